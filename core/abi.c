@@ -1,0 +1,88 @@
+/*
+ * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then pools, then the heap.
+ */
+#include "abi.h"
+
+PLAIT_EXPORT plait_ref_t plait_abi_space(void) {
+  return plait_platform_first();
+}
+
+PLAIT_EXPORT plait_ref_t plait_abi_heap(void) {
+  return plait_ref(plait_heap());
+}
+
+PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {
+  return plait_ref(plait_task_root());
+}
+
+PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
+  int rc = plait_space_init();
+  if (rc != 0) return rc;
+  rc = plait_heap_init(plait_abi_task_root() + (plait_ref_t)sizeof(struct plait_task_root), maximum_pages);
+  if (rc != 0) return rc;
+  /* release: whoever sees the magic sees a space that is laid out. */
+  atomic_store_explicit(&plait_space()->magic, PLAIT_SPACE_MAGIC, memory_order_release);
+  return 0;
+}
+
+PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) {
+  plait_slot_enter(thread, may_block);
+  if (atomic_load_explicit(&plait_space()->magic, memory_order_acquire) != PLAIT_SPACE_MAGIC) return 0;
+  plait_abi_sweep();
+  plait_ref_t stack = plait_heap_alloc(PLAIT_STACK_SIZE);
+  if (stack == 0) return 0;
+  atomic_store_explicit(&plait_self()->stack, stack, memory_order_release);
+  return stack + PLAIT_STACK_SIZE;
+}
+
+PLAIT_EXPORT void plait_abi_detach(void) {
+  plait_thread_note_death(plait_self_id());
+}
+
+/* pre: holds the recovery lock; the slot is DEAD. */
+static plait_ref_t recover_slot(struct plait_slot *slot) {
+  plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
+  plait_ref_t task = plait_task_recover(slot);
+  plait_heap_recover(id);
+  plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
+  if (stack != 0) plait_heap_free(stack);
+  atomic_fetch_add_explicit(&plait_space()->deaths, 1, memory_order_relaxed);
+  plait_slot_release(slot);
+  return task;
+}
+
+PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
+  plait_thread_note_death(thread);
+  plait_ref_t task = 0;
+  if (plait_lock_acquire(&plait_space()->recovery) < 0) return 0;
+  struct plait_slot *slot = plait_slot_of(thread);
+  if (atomic_load_explicit(&slot->life, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_DEAD))
+    task = recover_slot(slot);
+  plait_lock_release(&plait_space()->recovery);
+  return task;
+}
+
+PLAIT_EXPORT void plait_abi_sweep(void) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
+    if ((life & 255u) != PLAIT_SLOT_DEAD) continue;
+    plait_ref_t task = plait_abi_recover((life & ~255u) | i);
+    if (task != 0) plait_task_finish(task);
+  }
+}
+
+PLAIT_EXPORT void plait_abi_wake(plait_ref_t pool) {
+  plait_pool_wake(plait_at(pool));
+}
+
+PLAIT_EXPORT int plait_abi_check(int quiescent) {
+  int rc = plait_heap_check(quiescent);
+  return rc != 0 ? rc : plait_task_check();
+}
+
+plait_thread_t plait_abi_enter(void) {
+  plait_thread_t thread = plait_slot_claim(0);
+  if (thread != 0) plait_slot_enter(thread, 1);
+  return thread;
+}

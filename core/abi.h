@@ -1,0 +1,49 @@
+/*
+ * abi: what a binding may call, beside the functions that the rooms export themselves (heap.h, task.h: those marked
+ * PLAIT_EXPORT at their definition). core/abi.txt is the golden list of all exports.
+ *
+ * Functions here join rooms: laying a space out, attaching and recovering threads, checking everything.
+ */
+#ifndef PLAIT_ABI_H
+#define PLAIT_ABI_H
+
+#include "task/task.h"
+
+#define PLAIT_STACK_SIZE 65536u
+
+/* Where the host finds what it reads directly. */
+plait_ref_t plait_abi_space(void);
+plait_ref_t plait_abi_heap(void);
+plait_ref_t plait_abi_task_root(void);
+
+/* Lays out a fresh space that may grow to `maximum_pages`. pre: once, alone. 0 or -PLAIT_ENOMEM. */
+int plait_abi_init(uint32_t maximum_pages);
+
+/*
+ * Attaches the calling thread, whose slot the host has claimed, with its C stack on the slot's boot stack. Returns the
+ * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's.
+ */
+plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
+
+/* The calling thread will make no further call: notes its own death. Its slot is recovered by whoever sweeps next. */
+void plait_abi_detach(void);
+
+/*
+ * Notes that `thread` is gone for certain and recovers it. Returns the task that it ran, which the calling thread has
+ * adopted and must finish, or 0. Stale ids are ignored.
+ */
+plait_ref_t plait_abi_recover(plait_thread_t thread);
+
+/* Recovers threads that detached. Their tasks, if any, come back as WORKER_DIED. Any thread. */
+void plait_abi_sweep(void);
+
+/* Wakes all that may sleep for good reason or none; for the host's own use after a change of plans. */
+void plait_abi_wake(plait_ref_t pool);
+
+/* Checks every room: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. `quiescent`: no other thread is inside the space. */
+int plait_abi_check(int quiescent);
+
+/* Native programs: claims a slot and enters. The thread's id, 0 if every slot is taken. */
+plait_thread_t plait_abi_enter(void);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * errors: the numbers that the core answers with, once for every language.
+ *
+ * A function that can fail returns zero or a count on success and a negative number from this list otherwise; one that
+ * returns a reference returns 0 and leaves the reason to its contract (nearly always out of memory). The numbers are
+ * Linux's, so that -ENOENT means ENOENT in C, JavaScript and Lua alike.
+ * Columns: name, number, what it means here. tools/layout.py carries the list over to TypeScript.
+ */
+#ifndef PLAIT_PLATFORM_ERRORS_H
+#define PLAIT_PLATFORM_ERRORS_H
+
+#define PLAIT_ERRNO_MAP(XX)                                                    \
+  XX(EAGAIN, 11, "nothing is there now")                                       \
+  XX(ENOMEM, 12, "the space has reached its maximum")                          \
+  XX(EINVAL, 22, "an argument is outside its range or names nothing live")     \
+  XX(ENFILE, 23, "a table of the space is full")                               \
+  XX(EPIPE, 32, "the pool takes no more tasks")                                \
+  XX(EPROTO, 71, "the memory was laid out by another version")                 \
+  XX(EILSEQ, 84, "a structure breaks its invariant")                           \
+  XX(ETIMEDOUT, 110, "a lock's owner neither releases it nor is known dead")
+
+enum {
+#define XX(name, number, text) PLAIT_##name = number,
+  PLAIT_ERRNO_MAP(XX)
+#undef XX
+};
+
+#endif

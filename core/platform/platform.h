@@ -1,0 +1,90 @@
+/*
+ * platform: what the core needs from below, the same for wasm32 and for a native process.
+ *
+ * A space is one range of bytes that every thread sees. In wasm32 it is the imported shared memory; natively it is a
+ * mapping that threads, or processes, share. Everything inside is named by a reference: the number of bytes from the
+ * start of the range. A reference means the same to every thread and process; 0 names nothing.
+ *
+ * Invariant: the range only grows, and never moves while a thread is attached to it.
+ *
+ * wasm.c and posix.c implement this header; nothing above it knows which one it runs on.
+ */
+#ifndef PLAIT_PLATFORM_PLATFORM_H
+#define PLAIT_PLATFORM_PLATFORM_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "errors.h"
+
+/* The unit in which a space grows: one page of WebAssembly. */
+#define PLAIT_PAGE_SIZE 65536u
+
+/* Bytes from the start of the space; 0 names nothing. */
+typedef uint32_t plait_ref_t;
+
+/* A word that several threads read and write. Natural alignment. */
+typedef _Atomic uint32_t plait_word_t;
+typedef _Atomic uint64_t plait_word64_t;
+
+#ifdef __wasm__
+/* Exported to the host; the golden file core/abi.txt lists every one. */
+#define PLAIT_EXPORT __attribute__((visibility("default")))
+#else
+#define PLAIT_EXPORT
+extern uint8_t *plait_platform_base; /* start of this process's mapping; set before a thread attaches */
+#endif
+
+/* Reads a word, and sees all that was written before whoever stored it with release. */
+static inline uint32_t plait_load(const plait_word_t *word) {
+  return atomic_load_explicit(word, memory_order_acquire);
+}
+
+/* The object at `ref`. Any thread. pre: ref lies inside the space. */
+static inline void *plait_at(plait_ref_t ref) {
+#ifdef __wasm__
+  return (void *)(uintptr_t)ref;
+#else
+  return plait_platform_base + ref;
+#endif
+}
+
+/* The reference of an object in the space. Any thread. pre: the object lies inside the space. */
+static inline plait_ref_t plait_ref(const void *object) {
+#ifdef __wasm__
+  return (plait_ref_t)(uintptr_t)object;
+#else
+  return (plait_ref_t)((const uint8_t *)object - plait_platform_base);
+#endif
+}
+
+enum plait_wait_result {
+  PLAIT_WAIT_WOKEN = 0,     /* notified; or spuriously: look at the predicate again */
+  PLAIT_WAIT_NOT_EQUAL = 1, /* the word was not `expected`: nothing was waited for */
+  PLAIT_WAIT_TIMED_OUT = 2,
+};
+
+/* The first reference that the core may use; below it lie the module's own statics (wasm32) or the platform's words. */
+plait_ref_t plait_platform_first(void);
+
+/* How many pages the space has now. Any thread. */
+uint32_t plait_platform_pages(void);
+
+/* Adds pages; 0 or -PLAIT_ENOMEM. Any thread, several at once; never called with a lock held. New bytes are zero. */
+int plait_platform_grow(uint32_t pages);
+
+/* Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. */
+enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
+
+/* Wakes up to `count` sleepers on `word`; returns how many (natively: 0). Any thread. */
+uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
+
+/* Tells the processor that this thread spins. */
+void plait_platform_pause(void);
+
+/* The compiler may emit calls to these; core code calls them too. */
+void *memcpy(void *restrict to, const void *restrict from, size_t count);
+void *memset(void *to, int byte, size_t count);
+
+#endif

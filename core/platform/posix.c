@@ -1,0 +1,109 @@
+/*
+ * platform for a native process: the space is a shared anonymous mapping of its whole maximum, committed by the
+ * kernel page by page when it is first touched.
+ *
+ * Invariant: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size.
+ */
+#ifndef __wasm__
+
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <time.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+struct posix_head {
+  plait_word_t pages;
+  uint32_t maximum;
+};
+
+uint8_t *plait_platform_base;
+
+static struct posix_head *posix_head(void) {
+  return (struct posix_head *)plait_platform_base;
+}
+
+int plait_posix_map(uint32_t initial, uint32_t maximum) {
+  if (initial == 0 || initial > maximum || maximum > 65536) return -PLAIT_EINVAL;
+  int flags = MAP_SHARED | MAP_ANONYMOUS;
+#ifdef MAP_NORESERVE
+  flags |= MAP_NORESERVE;
+#endif
+  void *mapping = mmap(NULL, (size_t)maximum * PLAIT_PAGE_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (mapping == MAP_FAILED) return -PLAIT_ENOMEM;
+  plait_platform_base = mapping;
+  posix_head()->maximum = maximum;
+  atomic_store(&posix_head()->pages, initial);
+  return 0;
+}
+
+void plait_posix_unmap(void) {
+  munmap(plait_platform_base, (size_t)posix_head()->maximum * PLAIT_PAGE_SIZE);
+  plait_platform_base = NULL;
+}
+
+plait_ref_t plait_platform_first(void) {
+  return 64;
+}
+
+uint32_t plait_platform_pages(void) {
+  return atomic_load(&posix_head()->pages);
+}
+
+int plait_platform_grow(uint32_t pages) {
+  uint32_t now = atomic_load(&posix_head()->pages);
+  do {
+    if (pages > posix_head()->maximum - now) return -PLAIT_ENOMEM;
+  } while (!atomic_compare_exchange_weak(&posix_head()->pages, &now, now + pages));
+  return 0;
+}
+
+#ifdef __linux__
+
+enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
+  struct timespec limit = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+  long rc = syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ns < 0 ? NULL : &limit, NULL, 0);
+  if (rc == 0 || errno == EINTR) return PLAIT_WAIT_WOKEN;
+  return errno == ETIMEDOUT ? PLAIT_WAIT_TIMED_OUT : PLAIT_WAIT_NOT_EQUAL;
+}
+
+uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
+  syscall(SYS_futex, word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL, NULL, 0);
+  return 0;
+}
+
+#else
+
+/* Systems without a documented cross-process futex look at the word every 50 microseconds: right, and slow to wake. */
+enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
+  const int64_t step = 50000;
+  for (int64_t waited = 0; atomic_load(word) == expected; waited += step) {
+    if (timeout_ns >= 0 && waited >= timeout_ns) return PLAIT_WAIT_TIMED_OUT;
+    nanosleep(&(struct timespec){.tv_nsec = step}, NULL);
+  }
+  return PLAIT_WAIT_NOT_EQUAL;
+}
+
+uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
+  (void)word, (void)count;
+  return 0;
+}
+
+#endif
+
+void plait_platform_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * platform for wasm32: the space is the module's imported memory, so a reference is an address.
+ *
+ * Invariant: nobody grows this memory but plait_platform_grow(), so everything up to memory.size belongs to the space.
+ */
+#ifdef __wasm__
+
+#include "platform.h"
+
+extern uint8_t __heap_base; /* set by the linker: the end of statics and of the first instance's stack */
+
+plait_ref_t plait_platform_first(void) {
+  return ((plait_ref_t)(uintptr_t)&__heap_base + 63u) & ~63u;
+}
+
+uint32_t plait_platform_pages(void) {
+  return (uint32_t)__builtin_wasm_memory_size(0);
+}
+
+int plait_platform_grow(uint32_t pages) {
+  return __builtin_wasm_memory_grow(0, pages) == (size_t)-1 ? -PLAIT_ENOMEM : 0;
+}
+
+enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
+  return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
+}
+
+uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
+  return __builtin_wasm_memory_atomic_notify((int *)word, count);
+}
+
+void plait_platform_pause(void) {
+  /* wasm32 has no pause instruction; the atomic load in the caller's loop is all there is. */
+}
+
+/* With bulk memory the builtins below become memory.copy and memory.fill, not calls to these functions. */
+void *memcpy(void *restrict to, const void *restrict from, size_t count) {
+  return __builtin_memcpy(to, from, count);
+}
+
+void *memset(void *to, int byte, size_t count) {
+  return __builtin_memset(to, byte, count);
+}
+
+#endif

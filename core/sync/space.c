@@ -1,0 +1,74 @@
+/*
+ * space: laying out, and giving slots to threads. See space.h for the states of a slot and the invariant.
+ */
+#include "space.h"
+
+static _Thread_local plait_thread_t self_id;
+static _Thread_local uint32_t self_may_block;
+
+int plait_space_init(void) {
+  uint64_t end = (uint64_t)plait_platform_first() + sizeof(struct plait_space);
+  uint32_t pages = (uint32_t)((end + PLAIT_PAGE_SIZE - 1) / PLAIT_PAGE_SIZE);
+  uint32_t now = plait_platform_pages();
+  if (pages > now && plait_platform_grow(pages - now) != 0) return -PLAIT_ENOMEM;
+  atomic_store_explicit(&plait_space()->layout_version, PLAIT_LAYOUT_VERSION, memory_order_relaxed);
+  return 0;
+}
+
+plait_thread_t plait_slot_claim(uint32_t host_id) {
+  for (uint32_t index = 0; index < PLAIT_SLOT_LIMIT; index++) {
+    struct plait_slot *slot = &plait_space()->slots[index];
+    uint32_t life = atomic_load_explicit(&slot->life, memory_order_relaxed);
+    if ((life & 255u) != PLAIT_SLOT_FREE) continue;
+    uint32_t generation = ((life >> 8) + 1) & 0x7FFFFFu;
+    if (generation == 0) generation = 1; /* a thread id is never 0 */
+    /* acquire: pairs with the release in plait_slot_release, so that the former owner's words are seen cleared. */
+    if (!atomic_compare_exchange_strong_explicit(&slot->life, &life, generation << 8 | PLAIT_SLOT_LIVE,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+      continue;
+    atomic_store_explicit(&slot->host_id, host_id, memory_order_relaxed);
+    return generation << 8 | index;
+  }
+  return 0;
+}
+
+void plait_slot_enter(plait_thread_t thread, int may_block) {
+  self_id = thread;
+  self_may_block = may_block != 0;
+}
+
+void plait_slot_leave(void) {
+  self_id = 0;
+}
+
+struct plait_slot *plait_self(void) {
+  return plait_slot_of(self_id);
+}
+
+plait_thread_t plait_self_id(void) {
+  return self_id;
+}
+
+int plait_self_may_block(void) {
+  return self_may_block != 0;
+}
+
+int plait_thread_note_death(plait_thread_t thread) {
+  uint32_t live = (thread & ~255u) | PLAIT_SLOT_LIVE;
+  return atomic_compare_exchange_strong_explicit(&plait_slot_of(thread)->life, &live,
+                                                 (thread & ~255u) | PLAIT_SLOT_DEAD, memory_order_acq_rel,
+                                                 memory_order_relaxed);
+}
+
+void plait_slot_release(struct plait_slot *slot) {
+  plait_word_t *cleared[] = {&slot->host_id,  &slot->role,      &slot->stack,     &slot->pool,      &slot->running,
+                             &slot->adopted,  &slot->building,  &slot->scratch,   &slot->sleeping,
+                             &slot->takes,    &slot->condemned, &slot->held[0],   &slot->held[1],
+                             &slot->held_count, &slot->tasks_done};
+  for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
+    atomic_store_explicit(cleared[i], 0, memory_order_relaxed);
+  atomic_store_explicit(&slot->busy_us, 0, memory_order_relaxed);
+  uint32_t life = atomic_load_explicit(&slot->life, memory_order_relaxed);
+  /* release: pairs with the acquire in plait_slot_claim. */
+  atomic_store_explicit(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
+}

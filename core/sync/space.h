@@ -1,0 +1,121 @@
+/*
+ * space: the record at the start of every space, and the slot of each thread.
+ *
+ * Layout of a space, in this order: [statics of the module] struct plait_space, the roots of the rooms above (heap,
+ * task), then the heap's granules up to the end of the memory. docs/MEMORY.md is generated from the comments here.
+ *
+ * Threads and slots. A thread is named by a thread id: generation << 8 | slot index. The generation goes up each time
+ * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken
+ * for the slot's new owner. `life` holds generation and state in one word, so every change of state is one store.
+ *
+ *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or died: CAS--> DEAD(g+1) --recovery done: store--> FREE(g+1)
+ *
+ * Invariant: only the owner writes a LIVE slot's words; only the holder of the recovery lock writes a DEAD slot's.
+ * The words `running`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each names, in one store,
+ * what would otherwise be lost if the thread vanished at the next instruction.
+ */
+#ifndef PLAIT_SYNC_SPACE_H
+#define PLAIT_SYNC_SPACE_H
+
+#include "lock.h"
+
+#define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
+#define PLAIT_LAYOUT_VERSION 1u
+#define PLAIT_SLOT_LIMIT 256u
+#define PLAIT_BOOT_SIZE 1024u
+#define PLAIT_TLS_SIZE 64u
+
+typedef uint32_t plait_thread_t; /* a thread id; 0 is no thread */
+
+enum plait_slot_state {
+  PLAIT_SLOT_FREE = 0, /* nobody's */
+  PLAIT_SLOT_LIVE = 1, /* a thread's, which is not known to be dead */
+  PLAIT_SLOT_DEAD = 2, /* its thread is gone for certain; recovery has not finished */
+};
+
+struct plait_slot {
+  plait_word_t life;           /* generation << 8 | state (0 free, 1 live, 2 dead) */
+  plait_word_t host_id;        /* the host's name for the thread: Node's threadId, 0 where there is none */
+  plait_word_t role;           /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
+  plait_word_t stack;          /* block that holds the thread's C stack (wasm32); freed by recovery */
+  plait_word_t pool;           /* pool whose tasks this thread runs, 0 if it is no worker */
+  plait_word_t running;        /* intent: task that this thread has taken and not finished */
+  plait_word_t adopted;        /* intent: task that this thread delivers in another's place */
+  plait_word_t building;       /* intent: task that this thread has made and not submitted */
+  plait_word_t scratch;        /* intent: block that this thread has allocated and not published */
+  plait_word_t sleeping;       /* intent: pool in whose `sleepers` this thread is counted */
+  plait_word_t takes;          /* how many tasks this thread has ever taken: names the run that is going on */
+  plait_word_t condemned;      /* 1: the worker takes no further task, because it is about to be stopped */
+  plait_word_t held[2];        /* locks that this thread holds or is about to take, outermost first; 0 none */
+  plait_word_t held_count;     /* how many of `held` are in use */
+  plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */
+  plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
+  plait_word_t unused[14];     /* zero; pads the slot to two cache lines */
+};
+_Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
+
+/*
+ * Where a wasm32 thread runs before it has a stack of its own: attaching allocates that stack, which needs one.
+ * The TLS block stays here for the thread's whole life. Unused natively.
+ */
+struct plait_boot {
+  uint8_t tls[PLAIT_TLS_SIZE];                     /* the instance's thread-local block */
+  uint8_t stack[PLAIT_BOOT_SIZE - PLAIT_TLS_SIZE]; /* stack while attaching, growing down */
+};
+_Static_assert(sizeof(struct plait_boot) == PLAIT_BOOT_SIZE, "boots are addressed by index");
+
+struct plait_space {
+  plait_word_t magic;                          /* PLAIT_SPACE_MAGIC once the space is laid out, 0 before */
+  plait_word_t layout_version;                 /* PLAIT_LAYOUT_VERSION of the module that laid it out */
+  struct plait_lock recovery;                  /* held while a dead thread is recovered; outermost in the lock order */
+  plait_word_t deaths;                         /* threads recovered so far (wraps) */
+  plait_word_t unused[11];                     /* zero */
+  struct plait_slot slots[PLAIT_SLOT_LIMIT];   /* one record for each thread */
+  struct plait_boot boots[PLAIT_SLOT_LIMIT];   /* one boot stack for each slot */
+};
+
+/* This process's space. Any thread. */
+static inline struct plait_space *plait_space(void) {
+  return plait_at(plait_platform_first());
+}
+
+static inline uint32_t plait_thread_index(plait_thread_t thread) {
+  return thread & 255u;
+}
+
+static inline struct plait_slot *plait_slot_of(plait_thread_t thread) {
+  return &plait_space()->slots[plait_thread_index(thread)];
+}
+
+/* Lays out an empty space. pre: no other thread uses it yet. 0, or -PLAIT_ENOMEM if the first pages are lacking. */
+int plait_space_init(void);
+
+/* Claims a free slot and returns the new thread's id, 0 if all are taken. Any thread. */
+plait_thread_t plait_slot_claim(uint32_t host_id);
+
+/* Makes this (native or wasm) thread the one named by `thread`. pre: the caller has claimed it. `may_block`: see lock.h. */
+void plait_slot_enter(plait_thread_t thread, int may_block);
+
+/* Forgets the calling thread's identity; its slot is left as it is. */
+void plait_slot_leave(void);
+
+/* The calling thread's slot and id. pre: it has entered. */
+struct plait_slot *plait_self(void);
+plait_thread_t plait_self_id(void);
+
+/* Whether the calling thread may wait on a word (a browser's main thread may not). */
+int plait_self_may_block(void);
+
+/* Whether `thread` still has its slot and is not known to be dead. Any thread. */
+static inline int plait_thread_alive(plait_thread_t thread) {
+  uint32_t life = atomic_load_explicit(&plait_slot_of(thread)->life, memory_order_acquire);
+  return life == ((thread & ~255u) | PLAIT_SLOT_LIVE);
+}
+
+/* Notes that `thread` is gone for certain. 1: its slot is now DEAD; 0: the id is stale or was already noted. Any thread. */
+int plait_thread_note_death(plait_thread_t thread);
+
+/* Gives a DEAD slot back. pre: the caller holds the recovery lock and nothing of the thread is left. */
+void plait_slot_release(struct plait_slot *slot);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * task check: walks every pool under its lock; queue and inboxes name live tasks in the right state, each list ends.
+ */
+#include "task.h"
+
+static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
+  if (plait_heap_size(ref) < (int64_t)sizeof(struct plait_task)) return 0;
+  struct plait_task *task = plait_at(ref);
+  struct plait_client *client = plait_at(plait_load(&task->client));
+  return plait_load(&task->state) == state && plait_load(&client->pool) == pool;
+}
+
+static int check_pool(plait_ref_t ref) {
+  struct plait_pool *pool = plait_at(ref);
+  struct plait_ring *ring = plait_at(plait_load(&pool->ring));
+  uint32_t capacity = plait_load(&ring->capacity), head = plait_load(&pool->head), tail = plait_load(&pool->tail);
+  if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity) return -PLAIT_EILSEQ;
+  if (plait_load(&ring->previous) != 0 || (plait_load(&pool->signal) & 1) == 0) return -PLAIT_EILSEQ;
+  for (uint32_t i = head; i != tail; i++)
+    if (!check_task(plait_load(&ring->cells[i & (capacity - 1)]), PLAIT_TASK_QUEUED, ref)) return -PLAIT_EILSEQ;
+  uint32_t finished = plait_load(&pool->finished);
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
+    struct plait_client *client = plait_at(at);
+    uint32_t listed = 0;
+    for (plait_ref_t task = plait_load(&client->inbox); task != 0; task = plait_load(&((struct plait_task *)plait_at(task))->next))
+      if (++listed > finished || !check_task(task, PLAIT_TASK_DONE, ref)) return -PLAIT_EILSEQ;
+  }
+  return 0;
+}
+
+int plait_task_check(void) {
+  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
+    plait_ref_t ref = plait_load(&plait_task_root()->pools[i]);
+    if (ref == 0) continue;
+    struct plait_pool *pool = plait_at(ref);
+    int rc = plait__pool_lock(pool);
+    if (rc != 0) return rc;
+    rc = check_pool(ref);
+    plait_lock_release(&pool->lock);
+    if (rc != 0) return rc;
+  }
+  return 0;
+}

@@ -1,0 +1,243 @@
+/*
+ * task: a queue of calls that workers pull from, and the way of their results back.
+ *
+ *     client (a thread that submits) --submit--> pool's queue --next--> worker --next/finish--> client's inbox
+ *
+ * A task is one block: the record below, and behind it `capacity` bytes that hold the input and, if it fits, later the
+ * output. It has one owner at any time, named by its state, and only the owner writes it:
+ *
+ *     BUILDING  the client's thread    (slot.building names it)
+ *     QUEUED    the pool's queue       (under the pool's lock)
+ *     RUNNING   the worker             (slot.running names it), or who delivers it for a dead one (slot.adopted)
+ *     DONE      the client's inbox, then the client, which frees it
+ *
+ * Invariants, all under the pool's lock
+ * - The queue is ring[head .. tail), FIFO. Taking is `slot.running = task`, then head + 1, the commit. Submitting is
+ *   the write of the ring's cell, then tail + 1, the commit, then `slot.building = 0`.
+ * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`.
+ * - So after a death in between, the words tell which side of the commit it was on; plait__pool_repair() puts the
+ *   intent record right before the lock's next owner does anything else.
+ *
+ * A wake-up is only ever a hint: workers sleep on `signal` after having looked at the queue with `sleepers` raised,
+ * clients on theirs after having looked at the inbox, and everybody looks again after waking.
+ */
+#ifndef PLAIT_TASK_TASK_H
+#define PLAIT_TASK_TASK_H
+
+#include "../heap/heap.h"
+
+#define PLAIT_POOL_LIMIT 128u
+#define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
+
+enum plait_task_state {
+  PLAIT_TASK_BUILDING = 1,
+  PLAIT_TASK_QUEUED = 2,
+  PLAIT_TASK_RUNNING = 3,
+  PLAIT_TASK_DONE = 4,
+};
+
+enum plait_task_status {
+  PLAIT_STATUS_NONE = 0,         /* not finished */
+  PLAIT_STATUS_FULFILLED = 1,    /* the output is the function's result */
+  PLAIT_STATUS_REJECTED = 2,     /* the output is an error */
+  PLAIT_STATUS_NO_MEMORY = 3,    /* there was no room for the output */
+  PLAIT_STATUS_WORKER_DIED = 4,  /* the worker vanished, and there was no room to say more */
+  PLAIT_STATUS_POOL_CLOSED = 5,  /* still queued when the pool was closed by force */
+  PLAIT_STATUS_POOL_FAILED = 6,  /* no worker could load the module: pool.failure says why */
+};
+
+enum plait_pool_state {
+  PLAIT_POOL_OPEN = 1,
+  PLAIT_POOL_CLOSING = 2, /* takes no more tasks; workers stop when the queue is empty */
+  PLAIT_POOL_CLOSED = 3,  /* workers stop after what they run */
+  PLAIT_POOL_FAILED = 4,  /* likewise; its module cannot be loaded */
+};
+
+/* What plait_task_next() returns when it returns no task; references are multiples of 16. */
+enum plait_next {
+  PLAIT_NEXT_NONE = 0,  /* the queue is empty */
+  PLAIT_NEXT_STOP = 1,  /* this worker should end */
+  PLAIT_NEXT_RETRY = 2, /* the lock's owner does not move: nothing was done, not even finishing; call again */
+};
+
+struct plait_task {
+  plait_word_t state;         /* enum plait_task_state */
+  plait_word_t next;          /* DONE: next task in the inbox, 0 at the end */
+  plait_word_t client;        /* client that submitted it */
+  plait_word_t ticket;        /* the client's own number for it */
+  plait_word_t name;          /* block with the function's name, owned by the pool (see plait_pool_intern) */
+  plait_word_t worker;        /* RUNNING, DONE: thread that took it */
+  plait_word_t capacity;      /* bytes behind the record */
+  plait_word_t input_kind;    /* what the input words mean; the binding's, 0 to 255 */
+  plait_word_t input_low;     /* an immediate value's low half, or the reference of the bytes */
+  plait_word_t input_high;    /* an immediate value's high half, or the number of bytes */
+  plait_word_t output_status; /* enum plait_task_status */
+  plait_word_t output_kind;   /* what the output words mean; the binding's, 0 to 255 */
+  plait_word_t output_low;    /* an immediate value's low half, or the reference of the bytes */
+  plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
+  plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
+  plait_word_t unused;        /* zero */
+};
+_Static_assert(sizeof(struct plait_task) == 64, "the inline bytes start at a cache line's distance");
+
+struct plait_ring {
+  plait_word_t capacity;  /* cells, a power of two */
+  plait_word_t previous;  /* while a larger ring takes over: the smaller one; else 0 */
+  plait_word_t cells[];   /* tasks */
+};
+
+struct plait_client {
+  plait_word_t next;    /* next client of the pool */
+  plait_word_t pool;    /* the pool */
+  plait_word_t owner;   /* thread that submits and drains; 0 once it is dead: results are dropped */
+  plait_word_t inbox;   /* finished tasks, the last first; under the pool's lock */
+  plait_word_t signal;  /* goes up when the inbox stops being empty: what the owner sleeps on */
+  plait_word_t unused[3]; /* zero */
+};
+
+struct plait_name {
+  plait_word_t next; /* next name of the pool */
+  plait_word_t size; /* bytes of text */
+  uint8_t text[];    /* UTF-8 */
+};
+
+struct plait_pool {
+  struct plait_lock lock;   /* guards queue and inboxes */
+  plait_word_t state;       /* enum plait_pool_state */
+  plait_word_t owner;       /* thread that made the pool; its death closes it */
+  plait_word_t ring;        /* the queue's cells */
+  plait_word_t head;        /* tasks ever taken (wraps): where the next is taken */
+  plait_word_t tail;        /* tasks ever submitted (wraps): where the next is put */
+  plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what they sleep on */
+  plait_word_t sleepers;    /* workers that sleep or are about to; may be too high after a death, never too low */
+  plait_word_t clients;     /* first client */
+  plait_word_t names;       /* first interned name */
+  plait_word_t failure;     /* FAILED: block with the encoded error, else 0 */
+  plait_word_t failure_size;/* its bytes */
+  plait_word_t finished;    /* tasks ever finished (wraps) */
+  plait_word_t dropped;     /* tasks ever dropped because their client had died (wraps) */
+  plait_word_t unused;      /* zero */
+};
+_Static_assert(sizeof(struct plait_pool) == 64, "one cache line");
+
+struct plait_task_root {
+  plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */
+};
+
+/* The root of this room. */
+static inline struct plait_task_root *plait_task_root(void) {
+  return plait_at(plait_platform_first() + (plait_ref_t)(sizeof(struct plait_space) + sizeof(struct plait_heap)));
+}
+
+/* ---- pool.c ---- */
+
+/* A new, open pool owned by the calling thread; 0 if memory or the table of pools is full. Any thread. */
+plait_ref_t plait_pool_create(void);
+
+/*
+ * Frees a pool and all it holds, tasks included. 0 or -PLAIT_EINVAL.
+ * pre: no worker is inside, and nobody submits to it any more.
+ */
+int plait_pool_destroy(plait_ref_t pool);
+
+/* A client of the pool, owned by the calling thread and freed with the pool; 0: no memory, or the lock's owner is stuck. */
+plait_ref_t plait_client_create(plait_ref_t pool);
+
+/* A block of `size` bytes, freed with the pool, that names a function; 0: no memory. The owner writes text, once. */
+plait_ref_t plait_pool_intern(plait_ref_t pool, uint32_t size);
+
+/*
+ * Moves an open pool to CLOSING, CLOSED or FAILED (or a closing one to CLOSED) and wakes everybody. Beyond CLOSING,
+ * tasks still queued come back as POOL_CLOSED or POOL_FAILED. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. Any thread.
+ */
+int plait_pool_end(plait_ref_t pool, uint32_t state);
+
+/* Gives a pool the block that says why it fails; the pool frees it. pre: before plait_pool_end(FAILED), once. */
+void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
+
+/* ---- task.c ---- */
+
+/* A task with room for `capacity` bytes of input, BUILDING; 0: no memory. pre: the calling thread has none in building. */
+plait_ref_t plait_task_create(plait_ref_t client, uint32_t capacity);
+
+/* Frees a BUILDING task that will not be submitted. */
+void plait_task_discard(plait_ref_t task);
+
+/*
+ * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_ENOMEM or
+ * -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ */
+int plait_task_submit(plait_ref_t task);
+
+/*
+ * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next.
+ * `busy_us`: time that the finished task took.
+ */
+uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
+
+/* Delivers the task that the calling thread has adopted. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT (nothing was done). */
+int plait_task_finish(plait_ref_t task);
+
+/* Where to write `size` bytes of output: behind the record, or a block that the task owns; 0: no memory. */
+plait_ref_t plait_task_output(plait_ref_t task, uint32_t size);
+
+/* Takes all that lies in the inbox, the oldest first, linked by `next`; 0: nothing. For the client's owner. */
+plait_ref_t plait_client_drain(plait_ref_t client);
+
+/* Frees a DONE task. For the client's owner. */
+void plait_task_free(plait_ref_t task);
+
+/* ---- worker.c ---- */
+
+/* The calling thread becomes a worker of `pool`. */
+void plait_worker_enter(plait_ref_t pool);
+
+/*
+ * About to sleep: the value of pool.signal to sleep on, or 0 if there is something to do instead. After a value other
+ * than 0, plait_worker_sleep_end() must follow, sleep or not.
+ */
+uint32_t plait_worker_sleep_begin(void);
+void plait_worker_sleep_end(void);
+
+/* Sleeps until there may be something to do, `timeout_ms` at most. pre: the thread may block. */
+void plait_worker_wait(uint32_t timeout_ms);
+
+/*
+ * Marks a live worker so that it takes no further task, if it still runs its `takes`-th one. 1 if it does, 0 if it has
+ * gone on, -PLAIT_ETIMEDOUT. Under the pool's lock, so no innocent task can be started on it afterwards.
+ */
+int plait_worker_condemn(plait_thread_t worker, uint32_t takes);
+
+/* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
+void plait_pool_wake(struct plait_pool *pool);
+
+/* ---- recover.c, check.c ---- */
+
+/*
+ * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock; the slot is DEAD. Returns the
+ * task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ */
+plait_ref_t plait_task_recover(struct plait_slot *dead);
+
+/* Repairs a pool whose lock was taken over. pre: the caller holds the pool's lock. */
+void plait__pool_repair(struct plait_pool *pool);
+
+/* Takes the pool's lock, repairing if its owner died: 0 or -PLAIT_ETIMEDOUT. */
+int plait__pool_lock(struct plait_pool *pool);
+
+/*
+ * Puts a task that the calling thread owns, as `intent` of its slot says, into its client's inbox, or frees it if the
+ * client is dead. Returns the client to wake after the lock is given back, or NULL. pre: holds the lock.
+ */
+struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent);
+
+/* Wakes a client that has got something. */
+void plait__client_wake(struct plait_client *client);
+
+/* Frees a task and what it owns. */
+void plait__task_destroy(plait_ref_t task);
+
+/* Walks every pool: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
+int plait_task_check(void);
+
+#endif

@@ -1,0 +1,45 @@
+/**
+ * The errors that Plait itself throws.
+ *
+ * Invariant: every error of ours is a {@link PlaitError} with a `code` from {@link ERROR_CODES}; codes never change
+ * their meaning once released, messages may. Misuse (a wrong type or range of an argument) is a plain TypeError or
+ * RangeError instead, thrown at once.
+ */
+
+/** What can go wrong, by stable code. The text says when a user meets it. */
+export const ERROR_CODES = {
+  ERR_PLAIT_OUT_OF_MEMORY: 'The space has reached its maximum, or its host would not give more memory.',
+  ERR_PLAIT_TOO_MANY_THREADS: 'Every thread slot of the space is taken.',
+  ERR_PLAIT_LOCK_TIMEOUT: 'A lock was held for over a second by a thread that is not known to be dead.',
+  ERR_PLAIT_CORRUPT: 'A structure in the space breaks its invariant, or a pointer does not name a live block.',
+  ERR_PLAIT_INVALID_POINTER: 'A pointer that is not the start of a live block of this heap.',
+  ERR_PLAIT_NOT_ISOLATED: 'The page is not cross-origin isolated, so it has no shared memory.',
+  ERR_PLAIT_VERSION_MISMATCH: 'Two incompatible versions of Plait met in one process.',
+  ERR_PLAIT_CANNOT_SEND: 'A value, or a part of it, cannot be sent to another thread.',
+  ERR_PLAIT_BAD_MESSAGE: 'Bytes that should hold an encoded value do not.',
+  ERR_PLAIT_MODULE_LOAD: "The pool's module could not be loaded.",
+  ERR_PLAIT_NO_SUCH_EXPORT: "The pool's module has no export of that name, or it is not a function.",
+  ERR_PLAIT_WORKER_DIED: 'The worker that ran the task ended before the task did.',
+  ERR_PLAIT_WORKER_OUT_OF_MEMORY: 'The worker that ran the task reached its JavaScript memory limit.',
+  ERR_PLAIT_TASK_TIMEOUT: "The task ran for longer than the pool's timeout; its worker was stopped and replaced.",
+  ERR_PLAIT_POOL_CLOSED: 'The pool is closed, or was closed by force before the task ended.',
+  ERR_PLAIT_COORDINATOR_DIED: 'The coordinator thread ended, and its workers with it.',
+} as const;
+
+/** A stable name of one thing that can go wrong; see {@link ERROR_CODES}. */
+export type PlaitErrorCode = keyof typeof ERROR_CODES;
+
+/** An error of Plait's own, told apart by its `code`. */
+export class PlaitError extends Error {
+  /** Which error this is; stable between versions. */
+  readonly code: PlaitErrorCode;
+
+  constructor(code: PlaitErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  override get name(): string {
+    return 'PlaitError';
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Tells what an object is, and says in words what cannot be sent.
+ *
+ * Invariant: the answer depends on the object's chain of prototypes alone and is kept per prototype, so it costs one
+ * look-up an object. It works for objects of other realms (frames, `node:vm` contexts), because a built-in class is
+ * known by its native constructor's name and not by identity. It is only a candidate: whoever relies on an internal
+ * slot must still touch the slot, since `Object.create(Map.prototype)` and a Proxy have the prototype without it.
+ */
+
+/** What stops a value from being sent, and where it is; thrown inside the writer and turned into a PlaitError there. */
+export class Unsendable {
+  /** What it is, with its article: 'a function'. */
+  readonly what: string;
+  /** What cannot be sent, as the subject of a sentence: 'functions'. */
+  readonly which: string;
+  /** The steps that lead to it, the innermost first; filled in while the throw unwinds. */
+  readonly steps: string[] = [];
+
+  constructor(what: string, which: string) {
+    this.what = what;
+    this.which = which;
+  }
+
+  /** The whole sentence, for a value that its user knows as `root`. */
+  describe(root: string): string {
+    const path = root + this.steps.toReversed().join('');
+    return `${path} is ${this.what}, and ${this.which} cannot be sent to another thread`;
+  }
+}
+
+/** Notes one more step on the way out of a failed write; other errors pass through unchanged. */
+export function withStep(error: unknown, step: string): unknown {
+  if (error instanceof Unsendable) error.steps.push(step);
+  return error;
+}
+
+/** How a property is written after the name of what holds it. */
+export function propertyStep(key: string): string {
+  if (/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key)) return `.${key}`;
+  return /^(0|[1-9]\d*)$/.test(key) ? `[${key}]` : `[${JSON.stringify(key)}]`;
+}
+
+/** An object of a class whose instances have no structured form. */
+export function unsendableObject(name: string): Unsendable {
+  const article = /^[aeiou]/i.test(name) ? 'an' : 'a';
+  return new Unsendable(`${article} ${name}`, 'objects of that kind');
+}
+
+/** What an object with a given prototype is. */
+export interface Kind {
+  /** `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `host`: neither. */
+  readonly form: 'plain' | 'known' | 'error' | 'host';
+  /** The nearest built-in class, such as 'Map', or a name to show for a host object. */
+  readonly name: string;
+}
+
+const PLAIN: Kind = { form: 'plain', name: 'Object' };
+
+/** Built-in classes whose mere prototype gives an object no internal slot that matters here. */
+const PLAIN_NAMES = new Set(['Object', 'Array', 'Function']);
+
+const KNOWN_NAMES = new Set(['Date', 'RegExp', 'Map', 'Set', 'ArrayBuffer', 'Number', 'String', 'Boolean', 'BigInt']);
+
+const ERROR_CLASS = /^((Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error|DOMException)$/;
+
+const kinds = new WeakMap<object, Kind>();
+
+/** What an object is, by its prototype. Arrays and views are to be sorted out before. */
+export function kindOfPrototype(prototype: object): Kind {
+  let kind = kinds.get(prototype);
+  if (kind === undefined) {
+    kind = findKind(prototype);
+    kinds.set(prototype, kind);
+  }
+  return kind;
+}
+
+function findKind(prototype: object): Kind {
+  for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
+    const name = builtInName(at);
+    if (name === undefined) continue;
+    if (PLAIN_NAMES.has(name)) return PLAIN;
+    if (KNOWN_NAMES.has(name)) return { form: 'known', name };
+    return { form: ERROR_CLASS.test(name) ? 'error' : 'host', name };
+  }
+  return PLAIN;
+}
+
+/** The name of the built-in class whose prototype object this is, or undefined for any other object. */
+function builtInName(prototype: object): string | undefined {
+  const make: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+  const label: unknown = Object.getOwnPropertyDescriptor(prototype, Symbol.toStringTag)?.value;
+  if (typeof make !== 'function') {
+    // The prototypes of iterators and generators have no class, but have had these labels ever since.
+    return typeof label === 'string' && /^((Array|Map|Set|(RegExp )?String) Iterator|(Async)?Generator)$/.test(label)
+      ? label
+      : undefined;
+  }
+  if (make.prototype !== prototype) return undefined;
+  const name: unknown = Object.getOwnPropertyDescriptor(make, 'name')?.value;
+  if (typeof name !== 'string' || !(isNative(make) || isHostGlobal(make, name))) return undefined;
+  // 'WebAssembly.Memory' says more than 'Memory'.
+  return typeof label === 'string' && label.endsWith(`.${name}`) ? label : name;
+}
+
+function isNative(make: object): boolean {
+  return /\{\s*\[native code\]\s*\}\s*$/.test(Function.prototype.toString.call(make));
+}
+
+/** Node writes most web classes in JavaScript; what tells them from a script's own globals is that they do not list. */
+function isHostGlobal(make: object, name: string): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+  return descriptor !== undefined && !descriptor.enumerable && Reflect.get(globalThis, name) === make;
+}

@@ -1,0 +1,142 @@
+/**
+ * The bytes that a writer has written so far, in a private scratch buffer that grows.
+ *
+ * Invariant: whatever writes calls {@link ByteSink.reserve} (or a method that does) first, since a typed array drops
+ * a store past its end without a word.
+ */
+
+const FIRST_SIZE = 4096;
+
+/** Scratch space beyond this size is given back when a message left most of it unused. */
+const KEPT_SIZE = 1 << 20;
+
+/** Below this many units a loop over the string beats a call into the host. */
+const LONG_STRING = 64;
+
+/** The part of Node's Buffer that copies strings; absent elsewhere, where a loop does it. */
+interface StringCopier {
+  write(text: string, offset: number, length: number, encoding: 'latin1' | 'utf16le'): number;
+}
+interface StringCopierClass {
+  from(buffer: ArrayBufferLike, offset: number, length: number): StringCopier;
+}
+const hostBuffer = Reflect.get(globalThis, 'Buffer') as StringCopierClass | undefined;
+
+/** No Latin-1 string holds one of these; an engine need not even look at a string that it keeps as one-byte units. */
+const WIDE_UNIT = /[\u0100-\uffff]/;
+
+/** A growable run of bytes and the writers of the format's small parts. */
+export class ByteSink {
+  /** The scratch space; replaced by a bigger one when it grows. */
+  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_SIZE);
+  /** How many bytes are written. */
+  position = 0;
+  #view = new DataView(this.bytes.buffer);
+
+  /** Makes room for `count` more bytes. */
+  reserve(count: number): void {
+    if (this.position + count > this.bytes.length) this.#grow(this.position + count);
+  }
+
+  #grow(needed: number): void {
+    const bigger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
+    bigger.set(this.bytes.subarray(0, this.position));
+    this.#use(bigger);
+  }
+
+  #use(bytes: Uint8Array<ArrayBuffer>): void {
+    this.bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
+  }
+
+  /** Starts over. The bytes handed out for the last message are only now given up. */
+  restart(): void {
+    if (this.bytes.length > KEPT_SIZE && this.position < this.bytes.length / 4) this.#use(new Uint8Array(FIRST_SIZE));
+    this.position = 0;
+  }
+
+  /** Writes one byte. */
+  byte(value: number): void {
+    this.reserve(1);
+    this.bytes[this.position++] = value;
+  }
+
+  /** Writes an unsigned whole number of at most 53 bits. */
+  varint(value: number): void {
+    this.reserve(8);
+    const bytes = this.bytes;
+    let position = this.position;
+    let rest = value;
+    while (rest > 0x7fffffff) {
+      bytes[position++] = (rest % 128) | 0x80;
+      rest = Math.floor(rest / 128);
+    }
+    while (rest > 0x7f) {
+      bytes[position++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    bytes[position++] = rest;
+    this.position = position;
+  }
+
+  /** Writes a double. */
+  double(value: number): void {
+    this.reserve(8);
+    this.#view.setFloat64(this.position, value, true);
+    this.position += 8;
+  }
+
+  /** Writes a signed 64-bit integer. */
+  bigint64(value: bigint): void {
+    this.reserve(8);
+    this.#view.setBigInt64(this.position, value, true);
+    this.position += 8;
+  }
+
+  /** Writes bytes as they are. */
+  copy(source: Uint8Array): void {
+    this.reserve(source.length);
+    this.bytes.set(source, this.position);
+    this.position += source.length;
+  }
+
+  /** Writes `prefix + length` and the units as bytes if the string is short and Latin-1; false if not. */
+  shortLatin1(value: string, prefix: number): boolean {
+    const length = value.length;
+    if (length >= LONG_STRING) return false;
+    this.reserve(LONG_STRING + 1);
+    const bytes = this.bytes;
+    let position = this.position;
+    bytes[position++] = prefix + length;
+    for (let index = 0; index < length; index++) {
+      const unit = value.charCodeAt(index);
+      if (unit > 0xff) return false;
+      bytes[position++] = unit;
+    }
+    this.position = position;
+    return true;
+  }
+
+  /** Writes a `text`. */
+  text(value: string): void {
+    const length = value.length;
+    const wide = WIDE_UNIT.test(value);
+    this.varint(length * 2 + (wide ? 1 : 0));
+    const size = wide ? length * 2 : length;
+    this.reserve(size);
+    if (hostBuffer !== undefined && length >= LONG_STRING) {
+      const target = hostBuffer.from(this.bytes.buffer, this.position, size);
+      target.write(value, 0, size, wide ? 'utf16le' : 'latin1');
+      this.position += size;
+      return;
+    }
+    const bytes = this.bytes;
+    let position = this.position;
+    for (let index = 0; index < length; index++) {
+      const unit = value.charCodeAt(index);
+      bytes[position++] = unit;
+      if (wide) bytes[position++] = unit >>> 8;
+    }
+    this.position = position;
+  }
+}

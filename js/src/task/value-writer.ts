@@ -1,0 +1,569 @@
+/**
+ * Encodes a value as bytes that {@link readValue} on another thread turns into an equal value.
+ *
+ * What is sent, and what of it is lost, is as in the HTML standard's StructuredSerialize, except:
+ *
+ * - An error keeps its name, cause, and own enumerable properties. A property of it that cannot be sent is left out,
+ *   and such a cause, or member of `errors`, is replaced by a description, so that an error is never lost.
+ * - Of an ArrayBuffer that is itself not part of the value, only the span that its views cover is sent. A Node Buffer
+ *   in a shared pool takes no more bytes than its own.
+ * - A view on a SharedArrayBuffer is sent as a copy on an ArrayBuffer; a resizable ArrayBuffer comes back with a fixed
+ *   length, and so does a view that tracks its length.
+ * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
+ * - Blobs, ports, streams, keys and other objects of the host are all refused.
+ *
+ * Invariant: a throw, from a getter or from a value that cannot be sent, leaves no trace in the writer, and no
+ * reference to any part of a value outlives the call that got it. The path to what cannot be sent is put together
+ * while the throw unwinds, so a write that succeeds pays nothing for it.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { describeError, describeUnsendable, type ErrorShape } from './error-shape.ts';
+import { kindOfPrototype, propertyStep, Unsendable, unsendableObject, withStep } from './value-kinds.ts';
+import { ByteSink } from './value-sink.ts';
+import {
+  FORMAT_VERSION,
+  HAS_BUFFERS,
+  INLINE_DEPTH,
+  SHORT_STRING,
+  SMALL_INTEGER,
+  TAG,
+  VIEW_NAMES,
+} from './value-tags.ts';
+
+/** An AggregateError's `errors`: an Array in the message, written member by member so that none can spoil the rest. */
+const LENIENT_ARRAY = TAG.Array + 0x100;
+
+/** A container whose body is still to be written. */
+interface PendingBody {
+  readonly tag: number;
+  readonly target: object;
+  /** Whether it is part of an error, and so is written as empty rather than failing. */
+  readonly lenient: boolean;
+}
+
+/** The part of a buffer that the views met so far cover. */
+interface BufferSpan {
+  readonly index: number;
+  readonly buffer: ArrayBufferLike;
+  start: number;
+  end: number;
+  /** The biggest element size of its views: `start` is kept a multiple, so that every view stays aligned. */
+  alignment: number;
+}
+
+const typedArrayPrototype: object = Object.getPrototypeOf(Uint8Array.prototype);
+const typedArrayName = getterOf(typedArrayPrototype, Symbol.toStringTag);
+const mapSize = getterOf(Map.prototype, 'size');
+const setSize = getterOf(Set.prototype, 'size');
+const bufferLength = getterOf(ArrayBuffer.prototype, 'byteLength');
+const regExpSource = getterOf(RegExp.prototype, 'source');
+const regExpFlags = getterOf(RegExp.prototype, 'flags');
+
+/** A built-in getter, to read an internal slot with, whatever the object's own properties say. */
+function getterOf(prototype: object, key: string | symbol): (target: unknown) => unknown {
+  const get = Object.getOwnPropertyDescriptor(prototype, key)!.get!;
+  return (target) => get.call(target);
+}
+
+class Encoder extends ByteSink {
+  readonly #objects = new Map<object, number>();
+  readonly #keys = new Map<string, number>();
+  readonly #buffers = new Map<ArrayBufferLike, BufferSpan>();
+  readonly #pending: PendingBody[] = [];
+  /** What to forget if a lenient attempt fails; kept only while there is one. */
+  readonly #undo: (object | string)[] = [];
+  #attempts = 0;
+  #depth = 0;
+
+  encode(root: unknown): Uint8Array {
+    this.restart();
+    this.byte(FORMAT_VERSION);
+    this.byte(0);
+    this.#value(root);
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#pendingBody(next);
+    if (this.#buffers.size > 0) this.#bufferTable();
+    return this.bytes.subarray(0, this.position);
+  }
+
+  /** Drops every reference to the value. */
+  forget(): void {
+    if (this.#objects.size > 0) this.#objects.clear();
+    if (this.#keys.size > 0) this.#keys.clear();
+    if (this.#buffers.size > 0) this.#buffers.clear();
+    this.#pending.length = 0;
+    this.#undo.length = 0;
+    this.#attempts = 0;
+    this.#depth = 0;
+  }
+
+  #value(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        this.#string(value);
+        return;
+      case 'number':
+        this.#number(value);
+        return;
+      case 'object':
+        if (value === null) this.byte(TAG.Null);
+        else this.#object(value);
+        return;
+      case 'boolean':
+        this.byte(value ? TAG.True : TAG.False);
+        return;
+      case 'undefined':
+        this.byte(TAG.Undefined);
+        return;
+      case 'bigint':
+        this.#bigint(value);
+        return;
+      case 'function':
+        throw new Unsendable('a function', 'functions');
+      default:
+        throw new Unsendable('a symbol', 'symbols');
+    }
+  }
+
+  #string(value: string): void {
+    if (this.shortLatin1(value, SHORT_STRING)) return;
+    this.byte(TAG.Text);
+    this.text(value);
+  }
+
+  #number(value: number): void {
+    if ((value | 0) !== value || Object.is(value, -0)) {
+      this.byte(TAG.Double);
+      this.double(value);
+    } else if (value >= 0 && value < 0x100 - SMALL_INTEGER) {
+      this.byte(SMALL_INTEGER + value);
+    } else {
+      this.byte(TAG.Integer);
+      this.varint(value >= 0 ? value * 2 : -value * 2 - 1);
+    }
+  }
+
+  #bigint(value: bigint): void {
+    if (BigInt.asIntN(64, value) === value) {
+      this.byte(TAG.BigInt64);
+      this.bigint64(value);
+      return;
+    }
+    const hex = (value < 0n ? -value : value).toString(16);
+    const size = Math.ceil(hex.length / 2);
+    this.byte(TAG.BigInt);
+    this.varint(size * 2 + (value < 0n ? 1 : 0));
+    this.reserve(size);
+    for (let end = hex.length; end > 0; end -= 2) {
+      this.bytes[this.position++] = Number.parseInt(hex.slice(Math.max(0, end - 2), end), 16);
+    }
+  }
+
+  #object(value: object): void {
+    const number = this.#objects.get(value);
+    if (number !== undefined) {
+      this.byte(TAG.Reference);
+      this.varint(number);
+    } else if (Array.isArray(value)) {
+      this.#container(arrayTag(value), value, value);
+    } else {
+      const prototype: object | null = Object.getPrototypeOf(value);
+      if (prototype === Object.prototype || prototype === null) this.#container(TAG.Object, value, value);
+      else if (ArrayBuffer.isView(value)) this.#view(value);
+      else this.#instance(value, prototype);
+    }
+  }
+
+  #instance(value: object, prototype: object): void {
+    const { form, name } = kindOfPrototype(prototype);
+    if (form === 'plain') this.#container(TAG.Object, value, value);
+    else if (form === 'error') this.#error(value, name);
+    else if (form === 'host') throw unsendableObject(name);
+    else this.#known(value, name);
+  }
+
+  /** An object of a built-in class. Each case first touches the internal slot, which throws if there is none. */
+  #known(value: object, name: string): void {
+    switch (name) {
+      case 'Map':
+        slot(name, () => mapSize(value));
+        this.#container(TAG.Map, value, value);
+        return;
+      case 'Set':
+        slot(name, () => setSize(value));
+        this.#container(TAG.Set, value, value);
+        return;
+      case 'ArrayBuffer': {
+        const size = slot(name, () => bufferLength(value)) as number;
+        const span = this.#span(value as ArrayBuffer, 0, size, 1);
+        this.byte(TAG.ArrayBuffer);
+        this.varint(span.index);
+        return;
+      }
+      case 'Date': {
+        const time = slot(name, () => Date.prototype.getTime.call(value));
+        this.#register(value);
+        this.byte(TAG.Date);
+        this.double(time);
+        return;
+      }
+      case 'RegExp': {
+        const source = slot(name, () => regExpSource(value)) as string;
+        const flags = regExpFlags(value) as string;
+        this.#register(value);
+        this.byte(TAG.RegExp);
+        this.text(source);
+        this.text(flags);
+        return;
+      }
+      default: {
+        const inner = slot(name, () => unbox(value, name));
+        this.#register(value);
+        this.byte(TAG.Boxed);
+        this.#value(inner);
+      }
+    }
+  }
+
+  #register(value: object): void {
+    this.#objects.set(value, this.#objects.size);
+    if (this.#attempts > 0) this.#undo.push(value);
+  }
+
+  /** Writes a container's tag and body, or, too deep in, puts the body off. `target` is what the body is made from. */
+  #container(tag: number, value: object, target: object): void {
+    this.#register(value);
+    const later = this.#depth >= INLINE_DEPTH;
+    if (later) this.byte(TAG.Later);
+    this.byte(tag);
+    if (tag === TAG.Error) this.byte((target as ErrorShape).classIndex);
+    if (tag === TAG.DomError) {
+      this.text((target as ErrorShape).message);
+      this.text((target as ErrorShape).name);
+    }
+    if (later) {
+      this.#pending.push({ tag, target, lenient: this.#attempts > 0 });
+      return;
+    }
+    this.#depth++;
+    this.#body(tag, target);
+    this.#depth--;
+  }
+
+  #pendingBody({ tag, target, lenient }: PendingBody): void {
+    this.#depth = 1;
+    if (!lenient) {
+      try {
+        this.#body(tag, target);
+      } catch (error) {
+        throw withStep(error, '.<deep inside>');
+      }
+    } else if (!this.#attempt(() => this.#body(tag, target))) {
+      // No members and no properties, whichever of the two the body begins with.
+      this.byte(0);
+      if (tag === TAG.ArrayWithExtras || tag === TAG.SparseArray) this.byte(0);
+    }
+    this.#depth = 0;
+  }
+
+  #body(tag: number, target: object): void {
+    switch (tag) {
+      case TAG.Object:
+        this.#properties(target, Object.keys(target));
+        return;
+      case TAG.Array:
+        this.#elements(target as unknown[]);
+        return;
+      case TAG.ArrayWithExtras: {
+        const array = target as unknown[];
+        this.#elements(array);
+        this.#properties(
+          array,
+          Object.keys(array).filter((key) => !isIndex(key)),
+        );
+        return;
+      }
+      case TAG.SparseArray:
+        this.varint((target as unknown[]).length);
+        this.#properties(target, Object.keys(target));
+        return;
+      case TAG.Map:
+        this.#entries(target as Map<unknown, unknown>);
+        return;
+      case TAG.Set:
+        this.#members(target as Set<unknown>);
+        return;
+      case LENIENT_ARRAY:
+        this.#lenientElements(target as unknown[]);
+        return;
+      default:
+        this.#errorProperties(target as ErrorShape);
+    }
+  }
+
+  #properties(target: object, keys: readonly string[]): void {
+    let key = '';
+    try {
+      for (key of keys) {
+        const value: unknown = (target as Record<string, unknown>)[key];
+        // A getter that ran before may have removed it.
+        if (value === undefined && !Object.hasOwn(target, key)) continue;
+        this.#key(key);
+        this.#value(value);
+      }
+    } catch (error) {
+      throw withStep(error, propertyStep(key));
+    }
+    this.byte(0);
+  }
+
+  #key(key: string): void {
+    const number = this.#keys.get(key);
+    if (number !== undefined) {
+      this.varint(number + 2);
+      return;
+    }
+    this.#keys.set(key, this.#keys.size);
+    if (this.#attempts > 0) this.#undo.push(key);
+    this.byte(1);
+    this.text(key);
+  }
+
+  #elements(array: readonly unknown[]): void {
+    const length = array.length;
+    this.varint(length);
+    let index = 0;
+    try {
+      for (; index < length; index++) {
+        const value = array[index];
+        if (value === undefined && !Object.hasOwn(array, index)) this.byte(TAG.Hole);
+        else this.#value(value);
+      }
+    } catch (error) {
+      throw withStep(error, `[${index}]`);
+    }
+  }
+
+  #entries(map: Map<unknown, unknown>): void {
+    // A copy, as the standard has it: a getter may change the map meanwhile. `forEach` of a subclass must not matter.
+    const keys: unknown[] = [];
+    const values: unknown[] = [];
+    Map.prototype.forEach.call(map, (value, key) => {
+      keys.push(key);
+      values.push(value);
+    });
+    this.varint(keys.length);
+    let index = 0;
+    let inKey = true;
+    try {
+      for (; index < keys.length; index++) {
+        inKey = true;
+        this.#value(keys[index]);
+        inKey = false;
+        this.#value(values[index]);
+      }
+    } catch (error) {
+      const key = keys[index];
+      const step = `<key ${index}>`;
+      throw withStep(error, inKey ? `.${step}` : `.get(${typeof key === 'string' ? JSON.stringify(key) : step})`);
+    }
+  }
+
+  #members(set: Set<unknown>): void {
+    const members: unknown[] = [];
+    Set.prototype.forEach.call(set, (member) => members.push(member));
+    this.varint(members.length);
+    let index = 0;
+    try {
+      for (; index < members.length; index++) this.#value(members[index]);
+    } catch (error) {
+      throw withStep(error, `.<member ${index}>`);
+    }
+  }
+
+  #error(error: object, className: string): void {
+    const shape = describeError(error, className);
+    this.#container(shape.classIndex < 0 ? TAG.DomError : TAG.Error, error, shape);
+  }
+
+  #errorProperties(shape: ErrorShape): void {
+    const isAggregate = shape.className === 'AggregateError';
+    for (const { key, value } of shape.properties) {
+      const sent = this.#attempt(() => {
+        this.#key(key);
+        if (isAggregate && key === 'errors' && Array.isArray(value) && !this.#objects.has(value)) {
+          this.#container(LENIENT_ARRAY, value, value);
+        } else {
+          this.#value(value);
+        }
+      });
+      if (!sent && key === 'cause') {
+        this.#key(key);
+        this.#string(describeUnsendable(value));
+      }
+    }
+    this.byte(0);
+  }
+
+  #lenientElements(array: readonly unknown[]): void {
+    const length = array.length;
+    this.varint(length);
+    for (let index = 0; index < length; index++) {
+      if (!this.#attempt(() => this.#value(array[index]))) this.#string(describeUnsendable(array[index]));
+    }
+  }
+
+  /** Runs `write`; if it throws, everything it wrote and noted is taken back, and the answer is false. */
+  #attempt(write: () => void): boolean {
+    const { position } = this;
+    const depth = this.#depth;
+    const undo = this.#undo.length;
+    const pending = this.#pending.length;
+    const buffers = this.#buffers.size;
+    this.#attempts++;
+    try {
+      write();
+      return true;
+    } catch {
+      this.position = position;
+      this.#depth = depth;
+      this.#pending.length = pending;
+      for (const noted of this.#undo.splice(undo)) {
+        if (typeof noted === 'string') this.#keys.delete(noted);
+        else this.#objects.delete(noted);
+      }
+      for (const { index, buffer } of this.#buffers.values()) if (index >= buffers) this.#buffers.delete(buffer);
+      return false;
+    } finally {
+      this.#attempts--;
+      if (this.#attempts === 0) this.#undo.length = 0;
+    }
+  }
+
+  #view(view: ArrayBufferView): void {
+    const name = (typedArrayName(view) as string | undefined) ?? 'DataView';
+    const kind = (VIEW_NAMES as readonly string[]).indexOf(name);
+    if (kind < 0) throw unsendableObject(name);
+    const { buffer, byteOffset, byteLength } = readExtent(view);
+    const elementSize = (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
+    const span = this.#span(buffer, byteOffset, byteOffset + byteLength, elementSize);
+    this.#register(view);
+    this.byte(TAG.View);
+    this.byte(kind);
+    this.varint(span.index);
+    this.varint(byteOffset);
+    this.varint(byteLength / elementSize);
+  }
+
+  /** Notes that the bytes from `start` to `end` of a buffer are part of the value. */
+  #span(buffer: ArrayBufferLike, start: number, end: number, alignment: number): BufferSpan {
+    if (buffer.byteLength === 0 && isDetached(buffer)) {
+      throw new Unsendable('a detached ArrayBuffer, or a view on one', 'what has moved elsewhere');
+    }
+    let span = this.#buffers.get(buffer);
+    if (span === undefined) {
+      span = { index: this.#buffers.size, buffer, start, end, alignment };
+      this.#buffers.set(buffer, span);
+    }
+    span.alignment = Math.max(span.alignment, alignment);
+    span.start = Math.min(span.start, start);
+    span.start -= span.start % span.alignment;
+    span.end = Math.max(span.end, end);
+    return span;
+  }
+
+  #bufferTable(): void {
+    const at = this.position;
+    this.varint(this.#buffers.size);
+    for (const { buffer, start, end } of this.#buffers.values()) {
+      if (end > buffer.byteLength) {
+        throw new Unsendable('a buffer that shrank while it was being read', 'what changes meanwhile');
+      }
+      this.varint(start);
+      this.varint(end - start);
+      this.copy(new Uint8Array(buffer, start, end - start));
+    }
+    this.double(at);
+    this.bytes[1] = HAS_BUFFERS;
+  }
+}
+
+/** Which of the three forms of an array suits. */
+function arrayTag(array: unknown[]): number {
+  // Counting own values is many times faster than listing keys, for which the engine makes a string of every index.
+  const count = Object.values(array).length;
+  if (count === array.length && !array.includes(undefined)) return TAG.Array;
+  const keys = Object.keys(array);
+  const elements = keys.findIndex((key) => !isIndex(key));
+  if (array.length > 16 + 4 * keys.length) return TAG.SparseArray;
+  return elements < 0 ? TAG.Array : TAG.ArrayWithExtras;
+}
+
+/** Whether a key of an array names an element. */
+function isIndex(key: string): boolean {
+  const index = Number(key);
+  return index >>> 0 === index && index !== 0xffffffff && String(index) === key;
+}
+
+/** Reads an internal slot of what has the prototype of the class `name`. */
+function slot<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new Unsendable(`no real ${name} though it has the prototype of one`, 'a Proxy or an imitation of a built-in');
+  }
+}
+
+function unbox(value: object, name: string): unknown {
+  if (name === 'Number') return Number.prototype.valueOf.call(value);
+  if (name === 'String') return String.prototype.valueOf.call(value);
+  if (name === 'Boolean') return Boolean.prototype.valueOf.call(value);
+  return BigInt.prototype.valueOf.call(value);
+}
+
+function readExtent(view: ArrayBufferView): { buffer: ArrayBufferLike; byteOffset: number; byteLength: number } {
+  try {
+    return { buffer: view.buffer, byteOffset: view.byteOffset, byteLength: view.byteLength };
+  } catch {
+    // A DataView says so itself when its buffer is gone or has shrunk.
+    throw new Unsendable('a view outside its buffer', 'views without bytes');
+  }
+}
+
+/** Tells a detached buffer from an empty one, for engines without `ArrayBuffer.prototype.detached`. */
+function isDetached(buffer: ArrayBufferLike): boolean {
+  try {
+    new Uint8Array(buffer);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Encodes values, one after the other, in a scratch buffer of its own. */
+export class ValueWriter {
+  #idle: Encoder | undefined;
+
+  /**
+   * Encodes `value` and returns the bytes, valid until the next call.
+   *
+   * A getter inside the value may call this again: the inner call works in a buffer of its own. What a getter throws
+   * is thrown from here unchanged.
+   *
+   * @param root What an error's path begins with, such as 'input'.
+   * @throws PlaitError ERR_PLAIT_CANNOT_SEND if a part of the value cannot be sent; its message says which.
+   */
+  write(value: unknown, root: string): Uint8Array {
+    const encoder = this.#idle ?? new Encoder();
+    this.#idle = undefined;
+    try {
+      return encoder.encode(value);
+    } catch (error) {
+      if (error instanceof Unsendable) throw new PlaitError('ERR_PLAIT_CANNOT_SEND', error.describe(root));
+      throw error;
+    } finally {
+      encoder.forget();
+      this.#idle = encoder;
+    }
+  }
+}
