@@ -47,6 +47,14 @@ static int check_runs(int quiescent) {
   return granule == end && rover_met ? 0 : -PLAIT_EILSEQ;
 }
 
+/* Threads that have died, recovered or not yet. */
+static int64_t count_deaths(void) {
+  int64_t deaths = atomic_load(&plait_space()->deaths);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    deaths += (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_DEAD;
+  return deaths;
+}
+
 /* Every listed block is free, of the class, inside the heap; the list ends; live and listed blocks are at most all. */
 static int check_lists(void) {
   struct plait_heap *heap = plait_heap();
@@ -63,11 +71,9 @@ static int check_lists(void) {
       if (atomic_load(&header->tag) != plait__heap_tag(PLAIT__SMALL_FREE, class)) return -PLAIT_EILSEQ;
       block = atomic_load(&header->next);
     }
-    /* A thread that died between taking a block and counting it leaves `live` one too high or too low. */
-    int32_t missing = (int32_t)(total - live - listed);
-    uint32_t deaths = atomic_load(&plait_space()->deaths);
-    if (missing < -(int32_t)deaths || missing > (int32_t)(deaths * 2047u)) return -PLAIT_EILSEQ;
-    if (deaths == 0 && missing != 0) return -PLAIT_EILSEQ;
+    /* A death loses a block, or a chunk cut and not listed; it may leave `live` one too high, and the block listed. */
+    int64_t missing = (int64_t)total - live - listed, deaths = count_deaths();
+    if (missing < -deaths || missing > deaths * 2047) return -PLAIT_EILSEQ;
   }
   return 0;
 }

@@ -93,12 +93,15 @@ static void split(struct plait_heap *heap, uint32_t granule, uint32_t length, ui
   set_header(granule * PLAIT_HEAP_GRANULE, plait__heap_tag(PLAIT__RUN_LARGE, granules), size);
 }
 
-/* Looks at every run once, from the rover round; the granule of a free run of at least `granules`, or 0. */
+/*
+ * Looks at every run once, from the rover round; the granule of a free run of at least `granules`, with its length in
+ * `length`; or 0, with the length of the free run that ends the heap.
+ */
 static uint32_t find(struct plait_heap *heap, uint32_t granules, uint32_t *length) {
-  uint32_t first = relaxed(&heap->first), rover = relaxed(&heap->rover);
+  uint32_t first = relaxed(&heap->first), rover = relaxed(&heap->rover), end = relaxed(&heap->end);
   for (int round = 0; round < 2; round++) {
     uint32_t granule = round == 0 ? rover : first;
-    uint32_t stop = round == 0 ? relaxed(&heap->end) : rover;
+    uint32_t stop = round == 0 ? end : rover;
     while (granule < stop) {
       uint32_t tag = tag_at(granule * PLAIT_HEAP_GRANULE);
       uint32_t run = plait__heap_rest_of(tag);
@@ -109,6 +112,7 @@ static uint32_t find(struct plait_heap *heap, uint32_t granules, uint32_t *lengt
           *length = run;
           return granule;
         }
+        if (granule + run == end) *length = run;
       }
       granule += run;
     }
@@ -116,22 +120,22 @@ static uint32_t find(struct plait_heap *heap, uint32_t granules, uint32_t *lengt
   return 0;
 }
 
-/* Makes the memory larger by at least `granules`, if the limit allows. Called without the lock. */
-static int grow(struct plait_heap *heap, uint32_t granules) {
+/*
+ * Makes the memory larger by at least `granules` beyond `end`, where the heap ended for whoever found no room, and
+ * nothing if the limit is too near for that. Called without the lock. 0 also when another thread was quicker.
+ */
+static int grow(struct plait_heap *heap, uint32_t end, uint32_t granules) {
   uint32_t per_page = PLAIT_PAGE_SIZE / PLAIT_HEAP_GRANULE;
   uint32_t limit = relaxed(&heap->limit), size = plait_platform_pages() * per_page;
-  if (size >= limit || granules > limit - size) {
-    /* The last run may reach into what is left; a little less than asked may do. Take all there is. */
-    if (size >= limit) return -PLAIT_ENOMEM;
-    granules = limit - size;
-  }
-  uint32_t want = relaxed(&heap->end) / 8; /* an eighth more each time: growth costs little in the long run */
+  if (end >= limit || granules > limit - end) return -PLAIT_ENOMEM;
+  if (size > end) return 0;
+  uint32_t want = end / 8; /* an eighth more each time: growth costs little in the long run */
   if (want < GROW_GRANULES) want = GROW_GRANULES;
   if (want < granules) want = granules;
-  if (want > limit - size) want = limit - size;
+  if (want > limit - end) want = limit - end;
   if (plait_platform_grow((want + per_page - 1) / per_page) == 0) return 0;
   if (want > granules && plait_platform_grow((granules + per_page - 1) / per_page) == 0) return 0;
-  return -PLAIT_ENOMEM;
+  return plait_platform_pages() * per_page > end ? 0 : -PLAIT_ENOMEM;
 }
 
 /* A large block of `granules`: its header, or 0 if there is no room. Without the lock before and after. */
@@ -141,6 +145,7 @@ static plait_ref_t alloc_run(uint32_t granules, uint32_t size) {
     if (lock_runs(heap) != 0) return 0;
     uint32_t length = 0;
     extend(heap);
+    uint32_t end = relaxed(&heap->end);
     uint32_t granule = find(heap, granules, &length);
     if (granule != 0) split(heap, granule, length, granules, size);
     plait_lock_release(&heap->runs);
@@ -150,7 +155,7 @@ static plait_ref_t alloc_run(uint32_t granules, uint32_t size) {
       note_peak(heap);
       return granule * PLAIT_HEAP_GRANULE;
     }
-    if (grow(heap, granules) != 0) return 0;
+    if (grow(heap, end, granules - length) != 0) return 0;
   }
 }
 
@@ -214,12 +219,12 @@ static plait_ref_t cut_chunk(uint32_t index) {
   }
   atomic_store_explicit(&plait__heap_header(chunk)->tag, plait__heap_tag(PLAIT__RUN_CHUNK, CHUNK_GRANULES),
                         memory_order_release);
+  add(&class->total, count); /* before the blocks are listed: check relies on total >= listed after a death here */
   if (count > 1) push_chain(class, first + size, first + (count - 1) * size);
   atomic_store_explicit(&self->scratch, 0, memory_order_release);
   add(&heap->chunks, 1);
   add(&heap->live_runs, -1u);
   add(&heap->live_granules, -CHUNK_GRANULES);
-  add(&class->total, count);
   return first;
 }
 
@@ -231,6 +236,7 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   uint32_t per_page = PLAIT_PAGE_SIZE / PLAIT_HEAP_GRANULE;
   uint32_t pages = granule / per_page + 1;
   uint32_t now = plait_platform_pages();
+  if (maximum_pages > 65536) maximum_pages = 65536; /* 4 GiB: where references end */
   if (pages > now && plait_platform_grow(pages - now) != 0) return -PLAIT_ENOMEM;
   atomic_store_explicit(&heap->first, granule, memory_order_relaxed);
   atomic_store_explicit(&heap->end, granule, memory_order_relaxed);

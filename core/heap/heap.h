@@ -49,7 +49,7 @@ struct plait_heap {
   plait_word_t limit;        /* granule that the heap must not grow beyond */
   plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t unused[5];    /* zero */
-  struct plait_heap_class classes[PLAIT_HEAP_CLASS_LIMIT];
+  struct plait_heap_class classes[PLAIT_HEAP_CLASS_LIMIT]; /* one record for each size class */
 };
 
 struct plait_block {

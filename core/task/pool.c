@@ -1,6 +1,6 @@
 /*
- * pool: making, ending and freeing pools. The registry names every pool in one word, so that recovery and check can
- * walk them; a pool is registered last and unregistered first.
+ * pool: making and ending pools (destroy.c frees them). The registry names every pool in one word, so that recovery and
+ * check can walk them; a pool is registered as soon as its own block is there, so that a death cannot lose the rest.
  */
 #include "task.h"
 
@@ -20,27 +20,35 @@ static void clear_words(plait_ref_t block, size_t bytes) {
   for (size_t i = 0; i < bytes / 4; i++) atomic_store_explicit(&words[i], 0, memory_order_relaxed);
 }
 
+/* The pool's place in the registry; PLAIT_POOL_LIMIT: all are taken. */
+static uint32_t register_pool(plait_ref_t ref) {
+  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
+    uint32_t none = 0;
+    /* release: pairs with the acquire loads of recovery and check, which read the pool behind the reference. */
+    if (atomic_compare_exchange_strong_explicit(&plait_task_root()->pools[i], &none, ref, memory_order_release,
+                                                memory_order_relaxed))
+      return i;
+  }
+  return PLAIT_POOL_LIMIT;
+}
+
 PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_ref_t ref = plait_heap_alloc(sizeof(struct plait_pool));
   if (ref == 0) return 0;
   struct plait_pool *pool = plait_at(ref);
   clear_words(ref, sizeof *pool);
-  plait_ref_t ring = ring_create(FIRST_RING);
+  atomic_store_explicit(&pool->state, PLAIT_POOL_OPEN, memory_order_relaxed);
+  atomic_store_explicit(&pool->owner, plait_self_id(), memory_order_relaxed);
+  atomic_store_explicit(&pool->signal, 1, memory_order_relaxed);
+  /* From here on a death leaves an orphan for recovery, so the ring comes after. Nobody else knows the pool yet. */
+  uint32_t index = register_pool(ref);
+  plait_ref_t ring = index == PLAIT_POOL_LIMIT ? 0 : ring_create(FIRST_RING);
   if (ring != 0) {
-    atomic_store_explicit(&pool->state, PLAIT_POOL_OPEN, memory_order_relaxed);
-    atomic_store_explicit(&pool->owner, plait_self_id(), memory_order_relaxed);
-    atomic_store_explicit(&pool->ring, ring, memory_order_relaxed);
-    atomic_store_explicit(&pool->signal, 1, memory_order_relaxed);
-    for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
-      uint32_t none = 0;
-      /* release: pairs with the acquire loads of recovery and check, which read the pool behind the reference. */
-      if (atomic_compare_exchange_strong_explicit(&plait_task_root()->pools[i], &none, ref, memory_order_release,
-                                                  memory_order_relaxed))
-        return ref;
-    }
-    plait_heap_free(ring);
+    atomic_store_explicit(&pool->ring, ring, memory_order_release);
+    return ref;
   }
-  plait_heap_free(ref);
+  if (index != PLAIT_POOL_LIMIT) plait_pool_destroy(ref);
+  else plait_heap_free(ref);
   return 0;
 }
 
@@ -64,6 +72,7 @@ PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool_ref) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_pool_intern(plait_ref_t pool_ref, uint32_t size) {
+  if (size > UINT32_MAX - PLAIT_PAGE_SIZE) return 0;
   struct plait_pool *pool = plait_at(pool_ref);
   plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_name) + size);
   if (ref == 0) return 0;
@@ -90,20 +99,18 @@ int plait__pool_lock(struct plait_pool *pool) {
   return rc < 0 ? rc : 0;
 }
 
-/* Sends every queued task back with `status`. pre: holds the lock. */
-static void return_queued(struct plait_pool *pool, uint32_t status) {
-  struct plait_slot *self = plait_self();
+void plait__pool_return_queued(struct plait_pool *pool) {
+  uint32_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+  uint32_t status = state == PLAIT_POOL_FAILED ? PLAIT_STATUS_POOL_FAILED : PLAIT_STATUS_POOL_CLOSED;
+  uint32_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
+  if (head == atomic_load_explicit(&pool->tail, memory_order_relaxed)) return; /* there may be no ring any more */
   struct plait_ring *ring = plait_at(atomic_load_explicit(&pool->ring, memory_order_relaxed));
   uint32_t mask = atomic_load_explicit(&ring->capacity, memory_order_relaxed) - 1;
-  uint32_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
   while (head != atomic_load_explicit(&pool->tail, memory_order_relaxed)) {
     plait_ref_t ref = atomic_load_explicit(&ring->cells[head & mask], memory_order_relaxed);
-    struct plait_task *task = plait_at(ref);
-    atomic_store_explicit(&task->output_status, status, memory_order_relaxed);
-    /* As taking and finishing do it: the intent record, head + 1, the inbox. */
-    atomic_store_explicit(&self->adopted, ref, memory_order_release);
-    atomic_store_explicit(&pool->head, ++head, memory_order_release);
-    plait__task_deliver(pool, ref, &self->adopted);
+    atomic_store_explicit(&((struct plait_task *)plait_at(ref))->output_status, status, memory_order_relaxed);
+    /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
+    plait__task_deliver(pool, ref, NULL);
   }
 }
 
@@ -116,50 +123,9 @@ PLAIT_EXPORT int plait_pool_end(plait_ref_t pool_ref, uint32_t state) {
   int allowed = now == PLAIT_POOL_OPEN || (now == PLAIT_POOL_CLOSING && state != PLAIT_POOL_CLOSING);
   if (allowed) {
     atomic_store_explicit(&pool->state, state, memory_order_release);
-    if (state == PLAIT_POOL_CLOSED) return_queued(pool, PLAIT_STATUS_POOL_CLOSED);
-    if (state == PLAIT_POOL_FAILED) return_queued(pool, PLAIT_STATUS_POOL_FAILED);
+    if (state != PLAIT_POOL_CLOSING) plait__pool_return_queued(pool);
   }
   plait_lock_release(&pool->lock);
   plait_pool_wake(pool);
   return allowed ? 0 : -PLAIT_EINVAL;
-}
-
-static void destroy_inbox(struct plait_client *client) {
-  plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_acquire);
-  while (task != 0) {
-    plait_ref_t next = atomic_load_explicit(&((struct plait_task *)plait_at(task))->next, memory_order_relaxed);
-    plait__task_destroy(task);
-    task = next;
-  }
-}
-
-PLAIT_EXPORT int plait_pool_destroy(plait_ref_t ref) {
-  struct plait_pool *pool = plait_at(ref);
-  uint32_t index = 0;
-  while (index < PLAIT_POOL_LIMIT && atomic_load(&plait_task_root()->pools[index]) != ref) index++;
-  if (ref == 0 || index == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
-  atomic_store_explicit(&plait_task_root()->pools[index], 0, memory_order_release);
-  plait_ref_t ring_ref = atomic_load_explicit(&pool->ring, memory_order_acquire);
-  struct plait_ring *ring = plait_at(ring_ref);
-  uint32_t mask = atomic_load_explicit(&ring->capacity, memory_order_relaxed) - 1;
-  uint32_t tail = atomic_load_explicit(&pool->tail, memory_order_acquire);
-  for (uint32_t head = atomic_load_explicit(&pool->head, memory_order_acquire); head != tail; head++)
-    plait__task_destroy(atomic_load_explicit(&ring->cells[head & mask], memory_order_relaxed));
-  for (plait_ref_t at = atomic_load_explicit(&pool->clients, memory_order_acquire); at != 0;) {
-    struct plait_client *client = plait_at(at);
-    plait_ref_t next = atomic_load_explicit(&client->next, memory_order_relaxed);
-    destroy_inbox(client);
-    plait_heap_free(at);
-    at = next;
-  }
-  for (plait_ref_t at = atomic_load_explicit(&pool->names, memory_order_acquire); at != 0;) {
-    plait_ref_t next = atomic_load_explicit(&((struct plait_name *)plait_at(at))->next, memory_order_relaxed);
-    plait_heap_free(at);
-    at = next;
-  }
-  plait_ref_t failure = atomic_load_explicit(&pool->failure, memory_order_relaxed);
-  if (failure != 0) plait_heap_free(failure);
-  plait_heap_free(ring_ref);
-  plait_heap_free(ref);
-  return 0;
 }

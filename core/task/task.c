@@ -32,23 +32,51 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t capacity
   atomic_store_explicit(&task->capacity, capacity, memory_order_relaxed);
   atomic_store_explicit(&task->output_status, PLAIT_STATUS_NONE, memory_order_relaxed);
   atomic_store_explicit(&task->output_block, 0, memory_order_relaxed);
+  atomic_store_explicit(&task->link, 0, memory_order_relaxed);
   atomic_store_explicit(&plait_self()->building, ref, memory_order_release);
   return ref;
 }
 
-void plait__task_destroy(plait_ref_t ref) {
+void plait__task_strip(plait_ref_t ref) {
   plait_ref_t block = atomic_load_explicit(&task_at(ref)->output_block, memory_order_relaxed);
-  if (block != 0) plait_heap_free(block);
-  plait_heap_free(ref);
+  if (block == 0) return;
+  atomic_store_explicit(&task_at(ref)->output_block, 0, memory_order_release);
+  plait_heap_free(block);
 }
 
 PLAIT_EXPORT void plait_task_discard(plait_ref_t ref) {
+  plait__task_strip(ref);
   atomic_store_explicit(&plait_self()->building, 0, memory_order_release);
-  plait__task_destroy(ref);
+  plait_heap_free(ref);
 }
 
 PLAIT_EXPORT void plait_task_free(plait_ref_t ref) {
-  plait__task_destroy(ref);
+  struct plait_client *client = plait_at(atomic_load_explicit(&task_at(ref)->client, memory_order_relaxed));
+  plait_word_t *link = &client->drained;
+  plait_ref_t at;
+  while ((at = atomic_load_explicit(link, memory_order_relaxed)) != ref) {
+    if (at == 0) return;
+    link = &task_at(at)->link;
+  }
+  plait__task_strip(ref);
+  atomic_store_explicit(link, atomic_load_explicit(&task_at(ref)->link, memory_order_relaxed), memory_order_release);
+  plait_heap_free(ref);
+}
+
+static void empty_list(plait_word_t *first, int drained) {
+  plait_ref_t ref;
+  while ((ref = atomic_load_explicit(first, memory_order_acquire)) != 0) {
+    plait_word_t *next = drained ? &task_at(ref)->link : &task_at(ref)->next;
+    plait__task_strip(ref);
+    atomic_store_explicit(first, atomic_load_explicit(next, memory_order_relaxed), memory_order_release);
+    plait_heap_free(ref);
+  }
+}
+
+void plait__client_empty(struct plait_client *client) {
+  empty_list(&client->inbox, 0);
+  empty_list(&client->taken, 0);
+  empty_list(&client->drained, 1);
 }
 
 /* Doubles the ring of a full queue. Takes and gives back the lock itself: no lock is held while memory is asked for. */
@@ -124,8 +152,9 @@ struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t re
   atomic_fetch_add_explicit(&pool->finished, 1, memory_order_relaxed);
   if (atomic_load_explicit(&client->owner, memory_order_relaxed) == 0) {
     atomic_fetch_add_explicit(&pool->dropped, 1, memory_order_relaxed);
+    plait__task_strip(ref);
     atomic_store_explicit(intent, 0, memory_order_release);
-    plait__task_destroy(ref);
+    plait_heap_free(ref);
     return NULL;
   }
   uint32_t inbox = atomic_load_explicit(&client->inbox, memory_order_relaxed);
@@ -163,7 +192,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   struct plait_pool *pool = plait_at(atomic_load_explicit(&self->pool, memory_order_relaxed));
   struct plait_client *wake = NULL;
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  if (finished != 0) {
+  if (finished != 0 && atomic_load_explicit(&self->running, memory_order_relaxed) == finished) {
     wake = plait__task_deliver(pool, finished, &self->running);
     atomic_fetch_add_explicit(&self->tasks_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->busy_us, busy_us, memory_order_relaxed);
@@ -204,13 +233,19 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   struct plait_pool *pool = pool_of_client(client_ref);
   if (atomic_load_explicit(&client->inbox, memory_order_seq_cst) == 0) return 0;
   if (plait__pool_lock(pool) != 0) return 0;
+  /* Between the two stores both words name the tasks; after a death there, repair undoes the first. */
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
+  atomic_store_explicit(&client->taken, task, memory_order_release);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_lock_release(&pool->lock);
   plait_ref_t oldest = 0;
-  while (task != 0) {
+  while (task != 0) { /* from one list to the other, one by one: a death in between loses the one */
     plait_ref_t next = atomic_load_explicit(&task_at(task)->next, memory_order_relaxed);
+    atomic_store_explicit(&client->taken, next, memory_order_release);
     atomic_store_explicit(&task_at(task)->next, oldest, memory_order_relaxed);
+    atomic_store_explicit(&task_at(task)->link, atomic_load_explicit(&client->drained, memory_order_relaxed),
+                          memory_order_relaxed);
+    atomic_store_explicit(&client->drained, task, memory_order_release);
     oldest = task;
     task = next;
   }

@@ -9,12 +9,16 @@
  *     BUILDING  the client's thread    (slot.building names it)
  *     QUEUED    the pool's queue       (under the pool's lock)
  *     RUNNING   the worker             (slot.running names it), or who delivers it for a dead one (slot.adopted)
- *     DONE      the client's inbox, then the client, which frees it
+ *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
  * Invariants, all under the pool's lock
  * - The queue is ring[head .. tail), FIFO. Taking is `slot.running = task`, then head + 1, the commit. Submitting is
  *   the write of the ring's cell, then tail + 1, the commit, then `slot.building = 0`.
- * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`.
+ * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`. Returning a queued task, when the
+ *   pool ends, is the store of the inbox's head, then head + 1.
+ * - A task is named by one intent record; while a recoverer adopts it, by its own and by dead threads' ones.
+ * - Of what is freed piece by piece, each piece is unlinked and then freed, so a death loses one block. Only the holder
+ *   of the recovery lock frees a pool.
  * - So after a death in between, the words tell which side of the commit it was on; plait__pool_repair() puts the
  *   intent record right before the lock's next owner does anything else.
  *
@@ -76,7 +80,7 @@ struct plait_task {
   plait_word_t output_low;    /* an immediate value's low half, or the reference of the bytes */
   plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
   plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
-  plait_word_t unused;        /* zero */
+  plait_word_t link;          /* DONE: next task in client.drained, 0 at the end */
 };
 _Static_assert(sizeof(struct plait_task) == 64, "the inline bytes start at a cache line's distance");
 
@@ -92,7 +96,9 @@ struct plait_client {
   plait_word_t owner;   /* thread that submits and drains; 0 once it is dead: results are dropped */
   plait_word_t inbox;   /* finished tasks, the last first; under the pool's lock */
   plait_word_t signal;  /* goes up when the inbox stops being empty: what the owner sleeps on */
-  plait_word_t unused[3]; /* zero */
+  plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
+  plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
+  plait_word_t unused;  /* zero */
 };
 
 struct plait_name {
@@ -105,7 +111,7 @@ struct plait_pool {
   struct plait_lock lock;   /* guards queue and inboxes */
   plait_word_t state;       /* enum plait_pool_state */
   plait_word_t owner;       /* thread that made the pool; its death closes it */
-  plait_word_t ring;        /* the queue's cells */
+  plait_word_t ring;        /* the queue's cells; 0 before the pool is open and while it is freed */
   plait_word_t head;        /* tasks ever taken (wraps): where the next is taken */
   plait_word_t tail;        /* tasks ever submitted (wraps): where the next is put */
   plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what they sleep on */
@@ -114,8 +120,8 @@ struct plait_pool {
   plait_word_t names;       /* first interned name */
   plait_word_t failure;     /* FAILED: block with the encoded error, else 0 */
   plait_word_t failure_size;/* its bytes */
-  plait_word_t finished;    /* tasks ever finished (wraps) */
-  plait_word_t dropped;     /* tasks ever dropped because their client had died (wraps) */
+  plait_word_t finished;    /* tasks ever finished (wraps); statistics: a death may count one twice */
+  plait_word_t dropped;     /* tasks ever dropped because their client had died (wraps); likewise */
   plait_word_t unused;      /* zero */
 };
 _Static_assert(sizeof(struct plait_pool) == 64, "one cache line");
@@ -135,8 +141,9 @@ static inline struct plait_task_root *plait_task_root(void) {
 plait_ref_t plait_pool_create(void);
 
 /*
- * Frees a pool and all it holds, tasks included. 0 or -PLAIT_EINVAL.
- * pre: no worker is inside, and nobody submits to it any more.
+ * Frees a pool and all it holds, tasks included, also those that dead threads ran. 0, -PLAIT_EINVAL (no such pool), or
+ * nothing was done: -PLAIT_EAGAIN (another live worker is inside, or a thread has yet to finish a task that it adopted)
+ * or -PLAIT_ETIMEDOUT. pre: nobody submits to it, drains or waits any more.
  */
 int plait_pool_destroy(plait_ref_t pool);
 
@@ -171,6 +178,7 @@ int plait_task_submit(plait_ref_t task);
 
 /*
  * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next.
+ * A `finished` that is not the task that the worker runs is not touched.
  * `busy_us`: time that the finished task took.
  */
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
@@ -181,10 +189,13 @@ int plait_task_finish(plait_ref_t task);
 /* Where to write `size` bytes of output: behind the record, or a block that the task owns; 0: no memory. */
 plait_ref_t plait_task_output(plait_ref_t task, uint32_t size);
 
-/* Takes all that lies in the inbox, the oldest first, linked by `next`; 0: nothing. For the client's owner. */
+/*
+ * Takes all that lies in the inbox, the oldest first, linked by `next`; 0: nothing, or the lock's owner is stuck. For
+ * the client's owner.
+ */
 plait_ref_t plait_client_drain(plait_ref_t client);
 
-/* Frees a DONE task. For the client's owner. */
+/* Frees a drained task; quickest in the order of draining. Anything else is ignored. For the client's owner. */
 void plait_task_free(plait_ref_t task);
 
 /* ---- worker.c ---- */
@@ -204,20 +215,25 @@ void plait_worker_wait(uint32_t timeout_ms);
 
 /*
  * Marks a live worker so that it takes no further task, if it still runs its `takes`-th one. 1 if it does, 0 if it has
- * gone on, -PLAIT_ETIMEDOUT. Under the pool's lock, so no innocent task can be started on it afterwards.
+ * gone on, -PLAIT_ETIMEDOUT. Under the pool's lock, so no innocent task can be started on it afterwards, and under the
+ * recovery lock, so the pool stays.
  */
 int plait_worker_condemn(plait_thread_t worker, uint32_t takes);
 
 /* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
 void plait_pool_wake(struct plait_pool *pool);
 
-/* ---- recover.c, check.c ---- */
+/* ---- recover.c, destroy.c, check.c ---- */
 
 /*
- * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock; the slot is DEAD. Returns the
- * task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing; the
+ * slot is DEAD. `running`: the task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ * 0, or -PLAIT_ETIMEDOUT: a pool's lock is stuck, so some of it is left to do, and the slot must stay DEAD.
  */
-plait_ref_t plait_task_recover(struct plait_slot *dead);
+int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
+
+/* Frees a pool that no live thread uses: its owner and clients are dead. pre: the caller holds the recovery lock. */
+void plait__pool_destroy_orphan(plait_ref_t pool);
 
 /* Repairs a pool whose lock was taken over. pre: the caller holds the pool's lock. */
 void plait__pool_repair(struct plait_pool *pool);
@@ -234,8 +250,14 @@ struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t ta
 /* Wakes a client that has got something. */
 void plait__client_wake(struct plait_client *client);
 
-/* Frees a task and what it owns. */
-void plait__task_destroy(plait_ref_t task);
+/* Frees what a task owns. The task comes after it, once nothing names it any more: so a death loses one block. */
+void plait__task_strip(plait_ref_t task);
+
+/* Frees all tasks that a client has got. pre: holds the pool's lock, or is alone with the client. */
+void plait__client_empty(struct plait_client *client);
+
+/* Sends every queued task of an ended pool back to its client; the caller wakes. pre: holds the lock. */
+void plait__pool_return_queued(struct plait_pool *pool);
 
 /* Walks every pool: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
 int plait_task_check(void);

@@ -42,7 +42,8 @@ export function propertyStep(key: string): string {
 
 /** An object of a class whose instances have no structured form. */
 export function unsendableObject(name: string): Unsendable {
-  const article = /^[aeiou]/i.test(name) ? 'an' : 'a';
+  // Names with a U begin with its own sound: a URL, a USBDevice.
+  const article = /^[aeio]/i.test(name) ? 'an' : 'a';
   return new Unsendable(`${article} ${name}`, 'objects of that kind');
 }
 

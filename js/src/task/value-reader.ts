@@ -8,6 +8,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { makeDomError, makeError, setErrorProperty } from './error-shape.ts';
+import { ByteSource, bad } from './value-source.ts';
 import {
   ERROR_NAMES,
   FORMAT_VERSION,
@@ -34,38 +35,11 @@ interface BufferPart {
 
 type ViewClass = new (buffer: ArrayBuffer, byteOffset: number, length: number) => ArrayBufferView;
 
-/** The part of Node's Buffer that copies strings; absent elsewhere. */
-interface StringCopierClass {
-  from(buffer: ArrayBufferLike, offset: number, length: number): { toString(encoding: 'latin1' | 'utf16le'): string };
-}
-const hostBuffer = Reflect.get(globalThis, 'Buffer') as StringCopierClass | undefined;
-
-/** Up to here a loop over the bytes beats a call into the host. */
-const SHORT_TEXT = 24;
-
-/** How many arguments one call is given; engines have a limit. */
-const CHUNK = 8192;
-
 /** A length from which an array is not made by growing it. */
 const LONG_ARRAY = 1024;
 
-/**
- * Keys seen before, by a hash of their bytes. A hit saves making the string and, what costs more, the engine's search
- * for the one copy of it that objects use. Only short keys are kept, so it can never hold more than a few kilobytes.
- */
-const knownKeys: (string | undefined)[] = new Array(512).fill(undefined);
-const LONGEST_KNOWN_KEY = 24;
-
-function bad(why: string): PlaitError {
-  return new PlaitError('ERR_PLAIT_BAD_MESSAGE', `These bytes do not hold an encoded value: ${why}`);
-}
-
-class Decoder {
-  readonly #bytes: Uint8Array;
-  #end: number;
-  #position = 0;
+class Decoder extends ByteSource {
   #depth = 0;
-  #doubles: DataView | undefined;
   readonly #keys: string[] = [];
   /** Keys that would not simply become own properties if they were assigned. */
   #inheritedKeys: Set<string> | undefined;
@@ -73,14 +47,9 @@ class Decoder {
   readonly #pending: PendingBody[] = [];
   #buffers: BufferPart[] = [];
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.#end = bytes.length;
-  }
-
   decode(): unknown {
-    if (this.#byte() !== FORMAT_VERSION) throw bad('they begin with another format version.');
-    const flags = this.#byte();
+    if (this.byte() !== FORMAT_VERSION) throw bad('they begin with another format version.');
+    const flags = this.byte();
     if (flags === HAS_BUFFERS) this.#bufferTable();
     else if (flags !== 0) throw bad('they have unknown flags.');
     const root = this.#value();
@@ -88,59 +57,14 @@ class Decoder {
       this.#depth = 1;
       this.#body(next.tag, next.target, next.className);
     }
-    if (this.#position !== this.#end) throw bad('there are more of them than the value needs.');
+    if (this.position !== this.end) throw bad('there are more of them than the value needs.');
     return root;
   }
 
-  #byte(): number {
-    if (this.#position >= this.#end) throw bad('they end too early.');
-    return this.#bytes[this.#position++]!;
-  }
-
-  #varint(): number {
-    const first = this.#byte();
-    if (first < 0x80) return first;
-    let result = first & 0x7f;
-    for (let scale = 0x80; ; scale *= 0x80) {
-      const next = this.#byte();
-      result += (next & 0x7f) * scale;
-      if (result > Number.MAX_SAFE_INTEGER) throw bad('a number in them is too big.');
-      if (next < 0x80) return result;
-      if (scale > 2 ** 46) throw bad('a number in them is too long.');
-    }
-  }
-
-  /** Moves over `size` bytes, which must be there, and returns where they begin. */
-  #take(size: number): number {
-    const start = this.#position;
-    if (size > this.#end - start) throw bad('a length in them is more than what is left.');
-    this.#position = start + size;
-    return start;
-  }
-
-  /** A number of things of at least one byte each. */
-  #count(): number {
-    const count = this.#varint();
-    if (count > this.#end - this.#position) throw bad('a count in them is more than what is left.');
-    return count;
-  }
-
-  #eight(): { view: DataView; at: number } {
-    const at = this.#take(8);
-    const { buffer, byteOffset, byteLength } = this.#bytes;
-    this.#doubles ??= new DataView(buffer, byteOffset, byteLength);
-    return { view: this.#doubles, at };
-  }
-
-  #double(): number {
-    const { view, at } = this.#eight();
-    return view.getFloat64(at, true);
-  }
-
   #value(): unknown {
-    const tag = this.#byte();
+    const tag = this.byte();
     if (tag >= SMALL_INTEGER) return tag - SMALL_INTEGER;
-    if (tag >= SHORT_STRING) return this.#latin1(tag - SHORT_STRING);
+    if (tag >= SHORT_STRING) return this.latin1(tag - SHORT_STRING);
     if (tag >= TAG.Object) return this.#container(tag);
     return this.#leaf(tag);
   }
@@ -156,21 +80,19 @@ class Decoder {
       case TAG.True:
         return true;
       case TAG.Integer: {
-        const zigzag = this.#varint();
+        const zigzag = this.varint();
         return zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2;
       }
       case TAG.Double:
-        return this.#double();
+        return this.double();
       case TAG.Text:
-        return this.#text();
-      case TAG.BigInt64: {
-        const { view, at } = this.#eight();
-        return view.getBigInt64(at, true);
-      }
+        return this.text();
+      case TAG.BigInt64:
+        return this.bigint64();
       case TAG.BigInt:
-        return this.#bigint();
+        return this.bigint();
       case TAG.Reference: {
-        const object = this.#objects[this.#varint()];
+        const object = this.#objects[this.varint()];
         if (object === undefined) throw bad('they refer to an object that is not in them.');
         return object;
       }
@@ -179,10 +101,10 @@ class Decoder {
       case TAG.ArrayBuffer:
         return this.#buffer().buffer;
       case TAG.Date:
-        return this.#register(new Date(this.#double()));
+        return this.#register(new Date(this.double()));
       case TAG.RegExp: {
-        const source = this.#text();
-        return this.#register(new RegExp(source, this.#text()));
+        const source = this.text();
+        return this.#register(new RegExp(source, this.text()));
       }
       case TAG.Boxed: {
         const inner = this.#value();
@@ -222,7 +144,7 @@ class Decoder {
   }
 
   #later(): object {
-    const tag = this.#byte();
+    const tag = this.byte();
     const head = this.#head(tag);
     this.#pending.push({ tag, ...head });
     return head.target;
@@ -248,15 +170,15 @@ class Decoder {
         target = new Set();
         break;
       case TAG.Error: {
-        const index = this.#byte();
+        const index = this.byte();
         className = ERROR_NAMES[index] ?? '';
         target = makeError(index);
         break;
       }
       case TAG.DomError: {
         className = 'DOMException';
-        const message = this.#text();
-        target = makeDomError(message, this.#text());
+        const message = this.text();
+        target = makeDomError(message, this.text());
         break;
       }
     }
@@ -281,14 +203,14 @@ class Decoder {
         this.#definedProperties(target);
         return;
       case TAG.Map: {
-        for (let left = this.#count(); left > 0; left--) {
+        for (let left = this.count(); left > 0; left--) {
           const key = this.#value();
           (target as Map<unknown, unknown>).set(key, this.#value());
         }
         return;
       }
       case TAG.Set:
-        for (let left = this.#count(); left > 0; left--) (target as Set<unknown>).add(this.#value());
+        for (let left = this.count(); left > 0; left--) (target as Set<unknown>).add(this.#value());
         return;
       default:
         for (let key = this.#key(); key !== undefined; key = this.#key()) {
@@ -311,14 +233,14 @@ class Decoder {
 
   /** The next key, or undefined at the end of the properties. */
   #key(): string | undefined {
-    const token = this.#varint();
+    const token = this.varint();
     if (token === 0) return undefined;
     if (token > 1) {
       const key = this.#keys[token - 2];
       if (key === undefined) throw bad('they refer to a key that is not in them.');
       return key;
     }
-    const key = this.#newKey();
+    const key = this.newKey();
     this.#keys.push(key);
     // '__proto__' is one of these, and an accessor or a frozen property of Object.prototype would get in the way too.
     if (key in Object.prototype) {
@@ -328,35 +250,16 @@ class Decoder {
     return key;
   }
 
-  #newKey(): string {
-    const bytes = this.#bytes;
-    const start = this.#position;
-    const length = this.#byte() >>> 1;
-    // One header byte, narrow, and short: anything else goes the long way.
-    if ((bytes[start]! & 0x81) !== 0 || length > LONGEST_KNOWN_KEY || length === 0) {
-      this.#position = start;
-      return this.#text();
-    }
-    const first = this.#take(length);
-    const last = first + length - 1;
-    const hash = length + bytes[first]! * 5 + bytes[last]! * 31 + bytes[(first + last) >>> 1]! * 113;
-    const known = knownKeys[hash & 511];
-    if (known !== undefined && known.length === length) {
-      let index = 0;
-      while (index < length && known.charCodeAt(index) === bytes[first + index]) index++;
-      if (index === length) return known;
-    }
-    this.#position = first;
-    const key = this.#latin1(length);
-    knownKeys[hash & 511] = key;
-    return key;
-  }
-
   #elements(array: unknown[]): void {
-    const count = this.#count();
+    const count = this.count();
     for (let index = 0; index < count; index++) {
-      if (this.#bytes[this.#position] === TAG.Hole) {
-        this.#position++;
+      const tag = this.bytes[this.position];
+      if (tag === TAG.Double) {
+        // Read here and not in `value`, a double need not become an object of the heap on its way into the array.
+        this.position++;
+        array.push(this.double());
+      } else if (tag === TAG.Hole) {
+        this.position++;
         array.length = index + 1;
       } else {
         array.push(this.#value());
@@ -365,105 +268,53 @@ class Decoder {
   }
 
   #stretch(array: unknown[]): void {
-    const length = this.#varint();
+    const length = this.varint();
     if (length > 0xffffffff) throw bad('an array in them is too long.');
     // An element at the far end first makes the engine keep the array by what it has, not by its length.
     if (length > LONG_ARRAY) array[0xfffffffe] = undefined;
     array.length = length;
   }
 
-  #text(): string {
-    const header = this.#varint();
-    const length = Math.floor(header / 2);
-    return header % 2 === 0 ? this.#latin1(length) : this.#wideText(length);
-  }
-
-  #latin1(length: number): string {
-    const bytes = this.#bytes;
-    const start = this.#take(length);
-    if (length <= SHORT_TEXT) {
-      let text = '';
-      for (let at = start; at < start + length; at++) text += String.fromCharCode(bytes[at]!);
-      return text;
-    }
-    if (hostBuffer !== undefined) {
-      return hostBuffer.from(bytes.buffer, bytes.byteOffset + start, length).toString('latin1');
-    }
-    return joinUnits(bytes.subarray(start, start + length));
-  }
-
-  #wideText(length: number): string {
-    const bytes = this.#bytes;
-    const start = this.#take(length * 2);
-    if (hostBuffer !== undefined && length > SHORT_TEXT) {
-      return hostBuffer.from(bytes.buffer, bytes.byteOffset + start, length * 2).toString('utf16le');
-    }
-    const units = new Uint16Array(length);
-    for (let index = 0; index < length; index++) {
-      units[index] = bytes[start + index * 2]! | (bytes[start + index * 2 + 1]! << 8);
-    }
-    return joinUnits(units);
-  }
-
-  #bigint(): bigint {
-    const header = this.#varint();
-    const size = Math.floor(header / 2);
-    const start = this.#take(size);
-    let hex = '';
-    for (let at = start + size - 1; at >= start; at--) hex += this.#bytes[at]!.toString(16).padStart(2, '0');
-    const magnitude = BigInt(`0x${hex || '0'}`);
-    return header % 2 === 0 ? magnitude : -magnitude;
-  }
-
   #bufferTable(): void {
-    const resume = this.#position;
-    const whole = this.#end;
+    const resume = this.position;
+    const whole = this.end;
     if (whole < resume + 8) throw bad('they end too early.');
-    this.#position = whole - 8;
-    const start = this.#double();
+    this.position = whole - 8;
+    const start = this.double();
     if (!(Number.isInteger(start) && start >= resume && start <= whole - 8)) throw bad('the table of buffers is lost.');
-    this.#position = start;
-    this.#end = whole - 8;
-    for (let left = this.#count(); left > 0; left--) {
-      const origin = this.#varint();
-      const size = this.#varint();
-      const at = this.#take(size);
+    this.position = start;
+    this.end = whole - 8;
+    for (let left = this.count(); left > 0; left--) {
+      const origin = this.varint();
+      const size = this.varint();
+      const at = this.take(size);
       const copy = new Uint8Array(size);
-      copy.set(this.#bytes.subarray(at, at + size));
+      copy.set(this.bytes.subarray(at, at + size));
       this.#buffers.push({ buffer: copy.buffer, start: origin });
     }
-    if (this.#position !== this.#end) throw bad('the table of buffers is too long.');
-    this.#position = resume;
-    this.#end = start;
+    if (this.position !== this.end) throw bad('the table of buffers is too long.');
+    this.position = resume;
+    this.end = start;
   }
 
   #buffer(): BufferPart {
-    const part = this.#buffers[this.#varint()];
+    const part = this.#buffers[this.varint()];
     if (part === undefined) throw bad('they refer to a buffer that is not in them.');
     return part;
   }
 
   #view(): ArrayBufferView {
-    const name = VIEW_NAMES[this.#byte()];
+    const name = VIEW_NAMES[this.byte()];
     const make = name === undefined ? undefined : (Reflect.get(globalThis, name) as ViewClass | undefined);
     if (make === undefined) throw bad('they have a view of an unknown class.');
     const { buffer, start } = this.#buffer();
-    const offset = this.#varint() - start;
-    return this.#register(new make(buffer, offset, this.#varint()));
+    const offset = this.varint() - start;
+    return this.#register(new make(buffer, offset, this.varint()));
   }
 }
 
 function define(target: object, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
-}
-
-function joinUnits(units: Uint8Array | Uint16Array): string {
-  let text = '';
-  for (let start = 0; start < units.length; start += CHUNK) {
-    // `apply` takes any array-like of numbers, though its type asks for an array.
-    text += String.fromCharCode.apply(null, units.subarray(start, start + CHUNK) as unknown as number[]);
-  }
-  return text;
 }
 
 /**

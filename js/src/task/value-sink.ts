@@ -93,6 +93,17 @@ export class ByteSink {
     this.position += 8;
   }
 
+  /** Writes a bigint of any size. */
+  bigint(value: bigint): void {
+    const hex = (value < 0n ? -value : value).toString(16);
+    const size = Math.ceil(hex.length / 2);
+    this.varint(size * 2 + (value < 0n ? 1 : 0));
+    this.reserve(size);
+    for (let end = hex.length; end > 0; end -= 2) {
+      this.bytes[this.position++] = Number.parseInt(hex.slice(Math.max(0, end - 2), end), 16);
+    }
+  }
+
   /** Writes bytes as they are. */
   copy(source: Uint8Array): void {
     this.reserve(source.length);
@@ -100,14 +111,14 @@ export class ByteSink {
     this.position += source.length;
   }
 
-  /** Writes `prefix + length` and the units as bytes if the string is short and Latin-1; false if not. */
-  shortLatin1(value: string, prefix: number): boolean {
+  /** Writes the byte `head` and the units as bytes if the string is short and Latin-1; false if not. */
+  shortLatin1(value: string, head: number): boolean {
     const length = value.length;
     if (length >= LONG_STRING) return false;
     this.reserve(LONG_STRING + 1);
     const bytes = this.bytes;
     let position = this.position;
-    bytes[position++] = prefix + length;
+    bytes[position++] = head;
     for (let index = 0; index < length; index++) {
       const unit = value.charCodeAt(index);
       if (unit > 0xff) return false;
@@ -120,6 +131,7 @@ export class ByteSink {
   /** Writes a `text`. */
   text(value: string): void {
     const length = value.length;
+    if (this.shortLatin1(value, length * 2)) return;
     const wide = WIDE_UNIT.test(value);
     this.varint(length * 2 + (wide ? 1 : 0));
     const size = wide ? length * 2 : length;

@@ -19,8 +19,19 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { describeError, describeUnsendable, type ErrorShape } from './error-shape.ts';
+import { BufferSpans } from './value-buffers.ts';
 import { kindOfPrototype, propertyStep, Unsendable, unsendableObject, withStep } from './value-kinds.ts';
 import { ByteSink } from './value-sink.ts';
+import {
+  boxedValue,
+  bufferSize,
+  dateTime,
+  mapEntries,
+  patternParts,
+  setMembers,
+  viewExtent,
+  viewName,
+} from './value-slots.ts';
 import {
   FORMAT_VERSION,
   HAS_BUFFERS,
@@ -42,34 +53,10 @@ interface PendingBody {
   readonly lenient: boolean;
 }
 
-/** The part of a buffer that the views met so far cover. */
-interface BufferSpan {
-  readonly index: number;
-  readonly buffer: ArrayBufferLike;
-  start: number;
-  end: number;
-  /** The biggest element size of its views: `start` is kept a multiple, so that every view stays aligned. */
-  alignment: number;
-}
-
-const typedArrayPrototype: object = Object.getPrototypeOf(Uint8Array.prototype);
-const typedArrayName = getterOf(typedArrayPrototype, Symbol.toStringTag);
-const mapSize = getterOf(Map.prototype, 'size');
-const setSize = getterOf(Set.prototype, 'size');
-const bufferLength = getterOf(ArrayBuffer.prototype, 'byteLength');
-const regExpSource = getterOf(RegExp.prototype, 'source');
-const regExpFlags = getterOf(RegExp.prototype, 'flags');
-
-/** A built-in getter, to read an internal slot with, whatever the object's own properties say. */
-function getterOf(prototype: object, key: string | symbol): (target: unknown) => unknown {
-  const get = Object.getOwnPropertyDescriptor(prototype, key)!.get!;
-  return (target) => get.call(target);
-}
-
 class Encoder extends ByteSink {
   readonly #objects = new Map<object, number>();
   readonly #keys = new Map<string, number>();
-  readonly #buffers = new Map<ArrayBufferLike, BufferSpan>();
+  #buffers = new BufferSpans();
   readonly #pending: PendingBody[] = [];
   /** What to forget if a lenient attempt fails; kept only while there is one. */
   readonly #undo: (object | string)[] = [];
@@ -82,7 +69,10 @@ class Encoder extends ByteSink {
     this.byte(0);
     this.#value(root);
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) this.#pendingBody(next);
-    if (this.#buffers.size > 0) this.#bufferTable();
+    if (this.#buffers.size > 0) {
+      this.#buffers.write(this);
+      this.bytes[1] = HAS_BUFFERS;
+    }
     return this.bytes.subarray(0, this.position);
   }
 
@@ -90,7 +80,7 @@ class Encoder extends ByteSink {
   forget(): void {
     if (this.#objects.size > 0) this.#objects.clear();
     if (this.#keys.size > 0) this.#keys.clear();
-    if (this.#buffers.size > 0) this.#buffers.clear();
+    if (this.#buffers.size > 0) this.#buffers = new BufferSpans();
     this.#pending.length = 0;
     this.#undo.length = 0;
     this.#attempts = 0;
@@ -116,7 +106,13 @@ class Encoder extends ByteSink {
         this.byte(TAG.Undefined);
         return;
       case 'bigint':
-        this.#bigint(value);
+        if (BigInt.asIntN(64, value) === value) {
+          this.byte(TAG.BigInt64);
+          this.bigint64(value);
+        } else {
+          this.byte(TAG.BigInt);
+          this.bigint(value);
+        }
         return;
       case 'function':
         throw new Unsendable('a function', 'functions');
@@ -126,7 +122,7 @@ class Encoder extends ByteSink {
   }
 
   #string(value: string): void {
-    if (this.shortLatin1(value, SHORT_STRING)) return;
+    if (this.shortLatin1(value, SHORT_STRING + value.length)) return;
     this.byte(TAG.Text);
     this.text(value);
   }
@@ -140,22 +136,6 @@ class Encoder extends ByteSink {
     } else {
       this.byte(TAG.Integer);
       this.varint(value >= 0 ? value * 2 : -value * 2 - 1);
-    }
-  }
-
-  #bigint(value: bigint): void {
-    if (BigInt.asIntN(64, value) === value) {
-      this.byte(TAG.BigInt64);
-      this.bigint64(value);
-      return;
-    }
-    const hex = (value < 0n ? -value : value).toString(16);
-    const size = Math.ceil(hex.length / 2);
-    this.byte(TAG.BigInt);
-    this.varint(size * 2 + (value < 0n ? 1 : 0));
-    this.reserve(size);
-    for (let end = hex.length; end > 0; end -= 2) {
-      this.bytes[this.position++] = Number.parseInt(hex.slice(Math.max(0, end - 2), end), 16);
     }
   }
 
@@ -182,34 +162,30 @@ class Encoder extends ByteSink {
     else this.#known(value, name);
   }
 
-  /** An object of a built-in class. Each case first touches the internal slot, which throws if there is none. */
+  /** An object of a built-in class. Reading its slots throws if it has none, so that comes first. */
   #known(value: object, name: string): void {
     switch (name) {
       case 'Map':
-        slot(name, () => mapSize(value));
-        this.#container(TAG.Map, value, value);
+        this.#container(TAG.Map, value, mapEntries(value));
         return;
       case 'Set':
-        slot(name, () => setSize(value));
-        this.#container(TAG.Set, value, value);
+        this.#container(TAG.Set, value, setMembers(value));
         return;
       case 'ArrayBuffer': {
-        const size = slot(name, () => bufferLength(value)) as number;
-        const span = this.#span(value as ArrayBuffer, 0, size, 1);
+        const index = this.#buffers.add(value as ArrayBuffer, 0, bufferSize(value), 1);
         this.byte(TAG.ArrayBuffer);
-        this.varint(span.index);
+        this.varint(index);
         return;
       }
       case 'Date': {
-        const time = slot(name, () => Date.prototype.getTime.call(value));
+        const time = dateTime(value);
         this.#register(value);
         this.byte(TAG.Date);
         this.double(time);
         return;
       }
       case 'RegExp': {
-        const source = slot(name, () => regExpSource(value)) as string;
-        const flags = regExpFlags(value) as string;
+        const { source, flags } = patternParts(value);
         this.#register(value);
         this.byte(TAG.RegExp);
         this.text(source);
@@ -217,12 +193,27 @@ class Encoder extends ByteSink {
         return;
       }
       default: {
-        const inner = slot(name, () => unbox(value, name));
+        const inner = boxedValue(value, name);
         this.#register(value);
         this.byte(TAG.Boxed);
         this.#value(inner);
       }
     }
+  }
+
+  #view(view: ArrayBufferView): void {
+    const name = viewName(view);
+    const kind = (VIEW_NAMES as readonly string[]).indexOf(name);
+    if (kind < 0) throw unsendableObject(name);
+    const { buffer, start, size } = viewExtent(view);
+    const elementSize = (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
+    const index = this.#buffers.add(buffer, start, start + size, elementSize);
+    this.#register(view);
+    this.byte(TAG.View);
+    this.byte(kind);
+    this.varint(index);
+    this.varint(start);
+    this.varint(size / elementSize);
   }
 
   #register(value: object): void {
@@ -288,10 +279,10 @@ class Encoder extends ByteSink {
         this.#properties(target, Object.keys(target));
         return;
       case TAG.Map:
-        this.#entries(target as Map<unknown, unknown>);
+        this.#entries(target as unknown[]);
         return;
       case TAG.Set:
-        this.#members(target as Set<unknown>);
+        this.#members(target as unknown[]);
         return;
       case LENIENT_ARRAY:
         this.#lenientElements(target as unknown[]);
@@ -344,38 +335,26 @@ class Encoder extends ByteSink {
     }
   }
 
-  #entries(map: Map<unknown, unknown>): void {
-    // A copy, as the standard has it: a getter may change the map meanwhile. `forEach` of a subclass must not matter.
-    const keys: unknown[] = [];
-    const values: unknown[] = [];
-    Map.prototype.forEach.call(map, (value, key) => {
-      keys.push(key);
-      values.push(value);
-    });
-    this.varint(keys.length);
+  /** A Map, as the list of its keys and values. */
+  #entries(list: readonly unknown[]): void {
+    this.varint(list.length / 2);
     let index = 0;
-    let inKey = true;
     try {
-      for (; index < keys.length; index++) {
-        inKey = true;
-        this.#value(keys[index]);
-        inKey = false;
-        this.#value(values[index]);
-      }
+      for (; index < list.length; index++) this.#value(list[index]);
     } catch (error) {
-      const key = keys[index];
-      const step = `<key ${index}>`;
-      throw withStep(error, inKey ? `.${step}` : `.get(${typeof key === 'string' ? JSON.stringify(key) : step})`);
+      const key = list[index - 1];
+      const name = `<key ${index >>> 1}>`;
+      if (index % 2 === 0) throw withStep(error, `.${name}`);
+      throw withStep(error, `.get(${typeof key === 'string' ? JSON.stringify(key) : name})`);
     }
   }
 
-  #members(set: Set<unknown>): void {
-    const members: unknown[] = [];
-    Set.prototype.forEach.call(set, (member) => members.push(member));
-    this.varint(members.length);
+  /** A Set, as the list of its members. */
+  #members(list: readonly unknown[]): void {
+    this.varint(list.length);
     let index = 0;
     try {
-      for (; index < members.length; index++) this.#value(members[index]);
+      for (; index < list.length; index++) this.#value(list[index]);
     } catch (error) {
       throw withStep(error, `.<member ${index}>`);
     }
@@ -432,59 +411,12 @@ class Encoder extends ByteSink {
         if (typeof noted === 'string') this.#keys.delete(noted);
         else this.#objects.delete(noted);
       }
-      for (const { index, buffer } of this.#buffers.values()) if (index >= buffers) this.#buffers.delete(buffer);
+      this.#buffers.truncate(buffers);
       return false;
     } finally {
       this.#attempts--;
       if (this.#attempts === 0) this.#undo.length = 0;
     }
-  }
-
-  #view(view: ArrayBufferView): void {
-    const name = (typedArrayName(view) as string | undefined) ?? 'DataView';
-    const kind = (VIEW_NAMES as readonly string[]).indexOf(name);
-    if (kind < 0) throw unsendableObject(name);
-    const { buffer, byteOffset, byteLength } = readExtent(view);
-    const elementSize = (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
-    const span = this.#span(buffer, byteOffset, byteOffset + byteLength, elementSize);
-    this.#register(view);
-    this.byte(TAG.View);
-    this.byte(kind);
-    this.varint(span.index);
-    this.varint(byteOffset);
-    this.varint(byteLength / elementSize);
-  }
-
-  /** Notes that the bytes from `start` to `end` of a buffer are part of the value. */
-  #span(buffer: ArrayBufferLike, start: number, end: number, alignment: number): BufferSpan {
-    if (buffer.byteLength === 0 && isDetached(buffer)) {
-      throw new Unsendable('a detached ArrayBuffer, or a view on one', 'what has moved elsewhere');
-    }
-    let span = this.#buffers.get(buffer);
-    if (span === undefined) {
-      span = { index: this.#buffers.size, buffer, start, end, alignment };
-      this.#buffers.set(buffer, span);
-    }
-    span.alignment = Math.max(span.alignment, alignment);
-    span.start = Math.min(span.start, start);
-    span.start -= span.start % span.alignment;
-    span.end = Math.max(span.end, end);
-    return span;
-  }
-
-  #bufferTable(): void {
-    const at = this.position;
-    this.varint(this.#buffers.size);
-    for (const { buffer, start, end } of this.#buffers.values()) {
-      if (end > buffer.byteLength) {
-        throw new Unsendable('a buffer that shrank while it was being read', 'what changes meanwhile');
-      }
-      this.varint(start);
-      this.varint(end - start);
-      this.copy(new Uint8Array(buffer, start, end - start));
-    }
-    this.double(at);
-    this.bytes[1] = HAS_BUFFERS;
   }
 }
 
@@ -503,41 +435,6 @@ function arrayTag(array: unknown[]): number {
 function isIndex(key: string): boolean {
   const index = Number(key);
   return index >>> 0 === index && index !== 0xffffffff && String(index) === key;
-}
-
-/** Reads an internal slot of what has the prototype of the class `name`. */
-function slot<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch {
-    throw new Unsendable(`no real ${name} though it has the prototype of one`, 'a Proxy or an imitation of a built-in');
-  }
-}
-
-function unbox(value: object, name: string): unknown {
-  if (name === 'Number') return Number.prototype.valueOf.call(value);
-  if (name === 'String') return String.prototype.valueOf.call(value);
-  if (name === 'Boolean') return Boolean.prototype.valueOf.call(value);
-  return BigInt.prototype.valueOf.call(value);
-}
-
-function readExtent(view: ArrayBufferView): { buffer: ArrayBufferLike; byteOffset: number; byteLength: number } {
-  try {
-    return { buffer: view.buffer, byteOffset: view.byteOffset, byteLength: view.byteLength };
-  } catch {
-    // A DataView says so itself when its buffer is gone or has shrunk.
-    throw new Unsendable('a view outside its buffer', 'views without bytes');
-  }
-}
-
-/** Tells a detached buffer from an empty one, for engines without `ArrayBuffer.prototype.detached`. */
-function isDetached(buffer: ArrayBufferLike): boolean {
-  try {
-    new Uint8Array(buffer);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 /** Encodes values, one after the other, in a scratch buffer of its own. */

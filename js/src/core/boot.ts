@@ -1,0 +1,181 @@
+/**
+ * How a thread gets its space: opening a new one, or attaching to the one that it inherits.
+ *
+ * Invariant: a thread runs core code only on a stack of its own. Its first stack is the small boot stack of the slot
+ * that it has claimed (claiming is done here, with Atomics, and needs no stack); attaching gives it a full one.
+ */
+
+import { PlaitError } from './errors.ts';
+import { host } from './host.ts';
+import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Slot, SLOT_LIMIT, SlotState, Space as S, TLS_SIZE } from './layout.generated.ts';
+import { type Core, outOfMemory, Space, type SpaceHandle } from './space.ts';
+import { WASM_BASE64 } from './wasm.generated.ts';
+
+/** What a thread uses its slot for; for people who look at a space. */
+export const Role = { main: 1, coordinator: 2, worker: 3, other: 4 } as const;
+
+/** Options of {@link openSpace}. */
+export interface SpaceOptions {
+  /**
+   * The most bytes that the space may ever have: up to 4 GiB, at least 1 MiB, rounded up to 64 KiB. Address space is
+   * taken for all of it at once, memory only as it is used.
+   */
+  readonly maximum?: number;
+}
+
+const GIB = 2 ** 30;
+const MINIMUM = 2 ** 20;
+const INITIAL_PAGES = 8;
+
+let compiled: WebAssembly.Module | undefined;
+
+function compile(): WebAssembly.Module {
+  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(WASM_BASE64), (char) => char.charCodeAt(0)));
+  return compiled;
+}
+
+function instantiate(handle: SpaceHandle): Core {
+  return new WebAssembly.Instance(handle.module, { env: { memory: handle.memory } }).exports as unknown as Core;
+}
+
+/** Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. */
+function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number): number {
+  for (let index = 0; index < SLOT_LIMIT; index++) {
+    const base = (space + S.slots + index * Slot.BYTES) >>> 2;
+    const life = Atomics.load(words, base + (Slot.life >>> 2));
+    if ((life & 255) !== SlotState.FREE) continue;
+    const generation = ((life >>> 8) + 1) & 0x7fffff || 1;
+    const live = (generation << 8) | SlotState.LIVE;
+    if (Atomics.compareExchange(words, base + (Slot.life >>> 2), life, live) !== life) continue;
+    Atomics.store(words, base + (Slot.hostId >>> 2), host.hostId);
+    Atomics.store(words, base + (Slot.role >>> 2), role);
+    return (generation << 8) | index;
+  }
+  return 0;
+}
+
+/** Attaches the calling thread, whose module instance is `core`. */
+function enter(handle: SpaceHandle, core: Core, role: number): Space {
+  const ref = core.plait_abi_space() >>> 0;
+  const words = new Int32Array(handle.memory.buffer as unknown as SharedArrayBuffer);
+  const thread = claimSlot(words, ref, role);
+  if (thread === 0) {
+    throw new PlaitError('ERR_PLAIT_TOO_MANY_THREADS', `a space has room for ${SLOT_LIMIT} threads, and all are taken`);
+  }
+  const boot = ref + S.boots + (thread & 255) * BOOT_SIZE;
+  core.__stack_pointer.value = boot + BOOT_SIZE;
+  core.__wasm_init_tls(boot);
+  const stack = core.plait_abi_attach(thread, host.mayBlock ? 1 : 0) >>> 0;
+  if (stack === 0) {
+    core.plait_abi_detach();
+    throw outOfMemory(PAGE_SIZE);
+  }
+  core.__stack_pointer.value = stack;
+  const space = new Space(handle, core, thread);
+  host.onThreadEnd(
+    () => core.plait_abi_detach(),
+    (hostId) => recoverHost(space, hostId),
+  );
+  return space;
+}
+
+/** Recovers every slot of a thread that is gone; its task, if it ran one, comes back as WORKER_DIED. */
+function recoverHost(space: Space, hostId: number): void {
+  for (const thread of threadsOfHost(space, hostId)) {
+    const task = space.core.plait_abi_recover(thread) >>> 0;
+    if (task !== 0) space.core.plait_task_finish(task);
+  }
+}
+
+/** The ids of the threads that the host calls `hostId`, dead ones that nobody has recovered included. */
+export function threadsOfHost(space: Space, hostId: number): number[] {
+  const found: number[] = [];
+  const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
+  for (let index = 0; index < SLOT_LIMIT; index++) {
+    const slot = slots + index * Slot.BYTES;
+    const life = space.load(slot + Slot.life);
+    if ((life & 255) === SlotState.FREE || space.load(slot + Slot.hostId) !== hostId >>> 0) continue;
+    found.push((((life >>> 8) << 8) | index) >>> 0);
+  }
+  return found;
+}
+
+/** The reference of a thread's slot. */
+export function slotOf(space: Space, thread: number): number {
+  return (space.core.plait_abi_space() >>> 0) + S.slots + (thread & 255) * Slot.BYTES;
+}
+
+function sharedMemory(maximum: number | undefined): { memory: WebAssembly.Memory; pages: number } {
+  if (typeof SharedArrayBuffer === 'undefined') {
+    throw new PlaitError(
+      'ERR_PLAIT_NOT_ISOLATED',
+      'this page has no shared memory: serve it with the headers Cross-Origin-Opener-Policy: same-origin and ' +
+        'Cross-Origin-Embedder-Policy: require-corp',
+    );
+  }
+  // A host with little address space (a container's limit, a phone) refuses the large ones.
+  const attempts = maximum === undefined ? [4 * GIB, 2 * GIB, GIB, GIB / 4] : [maximum];
+  let cause: unknown;
+  for (const bytes of attempts) {
+    const pages = Math.ceil(bytes / PAGE_SIZE);
+    try {
+      return { memory: new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: pages, shared: true }), pages };
+    } catch (error) {
+      cause = error;
+    }
+  }
+  const message = `the host refuses a shared memory of ${attempts.at(-1)} bytes`;
+  throw new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message, { cause });
+}
+
+/**
+ * Opens a new, private space and attaches the calling thread to it. Most programs never call this: `import 'plait'`
+ * gives the process its common space. A private space serves tests, isolation, and a limit of its own.
+ *
+ * @throws {RangeError} for a maximum below 1 MiB or above 4 GiB
+ * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_NOT_ISOLATED
+ */
+export function openSpace(options: SpaceOptions = {}): Space {
+  const { maximum } = options;
+  if (maximum !== undefined && !(Number.isInteger(maximum) && maximum >= MINIMUM && maximum <= 4 * GIB)) {
+    throw new RangeError(`options.maximum must be a whole number from ${MINIMUM} to ${4 * GIB}, not ${maximum}`);
+  }
+  const { memory, pages } = sharedMemory(maximum);
+  const handle: SpaceHandle = { memory, module: compile(), layoutVersion: LAYOUT_VERSION };
+  const core = instantiate(handle);
+  if (core.plait_abi_init(pages) !== 0) throw outOfMemory(MINIMUM);
+  return enter(handle, core, host.isMainThread ? Role.main : Role.other);
+}
+
+/**
+ * Attaches the calling thread to a space that another thread opened, by the handle that it sent (`space.handle`).
+ * In Node, threads find the common space by themselves; in browsers, Workers of your own call this.
+ *
+ * @throws {PlaitError} ERR_PLAIT_VERSION_MISMATCH, ERR_PLAIT_TOO_MANY_THREADS, ERR_PLAIT_OUT_OF_MEMORY
+ */
+export function attach(handle: SpaceHandle, role: number = Role.other): Space {
+  if (handle.layoutVersion !== LAYOUT_VERSION) {
+    throw new PlaitError(
+      'ERR_PLAIT_VERSION_MISMATCH',
+      `the space has layout ${handle.layoutVersion}, this copy of Plait needs ${LAYOUT_VERSION}: install one version`,
+    );
+  }
+  return enter(handle, instantiate(handle), role);
+}
+
+let common: Space | undefined;
+
+/**
+ * The common space of the process or page, as this thread sees it. Threads started from here on inherit it.
+ * A thread attaches when it first asks.
+ */
+export function commonSpace(role?: number): Space {
+  if (common === undefined) {
+    const handle = host.inheritedSpace();
+    common = handle === undefined ? openSpace() : attach(handle, role);
+    host.bequeathSpace(common.handle);
+    const port = host.watchPort();
+    port?.post(common.thread);
+  }
+  return common;
+}

@@ -1,0 +1,88 @@
+/**
+ * What Plait needs from the program that runs it, the same in Node and in browsers.
+ *
+ * Invariant: this file, host-node.ts and host-web.ts are the only ones that know which host it is. Node's modules are
+ * reached through `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
+ */
+
+import { createNodeHost } from './host-node.ts';
+import { createWebHost } from './host-web.ts';
+import type { SpaceHandle } from './space.ts';
+
+/** A started thread, as the thread that started it sees it. */
+export interface HostThread {
+  /** The host's number for the thread, unique in the process or page; the thread's slot carries it. */
+  readonly hostId: number;
+  /** Sends a message; the thread takes the first one as its instructions ({@link Host.firstMessage}). */
+  post(message: unknown, transfer?: readonly Transferable[]): void;
+  /** Stops the thread at once; `onExit` follows. */
+  terminate(): void;
+  /** Whether the thread keeps the process alive (Node only). */
+  setRef(keepsAlive: boolean): void;
+  onMessage: ((message: unknown) => void) | undefined;
+  /** An error that nothing in the thread caught; `onExit` follows. */
+  onError: ((error: unknown) => void) | undefined;
+  /** The thread is gone for certain. Called once. */
+  onExit: ((code: number) => void) | undefined;
+}
+
+/** How to start a thread; the host ignores what it does not know. */
+export interface ThreadOptions {
+  readonly name: string;
+  readonly workerData?: unknown;
+  readonly env?: Record<string, string>;
+  readonly execArgv?: readonly string[];
+  readonly resourceLimits?: ResourceLimits;
+}
+
+/** Limits of a thread's JavaScript memory, in MiB, as Node's `Worker` takes them. */
+export interface ResourceLimits {
+  maxOldGenerationSizeMb?: number;
+  maxYoungGenerationSizeMb?: number;
+  codeRangeSizeMb?: number;
+  stackSizeMb?: number;
+}
+
+/** A port of a channel whose other end another thread holds. */
+export interface HostPort {
+  post(message: unknown): void;
+  onMessage: ((message: unknown) => void) | undefined;
+  /** The other end is gone, and the thread that held it too. Node only. */
+  onClose: (() => void) | undefined;
+}
+
+export interface Host {
+  readonly kind: 'node' | 'web';
+  /** The host's number for this thread; see {@link HostThread.hostId}. */
+  readonly hostId: number;
+  readonly isMainThread: boolean;
+  /** Whether this thread may sleep in `Atomics.wait` (a page's main thread may not). */
+  readonly mayBlock: boolean;
+  /** How many threads can run at once here. */
+  readonly parallelism: number;
+  /** The space that the thread which started this one uses, if it has one. */
+  inheritedSpace(): SpaceHandle | undefined;
+  /** Lets threads that are started from now on find the space. */
+  bequeathSpace(handle: SpaceHandle): void;
+  /** Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. */
+  onThreadEnd(own: () => void, other: (hostId: number) => void): void;
+  /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
+  watchPort(): HostPort | undefined;
+  /** Starts a module as a thread. `url` must come from `new URL('./file.js', import.meta.url)`. */
+  startThread(url: URL, options: ThreadOptions): HostThread;
+  /** In a thread that `startThread` started: its instructions. */
+  firstMessage(): Promise<unknown>;
+  /** In such a thread: sends to the one that started it. */
+  postToStarter(message: unknown, transfer?: readonly Transferable[]): void;
+  /** In such a thread: hears the further messages of the one that started it, and stays alive for them. */
+  listenToStarter(listener: (message: unknown) => void): void;
+  /** Ends this thread now. */
+  exitThread(code: number): void;
+  /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
+  turn(): Promise<void>;
+  wrapPort(port: unknown): HostPort;
+  /** The URL that a module's name, given by the user, stands for. */
+  moduleUrl(name: string | URL): string;
+}
+
+export const host: Host = createNodeHost() ?? createWebHost();

@@ -1,0 +1,137 @@
+/**
+ * A space as one thread sees it: the shared memory, this thread's instance of the core on it, and views.
+ *
+ * Invariant: the memory only grows, and growing never moves it: a view that was made stays true for the bytes it
+ * covers. What a view may lack is the newest bytes, so every access goes through a method that renews the views when a
+ * reference lies beyond them. Another thread's growth reaches this one's `memory.buffer` late; `memory.grow(0)` fetches it.
+ */
+
+import { PlaitError } from './errors.ts';
+import { Errno } from './layout.generated.ts';
+
+/** What another thread needs to attach to a space; can be sent with postMessage. */
+export interface SpaceHandle {
+  readonly memory: WebAssembly.Memory;
+  readonly module: WebAssembly.Module;
+  readonly layoutVersion: number;
+}
+
+/** The core's exports (core/abi.txt). References come back signed: make them `>>> 0`. */
+export interface Core {
+  readonly __stack_pointer: WebAssembly.Global<'i32'>;
+  readonly __tls_size: WebAssembly.Global<'i32'>;
+  __wasm_init_tls(block: number): void;
+  plait_heap_alloc(size: number): number;
+  plait_heap_free(block: number): number;
+  plait_pool_create(): number;
+  plait_pool_destroy(pool: number): number;
+  plait_pool_end(pool: number, state: number): number;
+  plait_pool_intern(pool: number, size: number): number;
+  plait_pool_set_failure(pool: number, block: number, size: number): void;
+  plait_client_create(pool: number): number;
+  plait_client_drain(client: number): number;
+  plait_task_create(client: number, capacity: number): number;
+  plait_task_discard(task: number): void;
+  plait_task_submit(task: number): number;
+  plait_task_next(finished: number, busyMicroseconds: number): number;
+  plait_task_finish(task: number): number;
+  plait_task_output(task: number, size: number): number;
+  plait_task_free(task: number): void;
+  plait_worker_enter(pool: number): void;
+  plait_worker_sleep_begin(): number;
+  plait_worker_sleep_end(): void;
+  plait_worker_wait(timeoutMilliseconds: number): void;
+  plait_worker_condemn(thread: number, takes: number): number;
+  plait_abi_space(): number;
+  plait_abi_heap(): number;
+  plait_abi_task_root(): number;
+  plait_abi_init(maximumPages: number): number;
+  plait_abi_attach(thread: number, mayBlock: number): number;
+  plait_abi_detach(): void;
+  plait_abi_recover(thread: number): number;
+  plait_abi_sweep(): void;
+  plait_abi_wake(pool: number): void;
+  plait_abi_check(quiescent: number): number;
+}
+
+/** A thread's view of a space. Made by `openSpace()` and `attach()`; belongs to the thread that made it. */
+export class Space {
+  /** What other threads need to attach. */
+  readonly handle: SpaceHandle;
+  /** The core's functions, running on this thread's own stack. */
+  readonly core: Core;
+  /** This thread's id in the space. */
+  readonly thread: number;
+  /** All bytes that this thread knows of. Read it anew after each call into the core; it may have been renewed. */
+  u8: Uint8Array<SharedArrayBuffer>;
+  /** The same as 32-bit words, indexed by reference >>> 2. */
+  u32: Uint32Array<SharedArrayBuffer>;
+  i32: Int32Array<SharedArrayBuffer>;
+
+  constructor(handle: SpaceHandle, core: Core, thread: number) {
+    this.handle = handle;
+    this.core = core;
+    this.thread = thread;
+    const buffer = handle.memory.buffer as unknown as SharedArrayBuffer;
+    this.u8 = new Uint8Array(buffer);
+    this.u32 = new Uint32Array(buffer);
+    this.i32 = new Int32Array(buffer);
+  }
+
+  /** Makes sure that the views cover every byte below `end`. */
+  cover(end: number): void {
+    if (end > this.u8.length) this.#renew(end);
+  }
+
+  #renew(end: number): void {
+    const { memory } = this.handle;
+    let buffer = memory.buffer as unknown as SharedArrayBuffer;
+    if (buffer.byteLength < end) {
+      memory.grow(0);
+      buffer = memory.buffer as unknown as SharedArrayBuffer;
+    }
+    if (buffer.byteLength < end) {
+      throw new PlaitError('ERR_PLAIT_CORRUPT', `a reference to byte ${end} of a space of ${buffer.byteLength} bytes`);
+    }
+    this.u8 = new Uint8Array(buffer);
+    this.u32 = new Uint32Array(buffer);
+    this.i32 = new Int32Array(buffer);
+  }
+
+  /** The word at a reference, read atomically. */
+  load(ref: number): number {
+    this.cover(ref + 4);
+    return Atomics.load(this.u32, ref >>> 2);
+  }
+
+  /** A view of `length` bytes at a reference. */
+  bytes(ref: number, length: number): Uint8Array<SharedArrayBuffer> {
+    this.cover(ref + length);
+    return this.u8.subarray(ref, ref + length);
+  }
+
+  /** Walks all structures; throws ERR_PLAIT_CORRUPT. With `quiescent`, while no other thread is inside, it checks more. */
+  check(quiescent = false): void {
+    const rc = this.core.plait_abi_check(quiescent ? 1 : 0);
+    if (rc === 0) return;
+    if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    throw new PlaitError('ERR_PLAIT_CORRUPT', 'a structure in the space breaks its invariant');
+  }
+}
+
+/** The error for a lock whose owner neither moves nor is known to be dead. */
+export function lockTimeout(): PlaitError {
+  return new PlaitError(
+    'ERR_PLAIT_LOCK_TIMEOUT',
+    'a lock was held for over a second by a thread that is not known to be dead. If you stop Workers of your own with ' +
+      'terminate(), start them with workerOptions(), so that their end is noticed at once',
+  );
+}
+
+/** The error for a space that cannot give `size` bytes more. */
+export function outOfMemory(size: number): PlaitError {
+  return new PlaitError(
+    'ERR_PLAIT_OUT_OF_MEMORY',
+    `the space cannot give ${size} bytes: free some, send less at once, or open it with a larger maximum`,
+  );
+}

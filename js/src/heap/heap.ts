@@ -1,0 +1,101 @@
+/**
+ * heap: memory of the common space, for any thread.
+ *
+ * A block is named by its reference, a number that means the same to every thread. It lives until somebody frees it,
+ * on whatever thread; JavaScript's garbage collector knows nothing of it.
+ */
+
+import { commonSpace } from '../core/boot.ts';
+import { PlaitError } from '../core/errors.ts';
+import { Heap as H, HEAP_CLASS_LIMIT, HEAP_GRANULE, HeapClass, PAGE_SIZE } from '../core/layout.generated.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
+
+/** Counters of a heap. */
+export interface HeapStats {
+  /** Bytes that the heap covers: what it has taken from the system and not given back. */
+  readonly reserved: number;
+  /** Bytes in large blocks and in chunks for small ones. */
+  readonly used: number;
+  /** The most that `used` has been. */
+  readonly peak: number;
+  /** Blocks that are allocated and not freed. */
+  readonly liveBlocks: number;
+  /** Allocations that found no room. */
+  readonly failed: number;
+}
+
+const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
+const CHUNK_BYTES = PAGE_SIZE;
+
+/** The heap of one space. All methods may be called on any thread that is attached to the space. */
+export class Heap {
+  readonly #space: () => Space;
+
+  constructor(space: () => Space) {
+    this.#space = space;
+  }
+
+  /**
+   * A block of `size` bytes with unspecified contents, aligned to 16.
+   *
+   * @throws {RangeError} if `size` is not a whole number from 0 to 4294901759
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY
+   */
+  alloc(size: number): number {
+    if (!Number.isInteger(size) || size < 0 || size > LARGEST) {
+      throw new RangeError(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
+    }
+    const block = this.#space().core.plait_heap_alloc(size) >>> 0;
+    if (block === 0) throw outOfMemory(size);
+    return block;
+  }
+
+  /**
+   * Gives a block back.
+   *
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but the reference of a live block; nothing changes then
+   */
+  free(block: number): void {
+    const valid = Number.isInteger(block) && block > 0 && block < 2 ** 32;
+    if (valid && this.#space().core.plait_heap_free(block) === 0) return;
+    throw new PlaitError(
+      'ERR_PLAIT_INVALID_POINTER',
+      `${block} is not the start of a live block: it was freed before, or never came from alloc()`,
+    );
+  }
+
+  /** The bytes from `block` on as a view on shared memory: no copy. The view does not keep the block alive. */
+  view(block: number, length: number): Uint8Array<SharedArrayBuffer> {
+    return this.#space().bytes(block, length);
+  }
+
+  /** Counters, each exact and read one after another. Cheap, on any thread, at any time. */
+  stats(): HeapStats {
+    const space = this.#space();
+    const heap = space.core.plait_abi_heap() >>> 0;
+    const chunks = space.load(heap + H.chunks) * CHUNK_BYTES;
+    let liveBlocks = space.load(heap + H.liveRuns);
+    for (let i = 0; i < HEAP_CLASS_LIMIT; i++) {
+      liveBlocks += space.load(heap + H.classes + i * HeapClass.BYTES + HeapClass.live);
+    }
+    return {
+      reserved: (space.load(heap + H.end) - space.load(heap + H.first)) * HEAP_GRANULE,
+      used: space.load(heap + H.liveGranules) * HEAP_GRANULE + chunks,
+      peak: space.load(heap + H.peakGranules) * HEAP_GRANULE,
+      liveBlocks,
+      failed: space.load(heap + H.failed),
+    };
+  }
+
+  /**
+   * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside, and checks more.
+   *
+   * @throws {PlaitError} ERR_PLAIT_CORRUPT
+   */
+  check(options: { readonly quiescent?: boolean } = {}): void {
+    this.#space().check(options.quiescent === true);
+  }
+}
+
+/** The heap of the common space. */
+export const heap: Heap = new Heap(commonSpace);

@@ -1,0 +1,8 @@
+/** plait/heap: blocks of shared memory that any thread allocates, reads, writes and frees. */
+
+import { commonSpace } from '../core/boot.ts';
+
+export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
+export { Heap, type HeapStats, heap } from './heap.ts';
+
+commonSpace(); // importing attaches the thread, and lets threads started from here find the space

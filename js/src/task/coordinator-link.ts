@@ -1,0 +1,77 @@
+/**
+ * The owner's end of its coordinator: started at the first need, one for each thread that owns pools.
+ *
+ * Invariant: the coordinator keeps the process alive exactly while some pool of this thread has tasks outstanding or is
+ * closing. A coordinator that ends takes its workers with it; everything that waits for it is then told.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { host, type HostThread } from '../core/host.ts';
+import type { Space } from '../core/space.ts';
+import type { FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+
+interface Listener {
+  readonly closed: () => void;
+  readonly died: (error: PlaitError) => void;
+}
+
+export class CoordinatorLink {
+  readonly #thread: HostThread;
+  readonly #pools = new Map<number, Listener>();
+  #refs = 0;
+
+  constructor(space: Space) {
+    this.#thread = host.startThread(new URL('./coordinator.js', import.meta.url), { name: 'plait coordinator' });
+    this.#thread.setRef(false);
+    this.#thread.onMessage = (message) => {
+      const { pool } = message as FromCoordinator;
+      const listener = this.#pools.get(pool);
+      this.#pools.delete(pool);
+      listener?.closed();
+    };
+    let cause: unknown;
+    this.#thread.onError = (error) => {
+      cause = error;
+    };
+    this.#thread.onExit = (code) => {
+      if (links.get(space) === this) links.delete(space);
+      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', `the coordinator thread ended with code ${code}`, {
+        cause,
+      });
+      for (const listener of this.#pools.values()) listener.died(error);
+      this.#pools.clear();
+    };
+    this.#thread.post({ space: space.handle });
+  }
+
+  /** Begins to coordinate a pool. */
+  open(message: OpenPool, listener: Listener): void {
+    this.#pools.set(message.pool, listener);
+    this.#thread.post(message);
+  }
+
+  send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
+    this.#thread.post(message, transfer);
+  }
+
+  /** Counts the reasons to keep the process alive. */
+  hold(): void {
+    if (this.#refs++ === 0) this.#thread.setRef(true);
+  }
+
+  release(): void {
+    if (--this.#refs === 0) this.#thread.setRef(false);
+  }
+}
+
+const links = new Map<Space, CoordinatorLink>();
+
+/** This thread's coordinator for a space, started if there is none. */
+export function coordinatorOf(space: Space): CoordinatorLink {
+  let link = links.get(space);
+  if (link === undefined) {
+    link = new CoordinatorLink(space);
+    links.set(space, link);
+  }
+  return link;
+}

@@ -1,0 +1,54 @@
+/**
+ * The coordinator: a thread that starts, watches, stops and replaces the workers of its owner's pools. It never hands
+ * out tasks; workers take those from the queue in the space.
+ *
+ * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
+ * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
+ * ran is delivered as an error, here.
+ */
+
+import { attach, Role } from '../core/boot.ts';
+import { host } from '../core/host.ts';
+import type { Space } from '../core/space.ts';
+import { CoordinatedPool } from './coordinated-pool.ts';
+import type { CoordinatorStart, FromCoordinator, ToCoordinator, WatchThread } from './protocol.ts';
+
+const { space: handle } = (await host.firstMessage()) as CoordinatorStart;
+const space: Space = attach(handle, Role.coordinator);
+const pools = new Map<number, CoordinatedPool>();
+
+function watch(message: WatchThread): void {
+  const port = host.wrapPort(message.port);
+  let thread = 0;
+  port.onMessage = (id) => {
+    thread = id as number;
+  };
+  port.onClose = () => {
+    if (thread === 0) return; // it never attached
+    const task = space.core.plait_abi_recover(thread) >>> 0;
+    if (task !== 0) space.core.plait_task_finish(task);
+  };
+}
+
+host.listenToStarter((data) => {
+  const message = data as ToCoordinator;
+  switch (message.type) {
+    case 'open': {
+      const closed = () => {
+        pools.delete(message.pool);
+        host.postToStarter({ type: 'closed', pool: message.pool } satisfies FromCoordinator);
+      };
+      pools.set(message.pool, new CoordinatedPool(space, message, closed));
+      break;
+    }
+    case 'close':
+      pools.get(message.pool)?.close(message.force);
+      break;
+    case 'watch':
+      watch(message);
+      break;
+    default:
+      message satisfies never;
+  }
+});
+

@@ -1,0 +1,89 @@
+/**
+ * Running a function over many inputs with a bounded number under way.
+ *
+ * Invariant: `running` + `ready` (results that wait to be yielded) never exceeds `concurrency`, so neither endless inputs
+ * nor a slow consumer fills the memory.
+ */
+
+/** Options of `pool.map` and `pool.mapSettled`. */
+export interface MapOptions {
+  /** Which of the module's exports to call; 'default', if not given. */
+  readonly name?: string;
+  /** Whether results come in the order of the inputs (the default) or as they are ready. */
+  readonly ordered?: boolean;
+  /** The most inputs under way at once; eight for each worker and at least 64, if not given. */
+  readonly concurrency?: number;
+}
+
+/** What became of one input. */
+export type Settled<Input> =
+  | { readonly index: number; readonly input: Input; readonly status: 'fulfilled'; readonly value: unknown }
+  | { readonly index: number; readonly input: Input; readonly status: 'rejected'; readonly reason: unknown };
+
+/** Calls `run` for each input and yields what became of it. */
+export async function* mapSettled<Input>(
+  run: (input: Input) => Promise<unknown>,
+  inputs: Iterable<Input> | AsyncIterable<Input>,
+  ordered: boolean,
+  concurrency: number,
+): AsyncGenerator<Settled<Input>> {
+  const source = iterate(inputs);
+  /** Results that wait to be yielded, by index. */
+  const ready = new Map<number, Settled<Input>>();
+  let wake = (): void => {};
+  let running = 0;
+  let taken = 0;
+  let yielded = 0;
+  let done = false;
+
+  const start = (input: Input): void => {
+    const index = taken++;
+    running++;
+    const settle = (result: Settled<Input>): void => {
+      running--;
+      ready.set(index, result);
+      wake();
+    };
+    run(input).then(
+      (value) => settle({ index, input, status: 'fulfilled', value }),
+      (reason) => settle({ index, input, status: 'rejected', reason }),
+    );
+  };
+  const next = (): Settled<Input> | undefined => {
+    if (ordered) return ready.get(yielded);
+    for (const result of ready.values()) return result;
+    return undefined;
+  };
+
+  try {
+    while (!done || running + ready.size > 0) {
+      while (!done && running + ready.size < concurrency) {
+        const step = source.next();
+        const { value, done: end } = step instanceof Promise ? await step : step;
+        if (end) done = true;
+        else start(value);
+        if (next() !== undefined) break;
+      }
+      for (let result = next(); result !== undefined; result = next()) {
+        ready.delete(result.index);
+        yielded++;
+        yield result;
+      }
+      if (running > 0 && next() === undefined && (done || running + ready.size >= concurrency)) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    if (!done) await source.return?.();
+  }
+}
+
+function iterate<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): Iterator<Input> | AsyncIterator<Input> {
+  const asynchronous = (inputs as Partial<AsyncIterable<Input>>)[Symbol.asyncIterator];
+  if (typeof asynchronous === 'function') return asynchronous.call(inputs);
+  const synchronous = (inputs as Partial<Iterable<Input>> | undefined)?.[Symbol.iterator];
+  if (typeof synchronous === 'function') return synchronous.call(inputs);
+  throw new TypeError('map needs an iterable or async iterable of inputs');
+}

@@ -1,0 +1,39 @@
+/**
+ * Workers of the user: how their end becomes known at once, even while the thread that started them is blocked.
+ */
+
+import { commonSpace } from '../core/boot.ts';
+import { WATCH_PORT_KEY } from '../core/host-node.ts';
+import { coordinatorOf } from './coordinator-link.ts';
+
+/** The part of Node's Worker options that {@link workerOptions} reads and extends. */
+export interface WorkerOptionsLike {
+  readonly workerData?: unknown;
+  readonly transferList?: readonly unknown[];
+}
+
+/**
+ * Options for `new Worker(file, workerOptions({ … }))` of node:worker_threads. They add a port, as the property
+ * `plaitPort` of `workerData`, that lets the coordinator notice the Worker's end within milliseconds. Without it, the
+ * end of a Worker becomes known when the event loop of the thread that started it turns.
+ *
+ * Call it once for each Worker. The Worker itself imports 'plait', and that is all.
+ *
+ * @throws {TypeError} if `workerData` is given and is no plain object, which could not carry the port
+ */
+export function workerOptions<Options extends WorkerOptionsLike>(
+  options: Options = {} as Options,
+): Options & { workerData: Record<string, unknown>; transferList: unknown[] } {
+  const { workerData = {}, transferList = [] } = options;
+  const prototype = typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError('options.workerData must be a plain object: it carries the port that tells of the Worker’s end');
+  }
+  const { port1, port2 } = new MessageChannel();
+  coordinatorOf(commonSpace()).send({ type: 'watch', port: port1 }, [port1]);
+  return {
+    ...options,
+    workerData: { ...(workerData as object), [WATCH_PORT_KEY]: port2 },
+    transferList: [...transferList, port2],
+  };
+}
