@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import vm from 'node:vm';
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 
 import { readValue } from '../../dist/task/value-reader.js';
 import { ValueWriter } from '../../dist/task/value-writer.js';
@@ -71,9 +71,9 @@ const sameAsStructuredClone: Record<string, unknown> = {
   boxes: [Object(1), Object('text'), Object(true), Object(false), Object(7n), Object(Number.NaN)],
   dates: [new Date(0), new Date(-1), new Date(8.64e15)],
   patterns: [/a/, /[/\]]\//gimsuy, /(?:)/, /é\u{1f600}/u],
-  arrays: [[], [[]], [1, undefined, 3], [undefined, undefined], [undefined], [undefined, undefined, 1]], // biome-ignore lint/suspicious/noSparseArray: holes
+  arrays: [[], [[]], sparse(3, { 0: 1, 2: 3 }), sparse(2, {}), [undefined], sparse(3, { 0: undefined, 2: 1 })],
   'array with extras': withExtras([1, 2], { name: 'n', '-1': 'minus', '01': 'zero' }),
-  'holes and extras': withExtras([1, undefined, 3], { 1.5: 'x', length2: 2 }), // biome-ignore lint/suspicious/noSparseArray: holes
+  'holes and extras': withExtras(sparse(3, { 0: 1, 2: 3 }), { 1.5: 'x', more: 2 }),
   match: /(?<letter>b)/.exec('abc'),
   'sparse array': sparse(1_000_000, { 5: 'five', 999999: { last: true } }),
   'longest array': sparse(2 ** 32 - 1, { [2 ** 32 - 2]: 1 }),
@@ -189,6 +189,31 @@ test('a view on shared memory arrives as a copy, and the bytes may lie in shared
   assert.ok(got.view.buffer instanceof ArrayBuffer);
 });
 
+test('strings are the same without the help of a Buffer', async () => {
+  const strings = sameAsStructuredClone['string lengths'];
+  const script = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    delete globalThis.Buffer;
+    Promise.all([import(workerData.reader), import(workerData.writer)]).then(([{ readValue }, { ValueWriter }]) => {
+      const value = readValue(workerData.bytes);
+      parentPort.postMessage({ value, bytes: new ValueWriter().write(value, 'input').slice() });
+    });`;
+  const worker = new Worker(script, {
+    eval: true,
+    workerData: {
+      bytes: encode(strings),
+      reader: new URL('../../dist/task/value-reader.js', import.meta.url).href,
+      writer: new URL('../../dist/task/value-writer.js', import.meta.url).href,
+    },
+  });
+  const answer = await new Promise<{ value: unknown; bytes: Uint8Array }>((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject);
+  });
+  await worker.terminate();
+  assert.deepStrictEqual(answer.value, strings);
+  assert.deepEqual(answer.bytes, encode(strings));
+});
+
 test("'__proto__' and other inherited names become own properties", () => {
   const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1, "hasOwnProperty": 2}') as object;
   const got = send(value);
@@ -233,6 +258,7 @@ test('nesting of any depth', () => {
   hostile[1] = 0;
   for (let at = 3; at < hostile.length; at += 2) hostile[at] = 1;
   assert.throws(() => readValue(hostile), isBadMessage);
+  assert.throws(() => readValue(hostile.fill(0x12, 2)), isBadMessage);
 });
 
 class CustomError extends RangeError {
@@ -319,7 +345,13 @@ const unsendable: [value: unknown, message: string | RegExp][] = [
   [{ 'a b': { 'it"s': () => 1 } }, `input["a b"]["it\\"s"] ${functions}`],
   [{ 7: () => 1 }, `input[7] ${functions}`],
   [new Map([['key', () => 1]]), `input.get("key") ${functions}`],
-  [new Map<unknown, unknown>([[1, 1], [2, () => 1]]), `input.get(<key 1>) ${functions}`], // biome-ignore format: short
+  [
+    new Map<unknown, unknown>([
+      [1, 1],
+      [2, () => 1],
+    ]),
+    `input.get(<key 1>) ${functions}`,
+  ],
   [new Map([[1, 1] as unknown, [() => 1, 1]] as [unknown, unknown][]), `input.<key 1> ${functions}`],
   [new Set([{ a: Symbol('s') }]), 'input.<member 0>.a is a symbol, and symbols cannot be sent to another thread'],
   [withExtras([], { extra: () => 1 }), `input.extra ${functions}`],
@@ -541,6 +573,8 @@ const sampleParts: unknown[] = [
 ];
 
 test('truncated and corrupted bytes give a value or ERR_PLAIT_BAD_MESSAGE', () => {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0; // The stacks of all these errors would take most of the time.
   const before = process.memoryUsage().rss;
   let refused = 0;
   let slowest = 0;
@@ -570,6 +604,7 @@ test('truncated and corrupted bytes give a value or ERR_PLAIT_BAD_MESSAGE', () =
     }
     assert.deepEqual(encode(readValue(bytes)), bytes);
   }
+  Error.stackTraceLimit = stackTraceLimit;
   assert.ok(refused > 1000);
   assert.ok(slowest < 1000, `one message took ${slowest} ms`);
   assert.equal(({} as Record<string, unknown>).extra, undefined);

@@ -72,11 +72,21 @@ function enter(handle: SpaceHandle, core: Core, role: number): Space {
   }
   core.__stack_pointer.value = stack;
   const space = new Space(handle, core, thread);
-  host.onThreadEnd(
-    () => core.plait_abi_detach(),
-    (hostId) => recoverHost(space, hostId),
-  );
+  if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
+  attached.push(new WeakRef(space));
   return space;
+}
+
+/** The spaces that this thread is attached to; a private one may be dropped by its users. */
+let attached: WeakRef<Space>[] = [];
+
+function detachAll(): void {
+  for (const ref of attached) ref.deref()?.core.plait_abi_detach();
+}
+
+function recoverHostEverywhere(hostId: number): void {
+  attached = attached.filter((ref) => ref.deref() !== undefined);
+  for (const ref of attached) recoverHost(ref.deref() as Space, hostId);
 }
 
 /** Recovers every slot of a thread that is gone; its task, if it ran one, comes back as WORKER_DIED. */

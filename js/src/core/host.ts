@@ -64,7 +64,7 @@ export interface Host {
   inheritedSpace(): SpaceHandle | undefined;
   /** Lets threads that are started from now on find the space. */
   bequeathSpace(handle: SpaceHandle): void;
-  /** Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. */
+  /** Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. Once. */
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;

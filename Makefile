@@ -1,0 +1,108 @@
+# make demo   run the main job on 4096 files and show what it gains
+# make test   everything that must hold
+# make bench  compare with the peers
+# Each installs what it needs into this folder; the second time it is quick. More: docs/ARCHITECTURE.md
+
+CC      ?= cc
+PYTHON  ?= python3
+NODE    ?= node
+NPM     ?= npm
+BUILD   := build
+
+# The Wasm toolchain: zig from PyPI, pinned in tools/requirements.txt. Any clang and wasm-ld take the same flags.
+VENV    := .venv
+ZIG     := $(VENV)/bin/python -m ziglang
+WASM_CC ?= $(ZIG) cc --target=wasm32-freestanding -mcpu=generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_fptoint
+WASM_LD ?= $(ZIG) wasm-ld
+
+WASM_CFLAGS  := -std=c17 -O2 -Wall -Wextra -Werror -ffreestanding -fvisibility=hidden -nostdlib
+WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
+	--initial-memory=131072 --max-memory=4294967296 -z stack-size=4096 --strip-all \
+	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
+
+CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/task/*.[ch])
+TS      := $(wildcard js/src/*.ts js/src/*/*.ts)
+TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
+WASM    := $(BUILD)/plait.wasm
+WASM_TS := js/src/core/wasm.generated.ts
+MODULES := node_modules/.package-lock.json
+
+.PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
+	browser-test torture clean
+
+all: build
+
+build: dist/.built
+
+demo: build
+	@$(NODE) demo/terminal/demo.js
+
+test: check native-test native-asan native-tsan js-test browser-test
+	@echo "all tests passed"
+
+bench: build
+	$(NODE) bench/run.js
+
+torture: native-torture
+	PLAIT_ROUNDS=50 $(NODE) --test $(BUILD)/test/*.test.js
+
+# ---- what is installed here, once ----
+
+$(VENV)/.installed: tools/requirements.txt
+	@tools/need.sh $(PYTHON) python3 "$(PYTHON) -c 'import ensurepip'" python3-venv
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements.txt
+	@touch $@
+
+$(MODULES): package-lock.json
+	@tools/need.sh $(NPM) npm
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# ---- the core as Wasm, the package ----
+
+$(WASM): $(CORE) $(VENV)/.installed
+	@mkdir -p $(BUILD)
+	$(WASM_CC) $(WASM_CFLAGS) -c core/all.c -o $(BUILD)/plait.o
+	$(WASM_LD) $(WASM_LDFLAGS) $(BUILD)/plait.o -o $@
+
+$(WASM_TS): $(WASM) tools/embed.py
+	@$(PYTHON) tools/embed.py $(WASM) $@
+	@touch $@
+
+dist/.built: $(TS) $(WASM_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
+	@mkdir -p $(BUILD)
+	node_modules/.bin/tsc -b js/src
+	@chmod +x dist/cli/main.js
+	@touch $@
+
+layout:
+	$(PYTHON) tools/layout.py
+
+# ---- what must hold ----
+
+check: build lint
+	$(PYTHON) tools/layout.py --check
+	$(PYTHON) tools/arrows.py
+	$(NODE) tools/abi.js --check
+	$(NODE) tools/size.js --check
+	$(NODE) tools/package.js
+
+lint: $(MODULES)
+	node_modules/.bin/biome check --error-on-warnings .
+
+$(BUILD)/test/.built: dist/.built $(TESTS) js/test/tsconfig.json
+	node_modules/.bin/tsc -b js/test
+	@touch $@
+
+js-test: $(BUILD)/test/.built
+	$(NODE) --test --test-reporter=spec $(BUILD)/test/*.test.js
+
+browser-test: $(BUILD)/test/.built
+	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
+	$(NODE) --test --test-reporter=spec $(BUILD)/test/browser/*.test.js
+
+-include core/test/native.mk
+
+clean:
+	rm -rf $(BUILD) dist $(WASM_TS)

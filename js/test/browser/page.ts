@@ -1,0 +1,124 @@
+/**
+ * The page that runs the shared cases in a browser. The driver (browser.test.ts) asks for the names, then for each case
+ * by its number; a case answers with nothing, or with what failed.
+ */
+
+import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
+import { type Case, ok, same } from '../cases/check.ts';
+import { heapCases } from '../cases/heap-cases.ts';
+import { taskCases } from '../cases/task-cases.ts';
+
+const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
+const seed = Number(new URLSearchParams(location.search).get('seed'));
+const DEADLINE_MS = 20000;
+
+/** Spins until a word of the heap has reached a value: a page's main thread may not sleep. */
+function spinUntil(block: number, value: number): void {
+  const words = new Int32Array(heap.view(block, 4).buffer, block, 1);
+  const end = performance.now() + DEADLINE_MS;
+  while (Atomics.load(words, 0) < value) {
+    ok(performance.now() < end, `the count stands at ${Atomics.load(words, 0)} of ${value}, with main busy`);
+  }
+}
+
+function newCounter(): number {
+  const block = heap.alloc(4);
+  heap.view(block, 4).fill(0);
+  return block;
+}
+
+const browserCases: Case[] = [
+  {
+    name: 'tasks go on while main is busy',
+    async run() {
+      const pool = new Pool(fixture('web-tasks.js'), { threads: 2 });
+      const counter = newCounter();
+      await pool.run(counter, { name: 'count' });
+      const tasks = Array.from({ length: 100 }, () => pool.run(counter, { name: 'count' }));
+      spinUntil(counter, 101);
+      await Promise.all(tasks);
+      await pool.close();
+      heap.free(counter);
+    },
+  },
+  {
+    name: 'a worker that ends is replaced while main is busy',
+    async run() {
+      const pool = new Pool(fixture('web-tasks.js'), { threads: 1 });
+      const counter = newCounter();
+      await pool.run(counter, { name: 'count' });
+      const death = pool.run(0, { name: 'end' }).then(
+        () => undefined,
+        (error) => error,
+      );
+      const behind = Array.from({ length: 5 }, () => pool.run(counter, { name: 'count' }));
+      spinUntil(counter, 6);
+      same((await death).code, 'ERR_PLAIT_WORKER_DIED');
+      await Promise.all(behind);
+      await pool.close();
+      heap.free(counter);
+    },
+  },
+  {
+    name: 'many threads and main use the heap at once',
+    async run() {
+      const pool = new Pool(fixture('web-tasks.js'), { threads: 3 });
+      const before = await pool.run(1, { name: 'churn' }).then(() => heap.stats().liveBlocks);
+      const tasks = Array.from({ length: 30 }, (_, i) => pool.run(seed + i, { name: 'churn' }));
+      for (let i = 0; i < 3000; i++) heap.free(heap.alloc(i * 7));
+      await Promise.all(tasks);
+      await pool.close();
+      ok(heap.stats().liveBlocks <= before, 'no block is left');
+      heap.check();
+    },
+  },
+  {
+    name: 'a Worker of the user attaches by the handle',
+    async run() {
+      const worker = new Worker(fixture('web-attach.js'), { type: 'module' });
+      const block = heap.alloc(3);
+      heap.view(block, 3).set([1, 2, 3]);
+      worker.postMessage({ handle: commonSpace().handle, block });
+      const { data } = await new Promise<MessageEvent>((resolve) => {
+        worker.onmessage = resolve;
+      });
+      same(data.sum, 6, 'the sum that the Worker found');
+      heap.free(data.answer);
+      heap.free(block);
+      worker.terminate();
+    },
+  },
+  {
+    name: 'a handle of another layout is refused',
+    run() {
+      try {
+        attach({ ...commonSpace().handle, layoutVersion: 999 });
+      } catch (error) {
+        ok(error instanceof PlaitError && error.code === 'ERR_PLAIT_VERSION_MISMATCH', 'the code');
+        return;
+      }
+      throw new Error('it was attached to');
+    },
+  },
+];
+
+const cases: Case[] = [...heapCases(heap, seed), ...taskCases(fixture), ...browserCases];
+
+/** What the driver calls. */
+export interface Driven {
+  names: string[];
+  run(index: number): Promise<string | undefined>;
+}
+
+const driven: Driven = {
+  names: cases.map(({ name }) => name),
+  async run(index) {
+    try {
+      await (cases[index] as Case).run();
+      return undefined;
+    } catch (error) {
+      return (error as Error)?.stack ?? String(error);
+    }
+  },
+};
+(globalThis as { driven?: Driven }).driven = driven;

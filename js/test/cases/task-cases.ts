@@ -1,0 +1,331 @@
+/** What a pool promises, on any host. `module(name)` gives the URL of a fixture. */
+
+import { Heap, openSpace, PlaitError, Pool } from 'plait';
+import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
+
+const cyclic: unknown[] = [1];
+cyclic.push(cyclic);
+
+/** One of each kind that crosses between threads its own way. */
+export const SAMPLES: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  false,
+  0,
+  -0,
+  1,
+  -(2 ** 31),
+  2 ** 31,
+  2 ** 53,
+  1.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  '',
+  'plain',
+  'x'.repeat(100000),
+  'h\u00e9llo \u00ff',
+  '\u65e5\u672c \u{1f9f6}'.repeat(5000),
+  '\ud800 alone',
+  10n ** 40n,
+  new Uint8Array(0),
+  new Uint8Array(70000).map((_, i) => i),
+  new Float64Array([1.5, -2]),
+  new Date(1e12),
+  /a+b/gi,
+  new Map<unknown, unknown>([
+    ['key', { deep: [1, 2, { x: null }] }],
+    [3, new Set(['s'])],
+  ]),
+  [undefined, null, [], {}],
+  { a: 1, 'b c': [true, 'two'], nested: { list: Array.from({ length: 100 }, (_, i) => ({ i })) } },
+];
+
+export function taskCases(module: (name: string) => string): Case[] {
+  const tasks = module('tasks.js');
+  const withPool = async (
+    options: ConstructorParameters<typeof Pool>[1],
+    body: (pool: Pool) => Promise<void>,
+    url = tasks,
+  ): Promise<void> => {
+    const pool = new Pool(url, { threads: 2, ...options });
+    try {
+      await body(pool);
+    } finally {
+      await pool.close({ force: true });
+    }
+  };
+
+  return [
+    {
+      name: 'values arrive and return as they were',
+      run: () =>
+        withPool({}, async (pool) => {
+          for (const [index, value] of SAMPLES.entries()) alike(await pool.run(value), value, `sample ${index}`);
+          const back = (await pool.run(cyclic)) as unknown[];
+          same(back[1], back, 'a cycle');
+        }),
+    },
+    {
+      name: 'named functions, async functions, results of any size',
+      run: () =>
+        withPool({}, async (pool) => {
+          same(await pool.run(5, { name: 'later' }), 5);
+          same(await pool.run(new Uint8Array([1, 2, 3]), { name: 'sum' }), 6);
+          for (const size of [0, 63, 64, 65, 5000, 3000000]) {
+            const bytes = (await pool.run(size, { name: 'returnBytes' })) as Uint8Array;
+            ok(bytes.length === size && bytes.every((byte) => byte === 5), `${size} bytes`);
+          }
+        }),
+    },
+    {
+      name: 'errors keep class, name, message, stack, cause, code and own properties',
+      run: () =>
+        withPool({}, async (pool) => {
+          const error = await rejection(pool.run('no good', { name: 'fail' }));
+          ok(error instanceof RangeError, 'the built-in class');
+          same(error.name, 'ParseError');
+          same(error.message, 'no good');
+          same(error.code, 'E_PARSE');
+          alike(error.where, { line: 3, column: 7 });
+          ok(error.cause instanceof TypeError && error.cause.message === 'the deeper reason', 'the cause');
+          ok(/\bfail\b[^]*tasks\.js/.test(error.stack ?? ''), 'the stack of the worker');
+          ok((await rejection(pool.run('s', { name: 'laterError' }))) instanceof SyntaxError, 'from a promise');
+          alike(await rejection(pool.run({ odd: 1 }, { name: 'throwValue' })), { odd: 1 });
+        }),
+    },
+    {
+      name: 'what cannot be sent is named, and nothing else is lost',
+      run: () =>
+        withPool({}, async (pool) => {
+          const input = { items: [1, 2, 3, { callback() {} }] };
+          const [error, other] = await Promise.all([rejection(pool.run(input)), pool.run('fine')]);
+          ok(error instanceof PlaitError, 'a PlaitError');
+          same(error.code, 'ERR_PLAIT_CANNOT_SEND');
+          ok(error.message.includes('input.items[3].callback'), error.message);
+          same(other, 'fine');
+          const result = await rejection(pool.run(1, { name: 'returnFunction' }));
+          same(result.code, 'ERR_PLAIT_CANNOT_SEND');
+          ok(result.message.includes('output.list[1]'), result.message);
+          same(await pool.run('still'), 'still');
+        }),
+    },
+    {
+      name: 'an export that is missing or no function is named, with what there is',
+      run: () =>
+        withPool({}, async (pool) => {
+          const missing = await rejection(pool.run(1, { name: 'absent' }));
+          same(missing.code, 'ERR_PLAIT_NO_SUCH_EXPORT');
+          ok(missing.message.includes('"absent"') && missing.message.includes('later'), missing.message);
+          const wrong = await rejection(pool.run(1, { name: 'notAFunction' }));
+          ok(wrong.message.includes('not a function'), wrong.message);
+          same(await pool.run(1), 1);
+        }),
+    },
+    ...['absent.js', 'throws-on-load.js', 'broken/not-a-module.js'].map(
+      (name): Case => ({
+        name: `a module that cannot be loaded rejects every task: ${name}`,
+        run: () =>
+          withPool(
+            {},
+            async (pool) => {
+              const errors = await Promise.all([1, 2, 3].map((input) => rejection(pool.run(input))));
+              for (const error of [...errors, await rejection(pool.run(4))]) {
+                same(error.code, 'ERR_PLAIT_MODULE_LOAD');
+                ok(error instanceof PlaitError || error.name === 'PlaitError', 'a PlaitError by name');
+                ok(error.message.includes(name), error.message);
+              }
+            },
+            module(name),
+          ),
+      }),
+    ),
+    {
+      name: 'map: in order, as ready, none, endless, failing, left early',
+      run: () =>
+        withPool({}, async (pool) => {
+          const inputs = Array.from({ length: 1000 }, (_, i) => i);
+          const ordered: unknown[] = [];
+          for await (const output of pool.map(inputs)) ordered.push(output);
+          alike(ordered, inputs);
+          const unordered: unknown[] = [];
+          for await (const output of pool.map(inputs, { ordered: false, name: 'later' })) unordered.push(output);
+          alike(
+            unordered.sort((a, b) => (a as number) - (b as number)),
+            inputs,
+          );
+          for await (const output of pool.map([])) throw new Error(`an output of no input: ${output}`);
+          let started = 0;
+          function* endless() {
+            try {
+              for (;;) yield started++;
+            } finally {
+              started = -started;
+            }
+          }
+          let seen = 0;
+          for await (const output of pool.map(endless(), { concurrency: 10 })) {
+            same(output, seen++);
+            if (seen === 50) break;
+          }
+          ok(started < 0 && started >= -61, `the inputs were closed, after ${-started}`);
+          const error = await rejection(pool.map(['a', 'b'], { name: 'fail' }).next());
+          same(error.message, 'a');
+          async function* asynchronous() {
+            yield* ['x', 'y'];
+          }
+          const settled = [];
+          for await (const result of pool.mapSettled(asynchronous(), { name: 'fail' })) settled.push(result);
+          alike(
+            settled.map(({ index, input, status }) => ({ index, input, status })),
+            [
+              { index: 0, input: 'x', status: 'rejected' },
+              { index: 1, input: 'y', status: 'rejected' },
+            ],
+          );
+          ok((await rejection(pool.map(5 as never).next())) instanceof TypeError, 'no iterable');
+        }),
+    },
+    {
+      name: '100,000 inputs: each comes back once, in its place',
+      run: () =>
+        withPool({}, async (pool) => {
+          let expected = 0;
+          for await (const output of pool.map(Array.from({ length: 100000 }, (_, i) => i))) same(output, expected++);
+          same(expected, 100000);
+        }),
+    },
+    {
+      name: '50,000 no-op tasks at once: none is lost, none is doubled',
+      run: () =>
+        withPool({ threads: 3 }, async (pool) => {
+          const outputs = await Promise.all(Array.from({ length: 50000 }, (_, i) => pool.run(i)));
+          outputs.forEach((output, i) => same(output, i));
+          pool.run('a last one').catch(() => {});
+        }),
+    },
+    {
+      name: 'a worker that ends rejects its task and is replaced; nothing else is lost',
+      run: () =>
+        withPool({ threads: 2 }, async (pool) => {
+          await pool.run(1);
+          for (let round = 0; round < 3; round++) {
+            const others = Promise.all(Array.from({ length: 200 }, (_, i) => pool.run(i)));
+            const error = await rejection(pool.run(7, { name: 'exit' }));
+            same(error.code, 'ERR_PLAIT_WORKER_DIED');
+            alike(
+              await others,
+              Array.from({ length: 200 }, (_, i) => i),
+            );
+          }
+        }),
+    },
+    {
+      name: 'the only worker ends, and the tasks behind it still run',
+      run: () =>
+        withPool({ threads: 1 }, async (pool) => {
+          const death = rejection(pool.run(0, { name: 'exit' }));
+          const behind = pool.run('behind');
+          same((await death).code, 'ERR_PLAIT_WORKER_DIED');
+          same(await behind, 'behind');
+        }),
+    },
+    {
+      name: 'an error that nothing caught ends the worker and is the cause',
+      run: () =>
+        withPool({ threads: 1 }, async (pool) => {
+          const error = await rejection(pool.run('stray', { name: 'uncaught' }));
+          same(error.code, 'ERR_PLAIT_WORKER_DIED');
+          ok((error.cause as Error).message.includes('stray'), 'the cause');
+          same(await pool.run(2), 2);
+        }),
+    },
+    {
+      name: 'a task that runs too long is stopped, and only that one',
+      run: () =>
+        withPool({ threads: 2, timeout: 200 }, async (pool) => {
+          const stuck = rejection(pool.run(1, { name: 'spin' }));
+          const others = Promise.all(Array.from({ length: 100 }, (_, i) => pool.run(i, { name: 'later' })));
+          same((await stuck).code, 'ERR_PLAIT_TASK_TIMEOUT');
+          same((await others).length, 100);
+          same(await pool.run('on'), 'on');
+        }),
+    },
+    {
+      name: 'close finishes what was submitted; then nothing is taken',
+      run: async () => {
+        const pool = new Pool(tasks, { threads: 2 });
+        const running = Array.from({ length: 50 }, (_, i) => pool.run(i, { name: 'later' }));
+        const closed = pool.close();
+        same(closed, pool.close(), 'the same promise');
+        same((await rejection(pool.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
+        await closed;
+        alike(
+          await Promise.all(running),
+          Array.from({ length: 50 }, (_, i) => i),
+        );
+      },
+    },
+    {
+      name: 'close by force stops running tasks and rejects queued ones',
+      run: async () => {
+        const pool = new Pool(tasks, { threads: 1 });
+        await pool.run(1);
+        const stuck = [rejection(pool.run(1, { name: 'spin' })), rejection(pool.run(2)), rejection(pool.run(3))];
+        const closed = pool.close(); // would wait for ever
+        await pool.close({ force: true });
+        await closed;
+        for (const error of await Promise.all(stuck)) same(error.code, 'ERR_PLAIT_POOL_CLOSED');
+      },
+    },
+    {
+      name: 'a full space is an error with a code; the pool works on',
+      run: async () => {
+        const space = openSpace({ maximum: 8 * 2 ** 20 });
+        const pool = new Pool(tasks, { threads: 2, space });
+        await pool.run(1);
+        same((await rejection(pool.run(new Uint8Array(9e6)))).code, 'ERR_PLAIT_OUT_OF_MEMORY');
+        same((await rejection(pool.run(9e6, { name: 'returnBytes' }))).code, 'ERR_PLAIT_OUT_OF_MEMORY');
+        const sent = await Promise.allSettled(Array.from({ length: 40 }, () => pool.run(new Uint8Array(300000))));
+        ok(
+          sent.some(({ status }) => status === 'fulfilled'),
+          'some fit',
+        );
+        same(await pool.run('on'), 'on');
+        await pool.close();
+        space.check(true);
+        same(new Heap(() => space).stats().liveBlocks, 2, 'live blocks: the stacks of this thread and the coordinator');
+      },
+    },
+    {
+      name: 'a closed pool leaves nothing in the space',
+      run: async () => {
+        const space = openSpace({ maximum: 64 * 2 ** 20 });
+        const heap = new Heap(() => space);
+        const first = new Pool(tasks, { threads: 1, space });
+        await first.run(1);
+        await first.close();
+        const before = heap.stats().liveBlocks;
+        for (let round = 0; round < 3; round++) {
+          const pool = new Pool(tasks, { threads: 2, space });
+          await Promise.all(SAMPLES.map((value) => pool.run(value)));
+          await rejection(pool.run(1, { name: 'exit' }));
+          await pool.close({ force: round === 2 });
+        }
+        same(heap.stats().liveBlocks, before, 'live blocks');
+        space.check(true);
+      },
+    },
+    {
+      name: 'misuse is told at once',
+      run: () => {
+        for (const threads of [0, -1, 1.5, Number.NaN, 1e6]) {
+          ok(thrown(() => new Pool(tasks, { threads })) instanceof RangeError, `threads ${threads}`);
+        }
+        ok(thrown(() => new Pool(tasks, { timeout: -1 })) instanceof RangeError, 'timeout');
+        ok(thrown(() => new Pool(undefined as never)) instanceof TypeError, 'no module');
+        ok(thrown(() => new Pool('')) instanceof TypeError, 'an empty path');
+      },
+    },
+  ];
+}

@@ -1,0 +1,208 @@
+/**
+ * Threads in Node: attaching by importing, Workers of the user and their end, and everything that must go on while the
+ * main thread is blocked. A blocked main thread waits here for counters in shared memory, never for a time.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { attach, commonSpace, heap, openSpace, Pool, workerOptions } from 'plait';
+import { slotOf, threadsOfHost } from '../../dist/core/boot.js';
+import { Slot, SlotState } from '../../dist/core/layout.generated.js';
+
+const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
+const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
+const LIMIT = { timeout: 60000 };
+const DEADLINE_MS = 30000;
+
+/** Blocks this thread until the counter has reached a value. */
+function blockUntil(counters: Int32Array<SharedArrayBuffer>, index: number, value: number): void {
+  const end = performance.now() + DEADLINE_MS;
+  for (let now = Atomics.load(counters, index); now < value; now = Atomics.load(counters, index)) {
+    assert.ok(performance.now() < end, `counter ${index} stands at ${now} of ${value}, with main blocked`);
+    Atomics.wait(counters, index, now, 1000);
+  }
+}
+
+function newCounters(): Int32Array<SharedArrayBuffer> {
+  return new Int32Array(new SharedArrayBuffer(16));
+}
+
+test('threads attach by importing, nested ones too, and share the heap', LIMIT, async () => {
+  const text = new TextEncoder().encode('written by main');
+  const block = heap.alloc(text.length);
+  heap.view(block, text.length).set(text);
+  const worker = new Worker(fixture('attach-nested.js'), { workerData: { depth: 2, block, length: text.length } });
+  const [message] = await once(worker, 'message');
+  assert.equal(message.text, 'written by main');
+  heap.free(message.answer); // allocated three threads away
+  assert.throws(() => heap.free(block), { code: 'ERR_PLAIT_INVALID_POINTER' }, 'freed there already');
+  await once(worker, 'exit');
+});
+
+test('a private space is attached to by its handle; another layout is refused', () => {
+  const space = openSpace({ maximum: 2 ** 20 * 4 });
+  const again = attach(space.handle);
+  assert.notEqual(again.thread, space.thread);
+  assert.throws(() => attach({ ...space.handle, layoutVersion: 999 }), { code: 'ERR_PLAIT_VERSION_MISMATCH' });
+});
+
+test('256 threads fill a space; the next is told so', () => {
+  const space = openSpace({ maximum: 2 ** 20 * 64 });
+  for (let i = 1; i < 256; i++) attach(space.handle);
+  assert.throws(() => attach(space.handle), { code: 'ERR_PLAIT_TOO_MANY_THREADS' });
+});
+
+test('tasks go on while main is blocked', LIMIT, async () => {
+  const counters = newCounters();
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } });
+  await pool.run(0);
+  const tasks = Array.from({ length: 64 }, () => pool.run(1));
+  blockUntil(counters, 0, 65);
+  await Promise.all(tasks);
+  await pool.close();
+});
+
+test('workers start while main is blocked, from the first one on', LIMIT, async () => {
+  const counters = newCounters();
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } });
+  const tasks = Array.from({ length: 8 }, () => pool.run(1));
+  blockUntil(counters, 0, 8);
+  await Promise.all(tasks);
+  await pool.close();
+});
+
+test('a worker that ends is replaced while main is blocked', LIMIT, async () => {
+  const counters = newCounters();
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, workerData: { counters } });
+  await pool.run(0);
+  const deaths = [pool.run(3, { name: 'exit' }), pool.run(4, { name: 'exit' })].map((death) =>
+    assert.rejects(death, { code: 'ERR_PLAIT_WORKER_DIED' }),
+  );
+  const behind = Array.from({ length: 5 }, () => pool.run(1));
+  blockUntil(counters, 0, 6);
+  await Promise.all([...deaths, ...behind]);
+  await pool.close();
+});
+
+test('a stuck task times out and its worker is replaced while main is blocked', LIMIT, async () => {
+  const counters = newCounters();
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, timeout: 100, workerData: { counters } });
+  await pool.run(0);
+  const stuck = assert.rejects(pool.run(0, { name: 'begin' }), { code: 'ERR_PLAIT_TASK_TIMEOUT' });
+  const behind = pool.run(1);
+  blockUntil(counters, 0, 2);
+  await stuck;
+  await behind;
+  await pool.close();
+});
+
+test('a worker that runs out of memory rejects its task with a code, and is replaced', LIMIT, async () => {
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, resourceLimits: { maxOldGenerationSizeMb: 20 } });
+  await assert.rejects(pool.run(0, { name: 'exhaust' }), { code: 'ERR_PLAIT_WORKER_OUT_OF_MEMORY' });
+  assert.ok(await pool.run(0));
+  await pool.close();
+});
+
+test('options reach the worker', LIMIT, async () => {
+  const pool = new Pool(fixture('node-tasks.js'), {
+    threads: 1,
+    workerData: { some: ['data'] },
+    env: { PLAIT_TEST: 'set' },
+    execArgv: ['--no-warnings'],
+    resourceLimits: { maxOldGenerationSizeMb: 50 },
+  });
+  const seen = (await pool.run(0, { name: 'where' })) as Record<string, unknown>;
+  assert.deepEqual(seen.data, { some: ['data'] });
+  assert.equal(seen.env, 'set');
+  assert.deepEqual(seen.args, ['--no-warnings']);
+  assert.equal((seen.limits as Record<string, unknown>).maxOldGenerationSizeMb, 50);
+  assert.equal(await pool.run(0, { name: 'tellParent' }), true);
+  await pool.close();
+});
+
+test('timers of the module run while its worker is idle', LIMIT, async () => {
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 1 });
+  const before = (await pool.run(0, { name: 'countTicks' })) as number;
+  for (let now = before; now < before + 5; now = (await pool.run(0, { name: 'countTicks' })) as number) {
+    await new Promise((resolve) => setTimeout(resolve, 60)); // longer than a worker waits with its event loop still
+  }
+  await pool.close();
+});
+
+test('CommonJS modules are modules too', LIMIT, async () => {
+  const pool = new Pool(fileURLToPath(fixture('commonjs.cjs')), { threads: 1 });
+  assert.equal(await pool.run(21, { name: 'twice' }), 42);
+  await pool.close();
+});
+
+/** Starts the churning Worker and resolves when it is at it. */
+async function churn(options: object): Promise<Worker> {
+  const worker = new Worker(fixture('churn.js'), options);
+  await once(worker, 'message');
+  return worker;
+}
+
+test(`Workers terminated in the middle of allocating leave the heap whole (seed ${seed})`, LIMIT, async () => {
+  let state = seed;
+  for (let round = 0; round < 12 * rounds; round++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    const options = { workerData: { seed: state } };
+    const workers = await Promise.all([churn(round % 2 ? options : workerOptions(options)), churn(options)]);
+    const end = performance.now() + (state % 4000) / 1000;
+    while (performance.now() < end) heap.free(heap.alloc(state % 5000));
+    await Promise.all(workers.map((worker) => worker.terminate()));
+    heap.free(heap.alloc(100000));
+    heap.check();
+  }
+});
+
+test('the end of a Worker with workerOptions() is known while main is blocked', LIMIT, async () => {
+  const worker = await churn(workerOptions({ workerData: { seed } }));
+  const space = commonSpace();
+  const [thread] = threadsOfHost(space, worker.threadId);
+  const life = slotOf(space, thread as number) + Slot.life;
+  assert.equal(space.load(life) & 255, SlotState.LIVE);
+  void worker.terminate();
+  const end = performance.now() + DEADLINE_MS;
+  while ((space.load(life) & 255) !== SlotState.FREE) {
+    assert.ok(performance.now() < end, 'the slot of the ended Worker is still taken, with main blocked');
+    Atomics.wait(space.i32, life >>> 2, space.load(life), 5);
+  }
+});
+
+test('workerOptions refuses workerData that could not carry the port', () => {
+  for (const workerData of [5, 'text', null, new Map(), [1]]) {
+    assert.throws(() => workerOptions({ workerData }), TypeError);
+  }
+  const options = workerOptions({ workerData: { mine: 1 }, transferList: [], name: 'kept' });
+  assert.equal(options.name, 'kept');
+  assert.equal(options.workerData.mine, 1);
+});
+
+for (const [program, expected] of [
+  ['idle', 'one\n'],
+  ['outstanding', 'settled\n'],
+  ['closed', 'closed\n'],
+  ['unused', 'unused\n'],
+  ['closing', 'settled\nclosed\n'],
+] as const) {
+  test(`a process ends by itself, and not too early: ${program}`, LIMIT, async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(fixture('program.js')), program], {
+      timeout: DEADLINE_MS,
+    });
+    assert.equal(stdout, expected);
+  });
+}
+
+test('require() of the package works', LIMIT, async () => {
+  const code = "const { Pool, heap } = require('plait'); console.log(typeof Pool, heap.stats().liveBlocks)";
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', code], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+  });
+  assert.match(stdout, /^function \d+\n$/);
+});

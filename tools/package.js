@@ -1,0 +1,34 @@
+/**
+ * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types, and that the tarball
+ * holds what it should and nothing else.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'plait-package-'));
+
+function run(command, args) {
+  return execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+try {
+  const [{ filename, files }] = JSON.parse(run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder]));
+  const stray = files
+    .map(({ path }) => path)
+    .filter((path) => !/^(dist\/.+\.(js|d\.ts)(\.map)?|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path));
+  if (stray.length > 0) throw new Error(`the package holds files that it should not: ${stray.join(', ')}`);
+  const tarball = join(folder, filename);
+  const bin = (name) => join(root, 'node_modules', '.bin', name);
+  console.log(run(bin('publint'), ['run', tarball, '--strict']).trim());
+  console.log(run(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color', '--format', 'ascii']).trim());
+} catch (error) {
+  if (error.stdout) console.error(String(error.stdout));
+  console.error(error.message);
+  process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true });
+}
