@@ -7,7 +7,7 @@
 
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
-import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Slot, SLOT_LIMIT, SlotState, Space as S, TLS_SIZE } from './layout.generated.ts';
+import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { type Core, outOfMemory, Space, type SpaceHandle } from './space.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 

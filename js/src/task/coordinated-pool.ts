@@ -10,7 +10,7 @@
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { host, type HostThread } from '../core/host.ts';
+import { type HostThread, host } from '../core/host.ts';
 import { Errno, Pool as P, PoolState, Slot, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { FromWorker, OpenPool, WorkerStart } from './protocol.ts';
@@ -139,7 +139,10 @@ export class CoordinatedPool {
   #whyDied(worker: WorkerRecord, code: number): PlaitError {
     const { module, timeout } = this.#options;
     if (worker.stopping === 'timeout') {
-      return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than the pool's timeout of ${timeout} ms`);
+      return new PlaitError(
+        'ERR_PLAIT_TASK_TIMEOUT',
+        `the task ran for longer than the pool's timeout of ${timeout} ms`,
+      );
     }
     if (worker.stopping === 'force') {
       return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was running');
@@ -183,7 +186,11 @@ export class CoordinatedPool {
     const message = worker.hasError
       ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`
       : `cannot load ${module}: the worker ended with code ${code} while loading it`;
-    const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, worker.hasError ? { cause: worker.error } : undefined);
+    const error = new PlaitError(
+      'ERR_PLAIT_MODULE_LOAD',
+      message,
+      worker.hasError ? { cause: worker.error } : undefined,
+    );
     return new ValueWriter().write(error, 'error').slice();
   }
 

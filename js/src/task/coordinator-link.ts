@@ -6,7 +6,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
-import { host, type HostThread } from '../core/host.ts';
+import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import type { FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
 

@@ -51,4 +51,3 @@ host.listenToStarter((data) => {
       message satisfies never;
   }
 });
-

@@ -5,6 +5,7 @@
  * name, message, stack, cause, errors, then the error's own enumerable ones. A property whose getter throws is left out.
  */
 
+import { PlaitError } from '../core/errors.ts';
 import { ERROR_NAMES, isHiddenErrorKey } from './value-tags.ts';
 
 /** One property of an error that is to be sent. */
@@ -77,7 +78,10 @@ export function describeUnsendable(value: unknown): string {
 export function makeError(classIndex: number): Error | undefined {
   const name = ERROR_NAMES[classIndex];
   if (name === undefined) return undefined;
-  const error: Error = name === 'AggregateError' ? new AggregateError([]) : new globalThis[name]();
+  let error: Error;
+  if (name === 'PlaitError')
+    error = new PlaitError('ERR_PLAIT_BAD_MESSAGE', ''); // its code follows as a property
+  else error = name === 'AggregateError' ? new AggregateError([]) : new globalThis[name]();
   // The stack of the reader would be a lie; most errors bring their own.
   Reflect.deleteProperty(error, 'stack');
   Reflect.deleteProperty(error, 'errors');

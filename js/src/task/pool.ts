@@ -5,10 +5,10 @@
  * the owner's handle on both.
  */
 
-import { PlaitError } from '../core/errors.ts';
 import { commonSpace } from '../core/boot.ts';
+import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
-import { Errno, PoolState, Pool as P } from '../core/layout.generated.ts';
+import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { type MapOptions, mapSettled, type Settled } from './map.ts';

@@ -78,7 +78,7 @@ export class Submitter {
     const transport = this.#transport;
     const nameRef = this.#names.get(name) ?? this.#intern(name);
     const size = transport.prepare(input, 'input');
-    const task = core.plait_task_create(this.#client, size < 0 ? 0 : size) >>> 0;
+    const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     if (size >= 0) transport.fill(task + Task.BYTES, size);
     space.cover(task + Task.BYTES);
@@ -203,4 +203,3 @@ export class Submitter {
     this.#busy(false);
   }
 }
-

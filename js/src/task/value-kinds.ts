@@ -7,6 +7,8 @@
  * slot must still touch the slot, since `Object.create(Map.prototype)` and a Proxy have the prototype without it.
  */
 
+import { PlaitError } from '../core/errors.ts';
+
 /** What stops a value from being sent, and where it is; thrown inside the writer and turned into a PlaitError there. */
 export class Unsendable {
   /** What it is, with its article: 'a function'. */
@@ -38,6 +40,19 @@ export function withStep(error: unknown, step: string): unknown {
 export function propertyStep(key: string): string {
   if (/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key)) return `.${key}`;
   return /^(0|[1-9]\d*)$/.test(key) ? `[${key}]` : `[${JSON.stringify(key)}]`;
+}
+
+/** The step to a member of a Set. */
+export function memberStep(_members: readonly unknown[], index: number): string {
+  return `.<member ${index}>`;
+}
+
+/** The step to a key or a value in a Map's list of keys and values. */
+export function entryStep(entries: readonly unknown[], index: number): string {
+  const name = `<key ${index >>> 1}>`;
+  if (index % 2 === 0) return `.${name}`;
+  const key = entries[index - 1];
+  return `.get(${typeof key === 'string' ? JSON.stringify(key) : name})`;
 }
 
 /** An object of a class whose instances have no structured form. */
@@ -78,6 +93,7 @@ export function kindOfPrototype(prototype: object): Kind {
 
 function findKind(prototype: object): Kind {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
+    if (at === PlaitError.prototype) return { form: 'error', name: 'PlaitError' };
     const name = builtInName(at);
     if (name === undefined) continue;
     if (PLAIN_NAMES.has(name)) return PLAIN;

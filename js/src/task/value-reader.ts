@@ -107,6 +107,8 @@ class Decoder extends ByteSource {
         return this.#register(new RegExp(source, this.text()));
       }
       case TAG.Boxed: {
+        // Boxes are no containers, so nothing else would bound how deep one is in another.
+        if (this.bytes[this.position] === TAG.Boxed) throw bad('a box in them holds a box.');
         const inner = this.#value();
         if (inner === null || inner === undefined || typeof inner === 'object') throw bad('a box in them is empty.');
         return this.#register(Object(inner) as object);

@@ -122,6 +122,7 @@ export const ERROR_NAMES = [
   'TypeError',
   'URIError',
   'AggregateError',
+  'PlaitError',
 ] as const;
 
 /** Whether an error's property comes back non-enumerable, as the engine itself makes it. */

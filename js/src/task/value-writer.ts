@@ -10,7 +10,10 @@
  * - A view on a SharedArrayBuffer is sent as a copy on an ArrayBuffer; a resizable ArrayBuffer comes back with a fixed
  *   length, and so does a view that tracks its length.
  * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
- * - Blobs, ports, streams, keys and other objects of the host are all refused.
+ * - Blobs, ports, streams and other objects of the host are all refused. A class of the host that is neither native nor
+ *   a global, such as Node's KeyObject, cannot be told from a user's class and is taken for one.
+ * - Getters run in key order, but those of containers over {@link INLINE_DEPTH} deep after all others; an accessor
+ *   among the properties of an array may be read twice.
  *
  * Invariant: a throw, from a getter or from a value that cannot be sent, leaves no trace in the writer, and no
  * reference to any part of a value outlives the call that got it. The path to what cannot be sent is put together
@@ -19,8 +22,17 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { describeError, describeUnsendable, type ErrorShape } from './error-shape.ts';
+import { arrayTag, isIndex } from './value-arrays.ts';
 import { BufferSpans } from './value-buffers.ts';
-import { kindOfPrototype, propertyStep, Unsendable, unsendableObject, withStep } from './value-kinds.ts';
+import {
+  entryStep,
+  kindOfPrototype,
+  memberStep,
+  propertyStep,
+  Unsendable,
+  unsendableObject,
+  withStep,
+} from './value-kinds.ts';
 import { ByteSink } from './value-sink.ts';
 import {
   boxedValue,
@@ -279,10 +291,12 @@ class Encoder extends ByteSink {
         this.#properties(target, Object.keys(target));
         return;
       case TAG.Map:
-        this.#entries(target as unknown[]);
+        this.varint((target as unknown[]).length / 2);
+        this.#list(target as unknown[], entryStep);
         return;
       case TAG.Set:
-        this.#members(target as unknown[]);
+        this.varint((target as unknown[]).length);
+        this.#list(target as unknown[], memberStep);
         return;
       case LENIENT_ARRAY:
         this.#lenientElements(target as unknown[]);
@@ -335,28 +349,13 @@ class Encoder extends ByteSink {
     }
   }
 
-  /** A Map, as the list of its keys and values. */
-  #entries(list: readonly unknown[]): void {
-    this.varint(list.length / 2);
+  /** The members of a Set, or the keys and values of a Map in turn. */
+  #list(list: readonly unknown[], stepOf: (list: readonly unknown[], index: number) => string): void {
     let index = 0;
     try {
       for (; index < list.length; index++) this.#value(list[index]);
     } catch (error) {
-      const key = list[index - 1];
-      const name = `<key ${index >>> 1}>`;
-      if (index % 2 === 0) throw withStep(error, `.${name}`);
-      throw withStep(error, `.get(${typeof key === 'string' ? JSON.stringify(key) : name})`);
-    }
-  }
-
-  /** A Set, as the list of its members. */
-  #members(list: readonly unknown[]): void {
-    this.varint(list.length);
-    let index = 0;
-    try {
-      for (; index < list.length; index++) this.#value(list[index]);
-    } catch (error) {
-      throw withStep(error, `.<member ${index}>`);
+      throw withStep(error, stepOf(list, index));
     }
   }
 
@@ -418,23 +417,6 @@ class Encoder extends ByteSink {
       if (this.#attempts === 0) this.#undo.length = 0;
     }
   }
-}
-
-/** Which of the three forms of an array suits. */
-function arrayTag(array: unknown[]): number {
-  // Counting own values is many times faster than listing keys, for which the engine makes a string of every index.
-  const count = Object.values(array).length;
-  if (count === array.length && !array.includes(undefined)) return TAG.Array;
-  const keys = Object.keys(array);
-  const elements = keys.findIndex((key) => !isIndex(key));
-  if (array.length > 16 + 4 * keys.length) return TAG.SparseArray;
-  return elements < 0 ? TAG.Array : TAG.ArrayWithExtras;
-}
-
-/** Whether a key of an array names an element. */
-function isIndex(key: string): boolean {
-  const index = Number(key);
-  return index >>> 0 === index && index !== 0xffffffff && String(index) === key;
 }
 
 /** Encodes values, one after the other, in a scratch buffer of its own. */

@@ -25,9 +25,12 @@ export function workerOptions<Options extends WorkerOptionsLike>(
   options: Options = {} as Options,
 ): Options & { workerData: Record<string, unknown>; transferList: unknown[] } {
   const { workerData = {}, transferList = [] } = options;
-  const prototype = typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
+  const prototype =
+    typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
   if (prototype !== Object.prototype && prototype !== null) {
-    throw new TypeError('options.workerData must be a plain object: it carries the port that tells of the Worker’s end');
+    throw new TypeError(
+      'options.workerData must be a plain object: it carries the port that tells of the Worker’s end',
+    );
   }
   const { port1, port2 } = new MessageChannel();
   coordinatorOf(commonSpace()).send({ type: 'watch', port: port1 }, [port1]);

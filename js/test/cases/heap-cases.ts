@@ -1,6 +1,6 @@
 /** What the heap promises, on any host. */
 
-import { Heap, type heap as commonHeap, openSpace, PlaitError } from 'plait';
+import { type heap as commonHeap, Heap, openSpace, PlaitError } from 'plait';
 import { type Case, ok, random, same, thrown } from './check.ts';
 
 export function heapCases(heap: typeof commonHeap, seed: number): Case[] {

@@ -1,0 +1,170 @@
+/**
+ * The arguments of the command line: what they mean, what is wrong with them, and the help text.
+ *
+ * Invariant: what comes out is complete and in range; every complaint is a {@link UsageError} that names the argument.
+ */
+
+import { parseArgs } from 'node:util';
+
+/** The arguments are wrong; the message says which, in words for the user. */
+export class UsageError extends Error {}
+
+/** What `plait map` is to do. */
+export interface MapArguments {
+  /** MODULE[#export], as given. */
+  readonly module: string;
+  /** The inputs, as given; `-` stands for the lines of standard input. */
+  readonly files: readonly string[];
+  readonly threads: number | undefined;
+  /** In milliseconds. */
+  readonly timeout: number | undefined;
+  readonly ordered: boolean;
+  readonly json: boolean;
+}
+
+export type Command =
+  | { readonly name: 'help' | 'version' | 'usage' }
+  | { readonly name: 'map'; readonly options: MapArguments };
+
+export const USAGE = `usage: plait map [OPTIONS] MODULE[#EXPORT] FILES...
+       plait map [OPTIONS] MODULE[#EXPORT] -
+       plait --help | --version
+`;
+
+export const HELP: string = `${USAGE}
+Calls a function of a module once for each input, on worker threads, and writes the results to standard output.
+
+  MODULE      path or file: URL of a JavaScript module
+  EXPORT      which of its functions to call; its default export, if not given. The module is split from the export
+              at the last '#', unless there is a file with the whole name.
+  FILES       the inputs: each is handed to the function as a string, unchanged. They need not be names of files.
+  -           stands for the lines of standard input (UTF-8), each an input. The line's end, \\n or \\r\\n, is not part of
+              it. An empty line is an input, too: the empty string. Nothing after the last \\n is no line.
+              A file of that name is ./-
+
+Options:
+  --threads N    how many workers; as many as processors, if not given
+  --timeout T    stop and report a call that runs longer: 500 or 500ms, 2s, 1m
+  --unordered    write results as they are ready, not in the order of the inputs
+  --json         failures and a closing summary as JSON Lines on standard error; no progress bar
+  --help, -h     this text
+  --version      the version
+  --             ends the options: what follows are inputs, even if they begin with '-'
+
+Standard output has one line of JSON for each input:
+  {"input":"a.txt","output":42}
+  {"input":"b.txt","error":{"name":"RangeError","message":"...","code":"...","cause":{...}}}
+code and cause are there if the error has them. In an output, a BigInt is a string of its digits, a Map an array of
+[key, value], a Set an array, a Uint8Array, ArrayBuffer or DataView {"base64":"..."}, another typed array an array of its
+numbers, an error an object as above, a regular expression a string; undefined is null. All else is as JSON.stringify has
+it (a Date in ISO form, NaN as null). A result that contains itself is a failure.
+
+What the module prints goes to standard error. So does a line for each failure, and a progress bar if it is a terminal.
+With --json, standard error has {"type":"failure","input":...,"error":{...,"stack":"..."}} for each failure, and at the end
+{"type":"summary","done":...,"failed":...,"total":...,"stopped":...,"seconds":...}, or {"type":"fatal","message":...}.
+
+Ctrl-C starts nothing more, stops what runs and writes the results that are complete; a second one ends at once.
+
+Exit status: 0 all well; 1 some input failed; 2 wrong usage, or the module or its function cannot be had;
+130 stopped by Ctrl-C; 143 stopped by SIGTERM.
+
+Example:
+  find photos -name '*.jpg' | plait map ./thumbnail.js#make -
+`;
+
+const OPTIONS = {
+  threads: { type: 'string' },
+  timeout: { type: 'string' },
+  unordered: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const;
+
+const MOST_THREADS = 250;
+const MOST_MILLISECONDS = 2 ** 31 - 1;
+const UNITS = new Map([
+  ['', 1],
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+]);
+
+function isOption(name: string): name is keyof typeof OPTIONS {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+/** Whether complaints are wanted as JSON; answers for arguments that are wrong otherwise, too. */
+export function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end < 0 ? argv.length : end).includes('--json');
+}
+
+/** Makes sense of the arguments. */
+export function parseArguments(argv: readonly string[]): Command {
+  // Not strict: its complaints are long, and do not say where help is.
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const positionals: string[] = [];
+  const flags = new Set<string>();
+  let threads: number | undefined;
+  let timeout: number | undefined;
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value } = token;
+    if (!isOption(name)) {
+      const hint = positionals.length > 1 ? '; an input that begins with - goes after --' : '';
+      throw new UsageError(`unknown option '${rawName}'${hint}; see plait --help`);
+    }
+    if (OPTIONS[name].type === 'boolean') {
+      if (value !== undefined) throw new UsageError(`option '${rawName}' takes no value; see plait --help`);
+      flags.add(name);
+    } else if (name === 'threads') {
+      threads = parseThreads(value);
+    } else {
+      timeout = parseTimeout(value);
+    }
+  }
+  if (flags.has('help')) return { name: 'help' };
+  if (flags.has('version')) return { name: 'version' };
+  const [command, module, ...files] = positionals;
+  if (command === undefined) {
+    if (argv.length === 0) return { name: 'usage' };
+    throw new UsageError('no command given; see plait --help');
+  }
+  if (command !== 'map') throw new UsageError(`unknown command '${command}'; see plait --help`);
+  if (module === undefined) throw new UsageError('map needs a module; see plait --help');
+  if (files.length === 0) {
+    throw new UsageError('map needs inputs: name them, or give - to read them from standard input; see plait --help');
+  }
+  if (files.indexOf('-') !== files.lastIndexOf('-')) {
+    throw new UsageError('- can be given only once: there is one standard input; see plait --help');
+  }
+  return {
+    name: 'map',
+    options: { module, files, threads, timeout, ordered: !flags.has('unordered'), json: flags.has('json') },
+  };
+}
+
+function parseThreads(text: string | undefined): number {
+  const threads = /^\d+$/.test(text ?? '') ? Number(text) : Number.NaN;
+  if (threads >= 1 && threads <= MOST_THREADS) return threads;
+  throw new UsageError(`--threads needs a whole number from 1 to ${MOST_THREADS}${butGot(text)}; see plait --help`);
+}
+
+function parseTimeout(text: string | undefined): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|)$/.exec(text ?? '');
+  const timeout = match === null ? Number.NaN : Math.round(Number(match[1]) * UNITS.get(match[2]!)!);
+  if (timeout >= 1 && timeout <= MOST_MILLISECONDS) return timeout;
+  throw new UsageError(`--timeout needs a time such as 500ms, 2s or 1m${butGot(text)}; see plait --help`);
+}
+
+function butGot(text: string | undefined): string {
+  return text === undefined ? '' : `, not '${text}'`;
+}

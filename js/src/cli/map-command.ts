@@ -1,0 +1,300 @@
+/**
+ * `plait map`: hands each input to a pool, and writes what became of it.
+ *
+ * Two loops run side by side, one that starts inputs and one that writes results. Whatever either waits for is announced
+ * by `#changed`.
+ *
+ * Invariant: at most CONCURRENCY inputs run, and at most WINDOW have been started whose line is not yet written. So
+ * neither a slow reader, nor a slow first input whose followers are done, fills the memory.
+ */
+
+import { Pool } from '../task/pool.ts';
+import type { MapArguments } from './args.ts';
+import { Inputs } from './inputs.ts';
+import {
+  describeFailure,
+  describeFatal,
+  type ErrorRecord,
+  errorLine,
+  failureLine,
+  recordOf,
+  resultLine,
+} from './json-lines.ts';
+import { locateModule, type ModuleName } from './module-name.ts';
+import { divertWorkerOutput, isClosed, Output } from './output.ts';
+import { Progress } from './progress.ts';
+
+type StopSignal = 'SIGINT' | 'SIGTERM';
+
+/** Why a run ended before its inputs did. */
+type Stop =
+  | { readonly why: StopSignal }
+  | { readonly why: 'closed' }
+  | { readonly why: 'fatal'; readonly message: string; readonly status: number };
+
+/** What became of one input, in the lines that tell it. */
+interface Outcome {
+  readonly line: string;
+  /** For standard error; empty if all went well. */
+  readonly report: string;
+}
+
+const SIGNAL_STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** What no other input would escape, and the exit status for it. */
+const FATAL = new Map<unknown, number>([
+  ['ERR_PLAIT_MODULE_LOAD', 2],
+  ['ERR_PLAIT_NO_SUCH_EXPORT', 2],
+  ['ERR_PLAIT_COORDINATOR_DIED', 1],
+]);
+
+/** How much is written at once, in characters, if there is so much. */
+const BATCH = 65_536;
+
+/** An event that any number of loops can wait for. */
+class Change {
+  #announce = (): void => {};
+  #next = this.#renew();
+
+  #renew(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#announce = resolve;
+    });
+  }
+
+  next(): Promise<void> {
+    return this.#next;
+  }
+
+  announce(): void {
+    this.#announce();
+    this.#next = this.#renew();
+  }
+}
+
+class MapRun {
+  readonly #options: MapArguments;
+  readonly #module: ModuleName;
+  readonly #inputs: Inputs;
+  readonly #pool: Pool;
+  readonly #stdout: Output;
+  readonly #stderr: Output;
+  readonly #progress: Progress;
+  readonly #changed = new Change();
+  readonly #began = performance.now();
+  readonly #concurrency: number;
+  readonly #window: number;
+  /** Outcomes that wait to be written, by the place of their input. */
+  readonly #ready = new Map<number, Outcome>();
+  #running = 0;
+  #started = 0;
+  #written = 0;
+  #failed = 0;
+  /** In order: the place that is written next. */
+  #next = 0;
+  #exhausted = false;
+  #stop: Stop | undefined;
+
+  constructor(options: MapArguments, module: ModuleName) {
+    this.#options = options;
+    this.#module = module;
+    this.#stdout = new Output(process.stdout, (error) => this.#stdoutFailed(error));
+    this.#stderr = new Output(process.stderr, () => {}); // there is nowhere left to tell it
+    const { stderr } = process;
+    const showsBar = stderr.isTTY && !options.json && process.env.TERM !== 'dumb';
+    divertWorkerOutput((text) => this.#pass(text));
+    this.#inputs = new Inputs(options.files, () => process.stdin);
+    const { total } = this.#inputs;
+    const { threads, timeout } = options;
+    this.#pool = new Pool(module.url, {
+      ...(threads !== undefined && { threads: Math.min(threads, total ?? threads) }),
+      ...(timeout !== undefined && { timeout }),
+    });
+    this.#concurrency = Math.max(64, this.#pool.threads * 8);
+    this.#window = this.#concurrency * 8;
+    this.#progress = new Progress(showsBar ? stderr : undefined, total);
+  }
+
+  /** Runs to the end; resolves to the exit status. */
+  async run(): Promise<number> {
+    const onSignal = (signal: StopSignal): void => {
+      if (this.#stop !== undefined && this.#stop.why in SIGNAL_STATUS) die(signal);
+      else this.#end({ why: signal });
+    };
+    process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+    try {
+      await Promise.all([this.#startAll(), this.#writeAll()]);
+      this.#progress.end();
+      await this.#stderr.write(this.#summary());
+      await this.#pool.close({ force: this.#stop !== undefined });
+    } finally {
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+    }
+    return this.#status();
+  }
+
+  /** Ends the run early; the first reason counts, but for a signal, which always does. */
+  #end(stop: Stop): void {
+    if (this.#stop === undefined || stop.why in SIGNAL_STATUS) this.#stop = stop;
+    this.#inputs.stop();
+    this.#pool.close({ force: true }).catch(() => {}); // run() hears of it
+    this.#changed.announce();
+  }
+
+  #stdoutFailed(error: NodeJS.ErrnoException): void {
+    if (isClosed(error)) this.#end({ why: 'closed' });
+    else this.#end({ why: 'fatal', message: `cannot write to standard output: ${error.message}`, status: 1 });
+  }
+
+  /** Writes what a worker printed. */
+  #pass(text: string): Promise<void> {
+    if (text === '') return Promise.resolve();
+    this.#progress.clear();
+    this.#progress.paused = !text.endsWith('\n');
+    return this.#stderr.write(text);
+  }
+
+  async #startAll(): Promise<void> {
+    try {
+      for await (const input of this.#inputs) {
+        while (this.#stop === undefined && this.#isFull()) await this.#changed.next();
+        if (this.#stop !== undefined) break;
+        this.#start(input);
+      }
+    } catch (error) {
+      this.#end({ why: 'fatal', message: `cannot read standard input: ${(error as Error).message}`, status: 2 });
+    }
+    this.#exhausted = true;
+    if (this.#stop === undefined) this.#progress.total = this.#started;
+    this.#changed.announce();
+  }
+
+  #isFull(): boolean {
+    return this.#running >= this.#concurrency || this.#started - this.#written >= this.#window;
+  }
+
+  #start(input: string): void {
+    const place = this.#started++;
+    this.#running++;
+    this.#pool.run(input, { name: this.#module.export }).then(
+      (value) => this.#settle(place, this.#fulfilled(input, value)),
+      (reason) => this.#settle(place, this.#rejected(input, reason)),
+    );
+  }
+
+  #settle(place: number, outcome: Outcome | undefined): void {
+    this.#running--;
+    if (outcome !== undefined) this.#ready.set(place, outcome);
+    this.#changed.announce();
+  }
+
+  #fulfilled(input: string, value: unknown): Outcome {
+    try {
+      return { line: resultLine(input, value), report: '' };
+    } catch (error) {
+      return this.#failure(input, recordOf(error));
+    }
+  }
+
+  /** Undefined for what is not the input's own failure. */
+  #rejected(input: string, reason: unknown): Outcome | undefined {
+    const record = recordOf(reason);
+    const status = FATAL.get(record.code);
+    if (status !== undefined) {
+      this.#end({ why: 'fatal', message: record.message, status });
+      return undefined;
+    }
+    if (this.#stop !== undefined && record.code === 'ERR_PLAIT_POOL_CLOSED') return undefined;
+    return this.#failure(input, record);
+  }
+
+  #failure(input: string, error: ErrorRecord): Outcome {
+    const report = this.#options.json ? failureLine(input, error) : describeFailure(input, error);
+    return { line: errorLine(input, error), report };
+  }
+
+  async #writeAll(): Promise<void> {
+    for (;;) {
+      const ended = this.#exhausted && this.#running === 0;
+      let lines = '';
+      let reports = '';
+      let count = 0;
+      while (lines.length + reports.length < BATCH) {
+        const outcome = this.#take(ended);
+        if (outcome === undefined) break;
+        lines += outcome.line;
+        reports += outcome.report;
+        count++;
+        if (outcome.report !== '') this.#failed++;
+      }
+      if (count > 0) {
+        if (reports !== '' || this.#stdout.isTerminal) this.#progress.clear();
+        await this.#stdout.write(lines);
+        await this.#stderr.write(reports);
+        this.#written += count;
+        this.#progress.done = this.#written;
+        this.#progress.failed = this.#failed;
+        this.#changed.announce();
+      } else if (ended) {
+        return;
+      } else {
+        await this.#changed.next();
+      }
+    }
+  }
+
+  /** The outcome to be written next, if it is there. `ended` says that no more will come. */
+  #take(ended: boolean): Outcome | undefined {
+    if (!this.#options.ordered) {
+      for (const place of this.#ready.keys()) return this.#remove(place);
+      return undefined;
+    }
+    if (ended) while (this.#next < this.#started && !this.#ready.has(this.#next)) this.#next++;
+    const outcome = this.#remove(this.#next);
+    if (outcome !== undefined) this.#next++;
+    return outcome;
+  }
+
+  #remove(place: number): Outcome | undefined {
+    const outcome = this.#ready.get(place);
+    this.#ready.delete(place);
+    return outcome;
+  }
+
+  #status(): number {
+    const stop = this.#stop;
+    if (stop?.why === 'fatal') return stop.status;
+    if (stop !== undefined && stop.why !== 'closed') return SIGNAL_STATUS[stop.why];
+    return this.#failed > 0 ? 1 : 0;
+  }
+
+  /** The last line on standard error, if there is something to say. */
+  #summary(): string {
+    const stop = this.#stop;
+    const done = this.#written;
+    const failed = this.#failed;
+    const total = this.#progress.total;
+    if (stop?.why === 'fatal') return describeFatal(stop.message, this.#options.json);
+    if (this.#options.json) {
+      const seconds = Math.round(performance.now() - this.#began) / 1000;
+      const summary = { type: 'summary', done, failed, total: total ?? null, stopped: stop?.why ?? null, seconds };
+      return `${JSON.stringify(summary)}\n`;
+    }
+    if (stop?.why === 'closed') return '';
+    if (stop !== undefined) {
+      return `plait: stopped: ${done}${total === undefined ? '' : ` of ${total}`} done, ${failed} failed\n`;
+    }
+    return failed > 0 ? `plait: ${failed} of ${done} failed\n` : '';
+  }
+}
+
+/** Dies of a signal as one does that does not handle it: at once, whatever the workers are doing. */
+function die(signal: StopSignal): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** Runs `plait map`; resolves to the exit status. */
+export function runMap(options: MapArguments): Promise<number> {
+  return new MapRun(options, locateModule(options.module)).run();
+}
