@@ -168,8 +168,8 @@ export const Task = {
   outputHigh: 52,
   /** block that holds the output if it did not fit behind the record, else 0; the task's */
   outputBlock: 56,
-  /** zero */
-  unused: 60,
+  /** DONE: next task in client.drained, 0 at the end */
+  link: 60,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -196,8 +196,12 @@ export const Client = {
   inbox: 12,
   /** goes up when the inbox stops being empty: what the owner sleeps on */
   signal: 16,
+  /** tasks out of the inbox that drain has still to turn round, the last first */
+  taken: 20,
+  /** tasks that the owner was given and has not freed, linked by `link` */
+  drained: 24,
   /** zero */
-  unused: 20,
+  unused: 28,
 } as const;
 
 /** `struct plait_name` of core/task/task.h. */
@@ -220,7 +224,7 @@ export const Pool = {
   state: 8,
   /** thread that made the pool; its death closes it */
   owner: 12,
-  /** the queue's cells */
+  /** the queue's cells; 0 before the pool is open and while it is freed */
   ring: 16,
   /** tasks ever taken (wraps): where the next is taken */
   head: 20,
@@ -238,9 +242,9 @@ export const Pool = {
   failure: 44,
   /** its bytes */
   failureSize: 48,
-  /** tasks ever finished (wraps) */
+  /** tasks ever finished (wraps); statistics: a death may count one twice */
   finished: 52,
-  /** tasks ever dropped because their client had died (wraps) */
+  /** tasks ever dropped because their client had died (wraps); likewise */
   dropped: 56,
   /** zero */
   unused: 60,
