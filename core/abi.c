@@ -42,7 +42,8 @@ PLAIT_EXPORT void plait_abi_detach(void) {
 /* pre: holds the recovery lock; the slot is DEAD. */
 static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
-  plait_ref_t task = plait_task_recover(slot);
+  plait_ref_t task;
+  if (plait_task_recover(slot, &task) != 0) return 0; /* stays DEAD: for a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
   if (stack != 0) plait_heap_free(stack);
@@ -51,9 +52,10 @@ static plait_ref_t recover_slot(struct plait_slot *slot) {
   return task;
 }
 
-PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
-  plait_thread_note_death(thread);
+/* Recovers `thread` if it is DEAD, and the calling thread has nothing adopted that would be forgotten. */
+static plait_ref_t recover_dead(plait_thread_t thread) {
   plait_ref_t task = 0;
+  if (atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed) != 0) return 0;
   if (plait_lock_acquire(&plait_space()->recovery) < 0) return 0;
   struct plait_slot *slot = plait_slot_of(thread);
   if (atomic_load_explicit(&slot->life, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_DEAD))
@@ -62,14 +64,29 @@ PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
   return task;
 }
 
-PLAIT_EXPORT void plait_abi_sweep(void) {
+/* Recovers every DEAD thread but `except`. */
+static void sweep_except(plait_thread_t except) {
+  /* Adopted before, and its pool's lock was stuck then. */
+  plait_ref_t left = atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed);
+  if (left != 0) plait_task_finish(left);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
-    if ((life & 255u) != PLAIT_SLOT_DEAD) continue;
-    plait_ref_t task = plait_abi_recover((life & ~255u) | i);
+    plait_thread_t thread = (life & ~255u) | i;
+    if ((life & 255u) != PLAIT_SLOT_DEAD || thread == except) continue;
+    plait_ref_t task = recover_dead(thread);
     if (task != 0) plait_task_finish(task);
   }
+}
+
+PLAIT_EXPORT void plait_abi_sweep(void) {
+  sweep_except(0);
+}
+
+PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
+  plait_thread_note_death(thread);
+  sweep_except(thread); /* those whose recoverer died before it was done, as `thread` may have done */
+  return recover_dead(thread);
 }
 
 PLAIT_EXPORT void plait_abi_wake(plait_ref_t pool) {

@@ -29,12 +29,14 @@ plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 void plait_abi_detach(void);
 
 /*
- * Notes that `thread` is gone for certain and recovers it. Returns the task that it ran, which the calling thread has
- * adopted and must finish, or 0. Stale ids are ignored.
+ * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns the task that it ran,
+ * which the calling thread has adopted and must finish, or 0. Stale ids are ignored. If a lock's owner is stuck, the
+ * slot stays DEAD, and the task comes back as WORKER_DIED from a later call of this or of sweep.
+ * pre: what the caller has adopted before is finished; else it is now, as it is.
  */
 plait_ref_t plait_abi_recover(plait_thread_t thread);
 
-/* Recovers threads that detached. Their tasks, if any, come back as WORKER_DIED. Any thread. */
+/* Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, come back as WORKER_DIED. Any thread. */
 void plait_abi_sweep(void);
 
 /* Wakes all that may sleep for good reason or none; for the host's own use after a change of plans. */

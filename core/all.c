@@ -11,5 +11,6 @@
 #include "task/task.c"
 #include "task/worker.c"
 #include "task/recover.c"
+#include "task/destroy.c"
 #include "task/check.c"
 #include "abi.c"

@@ -16,7 +16,9 @@ function run(command, args) {
 }
 
 try {
-  const [{ filename, files }] = JSON.parse(run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder]));
+  const [{ filename, files }] = JSON.parse(
+    run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder]),
+  );
   const stray = files
     .map(({ path }) => path)
     .filter((path) => !/^(dist\/.+\.(js|d\.ts)(\.map)?|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path));
@@ -24,7 +26,9 @@ try {
   const tarball = join(folder, filename);
   const bin = (name) => join(root, 'node_modules', '.bin', name);
   console.log(run(bin('publint'), ['run', tarball, '--strict']).trim());
-  console.log(run(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color', '--format', 'ascii']).trim());
+  console.log(
+    run(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color', '--format', 'ascii']).trim(),
+  );
 } catch (error) {
   if (error.stdout) console.error(String(error.stdout));
   console.error(error.message);

@@ -3,6 +3,9 @@
  */
 #include "task.h"
 
+/* No space holds more: where a list that goes round in circles is given up. */
+#define MOST_TASKS (UINT32_MAX / (uint32_t)sizeof(struct plait_task))
+
 static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
   if (plait_heap_size(ref) < (int64_t)sizeof(struct plait_task)) return 0;
   struct plait_task *task = plait_at(ref);
@@ -12,23 +15,23 @@ static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
 
 static int check_pool(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
+  if (plait_load(&pool->ring) == 0) return 0; /* not open yet, or being freed */
   struct plait_ring *ring = plait_at(plait_load(&pool->ring));
   uint32_t capacity = plait_load(&ring->capacity), head = plait_load(&pool->head), tail = plait_load(&pool->tail);
   if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity) return -PLAIT_EILSEQ;
   if (plait_load(&ring->previous) != 0 || (plait_load(&pool->signal) & 1) == 0) return -PLAIT_EILSEQ;
   for (uint32_t i = head; i != tail; i++)
     if (!check_task(plait_load(&ring->cells[i & (capacity - 1)]), PLAIT_TASK_QUEUED, ref)) return -PLAIT_EILSEQ;
-  uint32_t finished = plait_load(&pool->finished);
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
     for (plait_ref_t task = plait_load(&client->inbox); task != 0; task = plait_load(&((struct plait_task *)plait_at(task))->next))
-      if (++listed > finished || !check_task(task, PLAIT_TASK_DONE, ref)) return -PLAIT_EILSEQ;
+      if (++listed > MOST_TASKS || !check_task(task, PLAIT_TASK_DONE, ref)) return -PLAIT_EILSEQ;
   }
   return 0;
 }
 
-int plait_task_check(void) {
+static int check_pools(void) {
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_task_root()->pools[i]);
     if (ref == 0) continue;
@@ -40,4 +43,13 @@ int plait_task_check(void) {
     if (rc != 0) return rc;
   }
   return 0;
+}
+
+int plait_task_check(void) {
+  /* Pools are freed under the recovery lock alone. */
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = check_pools();
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
 }

@@ -110,7 +110,7 @@ void plait__pool_return_queued(struct plait_pool *pool) {
     plait_ref_t ref = atomic_load_explicit(&ring->cells[head & mask], memory_order_relaxed);
     atomic_store_explicit(&((struct plait_task *)plait_at(ref))->output_status, status, memory_order_relaxed);
     /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
-    plait__task_deliver(pool, ref, NULL);
+    plait__task_deliver(pool, ref, &pool->head, ++head);
   }
 }
 

@@ -74,6 +74,10 @@ static void empty_list(plait_word_t *first, int drained) {
 }
 
 void plait__client_empty(struct plait_client *client) {
+  plait_ref_t both = atomic_load_explicit(&client->taken, memory_order_acquire); /* see plait_client_drain */
+  if (both != 0 && both == atomic_load_explicit(&client->drained, memory_order_relaxed))
+    atomic_store_explicit(&client->taken, atomic_load_explicit(&task_at(both)->next, memory_order_relaxed),
+                          memory_order_release);
   empty_list(&client->inbox, 0);
   empty_list(&client->taken, 0);
   empty_list(&client->drained, 1);
@@ -146,14 +150,15 @@ PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
   return 0;
 }
 
-struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent) {
+struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent,
+                                         uint32_t after) {
   struct plait_task *task = task_at(ref);
   struct plait_client *client = plait_at(atomic_load_explicit(&task->client, memory_order_relaxed));
   atomic_fetch_add_explicit(&pool->finished, 1, memory_order_relaxed);
   if (atomic_load_explicit(&client->owner, memory_order_relaxed) == 0) {
     atomic_fetch_add_explicit(&pool->dropped, 1, memory_order_relaxed);
     plait__task_strip(ref);
-    atomic_store_explicit(intent, 0, memory_order_release);
+    atomic_store_explicit(intent, after, memory_order_release);
     plait_heap_free(ref);
     return NULL;
   }
@@ -161,7 +166,7 @@ struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t re
   atomic_store_explicit(&task->next, inbox, memory_order_relaxed);
   atomic_store_explicit(&task->state, PLAIT_TASK_DONE, memory_order_relaxed);
   atomic_store_explicit(&client->inbox, ref, memory_order_seq_cst); /* the commit */
-  atomic_store_explicit(intent, 0, memory_order_release);
+  atomic_store_explicit(intent, after, memory_order_release);
   return inbox == 0 ? client : NULL;
 }
 
@@ -193,7 +198,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   struct plait_client *wake = NULL;
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
   if (finished != 0 && atomic_load_explicit(&self->running, memory_order_relaxed) == finished) {
-    wake = plait__task_deliver(pool, finished, &self->running);
+    wake = plait__task_deliver(pool, finished, &self->running, 0);
     atomic_fetch_add_explicit(&self->tasks_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->busy_us, busy_us, memory_order_relaxed);
   }
@@ -209,7 +214,7 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
   struct plait_pool *pool = pool_of_client(atomic_load_explicit(&task_at(ref)->client, memory_order_relaxed));
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  struct plait_client *wake = plait__task_deliver(pool, ref, &self->adopted);
+  struct plait_client *wake = plait__task_deliver(pool, ref, &self->adopted, 0);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
   return 0;
@@ -239,13 +244,13 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_lock_release(&pool->lock);
   plait_ref_t oldest = 0;
-  while (task != 0) { /* from one list to the other, one by one: a death in between loses the one */
+  while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */
     plait_ref_t next = atomic_load_explicit(&task_at(task)->next, memory_order_relaxed);
-    atomic_store_explicit(&client->taken, next, memory_order_release);
-    atomic_store_explicit(&task_at(task)->next, oldest, memory_order_relaxed);
     atomic_store_explicit(&task_at(task)->link, atomic_load_explicit(&client->drained, memory_order_relaxed),
                           memory_order_relaxed);
     atomic_store_explicit(&client->drained, task, memory_order_release);
+    atomic_store_explicit(&client->taken, next, memory_order_release);
+    atomic_store_explicit(&task_at(task)->next, oldest, memory_order_release);
     oldest = task;
     task = next;
   }

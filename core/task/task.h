@@ -226,11 +226,14 @@ void plait_pool_wake(struct plait_pool *pool);
 /* ---- recover.c, destroy.c, check.c ---- */
 
 /*
- * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing; the
- * slot is DEAD. `running`: the task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing;
+ * the slot is DEAD. `running`: the task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
  * 0, or -PLAIT_ETIMEDOUT: a pool's lock is stuck, so some of it is left to do, and the slot must stay DEAD.
  */
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
+
+/* Takes a task from every dead thread whose intent record names it. pre: the caller holds the recovery lock. */
+void plait__intents_clear(plait_ref_t task);
 
 /* Frees a pool that no live thread uses: its owner and clients are dead. pre: the caller holds the recovery lock. */
 void plait__pool_destroy_orphan(plait_ref_t pool);
@@ -242,10 +245,11 @@ void plait__pool_repair(struct plait_pool *pool);
 int plait__pool_lock(struct plait_pool *pool);
 
 /*
- * Puts a task that the calling thread owns, as `intent` of its slot says, into its client's inbox, or frees it if the
- * client is dead. Returns the client to wake after the lock is given back, or NULL. pre: holds the lock.
+ * Puts a task, of which `*intent` says that somebody holds it, into its client's inbox, or frees it if the client is
+ * dead; then stores `after` to the intent. Returns the client to wake after the lock is given back, or NULL. pre: holds
+ * the lock.
  */
-struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent);
+struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after);
 
 /* Wakes a client that has got something. */
 void plait__client_wake(struct plait_client *client);

@@ -43,7 +43,8 @@ PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms) {
   plait_worker_sleep_end();
 }
 
-PLAIT_EXPORT int plait_worker_condemn(plait_thread_t worker, uint32_t takes) {
+/* pre: holds the recovery lock, so that the pool is not freed. */
+static int condemn(plait_thread_t worker, uint32_t takes) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
   if (ref == 0 || !plait_thread_alive(worker)) return 0;
@@ -55,6 +56,14 @@ PLAIT_EXPORT int plait_worker_condemn(plait_thread_t worker, uint32_t takes) {
   if (same) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
   plait_lock_release(&pool->lock);
   return same;
+}
+
+PLAIT_EXPORT int plait_worker_condemn(plait_thread_t worker, uint32_t takes) {
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = condemn(worker, takes);
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
 }
 
 void plait_pool_wake(struct plait_pool *pool) {

@@ -32,41 +32,58 @@ export const USAGE = `usage: plait map [OPTIONS] MODULE[#EXPORT] FILES...
 `;
 
 export const HELP: string = `${USAGE}
-Calls a function of a module once for each input, on worker threads, and writes the results to standard output.
+Calls a function of a module once for each input, on worker threads, and writes
+the results to standard output.
 
-  MODULE      path or file: URL of a JavaScript module
-  EXPORT      which of its functions to call; its default export, if not given. The module is split from the export
-              at the last '#', unless there is a file with the whole name.
-  FILES       the inputs: each is handed to the function as a string, unchanged. They need not be names of files.
-  -           stands for the lines of standard input (UTF-8), each an input. The line's end, \\n or \\r\\n, is not part of
-              it. An empty line is an input, too: the empty string. Nothing after the last \\n is no line.
-              A file of that name is ./-
+  MODULE   path or file: URL of a JavaScript module
+  EXPORT   which of its functions to call; its default export, if not given. The
+           name is split at the last '#', unless a file has the whole name.
+  FILES    the inputs: each is handed to the function as a string, unchanged.
+           They need not be names of files.
+  -        stands for the lines of standard input (UTF-8), each an input. The
+           line's end, \\n or \\r\\n, is not part of it. An empty line is an input,
+           too: the empty string. Nothing after the last \\n is no line.
 
 Options:
   --threads N    how many workers; as many as processors, if not given
   --timeout T    stop and report a call that runs longer: 500 or 500ms, 2s, 1m
   --unordered    write results as they are ready, not in the order of the inputs
-  --json         failures and a closing summary as JSON Lines on standard error; no progress bar
+  --json         failures and a closing summary as JSON Lines on standard error;
+                 no progress bar
   --help, -h     this text
   --version      the version
-  --             ends the options: what follows are inputs, even if they begin with '-'
+  --             ends the options: inputs may follow that begin with '-'
 
 Standard output has one line of JSON for each input:
   {"input":"a.txt","output":42}
-  {"input":"b.txt","error":{"name":"RangeError","message":"...","code":"...","cause":{...}}}
-code and cause are there if the error has them. In an output, a BigInt is a string of its digits, a Map an array of
-[key, value], a Set an array, a Uint8Array, ArrayBuffer or DataView {"base64":"..."}, another typed array an array of its
-numbers, an error an object as above, a regular expression a string; undefined is null. All else is as JSON.stringify has
-it (a Date in ISO form, NaN as null). A result that contains itself is a failure.
+  {"input":"b.txt","error":{"name":"RangeError","message":"too far"}}
+An error has its code and its cause, too, if there are any. In an output,
+  undefined                         is  null
+  a BigInt                          is  a string of its digits
+  a Map                             is  an array of [key, value]
+  a Set                             is  an array
+  Uint8Array, ArrayBuffer, DataView are {"base64":"..."}
+  another typed array               is  an array of its numbers
+  an error                          is  an object as above
+  a regular expression              is  a string
+and all else is as in JSON.stringify: a Date in ISO form, NaN as null. A result
+that contains itself is a failure.
 
-What the module prints goes to standard error. So does a line for each failure, and a progress bar if it is a terminal.
-With --json, standard error has {"type":"failure","input":...,"error":{...,"stack":"..."}} for each failure, and at the end
-{"type":"summary","done":...,"failed":...,"total":...,"stopped":...,"seconds":...}, or {"type":"fatal","message":...}.
+What the module prints goes to standard error. So does a line for each failure,
+and a progress bar if it is a terminal. With --json, standard error has, for
+each failure and at the end,
+  {"type":"failure","input":...,"error":{...,"stack":"..."}}
+  {"type":"summary","done":...,"failed":...,"total":...,"stopped":...,
+   "seconds":...}, on one line, or {"type":"fatal","message":...}
 
-Ctrl-C starts nothing more, stops what runs and writes the results that are complete; a second one ends at once.
+Ctrl-C starts nothing more, stops what runs and writes the results that are
+complete; a second one ends at once.
 
-Exit status: 0 all well; 1 some input failed; 2 wrong usage, or the module or its function cannot be had;
-130 stopped by Ctrl-C; 143 stopped by SIGTERM.
+Exit status:
+  0    all went well
+  1    some input failed
+  2    wrong usage, or the module or its function cannot be had
+  130  stopped by Ctrl-C; 143 by SIGTERM
 
 Example:
   find photos -name '*.jpg' | plait map ./thumbnail.js#make -

@@ -4,8 +4,9 @@
  * Two loops run side by side, one that starts inputs and one that writes results. Whatever either waits for is announced
  * by `#changed`.
  *
- * Invariant: at most CONCURRENCY inputs run, and at most WINDOW have been started whose line is not yet written. So
- * neither a slow reader, nor a slow first input whose followers are done, fills the memory.
+ * Invariant: no input is started while `#concurrency` run, `#window` are started whose line is not yet written, or the
+ * lines that wait hold MOST_HELD characters. So neither a slow reader, nor a slow first input whose followers are done,
+ * fills the memory.
  */
 
 import { Pool } from '../task/pool.ts';
@@ -51,6 +52,12 @@ const FATAL = new Map<unknown, number>([
 /** How much is written at once, in characters, if there is so much. */
 const BATCH = 65_536;
 
+/** How many characters may wait to be written before no further input is started. */
+const MOST_HELD = 32 * 1024 * 1024;
+
+/** When a stop takes this long, some worker is where it cannot be interrupted, and the user is told what to do. */
+const PATIENCE_MS = 1000;
+
 /** An event that any number of loops can wait for. */
 class Change {
   #announce = (): void => {};
@@ -86,6 +93,8 @@ class MapRun {
   readonly #window: number;
   /** Outcomes that wait to be written, by the place of their input. */
   readonly #ready = new Map<number, Outcome>();
+  /** How many characters those have. */
+  #held = 0;
   #running = 0;
   #started = 0;
   #written = 0;
@@ -117,9 +126,11 @@ class MapRun {
 
   /** Runs to the end; resolves to the exit status. */
   async run(): Promise<number> {
+    let impatience: ReturnType<typeof setTimeout> | undefined;
     const onSignal = (signal: StopSignal): void => {
       if (this.#stop !== undefined && this.#stop.why in SIGNAL_STATUS) die(signal);
-      else this.#end({ why: signal });
+      this.#end({ why: signal });
+      impatience = setTimeout(() => this.#explainWait(), PATIENCE_MS).unref();
     };
     process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
     try {
@@ -128,6 +139,7 @@ class MapRun {
       await this.#stderr.write(this.#summary());
       await this.#pool.close({ force: this.#stop !== undefined });
     } finally {
+      clearTimeout(impatience);
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
     }
     return this.#status();
@@ -135,7 +147,9 @@ class MapRun {
 
   /** Ends the run early; the first reason counts, but for a signal, which always does. */
   #end(stop: Stop): void {
-    if (this.#stop === undefined || stop.why in SIGNAL_STATUS) this.#stop = stop;
+    const isFirst = this.#stop === undefined;
+    if (isFirst || stop.why in SIGNAL_STATUS) this.#stop = stop;
+    if (!isFirst) return;
     this.#inputs.stop();
     this.#pool.close({ force: true }).catch(() => {}); // run() hears of it
     this.#changed.announce();
@@ -144,6 +158,12 @@ class MapRun {
   #stdoutFailed(error: NodeJS.ErrnoException): void {
     if (isClosed(error)) this.#end({ why: 'closed' });
     else this.#end({ why: 'fatal', message: `cannot write to standard output: ${error.message}`, status: 1 });
+  }
+
+  #explainWait(): void {
+    if (this.#options.json) return;
+    this.#progress.clear();
+    void this.#stderr.write('plait: still stopping; the same again ends it at once\n');
   }
 
   /** Writes what a worker printed. */
@@ -170,6 +190,7 @@ class MapRun {
   }
 
   #isFull(): boolean {
+    if (this.#held >= MOST_HELD) return true;
     return this.#running >= this.#concurrency || this.#started - this.#written >= this.#window;
   }
 
@@ -184,7 +205,10 @@ class MapRun {
 
   #settle(place: number, outcome: Outcome | undefined): void {
     this.#running--;
-    if (outcome !== undefined) this.#ready.set(place, outcome);
+    if (outcome !== undefined) {
+      this.#ready.set(place, outcome);
+      this.#held += outcome.line.length + outcome.report.length;
+    }
     this.#changed.announce();
   }
 
@@ -232,6 +256,7 @@ class MapRun {
         await this.#stdout.write(lines);
         await this.#stderr.write(reports);
         this.#written += count;
+        this.#held -= lines.length + reports.length;
         this.#progress.done = this.#written;
         this.#progress.failed = this.#failed;
         this.#changed.announce();

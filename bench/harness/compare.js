@@ -1,0 +1,50 @@
+/**
+ * Asks one question of all its entrants: in each round every entrant once, each time in a fresh process.
+ *
+ * A question's default export has
+ *
+ *     title
+ *     entrants                    [{ name, ... }]
+ *     columns                     [{ key, label, digits, ratio? }]: the parts of a sample; `ratio`: compare with plait
+ *     prepare(options)            -> context, as JSON can carry it
+ *     measure(entrant, context)   -> sample; it throws if the entrant answers wrongly
+ *     conclude?(rows, context)    -> { rows, notes }
+ *     cleanup?(context)
+ */
+
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
+/** Long enough for the slowest entrant on a busy machine. */
+const TIME_LIMIT_MS = 180_000;
+
+const execute = promisify(execFile);
+
+/** @returns what belongs into the results, for one question */
+export async function compare(url, { rounds, threads }) {
+  const { default: question } = await import(url);
+  const context = await question.prepare({ threads });
+  const rows = question.entrants.map(({ name }) => ({ name, samples: [] }));
+  try {
+    for (let round = 0; round < rounds; round++) {
+      if (process.stderr.isTTY) process.stderr.write(`  round ${round + 1} of ${rounds}\r`);
+      for (let i = 0; i < rows.length; i++) {
+        // Each round begins with another entrant: none is always the one that follows the heaviest.
+        const at = (i + round) % rows.length;
+        rows[at].samples.push(await sample(url, question.entrants[at], context));
+      }
+    }
+  } finally {
+    await question.cleanup?.(context);
+  }
+  const concluded = question.conclude?.(rows, context) ?? { rows, notes: [] };
+  return { title: question.title, threads, rounds, columns: question.columns, ...concluded };
+}
+
+async function sample(url, entrant, context) {
+  const parameters = [CHILD, url, JSON.stringify(entrant), JSON.stringify(context)];
+  const { stdout } = await execute(process.execPath, parameters, { timeout: TIME_LIMIT_MS });
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1));
+}

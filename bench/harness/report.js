@@ -1,0 +1,67 @@
+/**
+ * Results as data and as tables. The tables are made from the data alone.
+ *
+ * Invariant: asking one question replaces its answer and leaves the other answers of its room as they are.
+ */
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { median } from './statistics.js';
+
+const RESULTS = new URL('../results/', import.meta.url);
+/** All ratios are to this row. */
+const BASE = 'plait';
+
+/** Stores the answers ({ question: result }) of one room, as JSON and as Markdown. */
+export function save(room, answers) {
+  mkdirSync(RESULTS, { recursive: true });
+  const data = new URL(`${room}.json`, RESULTS);
+  const before = existsSync(data) ? JSON.parse(readFileSync(data, 'utf8')) : {};
+  const all = { ...before, ...answers };
+  writeFileSync(data, `${JSON.stringify(all, null, 1)}\n`);
+  const parts = Object.entries(all).map(([name, result]) => `## ${name}\n\n${formatResult(result)}`);
+  writeFileSync(new URL(`${room}.md`, RESULTS), `# Measured: ${room}\n\n${parts.join('\n')}`);
+}
+
+/** One question's answer as Markdown, aligned for the eye, too. */
+export function formatResult(result) {
+  const { title, machine, versions, threads, rounds, columns, rows, notes } = result;
+  const base = rows.find((row) => row.name === BASE);
+  const headings = ['', ...columns.flatMap(({ label, ratio }) => (ratio ? [label, '× plait'] : [label]))];
+  const cells = rows.map((row) => [
+    row.name,
+    ...columns.flatMap((column) => {
+      const value = formatValues(
+        row.samples.map((sample) => sample[column.key]),
+        column.digits,
+      );
+      return column.ratio ? [value, formatRatio(row, base, column.key)] : [value];
+    }),
+  ]);
+  const peers = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return `${title}.
+
+${formatTable([headings, ...cells])}
+
+${[...notes, `Median (least–most) of n = ${rounds}; ${threads} workers.`].join('\n')}
+${machine.processor}, ${machine.cores} cores, ${machine.system}, Node.js ${machine.node}; ${peers.join(', ')}.
+`;
+}
+
+function formatValues(values, digits) {
+  const text = (value) => value.toFixed(digits);
+  return `${text(median(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`;
+}
+
+/** The median of the ratios within each round: a slow minute of the machine slows both. */
+function formatRatio(row, base, key) {
+  return median(row.samples.map((sample, i) => sample[key] / base.samples[i][key])).toFixed(2);
+}
+
+function formatTable([headings, ...rows]) {
+  const all = [headings, ...rows];
+  const widths = headings.map((_, i) => Math.max(3, ...all.map((row) => row[i].length)));
+  const line = (cells) =>
+    `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(' | ')} |`;
+  const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
+  return [line(headings), rule, ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,46 @@
+/**
+ * How many tasks a second that do nothing, all submitted at once?
+ *
+ * What a task costs besides its work. Each has its own promise, except for `plait map`, which yields results.
+ */
+
+import { entrants } from './peers/index.js';
+import { openPool } from './peers/open.js';
+
+const TASKS = 100_000;
+const WARM_UP = 20_000;
+
+export default {
+  title: `${TASKS} no-ops, all outstanding`,
+  entrants: [entrants[0], { name: 'plait map', peer: 'plait', way: 'map' }, ...entrants.slice(1)],
+  columns: [{ key: 'rate', label: 'tasks/s', digits: 0, ratio: true }],
+
+  prepare: ({ threads }) => ({ threads }),
+
+  async measure({ peer, way }, { threads }) {
+    const { pool } = await openPool(peer, threads);
+    const go = way === 'map' ? mapAll : runAll;
+    await go(pool, WARM_UP);
+    const start = performance.now();
+    const answers = await go(pool, TASKS);
+    const seconds = (performance.now() - start) / 1000;
+    if (answers.length !== TASKS || answers.some((answer, i) => answer !== i)) throw new Error(`${peer} lost answers`);
+    return { rate: TASKS / seconds };
+  },
+};
+
+function runAll(pool, count) {
+  const pending = [];
+  for (let i = 0; i < count; i++) pending.push(pool.run('echo', i));
+  return Promise.all(pending);
+}
+
+async function mapAll(pool, count) {
+  const answers = [];
+  for await (const answer of pool.map('echo', numbers(count))) answers.push(answer);
+  return answers;
+}
+
+function* numbers(count) {
+  for (let i = 0; i < count; i++) yield i;
+}

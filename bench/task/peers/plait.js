@@ -1,0 +1,12 @@
+/** Plait: the workers pull their tasks from shared memory. Bytes are copied: it has no transfer. */
+
+import { Pool } from 'plait';
+
+export function create({ threads, file, workerData }) {
+  const pool = new Pool(file, { threads, workerData });
+  return {
+    run: (name, payload) => pool.run(payload, { name }),
+    map: (name, inputs) => pool.map(inputs, { name }),
+    close: () => pool.close(),
+  };
+}

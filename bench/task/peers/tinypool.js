@@ -1,0 +1,11 @@
+/** tinypool. */
+
+import { Tinypool } from 'tinypool';
+
+export function create({ threads, file, workerData }) {
+  const pool = new Tinypool({ filename: file.href, minThreads: threads, maxThreads: threads, workerData });
+  return {
+    run: (name, payload, transferList) => pool.run(payload, transferList ? { name, transferList } : { name }),
+    close: () => pool.destroy(),
+  };
+}

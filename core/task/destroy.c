@@ -1,0 +1,115 @@
+/*
+ * destroy: freeing a pool, with the recovery lock held, so that neither recovery nor check nor condemn is at it.
+ *
+ * Invariant: whatever is freed is unlinked first, and the pool's place in the registry is given up last. So a death in
+ * here loses one block, and the owner's next call, or recovery once the owner is dead too, goes on from there.
+ */
+#include "task.h"
+
+/*
+ * Whether an intent record's word names a task of this pool. Another pool's task may be freed while we look, and its
+ * bytes be anybody's; so nothing that lies behind it is followed.
+ */
+static int names_task_of(struct plait_pool *pool, plait_ref_t ref) {
+  if (ref == 0 || plait_heap_size(ref) < (int64_t)sizeof(struct plait_task)) return 0;
+  plait_ref_t client = plait_load(&((struct plait_task *)plait_at(ref))->client);
+  plait_ref_t at = plait_load(&pool->clients);
+  while (at != 0 && at != client) at = plait_load(&((struct plait_client *)plait_at(at))->next);
+  return at != 0;
+}
+
+/* Whether a live thread but `except` works in the pool, or is to finish a task of it. pre: holds the pool's lock. */
+static int is_used(struct plait_pool *pool, struct plait_slot *except) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
+    int inside = plait_load(&slot->pool) == plait_ref(pool) && (slot != except || plait_load(&slot->running) != 0);
+    if (inside || names_task_of(pool, plait_load(&slot->adopted))) return 1;
+  }
+  return 0;
+}
+
+static int has_live_client(struct plait_pool *pool) {
+  plait_ref_t at = plait_load(&pool->clients);
+  for (; at != 0; at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
+    plait_thread_t owner = plait_load(&((struct plait_client *)plait_at(at))->owner);
+    if (owner != 0 && plait_thread_alive(owner)) return 1;
+  }
+  return 0;
+}
+
+/* Takes the pool and its tasks from the records of dead threads, whose recovery comes later. pre: holds both locks. */
+static void forget(struct plait_pool *pool) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_DEAD && slot != plait_self()) continue;
+    plait_word_t *intents[] = {&slot->running, &slot->adopted};
+    for (int k = 0; k < 2; k++) {
+      plait_ref_t task = plait_load(intents[k]);
+      if (!names_task_of(pool, task)) continue;
+      plait__task_strip(task);
+      plait__intents_clear(task);
+      plait_heap_free(task);
+    }
+    if (plait_load(&slot->pool) == plait_ref(pool)) atomic_store_explicit(&slot->pool, 0, memory_order_release);
+  }
+}
+
+/* Frees the block that a word names, once the word names `next` instead. */
+static void free_linked(plait_word_t *word, plait_ref_t next) {
+  plait_ref_t block = plait_load(word);
+  atomic_store_explicit(word, next, memory_order_release);
+  if (block != 0) plait_heap_free(block);
+}
+
+static void free_parts(struct plait_pool *pool) {
+  struct plait_ring *ring = plait_at(plait_load(&pool->ring));
+  for (uint32_t head; (head = plait_load(&pool->head)) != plait_load(&pool->tail);) {
+    plait_ref_t task = plait_load(&ring->cells[head & (plait_load(&ring->capacity) - 1)]);
+    plait__task_strip(task);
+    atomic_store_explicit(&pool->head, head + 1, memory_order_release);
+    plait_heap_free(task);
+  }
+  for (plait_ref_t at; (at = plait_load(&pool->clients)) != 0;) {
+    struct plait_client *client = plait_at(at);
+    plait__client_empty(client);
+    free_linked(&pool->clients, plait_load(&client->next));
+  }
+  for (plait_ref_t at; (at = plait_load(&pool->names)) != 0;)
+    free_linked(&pool->names, plait_load(&((struct plait_name *)plait_at(at))->next));
+  free_linked(&pool->failure, 0);
+  free_linked(&pool->ring, 0);
+}
+
+/* pre: holds the recovery lock. `orphan`: only if no live thread is its client either. */
+static int destroy(plait_ref_t ref, int orphan) {
+  struct plait_pool *pool = plait_at(ref);
+  uint32_t index = 0;
+  while (index < PLAIT_POOL_LIMIT && plait_load(&plait_task_root()->pools[index]) != ref) index++;
+  if (ref == 0 || index == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  /* A worker that runs nothing may destroy its own pool; a recoverer must not free the one that it works in. */
+  int used = is_used(pool, orphan ? NULL : plait_self()) || (orphan && has_live_client(pool));
+  if (!used) {
+    atomic_store_explicit(&pool->state, PLAIT_POOL_CLOSED, memory_order_release);
+    forget(pool);
+  }
+  plait_lock_release(&pool->lock);
+  if (used) return -PLAIT_EAGAIN;
+  free_parts(pool);
+  free_linked(&plait_task_root()->pools[index], 0);
+  return 0;
+}
+
+PLAIT_EXPORT int plait_pool_destroy(plait_ref_t pool) {
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = destroy(pool, 0);
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
+}
+
+void plait__pool_destroy_orphan(plait_ref_t pool) {
+  destroy(pool, 1);
+}

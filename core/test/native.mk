@@ -1,0 +1,46 @@
+# native tests of the core: targets for the top Makefile to include. Every core file is compiled by itself here (not
+# all.c), so that a missing include shows.
+
+CC ?= gcc
+BUILD ?= build
+PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/task/*.c) core/abi.c
+PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
+PLAIT_NATIVE_TESTS := test_sync test_heap test_task test_steps test_kill
+PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
+
+native_flags_plain := -O2
+native_flags_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+native_flags_tsan := -O1 -fsanitize=thread
+
+.PHONY: native-test native-asan native-tsan native-torture
+.SECONDARY:
+
+# native_rules(variant): how the variant's objects and tests are made.
+define native_rules
+$(BUILD)/native/$(1)/%.o: %.c $(PLAIT_NATIVE_HEADERS)
+	@mkdir -p $$(dir $$@)
+	$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) -c $$< -o $$@
+
+$(BUILD)/native/$(1)/test_%: $(BUILD)/native/$(1)/core/test/test_%.o $(PLAIT_NATIVE_SOURCES:%.c=$(BUILD)/native/$(1)/%.o)
+	$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
+endef
+$(eval $(call native_rules,plain))
+$(eval $(call native_rules,asan))
+$(eval $(call native_rules,tsan))
+
+# Runs each of the words in $(1), with the environment in $(2); fails in the end if one failed.
+native_run = failed=0; for test in $(1); do echo "== $$test"; $(2) $$test || failed=1; done; exit $$failed
+
+native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
+	@$(call native_run,$^,)
+
+native-asan: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/asan/%)
+	@$(call native_run,$^,)
+
+# Threads only: ThreadSanitizer does not see what another process does.
+native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap $(BUILD)/native/tsan/test_task
+	@$(call native_run,$^,PLAIT_SCALE=20)
+
+# Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture
+native-torture: $(BUILD)/native/plain/test_kill $(BUILD)/native/plain/test_steps
+	@$(call native_run,$^,PLAIT_ROUNDS=$${PLAIT_ROUNDS:-10000})

@@ -1,0 +1,235 @@
+/*
+ * kill: processes share a space and are killed at random instants while they work: workers, submitters, users of the
+ * heap and of a lock, and recoverers that help. The test's own process lives, submits, recovers, and checks that every
+ * task of a living client comes back exactly once, that nobody hangs, and that a death loses one block at most.
+ */
+#include "harness.h"
+
+enum { CHILDREN = 6, HELD = 64, TICKETS = 1 << 22, DEADLINE_MS = 15000 };
+
+/* What the processes share beside the space. */
+struct child {
+  _Atomic uint32_t blocks[HELD]; /* a heap user's blocks: entered after an allocation, cleared before a free */
+  _Atomic uint32_t steps;
+};
+struct page {
+  struct child children[CHILDREN];
+  _Atomic uint32_t stop, errors;
+  struct plait_lock lock;
+  _Atomic uint32_t inside; /* who is inside the lock */
+};
+static struct page *page;
+static plait_ref_t pool, client, lock_block;
+
+static struct plait_lock *lock(void) {
+  return plait_at(lock_block);
+}
+
+static struct plait_task *record(plait_ref_t task) {
+  return plait_at(task);
+}
+
+static void fail(const char *what) {
+  fprintf(stderr, "%s; seed %llu; %s\n", what, (unsigned long long)test_seed, test_context);
+  atomic_fetch_add(&page->errors, 1);
+  _exit(1);
+}
+
+/* ---- the children ---- */
+
+static void use_lock(struct child *self) {
+  while (!atomic_load(&page->stop)) {
+    int rc = plait_lock_acquire(lock());
+    if (rc < 0) fail("the lock is stuck");
+    plait_thread_t before = atomic_exchange(&page->inside, plait_self_id());
+    if (before != 0 && rc != PLAIT_LOCK_TAKEN_OVER) fail("two threads are inside the lock");
+    atomic_store(&page->inside, 0);
+    plait_lock_release(lock());
+    atomic_fetch_add(&self->steps, 1);
+  }
+}
+
+static void use_heap(struct child *self, uint64_t random) {
+  while (!atomic_load(&page->stop)) {
+    _Atomic uint32_t *place = &self->blocks[test_random(&random) % HELD];
+    plait_ref_t block = atomic_exchange(place, 0);
+    if (block != 0) {
+      const uint8_t *bytes = plait_at(block);
+      int64_t size = plait_heap_size(block);
+      for (int64_t i = 0; i < size; i++)
+        if (bytes[i] != (uint8_t)size) fail("a block's bytes have changed");
+      if (size < 0 || plait_heap_free(block) != 0) fail("a live block cannot be freed");
+    }
+    uint32_t size = test_random(&random) % (test_random(&random) % 16 == 0 ? 30000 : 300);
+    if ((block = plait_heap_alloc(size)) == 0) continue;
+    memset(plait_at(block), (uint8_t)size, size);
+    atomic_store(place, block);
+    atomic_fetch_add(&self->steps, 1);
+  }
+}
+
+static void work(struct child *self, uint64_t random) {
+  plait_worker_enter(pool);
+  for (uint32_t task = 0, finished = 0;; finished = 0) {
+    if (task > PLAIT_NEXT_RETRY) {
+      if (test_random(&random) % 8 == 0) usleep(test_random(&random) % 1000); /* so that many die inside a task */
+      uint32_t size = test_random(&random) % 16 == 0 ? 500 : 8;
+      plait_ref_t at = plait_task_output(task, size);
+      if (at != 0) memset(plait_at(at), 1, size);
+      atomic_store(&record(task)->output_status, at == 0 ? PLAIT_STATUS_NO_MEMORY : PLAIT_STATUS_FULFILLED);
+      finished = task;
+    }
+    task = plait_task_next(finished, 1);
+    if (task == PLAIT_NEXT_RETRY) fail("a pool's lock is stuck");
+    if (task == PLAIT_NEXT_STOP) return;
+    if (task == PLAIT_NEXT_NONE) plait_worker_wait(DEADLINE_MS); /* a lost wake-up shows as a late task */
+    atomic_fetch_add(&self->steps, 1);
+  }
+}
+
+/* Drains a client of the caller's: every ticket below `sent` once. How many came. */
+static uint32_t drain(plait_ref_t of, uint8_t *seen, uint32_t sent, uint32_t *died) {
+  uint32_t count = 0;
+  for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next, count++) {
+    next = atomic_load(&record(task)->next);
+    uint32_t ticket = atomic_load(&record(task)->ticket), status = atomic_load(&record(task)->output_status);
+    if (ticket >= sent || seen[ticket]++ != 0) fail("a task came back twice");
+    if (status != PLAIT_STATUS_FULFILLED && status != PLAIT_STATUS_WORKER_DIED) fail("a task has a wrong status");
+    if (status == PLAIT_STATUS_WORKER_DIED) ++*died;
+    plait_task_free(task);
+  }
+  return count;
+}
+
+static int submit(plait_ref_t of, uint32_t ticket) {
+  plait_ref_t task = plait_task_create(of, ticket % 3 * 100);
+  if (task == 0) return 0;
+  atomic_store(&record(task)->ticket, ticket);
+  if (plait_task_submit(task) == 0) return 1;
+  plait_task_discard(task);
+  return 0;
+}
+
+/* Waits until something is in the inbox; a wake-up or a task that is lost ends in a failure. */
+static void await(plait_ref_t of) {
+  struct plait_client *it = plait_at(of);
+  uint64_t start = test_now_ms();
+  for (;;) {
+    uint32_t signal = atomic_load(&it->signal);
+    if (atomic_load(&it->inbox) != 0) return;
+    if (test_now_ms() - start > DEADLINE_MS / 2) fail("no task comes back");
+    plait_platform_wait(&it->signal, signal, (int64_t)DEADLINE_MS * 500000);
+  }
+}
+
+static void submit_and_drain(struct child *self, uint64_t random) {
+  uint8_t *seen = calloc(TICKETS, 1);
+  plait_ref_t own = plait_client_create(pool);
+  if (seen == NULL || own == 0) _exit(0);
+  uint32_t sent = 0, back = 0, died = 0;
+  while (!atomic_load(&page->stop) && sent < TICKETS - 200) {
+    for (uint32_t n = test_random(&random) % 8 == 0 ? test_random(&random) % 150 : 1; n > 0; n--) sent += submit(own, sent);
+    if (sent != back) await(own);
+    back += drain(own, seen, sent, &died);
+    atomic_fetch_add(&self->steps, 1);
+  }
+  for (; back < sent; back += drain(own, seen, sent, &died)) await(own);
+}
+
+static void help(plait_thread_t victim) {
+  plait_ref_t task = plait_abi_recover(victim);
+  if (task != 0) plait_task_finish(task);
+}
+
+/* ---- the process that lives ---- */
+
+struct process {
+  pid_t pid;
+  plait_thread_t thread;
+};
+static struct process processes[CHILDREN];
+
+static struct process start(uint32_t index, plait_thread_t victim, uint64_t random) {
+  struct process child = {.thread = plait_slot_claim(0)};
+  if (child.thread == 0) fail("no slot is free");
+  fflush(NULL);
+  if ((child.pid = fork()) != 0) return child;
+  plait_slot_enter(child.thread, 1);
+  struct child *self = &page->children[index % CHILDREN];
+  if (victim != 0) help(victim);
+  else if (index == 0) use_lock(self);
+  else if (index == 1) use_heap(self, random);
+  else if (index == 2) submit_and_drain(self, random);
+  else work(self, random);
+  _exit(0);
+}
+
+static void kill_process(struct process *process) {
+  kill(process->pid, SIGKILL);
+  if (waitpid(process->pid, NULL, 0) != process->pid) fail("waitpid");
+}
+
+static void free_held(struct child *child) {
+  for (int i = 0; i < HELD; i++) {
+    plait_ref_t block = atomic_exchange(&child->blocks[i], 0);
+    if (block != 0 && plait_heap_free(block) != 0) fail("a dead thread's block cannot be freed");
+  }
+}
+
+static void test_kill(void) {
+  page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(page != MAP_FAILED);
+  test_space(1024);
+  CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
+  CHECK((lock_block = plait_heap_alloc(sizeof(struct plait_lock))) != 0);
+  memset(lock(), 0, sizeof(struct plait_lock));
+  uint8_t *seen = calloc(TICKETS, 1);
+  uint64_t random = test_seed;
+  uint32_t sent = 0, back = 0, died = 0, kills = 0, rounds = test_rounds(400);
+  for (uint32_t i = 0; i < CHILDREN; i++) processes[i] = start(i, 0, test_random(&random));
+  for (uint32_t round = 0; round < rounds; round++) {
+    snprintf(test_context, sizeof test_context, "round %u", round);
+    for (uint32_t n = test_random(&random) % 20; n > 0 && sent < TICKETS; n--) sent += submit(client, sent);
+    usleep(test_random(&random) % 3000);
+    uint32_t index = test_random(&random) % CHILDREN;
+    struct process *victim = &processes[index];
+    kill_process(victim), kills++;
+    if (test_random(&random) % 3 == 0) { /* somebody else recovers, and may die at it */
+      struct process helper = start(CHILDREN, victim->thread, 0);
+      usleep(test_random(&random) % 700);
+      kill_process(&helper), kills++;
+      plait_thread_note_death(victim->thread); /* the helper may not have got that far */
+      help(helper.thread);
+    }
+    help(victim->thread);
+    if (index == 1) free_held(&page->children[1]);
+    if (plait_abi_check(0) != 0) fail("a structure is broken");
+    back += drain(client, seen, sent, &died);
+    processes[index] = start(index, 0, test_random(&random));
+    if (round % 16 == 0)
+      for (; back < sent; back += drain(client, seen, sent, &died)) await(client);
+    CHECK(atomic_load(&page->errors) == 0);
+  }
+  atomic_store(&page->stop, 1); /* everybody ends in peace, the submitter after its last task */
+  for (; back < sent; back += drain(client, seen, sent, &died)) await(client);
+  for (int i = 0; i < CHILDREN; i++) {
+    if (i == 3) CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
+    int status = 0;
+    waitpid(processes[i].pid, &status, 0);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    help(processes[i].thread);
+  }
+  CHECK(back == sent && drain(client, seen, sent, &died) == 0);
+  free_held(&page->children[1]);
+  CHECK(plait_pool_destroy(pool) == 0 && plait_heap_free(lock_block) == 0);
+  uint32_t live = test_live_blocks();
+  printf("# %u kills, %u tasks of the living (%u with a dead worker), %u blocks lost; steps", kills, sent, died, live);
+  for (int i = 0; i < CHILDREN; i++) printf(" %u", atomic_load(&page->children[i].steps));
+  printf("\n");
+  CHECK(live <= kills && plait_abi_check(1) == 0);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    CHECK(i == (plait_self_id() & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
+}
+
+static const struct test tests[] = {{"processes die anywhere", test_kill}};
+TEST_MAIN(tests)

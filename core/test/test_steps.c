@@ -1,0 +1,411 @@
+/*
+ * steps: death after every single store. An operation runs once, over a space that is write-protected: each store
+ * faults, is let through alone (by the processor's trap flag) and logged. What a thread has done when it vanishes at
+ * any instruction is a prefix of that log. So each prefix is laid out, the thread declared dead, recovered, and
+ * everything looked at: every task came back exactly once, at most one block is lost, all structures hold, nothing
+ * hangs. Then the recovery is recorded the same way, and its thread dies after every store too.
+ *
+ * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <ucontext.h>
+
+#define PAGES 28u
+#define SIZE (PAGES * PLAIT_PAGE_SIZE)
+#define TASKS 200u
+#define LOG_LIMIT 40000u
+
+/* ---- recording stores ---- */
+
+struct entry {
+  uint32_t page;
+  uint8_t bytes[4096];
+};
+struct log {
+  struct entry *entries;
+  uint32_t count;
+};
+static struct log *recording;
+static uint8_t *fault_page;
+
+static void protect(int flags) {
+  if (mprotect(plait_platform_base, SIZE, flags) != 0) _exit(4);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+  (void)number;
+  uint8_t *at = info->si_addr;
+  if (recording == NULL || at < plait_platform_base || at >= plait_platform_base + SIZE) {
+    signal(SIGSEGV, SIG_DFL);
+    dprintf(2, "fault at %p outside of a recording; %s\n", (void *)at, test_context);
+    return;
+  }
+  fault_page = plait_platform_base + (((size_t)(at - plait_platform_base)) & ~(size_t)4095);
+  protect(PROT_READ | PROT_WRITE);
+  ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] |= 0x100;
+}
+
+static void on_trap(int number, siginfo_t *info, void *context) {
+  (void)number, (void)info;
+  ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
+  if (recording->count == LOG_LIMIT) _exit(5);
+  struct entry *entry = &recording->entries[recording->count++];
+  entry->page = (uint32_t)((size_t)(fault_page - plait_platform_base) / 4096);
+  memcpy(entry->bytes, fault_page, 4096);
+  protect(PROT_READ);
+}
+
+static void record(struct log *log, void (*operation)(void)) {
+  log->count = 0;
+  recording = log;
+  protect(PROT_READ);
+  operation();
+  recording = NULL;
+  protect(PROT_READ | PROT_WRITE);
+}
+
+static void apply(uint8_t *image, const struct log *log, uint32_t index) {
+  memcpy(image + (size_t)log->entries[index].page * 4096, log->entries[index].bytes, 4096);
+}
+
+/* ---- the world that operations run in ---- */
+
+static plait_thread_t main_id, actor, recoverer, worker, corpse;
+static plait_ref_t pool, client, actor_client, actor_pool, actor_task, some_block;
+static uint32_t tickets;       /* tasks of the main thread's client */
+static uint32_t held;          /* blocks that the operation holds by itself, and takes with it */
+
+static void as(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+}
+
+static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
+  plait_ref_t task = plait_task_create(of, 0);
+  CHECK(task != 0);
+  atomic_store(&((struct plait_task *)plait_at(task))->ticket, ticket);
+  return task;
+}
+
+static void submit(plait_ref_t of, uint32_t ticket) {
+  CHECK(plait_task_submit(make_task(of, ticket)) == 0);
+}
+
+static void submit_main(uint32_t count) {
+  as(main_id);
+  while (count-- > 0) submit(client, tickets++);
+}
+
+static void give_output(plait_ref_t task, uint32_t size) {
+  plait_ref_t at = plait_task_output(task, size);
+  CHECK(at != 0);
+  memset(plait_at(at), 7, size);
+  atomic_store(&((struct plait_task *)plait_at(task))->output_status, PLAIT_STATUS_FULFILLED);
+}
+
+static void world(void) {
+  CHECK(plait_posix_map(1, PAGES) == 0 && plait_abi_init(PAGES) == 0);
+  as(255u | 1u << 8); /* nobody's slot: chunks of all sizes that the room needs are cut; `cut a chunk` cuts another */
+  static const uint32_t sizes[] = {8, 18, 28, 32, 64, 128, 164, 200, 264, 300, 520};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) CHECK(plait_heap_free(plait_heap_alloc(sizes[i])) == 0);
+  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &worker, &corpse};
+  for (int i = 0; i < 5; i++) CHECK((*ids[i] = plait_slot_claim(0)) != 0);
+  tickets = 0, actor_client = 0, actor_pool = 0, actor_task = 0, held = 0;
+  as(main_id);
+  CHECK((pool = plait_pool_create()) != 0);
+  CHECK((client = plait_client_create(pool)) != 0);
+  as(worker);
+  plait_worker_enter(pool);
+}
+
+/* Lets the surviving worker run the queue empty. */
+static void work(void) {
+  as(worker);
+  uint32_t task = atomic_load(&plait_self()->running);
+  if (task != 0) give_output(task, 8);
+  while ((task = plait_task_next(task, 1)) > PLAIT_NEXT_RETRY) give_output(task, task % 64 == 0 ? 300 : 8);
+  CHECK(task != PLAIT_NEXT_RETRY);
+}
+
+static void drain_into(uint32_t *seen) {
+  as(main_id);
+  for (plait_ref_t task = plait_client_drain(client), next; task != 0; task = next) {
+    struct plait_task *record = plait_at(task);
+    next = atomic_load(&record->next);
+    CHECK(atomic_load(&record->state) == PLAIT_TASK_DONE && atomic_load(&record->client) == client);
+    uint32_t ticket = atomic_load(&record->ticket), status = atomic_load(&record->output_status);
+    CHECK(ticket < TASKS && status != PLAIT_STATUS_NONE);
+    seen[ticket]++;
+    plait_task_free(task);
+  }
+}
+
+/* The calling thread has noted the deaths of `dead`, of which `last` is to be recovered by hand. */
+static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
+  uint32_t seen[TASKS] = {0};
+  as(main_id);
+  if (others_first) { /* another thread meets the lock before recovery does */
+    CHECK(plait_task_check() == 0);
+    work();
+    drain_into(seen);
+    as(main_id);
+  }
+  plait_ref_t task = plait_abi_recover(last);
+  if (task != 0) CHECK(plait_task_finish(task) == 0);
+  CHECK(plait_task_check() == 0);
+  CHECK(plait_heap_check(1) == 0);
+  struct plait_pool *record = plait_at(pool); /* what a dead thread has begun to end is ended */
+  if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->head) == atomic_load(&record->tail));
+  work();
+  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
+  drain_into(seen);
+  for (uint32_t i = 0; i < tickets; i++) CHECK(seen[i] == 1);
+  as(worker);
+  plait_abi_detach();
+  as(main_id);
+  plait_abi_sweep();
+  CHECK(plait_pool_destroy(pool) == 0);
+  plait_abi_recover(recoverer), plait_abi_recover(corpse);
+  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  uint32_t live = test_live_blocks();
+  if (live > kills + held) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
+  CHECK(live <= kills + held);
+  for (uint32_t size = 8; size < 9000; size = size * 3) {
+    plait_ref_t block = plait_heap_alloc(size);
+    CHECK(block != 0 && plait_heap_free(block) == 0);
+  }
+  CHECK(plait_abi_check(1) == 0);
+}
+
+/* ---- scenarios: what is there before, and the operation whose thread dies ---- */
+
+static void recover_actor(void) {
+  plait_ref_t task = plait_abi_recover(actor);
+  if (task != 0) plait_task_finish(task);
+}
+
+static void make_worker(void) { submit_main(3), as(actor), plait_worker_enter(pool); }
+static void do_take(void) { plait_task_next(0, 0); }
+
+static void make_running(void) { make_worker(), as(actor), actor_task = plait_task_next(0, 0); }
+static void do_output_and_next(void) {
+  plait_ref_t at = plait_task_output(actor_task, 300);
+  if (at != 0) atomic_store(&((struct plait_task *)plait_at(actor_task))->output_status, PLAIT_STATUS_FULFILLED);
+  plait_task_next(actor_task, 1);
+}
+static void make_running_output(void) { make_running(), give_output(actor_task, 300); }
+static void do_next(void) { plait_task_next(actor_task, 1); }
+
+static void make_dead_client(void) { /* the actor runs a task of a client that is recovered already */
+  as(corpse), submit(plait_client_create(pool), 0);
+  as(actor), plait_worker_enter(pool), actor_task = plait_task_next(0, 0), give_output(actor_task, 300);
+  as(main_id), plait_abi_recover(corpse);
+  submit_main(2);
+}
+
+static void make_client(void) { submit_main(2), as(actor), actor_client = plait_client_create(pool); }
+static void do_submit(void) {
+  plait_ref_t task = plait_task_create(actor_client, 100);
+  if (task != 0) plait_task_submit(task);
+}
+static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_sleep_begin(); }
+static void make_full(void) { make_client(), submit_main(62); }
+static void do_discard(void) { plait_task_discard(plait_task_create(actor_client, 100)); }
+
+static void make_nothing(void) { submit_main(2); }
+static void do_client_create(void) { plait_client_create(pool); }
+static void do_intern(void) { plait_pool_intern(pool, 10); }
+static void do_pool(void) {
+  plait_ref_t own = plait_pool_create();
+  plait_pool_intern(own, 3);
+  plait_pool_destroy(own);
+}
+
+static void make_inbox(void) {
+  make_client();
+  as(actor);
+  for (int i = 0; i < 4; i++) submit(actor_client, 0);
+  work();
+}
+static void do_drain_free(void) {
+  plait_ref_t next;
+  for (plait_ref_t task = plait_client_drain(actor_client); task != 0; task = next) {
+    next = atomic_load(&((struct plait_task *)plait_at(task))->next);
+    plait_task_free(task);
+  }
+}
+static void make_drained(void) {
+  make_inbox(), as(actor), plait_client_drain(actor_client);
+  for (int i = 0; i < 3; i++) submit(actor_client, 0);
+  work();
+}
+
+static void make_queue(void) { submit_main(4); }
+static void do_close(void) { plait_pool_end(pool, PLAIT_POOL_CLOSED); }
+static void do_fail(void) { plait_pool_end(pool, PLAIT_POOL_FAILED); }
+static void do_closing(void) { plait_pool_end(pool, PLAIT_POOL_CLOSING); }
+
+static void make_own_pool(void) { /* the actor's own pool: queue, inbox, name, failure, and a dead worker's task */
+  submit_main(1);
+  as(actor);
+  actor_pool = plait_pool_create();
+  actor_client = plait_client_create(actor_pool);
+  plait_pool_intern(actor_pool, 20), plait_pool_intern(actor_pool, 20);
+  plait_pool_set_failure(actor_pool, plait_heap_alloc(10), 10);
+  for (int i = 0; i < 6; i++) submit(actor_client, 0);
+  as(corpse), plait_worker_enter(actor_pool);
+  uint32_t task = 0;
+  for (int i = 0; i < 4; i++) {
+    task = plait_task_next(task, 0);
+    give_output(task, i == 2 ? 300 : 9);
+  }
+  as(actor);
+  plait_client_drain(actor_client);
+  as(corpse), task = plait_task_next(task, 0);
+  plait_thread_note_death(corpse);
+  as(actor);
+}
+static void do_destroy(void) { plait_pool_destroy(actor_pool); }
+
+static void make_corpse(void) { /* a dead worker with a task, whom the actor recovers */
+  submit_main(3);
+  as(corpse), plait_worker_enter(pool), give_output(plait_task_next(0, 0), 300);
+  plait_thread_note_death(corpse);
+}
+static void do_recover(void) {
+  plait_ref_t task = plait_abi_recover(corpse);
+  if (task != 0) plait_task_finish(task);
+}
+static void make_corpse_owner(void) { make_own_pool(), as(main_id); }
+
+static void make_block(void) { submit_main(1), as(actor), some_block = plait_heap_alloc(200), held = 2; }
+static void do_alloc_free(void) {
+  plait_ref_t block = plait_heap_alloc(200);
+  plait_heap_free(some_block), plait_heap_free(block);
+}
+static void do_large(void) {
+  plait_ref_t a = plait_heap_alloc(9000), b = plait_heap_alloc(9000);
+  plait_heap_free(a), plait_heap_free(b), plait_heap_free(some_block);
+  a = plait_heap_alloc(17000), plait_heap_free(a);
+}
+static void do_cut(void) { plait_heap_free(plait_heap_alloc(4500)), plait_heap_free(some_block); }
+static void do_grow(void) { plait_heap_free(plait_heap_alloc(600000)), plait_heap_free(some_block); }
+
+static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
+static void do_sleep(void) { plait_worker_wait(0); }
+static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
+static void do_condemn(void) { plait_worker_condemn(worker, 1); }
+static void do_attach(void) { plait_abi_attach(actor, 1), plait_abi_detach(); }
+
+static const struct scenario {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+} scenarios[] = {
+    {"take", make_worker, do_take},
+    {"output and next", make_running, do_output_and_next},
+    {"next with an output block", make_running_output, do_next},
+    {"finish for a dead client", make_dead_client, do_next},
+    {"submit", make_client, do_submit},
+    {"submit to a sleeper", make_client_sleeper, do_submit},
+    {"submit to a full ring", make_full, do_submit},
+    {"discard", make_client, do_discard},
+    {"client create", make_nothing, do_client_create},
+    {"intern", make_nothing, do_intern},
+    {"pool create and destroy", make_nothing, do_pool},
+    {"drain and free", make_inbox, do_drain_free},
+    {"drain again", make_drained, do_drain_free},
+    {"close", make_queue, do_close},
+    {"fail", make_queue, do_fail},
+    {"closing", make_queue, do_closing},
+    {"destroy", make_own_pool, do_destroy},
+    {"recover a worker", make_corpse, do_recover},
+    {"recover an owner's worker", make_corpse_owner, do_recover},
+    {"small blocks", make_block, do_alloc_free},
+    {"large blocks", make_block, do_large},
+    {"cut a chunk", make_block, do_cut},
+    {"grow", make_block, do_grow},
+    {"sleep", make_idle, do_sleep},
+    {"condemn", make_condemned, do_condemn},
+    {"attach", make_nothing, do_attach},
+};
+
+static uint64_t states;
+
+static void run_scenario(const struct scenario *scenario, uint32_t every) {
+  static struct log first, second;
+  static uint8_t *base, *current;
+  if (first.entries == NULL) {
+    first.entries = malloc(LOG_LIMIT * sizeof *first.entries);
+    second.entries = malloc(LOG_LIMIT * sizeof *second.entries);
+    base = malloc(SIZE), current = malloc(SIZE);
+  }
+  world();
+  scenario->prepare();
+  memcpy(base, plait_platform_base, SIZE);
+  as(actor);
+  record(&first, scenario->operation);
+  for (uint32_t k = 0; k <= first.count; k++) {
+    if (k > 0) apply(base, &first, k - 1);
+    for (int others_first = 0; others_first < 2; others_first++) {
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k,
+               first.count, others_first ? "others" : "recovery");
+      memcpy(plait_platform_base, base, SIZE);
+      plait_thread_note_death(actor);
+      aftermath(actor, 1, others_first);
+      states++;
+    }
+    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
+    memcpy(plait_platform_base, base, SIZE);
+    as(recoverer);
+    record(&second, recover_actor);
+    memcpy(current, base, SIZE);
+    for (uint32_t j = 0; j <= second.count; j++) {
+      if (j > 0) apply(current, &second, j - 1);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u",
+               scenario->name, k, first.count, j, second.count);
+      memcpy(plait_platform_base, current, SIZE);
+      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
+      aftermath(recoverer, 2, (int)(j & 1));
+      states++;
+    }
+  }
+  plait_posix_unmap();
+}
+
+static void catch_signals(void) {
+  struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+  struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGTRAP, &trap, NULL) == 0);
+}
+
+static void test_deaths(void) {
+  catch_signals();
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) run_scenario(&scenarios[i], 0);
+  printf("# %llu deaths\n", (unsigned long long)states);
+}
+
+static void test_deaths_of_recoverers(void) {
+  catch_signals();
+  uint32_t every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 7;
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) run_scenario(&scenarios[i], every);
+  printf("# %llu deaths\n", (unsigned long long)states);
+}
+
+static const struct test tests[] = {
+    {"death after every store", test_deaths},
+    {"death of the recoverer after every store", test_deaths_of_recoverers},
+};
+TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
+#endif

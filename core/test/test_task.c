@@ -1,0 +1,445 @@
+/*
+ * task: queues, wake-ups, the ends of pools, and dead threads that tests stage by noting the death of a thread that
+ * they play themselves.
+ */
+#include "harness.h"
+
+static plait_thread_t main_id;
+static plait_ref_t pool, client;
+
+static struct plait_task *record(plait_ref_t task) {
+  return plait_at(task);
+}
+
+static struct plait_pool *pool_record(void) {
+  return plait_at(pool);
+}
+
+static void as(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+}
+
+static plait_thread_t new_worker(void) {
+  plait_thread_t worker = plait_slot_claim(0);
+  CHECK(worker != 0);
+  as(worker);
+  plait_worker_enter(pool);
+  as(main_id);
+  return worker;
+}
+
+static void open_pool(void) {
+  main_id = test_space(2048);
+  CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
+}
+
+static plait_ref_t build(plait_ref_t of, uint32_t ticket) {
+  plait_ref_t task = plait_task_create(of, 0);
+  CHECK(task != 0);
+  atomic_store(&record(task)->ticket, ticket);
+  return task;
+}
+
+static void submit(plait_ref_t of, uint32_t ticket) {
+  CHECK(plait_task_submit(build(of, ticket)) == 0);
+}
+
+/* Drains `of`: how many came; each with `status` (0: any). The sum of their tickets in `sum`. */
+static uint32_t drain(plait_ref_t of, uint32_t status, uint64_t *sum) {
+  uint32_t count = 0;
+  for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next, count++) {
+    next = atomic_load(&record(task)->next);
+    CHECK(atomic_load(&record(task)->state) == PLAIT_TASK_DONE);
+    if (status != 0) CHECK(atomic_load(&record(task)->output_status) == status);
+    if (sum != NULL) *sum += atomic_load(&record(task)->ticket);
+    plait_task_free(task);
+  }
+  return count;
+}
+
+static uint32_t finish_and_next(uint32_t task) {
+  if (task > PLAIT_NEXT_RETRY) atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
+  return plait_task_next(task > PLAIT_NEXT_RETRY ? task : 0, 1);
+}
+
+static void nothing_left(uint32_t blocks) {
+  plait_abi_sweep();
+  CHECK(plait_pool_destroy(pool) == 0 && plait_pool_destroy(pool) == -PLAIT_EINVAL);
+  CHECK(test_live_blocks() == blocks && plait_abi_check(1) == 0);
+}
+
+static void end_worker(plait_thread_t worker) {
+  as(worker);
+  plait_abi_detach();
+  as(main_id);
+}
+
+/* ---- one thread ---- */
+
+static void test_order(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  uint32_t submitted = 0, taken = 0;
+  uint64_t random = test_seed;
+  for (int round = 0; round < 30; round++) { /* rings grow while their cells are wrapped round */
+    for (uint32_t n = test_random(&random) % 300; n > 0; n--) submit(client, submitted++);
+    as(worker);
+    uint32_t task = 0;
+    for (uint32_t n = test_random(&random) % 250; n > 0; n--) {
+      task = finish_and_next(task);
+      if (task == PLAIT_NEXT_NONE) break;
+      CHECK(atomic_load(&record(task)->ticket) == taken++ && atomic_load(&record(task)->worker) == worker);
+    }
+    if (task != 0) {
+      CHECK(plait_worker_sleep_begin() == 0 || taken == submitted);
+      if (taken == submitted) plait_worker_sleep_end();
+      atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
+      atomic_store(&plait_self()->condemned, 1); /* deliver, and take none */
+      CHECK(plait_task_next(task, 1) == PLAIT_NEXT_STOP);
+      atomic_store(&plait_self()->condemned, 0);
+    }
+    as(main_id);
+    CHECK(plait_abi_check(1) == 0);
+  }
+  plait_ref_t task = plait_client_drain(client), next; /* in the order of finishing */
+  for (uint32_t ticket = 0; task != 0; ticket++, task = next) {
+    CHECK(atomic_load(&record(task)->ticket) == ticket);
+    next = atomic_load(&record(task)->next);
+    plait_task_free(task);
+  }
+  end_worker(worker);
+  nothing_left(0);
+}
+
+static void test_free_order(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  plait_ref_t tasks[60];
+  for (uint32_t i = 0; i < 60; i++) submit(client, i);
+  as(worker);
+  for (uint32_t task = 0; (task = finish_and_next(task)) != 0;) CHECK(plait_task_output(task, 1000) != 0);
+  as(main_id);
+  plait_ref_t task = plait_client_drain(client);
+  for (uint32_t i = 0; i < 60; i++, task = atomic_load(&record(task)->next)) tasks[i] = task;
+  for (uint32_t i = 0; i < 58; i++) plait_task_free(tasks[i * 7 % 60]); /* in any order, and two not at all */
+  CHECK(test_live_blocks() == 3 + 2 * 2);                               /* each with its output's block */
+  submit(client, 1);
+  plait_ref_t building = build(client, 2);
+  plait_task_free(building); /* not drained: ignored */
+  plait_task_discard(building);
+  end_worker(worker);
+  nothing_left(0);
+}
+
+static void test_ends(void) {
+  static const struct {
+    uint32_t state, status;
+  } ends[] = {{PLAIT_POOL_CLOSED, PLAIT_STATUS_POOL_CLOSED}, {PLAIT_POOL_FAILED, PLAIT_STATUS_POOL_FAILED}};
+  open_pool();
+  for (int i = 0; i < 2; i++) {
+    plait_thread_t worker = new_worker();
+    for (uint32_t n = 0; n < 100; n++) submit(client, n);
+    as(worker);
+    uint32_t task = plait_task_next(0, 0);
+    uint32_t asleep = atomic_load(&pool_record()->signal);
+    as(main_id);
+    CHECK(plait_pool_end(pool, 0) == -PLAIT_EINVAL && plait_pool_end(pool, 5) == -PLAIT_EINVAL);
+    if (i == 1) plait_pool_set_failure(pool, plait_heap_alloc(100), 100);
+    CHECK(plait_pool_end(pool, ends[i].state) == 0 && plait_pool_end(pool, ends[i].state) == -PLAIT_EINVAL);
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == -PLAIT_EINVAL);
+    CHECK(atomic_load(&pool_record()->signal) != asleep);
+    plait_ref_t late = build(client, 1);
+    CHECK(plait_task_submit(late) == -PLAIT_EPIPE && atomic_load(&record(late)->state) == PLAIT_TASK_BUILDING);
+    plait_task_discard(late);
+    CHECK(drain(client, ends[i].status, NULL) == 99);
+    CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN); /* a worker is inside */
+    as(worker);
+    CHECK(plait_worker_sleep_begin() == 0 && finish_and_next(task) == PLAIT_NEXT_STOP);
+    end_worker(worker);
+    CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
+    nothing_left(0);
+    CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
+  }
+  plait_thread_t worker = new_worker();
+  submit(client, 1);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
+  as(worker);
+  uint32_t task = plait_task_next(0, 0);
+  CHECK(task > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_STOP && plait_worker_sleep_begin() == 0);
+  end_worker(worker);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
+  nothing_left(0);
+}
+
+static void test_full_table(void) {
+  main_id = test_space(512);
+  plait_ref_t pools[PLAIT_POOL_LIMIT];
+  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK((pools[i] = plait_pool_create()) != 0);
+  CHECK(plait_pool_create() == 0 && test_live_blocks() == 2 * PLAIT_POOL_LIMIT);
+  CHECK(plait_pool_destroy(pools[77]) == 0 && (pools[77] = plait_pool_create()) != 0);
+  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(plait_pool_destroy(pools[i]) == 0);
+  CHECK(plait_pool_destroy(0) == -PLAIT_EINVAL && test_live_blocks() == 0 && plait_abi_check(1) == 0);
+}
+
+static void test_no_memory(void) {
+  main_id = test_space(16);
+  CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
+  CHECK(plait_pool_intern(pool, UINT32_MAX) == 0 && plait_pool_intern(pool, UINT32_MAX - 8) == 0);
+  CHECK(plait_task_create(client, UINT32_MAX) == 0);
+  uint32_t count = 0;
+  for (plait_ref_t task; (task = plait_task_create(client, 2000)) != 0; count++) {
+    int rc = plait_task_submit(task);
+    if (rc == 0) continue;
+    CHECK(rc == -PLAIT_ENOMEM);
+    plait_task_discard(task);
+    break;
+  }
+  CHECK(count > 60 && plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0);
+  CHECK(drain(client, PLAIT_STATUS_POOL_CLOSED, NULL) == count);
+  nothing_left(0);
+}
+
+/* ---- deaths ---- */
+
+static void test_orphans(void) {
+  open_pool();
+  plait_thread_t worker = new_worker(), other = plait_slot_claim(0);
+  as(other);
+  plait_ref_t lost = plait_client_create(pool);
+  for (uint32_t i = 0; i < 10; i++) submit(lost, i);
+  submit(client, 1);
+  as(worker);
+  uint32_t task = 0;
+  for (int i = 0; i < 5; i++) CHECK(plait_task_output(task = finish_and_next(task), 500) != 0);
+  as(main_id);
+  CHECK(plait_abi_recover(other) == 0 && atomic_load(&((struct plait_client *)plait_at(lost))->inbox) == 0);
+  as(worker);
+  while ((task = finish_and_next(task)) != 0) continue;
+  end_worker(worker);
+  CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
+  CHECK(atomic_load(&pool_record()->dropped) == 6 && test_live_blocks() == 4);
+  nothing_left(0);
+}
+
+static void test_orphan_pool(void) {
+  open_pool();
+  plait_ref_t own = pool;
+  plait_thread_t owner = plait_slot_claim(0), worker, user = plait_slot_claim(0);
+  as(owner);
+  CHECK((pool = plait_pool_create()) != 0);
+  worker = new_worker();
+  as(user);
+  plait_ref_t users = plait_client_create(pool);
+  submit(users, 1), submit(users, 2);
+  as(worker);
+  uint32_t task = plait_task_next(0, 0);
+  CHECK(task != 0);
+  as(main_id);
+  plait_abi_recover(owner); /* the pool closes, and stays: a worker and a client are in it */
+  CHECK(atomic_load(&pool_record()->state) == PLAIT_POOL_CLOSED && plait_abi_check(1) == 0);
+  as(user);
+  CHECK(drain(users, PLAIT_STATUS_POOL_CLOSED, NULL) == 1);
+  as(main_id);
+  CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
+  as(user);
+  CHECK(drain(users, PLAIT_STATUS_WORKER_DIED, NULL) == 1); /* the client's thread lives: its pool is still there */
+  as(main_id);
+  plait_abi_recover(user);
+  CHECK(test_live_blocks() == 3);
+  pool = own;
+  nothing_left(0);
+}
+
+static void test_dead_worker(void) {
+  open_pool();
+  plait_thread_t worker = new_worker(), second = new_worker();
+  submit(client, 1), submit(client, 2);
+  as(worker);
+  uint32_t task = plait_task_next(0, 0);
+  as(second);
+  uint32_t other = plait_task_next(0, 0);
+  as(main_id);
+  CHECK(plait_abi_recover(worker) == task);
+  CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN);
+  CHECK(plait_abi_recover(second) == other); /* without having finished the first: it is finished now */
+  CHECK(plait_task_finish(task) == -PLAIT_EINVAL && plait_task_finish(other) == 0);
+  CHECK(plait_task_finish(other) == -PLAIT_EINVAL && drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 2);
+  worker = new_worker();
+  submit(client, 3);
+  as(worker);
+  CHECK((task = plait_task_next(0, 0)) != 0);
+  as(main_id);
+  plait_thread_note_death(worker);
+  CHECK(plait_pool_destroy(pool) == 0); /* before the worker is recovered: its task goes with the pool */
+  CHECK(plait_abi_recover(worker) == 0 && test_live_blocks() == 0 && plait_abi_check(1) == 0);
+}
+
+/* A pool's lock is held by a thread that lives and does not move: recovery puts off what it cannot do. */
+static void test_stuck_pool(void) {
+  open_pool();
+  plait_thread_t worker = new_worker(), stuck = plait_slot_claim(0);
+  submit(client, 1), submit(client, 2);
+  as(worker);
+  uint32_t task = plait_task_next(0, 0);
+  as(stuck);
+  CHECK(plait_lock_acquire(&pool_record()->lock) == 0);
+  as(main_id);
+  CHECK(plait_abi_recover(worker) == 0);
+  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  plait_ref_t third = build(client, 3);
+  CHECK(plait_task_submit(third) == -PLAIT_ETIMEDOUT && plait_client_drain(client) == 0);
+  as(stuck);
+  plait_lock_release(&pool_record()->lock);
+  as(main_id);
+  plait_abi_sweep();
+  plait_task_discard(third);
+  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_FREE);
+  uint64_t sum = 0;
+  CHECK(drain(client, PLAIT_STATUS_WORKER_DIED, &sum) == 1 && sum == 1 && task != 0);
+  nothing_left(0);
+}
+
+static void test_condemn(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  submit(client, 1), submit(client, 2), submit(client, 3);
+  CHECK(plait_worker_condemn(worker, 0) == 0); /* runs nothing */
+  as(worker);
+  uint32_t task = finish_and_next(plait_task_next(0, 0));
+  as(main_id);
+  CHECK(plait_worker_condemn(worker, 1) == 0 && plait_worker_condemn(worker, 3) == 0);
+  CHECK(plait_worker_condemn(worker, 2) == 1);
+  as(worker);
+  CHECK(finish_and_next(task) == PLAIT_NEXT_STOP && plait_task_next(0, 0) == PLAIT_NEXT_STOP);
+  CHECK(plait_worker_sleep_begin() == 0);
+  as(main_id);
+  CHECK(plait_abi_recover(worker) == 0 && plait_worker_condemn(worker, 2) == 0);
+  CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 2);
+  worker = new_worker(); /* the same slot */
+  as(worker);
+  CHECK(plait_task_next(0, 0) > PLAIT_NEXT_RETRY);
+  end_worker(worker);
+  nothing_left(0);
+}
+
+/* ---- threads ---- */
+
+static uint32_t each; /* tasks of one submitter */
+
+static void *work(void *argument) {
+  uint32_t *ran = argument;
+  CHECK(plait_abi_enter() != 0);
+  plait_worker_enter(pool);
+  uint32_t task = 0;
+  while ((task = finish_and_next(task)) != PLAIT_NEXT_STOP) {
+    if (task == PLAIT_NEXT_NONE) plait_worker_wait(20000); /* a lost wake-up runs into the test's deadline */
+    if (task > PLAIT_NEXT_RETRY) ++*ran;
+  }
+  plait_abi_detach();
+  return NULL;
+}
+
+static uint32_t wait_drain(plait_ref_t of, uint64_t *sum) {
+  struct plait_client *record_of = plait_at(of);
+  for (;;) {
+    uint32_t signal = atomic_load(&record_of->signal), count = drain(of, PLAIT_STATUS_FULFILLED, sum);
+    if (count > 0) return count;
+    if (atomic_load(&record_of->inbox) == 0) plait_platform_wait(&record_of->signal, signal, 20000000000);
+  }
+}
+
+static uint32_t window; /* tasks that a submitter has under way at most */
+
+static void *submit_and_drain(void *argument) {
+  (void)argument;
+  CHECK(plait_abi_enter() != 0);
+  plait_ref_t own = plait_client_create(pool);
+  uint64_t sum = 0;
+  uint32_t sent = 0, back = 0;
+  while (back < each) {
+    while (sent < each && sent - back < window) submit(own, sent++);
+    back += wait_drain(own, &sum);
+  }
+  CHECK(back == each && sum == (uint64_t)each * (each - 1) / 2);
+  plait_abi_detach();
+  return NULL;
+}
+
+static void run(uint32_t submitters, uint32_t workers) {
+  open_pool();
+  pthread_t threads[16];
+  uint32_t ran[16] = {0}, total = 0;
+  for (uint32_t i = 0; i < workers; i++) CHECK(pthread_create(&threads[i], NULL, work, &ran[i]) == 0);
+  for (uint32_t i = 0; i < submitters; i++)
+    CHECK(pthread_create(&threads[workers + i], NULL, submit_and_drain, NULL) == 0);
+  for (uint32_t i = 0; i < submitters; i++) pthread_join(threads[workers + i], NULL);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
+  for (uint32_t i = 0; i < workers; i++) pthread_join(threads[i], NULL), total += ran[i];
+  CHECK(total == each * submitters && atomic_load(&pool_record()->finished) == total);
+  CHECK(atomic_load(&pool_record()->sleepers) == 0);
+  nothing_left(0);
+}
+
+static void test_flood(void) {
+  each = test_work(67000), window = each;
+  run(3, 3);
+}
+
+static void test_small_queues(void) { /* mostly asleep: every step is a wake-up */
+  each = test_work(20000), window = 1;
+  run(1, 1);
+  each = test_work(10000), window = 2;
+  run(3, 4);
+}
+
+/* Pools end while threads submit and take: every task that was accepted comes back. */
+static void *submit_until_closed(void *argument) {
+  (void)argument;
+  CHECK(plait_abi_enter() != 0);
+  plait_ref_t own = plait_client_create(pool);
+  uint32_t sent = 0, back = 0;
+  for (;; sent++) {
+    plait_ref_t task = build(own, sent);
+    int rc = plait_task_submit(task);
+    if (rc == 0) continue;
+    CHECK(rc == -PLAIT_EPIPE);
+    plait_task_discard(task);
+    break;
+  }
+  for (uint64_t start = test_now_ms(); back < sent && test_now_ms() - start < 20000;) back += drain(own, 0, NULL);
+  CHECK(back == sent);
+  plait_abi_detach();
+  return NULL;
+}
+
+static void test_closing_race(void) {
+  for (uint32_t round = 0; round < test_work(60); round++) {
+    open_pool();
+    pthread_t threads[4];
+    uint32_t ran[2] = {0};
+    for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, work, &ran[i]) == 0);
+    for (int i = 2; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, submit_until_closed, NULL) == 0);
+    usleep(test_seed % 2000 + round * 20);
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING + round % 3) == 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    nothing_left(0);
+    plait_posix_unmap();
+  }
+}
+
+static const struct test tests[] = {
+    {"first in, first out, through growing rings", test_order},
+    {"drained tasks are freed in any order", test_free_order},
+    {"pools end", test_ends},
+    {"the table of pools is full", test_full_table},
+    {"memory is full", test_no_memory},
+    {"results for dead clients are dropped", test_orphans},
+    {"an orphaned pool goes with its last user", test_orphan_pool},
+    {"dead workers' tasks come back", test_dead_worker},
+    {"recovery waits for a stuck pool", test_stuck_pool},
+    {"condemned workers take no more", test_condemn},
+    {"threads flood the queue", test_flood},
+    {"threads sleep and wake", test_small_queues},
+    {"pools end under load", test_closing_race},
+};
+TEST_MAIN(tests)

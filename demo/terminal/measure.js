@@ -1,0 +1,51 @@
+/**
+ * Measures one pool on the job: main reads every file with readFileSync, in a loop without a pause, and hands the bytes
+ * to the pool; the workers hash them.
+ */
+
+import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+const MODULE = new URL('./hash-bytes.js', import.meta.url);
+/** A worker that is not up by then will not come up. */
+const START_LIMIT_MS = 20_000;
+
+/**
+ * @param {new (module: URL, options: { threads: number, workerData: Int32Array }) => any} Pool
+ * @returns milliseconds spent reading and in all, each worker's share of busy time, and the digests
+ */
+export async function measure(Pool, paths, threads) {
+  const shared = new Int32Array(new SharedArrayBuffer(4 * (1 + threads)));
+  const pool = new Pool(MODULE, { threads, workerData: shared });
+  try {
+    await allReady(shared, threads);
+    return await timed(pool, paths, shared);
+  } finally {
+    await pool.close();
+  }
+}
+
+async function timed(pool, paths, shared) {
+  let read = 0;
+  const pending = [];
+  const start = performance.now();
+  for (const path of paths) {
+    const before = performance.now();
+    const bytes = readFileSync(path);
+    read += performance.now() - before;
+    pending.push(pool.run(bytes));
+  }
+  const digests = await Promise.all(pending);
+  const total = performance.now() - start;
+  const busy = Array.from(shared.subarray(1), (microseconds) => microseconds / 1000 / total);
+  return { read, total, busy, digests };
+}
+
+/** Starting the workers is no part of the job: it waits until all have loaded the module. */
+async function allReady(shared, threads) {
+  const start = performance.now();
+  while (Atomics.load(shared, 0) < threads) {
+    if (performance.now() - start > START_LIMIT_MS) throw new Error('the workers did not start');
+    await setTimeout(1);
+  }
+}
