@@ -21,7 +21,8 @@ int plait_abi_init(uint32_t maximum_pages);
 
 /*
  * Attaches the calling thread, whose slot the host has claimed, with its C stack on the slot's boot stack. Returns the
- * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's.
+ * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's. The host then
+ * sweeps, on that stack: the boot stack is small.
  */
 plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 

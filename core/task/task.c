@@ -19,9 +19,9 @@ static plait_word_t *cell_of(struct plait_ring *ring, uint32_t position) {
   return &ring->cells[position & (atomic_load_explicit(&ring->capacity, memory_order_relaxed) - 1)];
 }
 
-PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t capacity) {
-  if (capacity < PLAIT_TASK_INLINE) capacity = PLAIT_TASK_INLINE;
-  if (capacity > UINT32_MAX - PLAIT_PAGE_SIZE) return 0;
+PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
+  int apart = size > PLAIT_TASK_INPUT_INLINE;
+  uint32_t capacity = apart || size < PLAIT_TASK_INLINE ? PLAIT_TASK_INLINE : size;
   plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_task) + capacity);
   if (ref == 0) return 0;
   struct plait_task *task = task_at(ref);
@@ -30,18 +30,35 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t capacity
   atomic_store_explicit(&task->client, client, memory_order_relaxed);
   atomic_store_explicit(&task->worker, 0, memory_order_relaxed);
   atomic_store_explicit(&task->capacity, capacity, memory_order_relaxed);
+  atomic_store_explicit(&task->input_low, ref + (plait_ref_t)sizeof *task, memory_order_relaxed);
+  atomic_store_explicit(&task->input_high, size, memory_order_relaxed);
   atomic_store_explicit(&task->output_status, PLAIT_STATUS_NONE, memory_order_relaxed);
   atomic_store_explicit(&task->output_block, 0, memory_order_relaxed);
+  atomic_store_explicit(&task->input_block, 0, memory_order_relaxed);
   atomic_store_explicit(&task->link, 0, memory_order_relaxed);
   atomic_store_explicit(&plait_self()->building, ref, memory_order_release);
+  if (!apart) return ref;
+  plait_ref_t block = plait_heap_alloc(size);
+  if (block == 0) {
+    plait_task_discard(ref);
+    return 0;
+  }
+  atomic_store_explicit(&task->input_low, block, memory_order_relaxed);
+  atomic_store_explicit(&task->input_block, block, memory_order_release);
   return ref;
 }
 
-void plait__task_strip(plait_ref_t ref) {
-  plait_ref_t block = atomic_load_explicit(&task_at(ref)->output_block, memory_order_relaxed);
+/* Frees a block that a task's word names. The word goes first: see recover.c. */
+static void free_block(plait_word_t *word) {
+  plait_ref_t block = atomic_load_explicit(word, memory_order_relaxed);
   if (block == 0) return;
-  atomic_store_explicit(&task_at(ref)->output_block, 0, memory_order_release);
+  atomic_store_explicit(word, 0, memory_order_release);
   plait_heap_free(block);
+}
+
+void plait__task_strip(plait_ref_t ref) {
+  free_block(&task_at(ref)->input_block);
+  free_block(&task_at(ref)->output_block);
 }
 
 PLAIT_EXPORT void plait_task_discard(plait_ref_t ref) {
@@ -196,8 +213,10 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   struct plait_slot *self = plait_self();
   struct plait_pool *pool = plait_at(atomic_load_explicit(&self->pool, memory_order_relaxed));
   struct plait_client *wake = NULL;
+  int deliver = finished != 0 && atomic_load_explicit(&self->running, memory_order_relaxed) == finished;
+  if (deliver) free_block(&task_at(finished)->input_block);
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  if (finished != 0 && atomic_load_explicit(&self->running, memory_order_relaxed) == finished) {
+  if (deliver) {
     wake = plait__task_deliver(pool, finished, &self->running, 0);
     atomic_fetch_add_explicit(&self->tasks_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->busy_us, busy_us, memory_order_relaxed);
@@ -222,13 +241,9 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
 
 PLAIT_EXPORT plait_ref_t plait_task_output(plait_ref_t ref, uint32_t size) {
   struct plait_task *task = task_at(ref);
-  plait_ref_t block = atomic_load_explicit(&task->output_block, memory_order_relaxed);
-  if (block != 0) {
-    atomic_store_explicit(&task->output_block, 0, memory_order_relaxed);
-    plait_heap_free(block);
-  }
+  free_block(&task->output_block);
   if (size <= atomic_load_explicit(&task->capacity, memory_order_relaxed)) return ref + (plait_ref_t)sizeof *task;
-  block = plait_heap_alloc(size);
+  plait_ref_t block = plait_heap_alloc(size);
   atomic_store_explicit(&task->output_block, block, memory_order_relaxed);
   return block;
 }

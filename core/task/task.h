@@ -3,8 +3,9 @@
  *
  *     client (a thread that submits) --submit--> pool's queue --next--> worker --next/finish--> client's inbox
  *
- * A task is one block: the record below, and behind it `capacity` bytes that hold the input and, if it fits, later the
- * output. It has one owner at any time, named by its state, and only the owner writes it:
+ * A task is the record below, and behind it `capacity` bytes that hold a small input and, if it fits, later the output.
+ * A large input lies in a block of its own, which the worker frees when it has run the task: a client that is slow to
+ * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner writes it:
  *
  *     BUILDING  the client's thread    (slot.building names it)
  *     QUEUED    the pool's queue       (under the pool's lock)
@@ -32,6 +33,7 @@
 
 #define PLAIT_POOL_LIMIT 128u
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
+#define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
 
 enum plait_task_state {
   PLAIT_TASK_BUILDING = 1,
@@ -81,8 +83,10 @@ struct plait_task {
   plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
   plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
   plait_word_t link;          /* DONE: next task in client.drained, 0 at the end */
+  plait_word_t input_block;   /* block that holds a large input, else 0; the task's, freed when it has been run */
+  plait_word_t unused[3];     /* zero */
 };
-_Static_assert(sizeof(struct plait_task) == 64, "the inline bytes start at a cache line's distance");
+_Static_assert(sizeof(struct plait_task) == 80, "the bytes behind the record are aligned to 16");
 
 struct plait_ring {
   plait_word_t capacity;  /* cells, a power of two */
@@ -164,8 +168,11 @@ void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
 
 /* ---- task.c ---- */
 
-/* A task with room for `capacity` bytes of input, BUILDING; 0: no memory. pre: the calling thread has none in building. */
-plait_ref_t plait_task_create(plait_ref_t client, uint32_t capacity);
+/*
+ * A task with room for `size` bytes of input, BUILDING; its words input_low and input_high say where and how many.
+ * 0: no memory. pre: the calling thread has none in building.
+ */
+plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 
 /* Frees a BUILDING task that will not be submitted. */
 void plait_task_discard(plait_ref_t task);

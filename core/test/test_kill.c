@@ -102,7 +102,7 @@ static uint32_t drain(plait_ref_t of, uint8_t *seen, uint32_t sent, uint32_t *di
 }
 
 static int submit(plait_ref_t of, uint32_t ticket) {
-  plait_ref_t task = plait_task_create(of, ticket % 3 * 100);
+  plait_ref_t task = plait_task_create(of, ticket % 4 * 700);
   if (task == 0) return 0;
   atomic_store(&record(task)->ticket, ticket);
   if (plait_task_submit(task) == 0) return 1;

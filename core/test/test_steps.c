@@ -83,7 +83,7 @@ static void as(plait_thread_t thread) {
 }
 
 static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
-  plait_ref_t task = plait_task_create(of, 0);
+  plait_ref_t task = plait_task_create(of, 2000);
   CHECK(task != 0);
   atomic_store(&((struct plait_task *)plait_at(task))->ticket, ticket);
   return task;
@@ -210,12 +210,12 @@ static void make_dead_client(void) { /* the actor runs a task of a client that i
 
 static void make_client(void) { submit_main(2), as(actor), actor_client = plait_client_create(pool); }
 static void do_submit(void) {
-  plait_ref_t task = plait_task_create(actor_client, 100);
+  plait_ref_t task = plait_task_create(actor_client, 3000);
   if (task != 0) plait_task_submit(task);
 }
 static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_sleep_begin(); }
 static void make_full(void) { make_client(), submit_main(62); }
-static void do_discard(void) { plait_task_discard(plait_task_create(actor_client, 100)); }
+static void do_discard(void) { plait_task_discard(plait_task_create(actor_client, 3000)); }
 
 static void make_nothing(void) { submit_main(2); }
 static void do_client_create(void) { plait_client_create(pool); }

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { attach, commonSpace, heap, openSpace, Pool, workerOptions } from 'plait';
+import { attach, commonSpace, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { slotOf, threadsOfHost } from '../../dist/core/boot.js';
 import { Slot, SlotState } from '../../dist/core/layout.generated.js';
 
@@ -106,6 +106,29 @@ test('a worker that runs out of memory rejects its task with a code, and is repl
   await assert.rejects(pool.run(0, { name: 'exhaust' }), { code: 'ERR_PLAIT_WORKER_OUT_OF_MEMORY' });
   assert.ok(await pool.run(0));
   await pool.close();
+});
+
+test('a coordinator that ends is told to every task, and the next pool gets another', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const started: Worker[] = [];
+  const note = (worker: Worker) => void started.push(worker);
+  process.on('worker', note);
+  const pool = new Pool(fixture('tasks.js'), { threads: 2, space });
+  await pool.run(1);
+  process.off('worker', note);
+  assert.equal(started.length, 1, 'this thread starts the coordinator and nothing else');
+  const tasks = [pool.run(1, { name: 'spin' }), pool.run(2, { name: 'spin' }), pool.run(3)];
+  await Promise.all([
+    ...tasks.map((task) => assert.rejects(task, { code: 'ERR_PLAIT_COORDINATOR_DIED' })),
+    (started[0] as Worker).terminate(),
+  ]);
+  await assert.rejects(pool.run(4), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
+  await pool.close();
+  const next = new Pool(fixture('tasks.js'), { threads: 1, space });
+  assert.equal(await next.run('on'), 'on');
+  await next.close();
+  space.check(true);
+  assert.equal(new Heap(() => space).stats().liveBlocks, 2, 'the stacks of this thread and of the new coordinator');
 });
 
 test('options reach the worker', LIMIT, async () => {

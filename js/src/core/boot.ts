@@ -71,6 +71,7 @@ function enter(handle: SpaceHandle, core: Core, role: number): Space {
     throw outOfMemory(PAGE_SIZE);
   }
   core.__stack_pointer.value = stack;
+  core.plait_abi_sweep(); // threads that ended by themselves left their slots to whoever comes next
   const space = new Space(handle, core, thread);
   if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
   attached.push(new WeakRef(space));
@@ -90,21 +91,33 @@ function recoverHostEverywhere(hostId: number): void {
 }
 
 /** Recovers every slot of a thread that is gone; its task, if it ran one, comes back as WORKER_DIED. */
-function recoverHost(space: Space, hostId: number): void {
-  for (const thread of threadsOfHost(space, hostId)) {
-    const task = space.core.plait_abi_recover(thread) >>> 0;
-    if (task !== 0) space.core.plait_task_finish(task);
-  }
+export function recoverHost(space: Space, hostId: number): void {
+  for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
+}
+
+/** Recovers a thread that is gone for certain; its task, if it ran one, comes back as WORKER_DIED. */
+export function recoverThread(space: Space, thread: number): void {
+  const task = space.core.plait_abi_recover(thread) >>> 0;
+  if (task !== 0) space.core.plait_task_finish(task);
 }
 
 /** The ids of the threads that the host calls `hostId`, dead ones that nobody has recovered included. */
 export function threadsOfHost(space: Space, hostId: number): number[] {
+  return threadsWhere(space, Slot.hostId, hostId >>> 0);
+}
+
+/** The ids of the threads that are workers of a pool. */
+export function threadsOfPool(space: Space, pool: number): number[] {
+  return threadsWhere(space, Slot.pool, pool);
+}
+
+function threadsWhere(space: Space, word: number, value: number): number[] {
   const found: number[] = [];
   const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
   for (let index = 0; index < SLOT_LIMIT; index++) {
     const slot = slots + index * Slot.BYTES;
     const life = space.load(slot + Slot.life);
-    if ((life & 255) === SlotState.FREE || space.load(slot + Slot.hostId) !== hostId >>> 0) continue;
+    if ((life & 255) === SlotState.FREE || space.load(slot + word) !== value) continue;
     found.push((((life >>> 8) << 8) | index) >>> 0);
   }
   return found;

@@ -103,11 +103,7 @@ export class CoordinatedPool {
   }
 
   #ended(worker: WorkerRecord, code: number): void {
-    const { core } = this.#space;
-    for (const thread of threadsOfHost(this.#space, worker.thread.hostId)) {
-      const task = core.plait_abi_recover(thread) >>> 0;
-      if (task !== 0) this.#deliver(task, this.#whyDied(worker, code));
-    }
+    this.#recover(worker, code);
     this.#workers.delete(worker);
     if (worker.state === 'loading' && worker.stopping === undefined) {
       worker.state = 'failed';
@@ -115,6 +111,16 @@ export class CoordinatedPool {
     }
     if (this.#needsReplacement(worker)) this.#start();
     else this.#settle(worker);
+  }
+
+  #recover(worker: WorkerRecord, code: number): void {
+    const { hostId } = worker.thread;
+    for (const thread of threadsOfHost(this.#space, hostId)) {
+      const task = this.#space.core.plait_abi_recover(thread) >>> 0;
+      if (task !== 0) this.#deliver(task, this.#whyDied(worker, code));
+    }
+    // A thread that is left stands behind a lock whose owner does not move.
+    if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.#recover(worker, code), RETRY_MS);
   }
 
   #needsReplacement(worker: WorkerRecord): boolean {

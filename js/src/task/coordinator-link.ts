@@ -5,6 +5,7 @@
  * closing. A coordinator that ends takes its workers with it; everything that waits for it is then told.
  */
 
+import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
@@ -34,11 +35,16 @@ export class CoordinatorLink {
       cause = error;
     };
     this.#thread.onExit = (code) => {
-      if (links.get(space) === this) links.delete(space);
+      links.delete(space);
       const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', `the coordinator thread ended with code ${code}`, {
         cause,
       });
       for (const listener of this.#pools.values()) listener.died(error);
+      // Its workers ended before it did, and there is nobody else to recover them.
+      recoverHost(space, this.#thread.hostId);
+      for (const pool of this.#pools.keys()) {
+        for (const thread of threadsOfPool(space, pool)) recoverThread(space, thread);
+      }
       this.#pools.clear();
     };
     this.#thread.post({ space: space.handle });

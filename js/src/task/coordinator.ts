@@ -7,7 +7,7 @@
  * ran is delivered as an error, here.
  */
 
-import { attach, Role } from '../core/boot.ts';
+import { attach, recoverThread, Role } from '../core/boot.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';
@@ -24,9 +24,7 @@ function watch(message: WatchThread): void {
     thread = id as number;
   };
   port.onClose = () => {
-    if (thread === 0) return; // it never attached
-    const task = space.core.plait_abi_recover(thread) >>> 0;
-    if (task !== 0) space.core.plait_task_finish(task);
+    if (thread !== 0) recoverThread(space, thread); // 0: it never attached
   };
 }
 

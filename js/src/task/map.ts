@@ -9,9 +9,11 @@
 export interface MapOptions {
   /** Which of the module's exports to call; 'default', if not given. */
   readonly name?: string;
+  /** Lends each `Uint8Array` to the function instead of giving it a copy; see `run`. */
+  readonly lend?: boolean;
   /** Whether results come in the order of the inputs (the default) or as they are ready. */
   readonly ordered?: boolean;
-  /** The most inputs under way at once; eight for each worker and at least 64, if not given. */
+  /** The most inputs under way at once; eight for each worker and at least 256, if not given. */
   readonly concurrency?: number;
 }
 

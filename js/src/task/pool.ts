@@ -36,6 +36,11 @@ export interface PoolOptions {
 export interface RunOptions {
   /** Which of the module's exports to call; 'default', if not given. */
   readonly name?: string;
+  /**
+   * Lends a `Uint8Array` to the function instead of giving it a copy of its own: what the function gets is a view on
+   * shared memory. It must not use the view after it has returned, or after its promise has settled.
+   */
+  readonly lend?: boolean;
 }
 
 /** Options of {@link Pool.close}. */
@@ -137,7 +142,7 @@ export class Pool {
    * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
    */
   run(input?: unknown, options?: RunOptions): Promise<unknown> {
-    return this.#submitter.submit(options?.name ?? 'default', input);
+    return this.#submitter.submit(options?.name ?? 'default', input, options?.lend === true);
   }
 
   /**
@@ -157,9 +162,9 @@ export class Pool {
     inputs: Iterable<Input> | AsyncIterable<Input>,
     options: MapOptions = {},
   ): AsyncGenerator<Settled<Input>> {
-    const { name = 'default', ordered = true, concurrency = Math.max(64, this.threads * 8) } = options;
+    const { name = 'default', lend = false, ordered = true, concurrency = Math.max(256, this.threads * 8) } = options;
     positiveInteger(concurrency, 'concurrency', 2 ** 20);
-    return mapSettled((input) => this.#submitter.submit(name, input), inputs, ordered, concurrency);
+    return mapSettled((input) => this.#submitter.submit(name, input, lend), inputs, ordered, concurrency);
   }
 
   /**

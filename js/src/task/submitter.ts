@@ -11,7 +11,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Client, Errno, Pool as P, PoolState, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
-import { Transport } from './transport.ts';
+import { Kind, Transport } from './transport.ts';
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -55,12 +55,12 @@ export class Submitter {
   }
 
   /** Submits one call. The promise settles as the call does; what cannot be submitted rejects it. */
-  submit(name: string, input: unknown): Promise<unknown> {
+  submit(name: string, input: unknown, lend: boolean): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const ticket = this.#freeTickets.pop() ?? this.#waiting.length;
       try {
         if (this.#dead !== undefined) throw this.#dead;
-        this.#put(name, input, ticket);
+        this.#put(name, input, lend, ticket);
       } catch (error) {
         if (ticket < this.#waiting.length) this.#freeTickets.push(ticket);
         reject(error);
@@ -72,18 +72,18 @@ export class Submitter {
     });
   }
 
-  #put(name: string, input: unknown, ticket: number): void {
+  #put(name: string, input: unknown, lend: boolean, ticket: number): void {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
     const nameRef = this.#names.get(name) ?? this.#intern(name);
-    const size = transport.prepare(input, 'input');
+    const size = transport.prepare(input, 'input', lend);
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
-    if (size >= 0) transport.fill(task + Task.BYTES, size);
     space.cover(task + Task.BYTES);
-    const { u32 } = space;
     const at = task >>> 2;
+    if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
+    const { u32 } = space;
     u32[at + TICKET] = ticket;
     u32[at + NAME] = nameRef;
     u32[at + INPUT_KIND] = transport.kind;
@@ -116,7 +116,7 @@ export class Submitter {
   #failure(): unknown {
     const block = this.#space.load(this.#pool + P.failure);
     if (block === 0) return new PlaitError('ERR_PLAIT_MODULE_LOAD', 'no worker could load the module');
-    return this.#transport.read(9, block, this.#space.load(this.#pool + P.failureSize));
+    return this.#transport.read(Kind.graph, block, this.#space.load(this.#pool + P.failureSize));
   }
 
   /** Settles all that lies in the inbox. */
@@ -132,8 +132,10 @@ export class Submitter {
       const waiting = this.#waiting[ticket];
       this.#waiting[ticket] = undefined;
       this.#freeTickets.push(ticket);
-      this.outstanding--;
-      if (waiting !== undefined) this.#settle(waiting, at);
+      if (waiting !== undefined) {
+        this.outstanding--;
+        this.#settle(waiting, at);
+      }
       space.core.plait_task_free(task);
       task = next;
     }

@@ -31,6 +31,8 @@ export const Kind = {
   bytes: 8,
   /** bytes: an encoded value (value-tags.ts) */
   graph: 9,
+  /** bytes: the contents of a Uint8Array, which the receiver looks at where they are */
+  lentBytes: 10,
 } as const;
 
 const NOT_LATIN1 = /[^\0-\xff]/;
@@ -74,10 +76,11 @@ export class Transport {
 
   /**
    * Reads a value. Returns how many bytes fill() needs, or -1 if the words `kind`, `low` and `high` say it all.
+   * With `lend`, the receiver of a Uint8Array gets a view instead of a copy.
    *
    * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND, naming the part of `root` that cannot be sent
    */
-  prepare(value: unknown, root: string): number {
+  prepare(value: unknown, root: string, lend = false): number {
     this.low = 0;
     this.high = 0;
     switch (typeof value) {
@@ -100,7 +103,7 @@ export class Transport {
       return -1;
     }
     if (value instanceof Uint8Array) {
-      this.kind = Kind.bytes;
+      this.kind = lend ? Kind.lentBytes : Kind.bytes;
       this.#bytes = value;
     } else {
       this.kind = Kind.graph;
@@ -183,6 +186,8 @@ export class Transport {
         return this.#readText(ref, size, kind === Kind.utf16);
       case Kind.bytes:
         return this.#space.u8.slice(ref, ref + size);
+      case Kind.lentBytes:
+        return this.#space.u8.subarray(ref, ref + size);
       case Kind.graph:
         return readValue(this.#space.u8.subarray(ref, ref + size));
       default:

@@ -79,6 +79,19 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'bytes can be lent: the function sees them in shared memory, and may even return them',
+      run: () =>
+        withPool({}, async (pool) => {
+          for (const size of [0, 10, 64, 1000, 100000]) {
+            const bytes = new Uint8Array(size).map((_, i) => i * 7);
+            alike(await pool.run(bytes, { lend: true }), bytes, `${size} bytes`);
+            same(await pool.run(bytes, { name: 'isShared', lend: true }), true);
+            same(await pool.run(bytes, { name: 'isShared' }), false);
+          }
+          alike(await pool.run({ other: 'values' }, { lend: true }), { other: 'values' });
+        }),
+    },
+    {
       name: 'errors keep class, name, message, stack, cause, code and own properties',
       run: () =>
         withPool({}, async (pool) => {
