@@ -32,7 +32,7 @@ MODULES := node_modules/.package-lock.json
 
 all: build
 
-build: dist/.built
+build: $(BUILD)/dist.stamp
 
 demo: build
 	@$(NODE) demo/terminal/demo.js
@@ -70,8 +70,9 @@ $(WASM_TS): $(WASM) tools/embed.py
 	@$(PYTHON) tools/embed.py $(WASM) $@
 	@touch $@
 
-dist/.built: $(TS) $(WASM_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
 	@mkdir -p $(BUILD)
+	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
 	@chmod +x dist/cli/main.js
 	@touch $@
@@ -82,7 +83,6 @@ layout:
 # ---- what must hold ----
 
 check: build lint
-	$(PYTHON) tools/layout.py --check
 	$(PYTHON) tools/arrows.py
 	$(NODE) tools/abi.js --check
 	$(NODE) tools/size.js --check
@@ -91,14 +91,14 @@ check: build lint
 lint: $(MODULES)
 	node_modules/.bin/biome check --error-on-warnings .
 
-$(BUILD)/test/.built: dist/.built $(TESTS) js/test/tsconfig.json
+$(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	node_modules/.bin/tsc -b js/test
 	@touch $@
 
-js-test: $(BUILD)/test/.built
+js-test: $(BUILD)/test.stamp
 	$(NODE) --test --test-reporter=spec $(BUILD)/test/*.test.js
 
-browser-test: $(BUILD)/test/.built
+browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-reporter=spec $(BUILD)/test/browser/*.test.js
 

@@ -137,7 +137,7 @@ export const Block = {
 
 /** `struct plait_task` of core/task/task.h. */
 export const Task = {
-  BYTES: 64,
+  BYTES: 80,
   /** enum plait_task_state */
   state: 0,
   /** DONE: next task in the inbox, 0 at the end */
@@ -170,6 +170,10 @@ export const Task = {
   outputBlock: 56,
   /** DONE: next task in client.drained, 0 at the end */
   link: 60,
+  /** block that holds a large input, else 0; the task's, freed when it has been run */
+  inputBlock: 64,
+  /** zero */
+  unused: 68,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -270,6 +274,8 @@ export const HEAP_CLASS_LIMIT = 32;
 export const POOL_LIMIT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
+/** a larger input gets a block of its own, which need not wait for the result */
+export const TASK_INPUT_INLINE = 1024;
 /** Where the host finds what it reads directly. */
 export const STACK_SIZE = 65536;
 

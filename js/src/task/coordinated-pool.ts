@@ -239,7 +239,8 @@ export class CoordinatedPool {
     this.#closing = true;
     if (force) {
       for (const worker of this.#workers) {
-        worker.stopping ??= 'force';
+        if (worker.stopping !== undefined) continue;
+        worker.stopping = 'force';
         worker.thread.terminate();
       }
     }

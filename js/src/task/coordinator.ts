@@ -7,7 +7,7 @@
  * ran is delivered as an error, here.
  */
 
-import { attach, recoverThread, Role } from '../core/boot.ts';
+import { attach, Role, recoverThread } from '../core/boot.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';

@@ -37,6 +37,9 @@ export async function* mapSettled<Input>(
   let taken = 0;
   let yielded = 0;
   let done = false;
+  /** Whether the next input has been asked for and has not come: results do not wait for it. */
+  let asked = false;
+  let failure: { readonly reason: unknown } | undefined;
 
   const start = (input: Input): void => {
     const index = taken++;
@@ -51,6 +54,28 @@ export async function* mapSettled<Input>(
       (reason) => settle({ index, input, status: 'rejected', reason }),
     );
   };
+  const accept = (step: IteratorResult<Input>): void => {
+    if (step.done) done = true;
+    else start(step.value);
+  };
+  const ask = (): void => {
+    const step = source.next();
+    if (!isThenable(step)) {
+      accept(step);
+      return;
+    }
+    asked = true;
+    Promise.resolve(step)
+      .then(accept)
+      .catch((reason) => {
+        done = true;
+        failure = { reason };
+      })
+      .finally(() => {
+        asked = false;
+        wake();
+      });
+  };
   const next = (): Settled<Input> | undefined => {
     if (ordered) return ready.get(yielded);
     for (const result of ready.values()) return result;
@@ -59,31 +84,37 @@ export async function* mapSettled<Input>(
 
   try {
     while (!done || running + ready.size > 0) {
-      while (!done && running + ready.size < concurrency) {
-        const step = source.next();
-        const { value, done: end } = step instanceof Promise ? await step : step;
-        if (end) done = true;
-        else start(value);
-        if (next() !== undefined) break;
-      }
+      while (!done && !asked && running + ready.size < concurrency) ask();
       for (let result = next(); result !== undefined; result = next()) {
         ready.delete(result.index);
         yielded++;
         yield result;
       }
-      if (running > 0 && next() === undefined && (done || running + ready.size >= concurrency)) {
+      if (failure !== undefined) throw failure.reason;
+      const full = done || asked || running + ready.size >= concurrency;
+      if (full && (running > 0 || asked) && next() === undefined) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
     }
+    if (failure !== undefined) throw failure.reason;
   } finally {
-    if (!done) await source.return?.();
+    if (!done) {
+      const closed = source.return?.();
+      // An input that is still awaited may never come; then whoever leaves early does not wait for it.
+      if (asked) Promise.resolve(closed).catch(() => {});
+      else await closed;
+    }
   }
 }
 
+function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as Partial<PromiseLike<T>>).then === 'function';
+}
+
 function iterate<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): Iterator<Input> | AsyncIterator<Input> {
-  const asynchronous = (inputs as Partial<AsyncIterable<Input>>)[Symbol.asyncIterator];
+  const asynchronous = (inputs as Partial<AsyncIterable<Input>> | undefined)?.[Symbol.asyncIterator];
   if (typeof asynchronous === 'function') return asynchronous.call(inputs);
   const synchronous = (inputs as Partial<Iterable<Input>> | undefined)?.[Symbol.iterator];
   if (typeof synchronous === 'function') return synchronous.call(inputs);

@@ -200,6 +200,38 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'map: a result does not wait for the next input, an input that fails ends it, and leaving never hangs',
+      run: () =>
+        withPool({}, async (pool) => {
+          async function* hesitant() {
+            yield 'first';
+            await new Promise(() => {}); // the second never comes
+          }
+          for await (const output of pool.map(hesitant())) {
+            same(output, 'first');
+            break;
+          }
+          async function* broken() {
+            yield 1;
+            throw new URIError('no more inputs');
+          }
+          const outputs: unknown[] = [];
+          const error = await rejection(
+            (async () => {
+              for await (const output of pool.map(broken())) outputs.push(output);
+            })(),
+          );
+          ok(error instanceof URIError, 'the error of the inputs');
+          alike(outputs, [1]);
+          const brokenAtOnce: Iterable<number> = {
+            [Symbol.iterator]() {
+              throw new URIError('none at all');
+            },
+          };
+          ok((await rejection(pool.map(brokenAtOnce).next())) instanceof URIError, 'a synchronous one');
+        }),
+    },
+    {
       name: '100,000 inputs: each comes back once, in its place',
       run: () =>
         withPool({}, async (pool) => {
