@@ -8,6 +8,7 @@
  *     columns                     [{ key, label, digits, ratio? }]: the parts of a sample; `ratio`: compare with plait
  *     prepare(options)            -> context, as JSON can carry it
  *     measure(entrant, context)   -> sample; it throws if the entrant answers wrongly
+ *     env?                        added to the environment of the measuring processes
  *     conclude?(rows, context)    -> { rows, notes }
  *     cleanup?(context)
  */
@@ -33,7 +34,7 @@ export async function compare(url, { rounds, threads }) {
       for (let i = 0; i < rows.length; i++) {
         // Each round begins with another entrant: none is always the one that follows the heaviest.
         const at = (i + round) % rows.length;
-        rows[at].samples.push(await sample(url, question.entrants[at], context));
+        rows[at].samples.push(await sample(url, question.entrants[at], context, question.env));
       }
     }
   } finally {
@@ -43,8 +44,11 @@ export async function compare(url, { rounds, threads }) {
   return { title: question.title, threads, rounds, columns: question.columns, ...concluded };
 }
 
-async function sample(url, entrant, context) {
+async function sample(url, entrant, context, env) {
   const parameters = [CHILD, url, JSON.stringify(entrant), JSON.stringify(context)];
-  const { stdout } = await execute(process.execPath, parameters, { timeout: TIME_LIMIT_MS });
+  const { stdout } = await execute(process.execPath, parameters, {
+    timeout: TIME_LIMIT_MS,
+    env: { ...process.env, ...env },
+  });
   return JSON.parse(stdout.trimEnd().split('\n').at(-1));
 }

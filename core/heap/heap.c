@@ -289,25 +289,38 @@ static plait_ref_t live_header(plait_ref_t payload, uint32_t *tag) {
   return kind == PLAIT__SMALL_LIVE && plait__heap_rest_of(*tag) < CLASS_COUNT ? header : 0;
 }
 
+/* Of two threads that free one block, the exchange lets one pass. release: pairs with tag_at in join and pop's. */
+static int mark_free(plait_ref_t header, uint32_t tag, enum plait__heap_kind kind) {
+  return atomic_compare_exchange_strong_explicit(&plait__heap_header(header)->tag, &tag,
+                                                 plait__heap_tag(kind, plait__heap_rest_of(tag)), memory_order_acq_rel,
+                                                 memory_order_relaxed);
+}
+
+/*
+ * If the run lock is to be had at once, the next search starts at the block that was freed last: its bytes are still in
+ * some cache. Freeing itself does not need the lock.
+ */
+static int free_large(struct plait_heap *heap, plait_ref_t header, uint32_t tag) {
+  int locked = plait_lock_try(&heap->runs) >= 0;
+  int freed = mark_free(header, tag, PLAIT__RUN_FREE);
+  if (freed && locked) atomic_store_explicit(&heap->rover, header / PLAIT_HEAP_GRANULE, memory_order_relaxed);
+  if (locked) plait_lock_release(&heap->runs);
+  if (!freed) return -PLAIT_EINVAL;
+  add(&heap->live_runs, -1u);
+  add(&heap->live_granules, -plait__heap_rest_of(tag));
+  return 0;
+}
+
 PLAIT_EXPORT int plait_heap_free(plait_ref_t payload) {
   struct plait_heap *heap = plait_heap();
   uint32_t tag;
   plait_ref_t header = live_header(payload, &tag);
   if (header == 0) return -PLAIT_EINVAL;
-  struct plait_block *block = plait__heap_header(header);
-  int large = plait__heap_kind_of(tag) == PLAIT__RUN_LARGE;
-  uint32_t rest = plait__heap_rest_of(tag);
-  /* Of two threads that free one block, the exchange lets one pass. release: pairs with tag_at in join and pop's. */
-  if (!atomic_compare_exchange_strong_explicit(&block->tag, &tag, plait__heap_tag(large ? PLAIT__RUN_FREE : PLAIT__SMALL_FREE, rest),
-                                               memory_order_acq_rel, memory_order_relaxed))
-    return -PLAIT_EINVAL;
-  if (large) {
-    add(&heap->live_runs, -1u);
-    add(&heap->live_granules, -rest);
-  } else {
-    add(&heap->classes[rest].live, -1u);
-    push_chain(&heap->classes[rest], header, header);
-  }
+  if (plait__heap_kind_of(tag) == PLAIT__RUN_LARGE) return free_large(heap, header, tag);
+  if (!mark_free(header, tag, PLAIT__SMALL_FREE)) return -PLAIT_EINVAL;
+  struct plait_heap_class *class = &heap->classes[plait__heap_rest_of(tag)];
+  add(&class->live, -1u);
+  push_chain(class, header, header);
   return 0;
 }
 

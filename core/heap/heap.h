@@ -13,7 +13,7 @@
  * Invariants
  * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see (split, join,
  *   take, free, extend) is one store to one tag, made after all that it reveals is in place.
- * - The run lock guards splitting, joining, taking and extending. Freeing a run is one compare-and-swap, without it.
+ * - The run lock guards splitting, joining, taking and extending. Freeing a run is one compare-and-swap and needs no lock.
  * - A class's free list is a stack whose head carries a counter that every change increments, so a head that was
  *   read and is still the same has not been popped and pushed meanwhile. Links live in headers, which users never write.
  *

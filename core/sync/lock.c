@@ -65,6 +65,15 @@ int plait_lock_acquire(struct plait_lock *lock) {
   return -PLAIT_ETIMEDOUT;
 }
 
+int plait_lock_try(struct plait_lock *lock) {
+  uint32_t word;
+  if (atomic_load_explicit(&plait_self()->held_count, memory_order_relaxed) != 0) return -PLAIT_EAGAIN;
+  held_push(lock);
+  int taken = try_take(lock, 0, &word);
+  if (taken < 0) held_pop();
+  return taken;
+}
+
 void plait_lock_release(struct plait_lock *lock) {
   /* release: pairs with the acquire in try_take. */
   uint32_t word = atomic_exchange_explicit(&lock->word, 0, memory_order_acq_rel);

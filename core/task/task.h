@@ -217,8 +217,11 @@ void plait_worker_enter(plait_ref_t pool);
 uint32_t plait_worker_sleep_begin(void);
 void plait_worker_sleep_end(void);
 
-/* Sleeps until there may be something to do, `timeout_ms` at most. pre: the thread may block. */
-void plait_worker_wait(uint32_t timeout_ms);
+/*
+ * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most.
+ * pre: the thread may block.
+ */
+void plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
  * Marks a live worker so that it takes no further task, if it still runs its `takes`-th one. 1 if it does, 0 if it has

@@ -36,10 +36,15 @@ PLAIT_EXPORT void plait_worker_sleep_end(void) {
   atomic_fetch_sub_explicit(&own_pool()->sleepers, 1, memory_order_seq_cst);
 }
 
-PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms) {
+PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
+  struct plait_pool *pool = own_pool();
+  for (uint32_t i = 0; i < spins; i++) {
+    if (plait_load(&pool->head) != plait_load(&pool->tail)) return;
+    plait_platform_pause();
+  }
   uint32_t signal = plait_worker_sleep_begin();
   if (signal == 0) return;
-  plait_platform_wait(&own_pool()->signal, signal, (int64_t)timeout_ms * 1000000);
+  plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
   plait_worker_sleep_end();
 }
 

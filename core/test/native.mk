@@ -19,10 +19,10 @@ native_flags_tsan := -O1 -fsanitize=thread
 define native_rules
 $(BUILD)/native/$(1)/%.o: %.c $(PLAIT_NATIVE_HEADERS)
 	@mkdir -p $$(dir $$@)
-	$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) -c $$< -o $$@
+	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) -c $$< -o $$@
 
 $(BUILD)/native/$(1)/test_%: $(BUILD)/native/$(1)/core/test/test_%.o $(PLAIT_NATIVE_SOURCES:%.c=$(BUILD)/native/$(1)/%.o)
-	$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
+	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
 endef
 $(eval $(call native_rules,plain))
 $(eval $(call native_rules,asan))

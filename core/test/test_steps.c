@@ -297,7 +297,7 @@ static void do_cut(void) { plait_heap_free(plait_heap_alloc(4500)), plait_heap_f
 static void do_grow(void) { plait_heap_free(plait_heap_alloc(600000)), plait_heap_free(some_block); }
 
 static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
-static void do_sleep(void) { plait_worker_wait(0); }
+static void do_sleep(void) { plait_worker_wait(0, 0); }
 static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
 static void do_condemn(void) { plait_worker_condemn(worker, 1); }
 static void do_attach(void) { plait_abi_attach(actor, 1), plait_abi_detach(); }

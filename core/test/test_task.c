@@ -332,7 +332,7 @@ static void *work(void *argument) {
   plait_worker_enter(pool);
   uint32_t task = 0;
   while ((task = finish_and_next(task)) != PLAIT_NEXT_STOP) {
-    if (task == PLAIT_NEXT_NONE) plait_worker_wait(20000); /* a lost wake-up runs into the test's deadline */
+    if (task == PLAIT_NEXT_NONE) plait_worker_wait(20000, 0); /* a lost wake-up runs into the test's deadline */
     if (task > PLAIT_NEXT_RETRY) ++*ran;
   }
   plait_abi_detach();

@@ -40,7 +40,7 @@ export interface Core {
   plait_worker_enter(pool: number): void;
   plait_worker_sleep_begin(): number;
   plait_worker_sleep_end(): void;
-  plait_worker_wait(timeoutMilliseconds: number): void;
+  plait_worker_wait(timeoutMilliseconds: number, spins: number): void;
   plait_worker_condemn(thread: number, takes: number): number;
   plait_abi_space(): number;
   plait_abi_heap(): number;

@@ -39,6 +39,7 @@ export async function* mapSettled<Input>(
   let done = false;
   /** Whether the next input has been asked for and has not come: results do not wait for it. */
   let asked = false;
+  /** The inputs failed: thrown when what was started before has been yielded. */
   let failure: { readonly reason: unknown } | undefined;
 
   const start = (input: Input): void => {
@@ -90,7 +91,6 @@ export async function* mapSettled<Input>(
         yielded++;
         yield result;
       }
-      if (failure !== undefined) throw failure.reason;
       const full = done || asked || running + ready.size >= concurrency;
       if (full && (running > 0 || asked) && next() === undefined) {
         await new Promise<void>((resolve) => {

@@ -1,0 +1,87 @@
+/**
+ * How close to the limit does a pool come while main reads every file with readFileSync, in a loop without a pause?
+ *
+ * The demo's job. Main is blocked until the last file is read: a pool that needs main to hand out work hashes little
+ * until then. The limit is measured in the same run, by one thread without a pool. Each process does the job once
+ * before it is timed: the limit is the best of several runs, with compiled code and warm memory, so the pools get both.
+ */
+
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { limit, makeFiles, measureAlone, pathsIn } from '../../../demo/terminal/job.js';
+import { entrants } from '../peers/index.js';
+import { openPool, transferable } from '../peers/open.js';
+
+const FILES = 4096;
+const SIZE = 65536;
+const ALONE = 'one thread, no pool';
+const ALONE_RUNS = 3;
+/** What a sequential run found; too long for a command line. */
+const DIGESTS = 'digests.json';
+
+async function doJob(pool, paths) {
+  let read = 0;
+  const pending = [];
+  const start = performance.now();
+  for (const path of paths) {
+    const before = performance.now();
+    const bytes = readFileSync(path);
+    read += performance.now() - before;
+    pending.push(pool.run('hash', bytes, transferable(bytes)));
+  }
+  const found = await Promise.all(pending);
+  return { total: performance.now() - start, read, found };
+}
+
+/** The question, for processes with the environment `env` besides their own. */
+export const filesAndHashes = ({ about, env }) => ({
+  env,
+  title: `Main reads ${FILES} files of ${SIZE / 1024} KiB in a blocking loop, workers hash them${about}`,
+  entrants: [{ name: ALONE }, ...entrants],
+  columns: [
+    { key: 'total', label: 'total, ms', digits: 0, ratio: true },
+    { key: 'read', label: 'of which main reads, ms', digits: 0 },
+    { key: 'overLimit', label: 'total / limit', digits: 2 },
+  ],
+
+  prepare({ threads }) {
+    const { folder, paths } = makeFiles({ files: FILES, size: SIZE });
+    const { digests } = measureAlone(paths, 1);
+    writeFileSync(join(folder, DIGESTS), JSON.stringify(digests));
+    return { threads, folder };
+  },
+
+  cleanup({ folder }) {
+    rmSync(folder, { recursive: true, force: true });
+  },
+
+  async measure({ peer }, { threads, folder }) {
+    const paths = pathsIn(folder, FILES);
+    if (peer === undefined) {
+      const { read, hash } = measureAlone(paths, ALONE_RUNS);
+      return { read, hash };
+    }
+    const digests = JSON.parse(readFileSync(join(folder, DIGESTS), 'utf8'));
+    const { pool } = await openPool(peer, threads);
+    await doJob(pool, paths);
+    const { total, read, found } = await doJob(pool, paths);
+    if (found.some((digest, i) => digest !== digests[i])) throw new Error(`${peer} gave a wrong digest`);
+    return { total, read };
+  },
+
+  /** Replaces the samples of the lone thread by the limit, and relates all others to it. */
+  conclude(rows, { threads }) {
+    const alone = rows.find((row) => row.name === ALONE);
+    const read = Math.min(...alone.samples.map((sample) => sample.read));
+    const hash = Math.min(...alone.samples.map((sample) => sample.hash));
+    const cores = availableParallelism();
+    const least = limit({ read, hash, workers: threads, cores });
+    const peers = rows.filter((row) => row !== alone);
+    for (const row of peers) for (const sample of row.samples) sample.overLimit = sample.total / least;
+    const note =
+      `Limit: ${least.toFixed(0)} ms with ${threads} workers on ${cores} cores; reading alone takes ` +
+      `${read.toFixed(0)} ms, hashing alone on one thread ${hash.toFixed(0)} ms (best of the run).`;
+    return { rows: peers, notes: [note] };
+  },
+});
