@@ -173,8 +173,9 @@ export class Submitter {
 
   readonly #look = (): void => {
     this.#sleeping = false;
+    if (this.#dead !== undefined) return; // the client's memory may be another's by now
     this.drain();
-    if (this.outstanding > 0 && this.#dead === undefined) this.#sleep();
+    if (this.outstanding > 0) this.#sleep();
   };
 
   /** Schedules a look at the inbox for when something arrives there. */
@@ -192,7 +193,10 @@ export class Submitter {
     else void host.turn().then(this.#look);
   }
 
-  /** Rejects all that is outstanding, now and from now on: nobody is left who could settle it. */
+  /**
+   * Rejects all that is outstanding, now and from now on: nobody is left who could settle it. The client is not looked
+   * at again, so its pool may be destroyed.
+   */
   abandon(error: PlaitError): void {
     this.#dead = error;
     this.drain();
