@@ -207,7 +207,7 @@ void plait_task_free(plait_ref_t task);
 
 /* ---- worker.c ---- */
 
-/* The calling thread becomes a worker of `pool`. */
+/* The calling thread becomes a worker of `pool`. For native programs; a wasm host writes the word when it claims the slot. */
 void plait_worker_enter(plait_ref_t pool);
 
 /*

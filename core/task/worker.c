@@ -10,7 +10,7 @@ static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
 }
 
-PLAIT_EXPORT void plait_worker_enter(plait_ref_t pool) {
+void plait_worker_enter(plait_ref_t pool) {
   atomic_store_explicit(&plait_self()->pool, pool, memory_order_release);
 }
 

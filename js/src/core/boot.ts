@@ -38,8 +38,11 @@ function instantiate(handle: SpaceHandle): Core {
   return new WebAssembly.Instance(handle.module, { env: { memory: handle.memory } }).exports as unknown as Core;
 }
 
-/** Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. */
-function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number): number {
+/**
+ * Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. What others must know to recover
+ * the slot (the host's name for the thread, its pool) is written at once: the thread may vanish while it attaches.
+ */
+function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number, pool: number): number {
   for (let index = 0; index < SLOT_LIMIT; index++) {
     const base = (space + S.slots + index * Slot.BYTES) >>> 2;
     const life = Atomics.load(words, base + (Slot.life >>> 2));
@@ -48,6 +51,7 @@ function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: nu
     const live = (generation << 8) | SlotState.LIVE;
     if (Atomics.compareExchange(words, base + (Slot.life >>> 2), life, live) !== life) continue;
     Atomics.store(words, base + (Slot.hostId >>> 2), host.hostId);
+    Atomics.store(words, base + (Slot.pool >>> 2), pool);
     Atomics.store(words, base + (Slot.role >>> 2), role);
     return (generation << 8) | index;
   }
@@ -55,10 +59,10 @@ function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: nu
 }
 
 /** Attaches the calling thread, whose module instance is `core`. */
-function enter(handle: SpaceHandle, core: Core, role: number): Space {
+function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   const ref = core.plait_abi_space() >>> 0;
   const words = new Int32Array(handle.memory.buffer as unknown as SharedArrayBuffer);
-  const thread = claimSlot(words, ref, role);
+  const thread = claimSlot(words, ref, role, pool);
   if (thread === 0) {
     throw new PlaitError('ERR_PLAIT_TOO_MANY_THREADS', `a space has room for ${SLOT_LIMIT} threads, and all are taken`);
   }
@@ -176,14 +180,14 @@ export function openSpace(options: SpaceOptions = {}): Space {
  *
  * @throws {PlaitError} ERR_PLAIT_VERSION_MISMATCH, ERR_PLAIT_TOO_MANY_THREADS, ERR_PLAIT_OUT_OF_MEMORY
  */
-export function attach(handle: SpaceHandle, role: number = Role.other): Space {
+export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0): Space {
   if (handle.layoutVersion !== LAYOUT_VERSION) {
     throw new PlaitError(
       'ERR_PLAIT_VERSION_MISMATCH',
       `the space has layout ${handle.layoutVersion}, this copy of Plait needs ${LAYOUT_VERSION}: install one version`,
     );
   }
-  return enter(handle, instantiate(handle), role);
+  return enter(handle, instantiate(handle), role, pool);
 }
 
 let common: Space | undefined;
@@ -192,10 +196,10 @@ let common: Space | undefined;
  * The common space of the process or page, as this thread sees it. Threads started from here on inherit it.
  * A thread attaches when it first asks.
  */
-export function commonSpace(role?: number): Space {
+export function commonSpace(role?: number, pool?: number): Space {
   if (common === undefined) {
     const handle = host.inheritedSpace();
-    common = handle === undefined ? openSpace() : attach(handle, role);
+    common = handle === undefined ? openSpace() : attach(handle, role, pool);
     host.bequeathSpace(common.handle);
     const port = host.watchPort();
     port?.post(common.thread);

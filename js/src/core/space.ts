@@ -37,7 +37,6 @@ export interface Core {
   plait_task_finish(task: number): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
-  plait_worker_enter(pool: number): void;
   plait_worker_sleep_begin(): number;
   plait_worker_sleep_end(): void;
   plait_worker_wait(timeoutMilliseconds: number, spins: number): void;

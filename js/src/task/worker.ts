@@ -162,7 +162,8 @@ function tell(message: FromWorker): void {
 
 const start = (await host.firstMessage()) as WorkerStart;
 host.bequeathSpace(start.space);
-const space = commonSpace(Role.worker); // the one that `import 'plait'` in the user's module gets, too
+// The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
+const space = commonSpace(Role.worker, start.pool);
 let namespace: Record<string, unknown> | undefined;
 try {
   namespace = await loadModule(start.module);
@@ -177,7 +178,6 @@ if (namespace === undefined) {
   host.exitThread(1);
 } else {
   host.listenToStarter(() => {}); // nothing is said; listening keeps a parked worker alive
-  space.core.plait_worker_enter(start.pool);
   tell({ type: 'ready' });
   await new Worker(space, start.pool, start.module, namespace).work();
   host.exitThread(0);
