@@ -96,11 +96,11 @@ $(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	@touch $@
 
 js-test: $(BUILD)/test.stamp
-	$(NODE) --test --test-reporter=spec $(BUILD)/test/*.test.js
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/*.test.js
 
 browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
-	$(NODE) --test --test-reporter=spec $(BUILD)/test/browser/*.test.js
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
 
 -include core/test/native.mk
 
