@@ -13,7 +13,7 @@ import { Pool } from 'plait';
 import { measureCommandLine, shownCommand } from './command-line.js';
 import { HandOutPool } from './hand-out-pool.js';
 import { limit, makeFiles, measureAlone } from './job.js';
-import { measure } from './measure.js';
+import { measure, readFiles, readIntoHeap } from './measure.js';
 import { formatTable, ms, percent } from './table.js';
 
 /** Limits and pools alike are the best of so many runs: what is compared is the design, not the machine's mood. */
@@ -43,10 +43,12 @@ ${formatTable(
 )}
 `);
 
-const handedOut = await measureCounts(HandOutPool);
+const handedOut = await measureCounts(HandOutPool, readFiles);
 printPool('Handed out by main: a free worker gets one task when main turns its event loop', handedOut);
-const pulled = await measureCounts(Pool);
+const pulled = await measureCounts(Pool, readFiles);
 printPool('Pulled by the workers: Plait', pulled);
+const direct = await measureCounts(Pool, readIntoHeap(options.size));
+printPool('Pulled by the workers, read straight into shared memory: Plait without a copy', direct);
 
 console.log(`The same files by command line, read by the workers
   ${shownCommand(options.threads)}`);
@@ -58,7 +60,7 @@ console.log(`  ${ms(commandLine.total)} with its start: ${perSecond.toFixed(0)} 
 `);
 
 console.log(wrong === 0 ? `${options.files} digests, all right` : `${wrong} digests are WRONG`);
-console.log(conclusion(handedOut.at(-1), pulled.at(-1)));
+console.log(conclusion(handedOut.at(-1), pulled.at(-1), direct.at(-1)));
 process.exitCode = wrong === 0 ? 0 : 1;
 
 function readOptions() {
@@ -85,12 +87,12 @@ function threadCounts(most) {
   return [...counts, most];
 }
 
-async function measureCounts(PoolClass) {
+async function measureCounts(PoolClass, way) {
   const rows = [];
   for (const workers of threadCounts(options.threads)) {
     let best;
     for (let i = 0; i < RUNS; i++) {
-      const run = await measure(PoolClass, paths, workers);
+      const run = await measure(PoolClass, way, paths, workers);
       check(run.digests);
       if (best === undefined || run.total < best.total) best = run;
     }
@@ -126,11 +128,11 @@ function busyText(busy) {
   return `${percent(Math.min(...busy))} to ${percent(Math.max(...busy))}`;
 }
 
-function conclusion(main, plait) {
+function conclusion(main, plait, direct) {
   const times = main.total / plait.total;
   const comparison =
     times >= 1 ? `is ${times.toFixed(2)} times as fast as` : `takes ${(1 / times).toFixed(2)} times as long as`;
-  const excess = plait.total / plait.limit;
+  const excess = ({ total, limit: least }) => (total / least).toFixed(2);
   const workers = plait.workers === 1 ? 'one worker' : `${plait.workers} workers`;
-  return `With ${workers}, pulling ${comparison} handing out, and ${excess.toFixed(2)} times as long as the limit.`;
+  return `With ${workers}, pulling ${comparison} handing out: ${excess(plait)} times the limit against ${excess(main)}, and ${excess(direct)} without a copy.`;
 }

@@ -1,41 +1,58 @@
 /**
- * Measures one pool on the job: main reads every file with readFileSync, in a loop without a pause, and hands the bytes
- * to the pool; the workers hash them.
+ * Measures one pool on the job: main reads every file in a loop without a pause, and hands the bytes to the pool; the
+ * workers hash them.
  */
 
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
+import { heap } from 'plait';
 
 const MODULE = new URL('./hash-bytes.js', import.meta.url);
+/** Reads with readFileSync. The hand-out pool moves the bytes to the worker; Plait lends them, which spares it a copy. */
+export const readFiles = {
+  read: (path) => readFileSync(path),
+  run: (pool, bytes) => pool.run(bytes, { lend: true }),
+};
+
+/** Reads into shared memory and gives the bytes away: no copy at all. For Plait alone. */
+export const readIntoHeap = (size) => ({
+  read(path) {
+    const bytes = heap.bytes(size);
+    const file = openSync(path);
+    readSync(file, bytes);
+    closeSync(file);
+    return bytes;
+  },
+  run: (pool, bytes) => pool.run(bytes, { give: true }),
+});
+
 /** A worker that is not up by then will not come up. */
 const START_LIMIT_MS = 20_000;
 
 /**
- * The hand-out pool moves the bytes to the worker; Plait is told to lend them, which spares the worker's copy too.
- *
  * @param {new (module: URL, options: { threads: number, workerData: Int32Array }) => any} Pool
  * @returns milliseconds spent reading and in all, each worker's share of busy time, and the digests
  */
-export async function measure(Pool, paths, threads) {
+export async function measure(Pool, way, paths, threads) {
   const shared = new Int32Array(new SharedArrayBuffer(4 * (1 + threads)));
   const pool = new Pool(MODULE, { threads, workerData: shared });
   try {
     await allReady(shared, threads);
-    return await timed(pool, paths, shared);
+    return await timed(pool, way, paths, shared);
   } finally {
     await pool.close();
   }
 }
 
-async function timed(pool, paths, shared) {
+async function timed(pool, way, paths, shared) {
   let read = 0;
   const pending = [];
   const start = performance.now();
   for (const path of paths) {
     const before = performance.now();
-    const bytes = readFileSync(path);
+    const bytes = way.read(path);
     read += performance.now() - before;
-    pending.push(pool.run(bytes, { lend: true }));
+    pending.push(way.run(pool, bytes));
   }
   const digests = await Promise.all(pending);
   const total = performance.now() - start;

@@ -1,12 +1,23 @@
 /** Plait: the workers pull their tasks from shared memory. Bytes are lent, as the peers transfer them. */
 
-import { Pool } from 'plait';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { heap, Pool } from 'plait';
 
 export function create({ threads, file, workerData }) {
   const pool = new Pool(file, { threads, workerData });
   return {
     run: (name, payload) => pool.run(payload, { name, lend: true }),
+    give: (name, bytes) => pool.run(bytes, { name, give: true }),
     map: (name, inputs) => pool.map(inputs, { name }),
     close: () => pool.close(),
   };
+}
+
+/** What Plait can do besides: a file is read into shared memory, and its bytes are given away without a copy. */
+export function readIntoHeap(path, size) {
+  const bytes = heap.bytes(size);
+  const file = openSync(path);
+  readSync(file, bytes);
+  closeSync(file);
+  return bytes;
 }

@@ -27,6 +27,26 @@ export interface HeapStats {
 const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
 const CHUNK_BYTES = PAGE_SIZE;
 
+/** A block that a view from `bytes()` stands for. */
+interface Owned {
+  readonly space: Space;
+  readonly block: number;
+}
+
+/** The views that own their block: in here from bytes() until free() or until they are given away. */
+const owned = new WeakMap<Uint8Array, Owned>();
+
+/** The block that a view owns in a space, or undefined if it owns none there. */
+export function ownedBlock(view: unknown, space: Space): number | undefined {
+  const found = view instanceof Uint8Array ? owned.get(view) : undefined;
+  return found?.space === space ? found.block : undefined;
+}
+
+/** A view owns its block no longer: somebody else frees it. */
+export function disown(view: Uint8Array): void {
+  owned.delete(view);
+}
+
 /** The heap of one space. All methods may be called on any thread that is attached to the space. */
 export class Heap {
   readonly #space: () => Space;
@@ -51,11 +71,36 @@ export class Heap {
   }
 
   /**
-   * Gives a block back.
+   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)`, or give it to a
+   * task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does not free it.
    *
-   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but the reference of a live block; nothing changes then
+   * @throws as {@link alloc}
    */
-  free(block: number): void {
+  bytes(size: number): Uint8Array<SharedArrayBuffer> {
+    const block = this.alloc(size);
+    const view = this.view(block, size);
+    owned.set(view, { space: this.#space(), block });
+    return view;
+  }
+
+  /**
+   * Gives a block back, by its reference or by the view that `bytes()` returned.
+   *
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block; nothing changes then
+   */
+  free(block: number | Uint8Array): void {
+    if (typeof block !== 'number') {
+      const reference = ownedBlock(block, this.#space());
+      if (reference === undefined) {
+        throw new PlaitError(
+          'ERR_PLAIT_INVALID_POINTER',
+          'the view does not come from bytes(), or was freed or given away',
+        );
+      }
+      disown(block);
+      this.free(reference);
+      return;
+    }
     const valid = Number.isInteger(block) && block > 0 && block < 2 ** 32;
     if (valid && this.#space().core.plait_heap_free(block) === 0) return;
     throw new PlaitError(

@@ -10,6 +10,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import { ownedBlock } from '../heap/heap.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { type MapOptions, mapSettled, type Settled } from './map.ts';
 import { Submitter } from './submitter.ts';
@@ -41,6 +42,12 @@ export interface RunOptions {
    * shared memory. It must not use the view after it has returned, or after its promise has settled.
    */
   readonly lend?: boolean;
+  /**
+   * Gives the bytes of a view from `heap.bytes()` away: nothing is copied, the function gets a view on them as if they
+   * were lent, and they are freed when it has returned or its promise has settled. The caller must not use the view
+   * again. If the task cannot be submitted, the view stays the caller's.
+   */
+  readonly give?: boolean;
 }
 
 /** Options of {@link Pool.close}. */
@@ -142,7 +149,19 @@ export class Pool {
    * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
    */
   run(input?: unknown, options?: RunOptions): Promise<unknown> {
-    return this.#submitter.submit(options?.name ?? 'default', input, options?.lend === true);
+    const name = options?.name ?? 'default';
+    if (options?.give === true) return this.#give(name, input);
+    return this.#submitter.submit(name, input, options?.lend === true);
+  }
+
+  #give(name: string, input: unknown): Promise<unknown> {
+    const block = ownedBlock(input, this.#space);
+    if (block === undefined) {
+      return Promise.reject(
+        new TypeError('only a view from heap.bytes() can be given, once, to a pool on the same space'),
+      );
+    }
+    return this.#submitter.submit(name, input, true, block);
   }
 
   /**

@@ -11,6 +11,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Client, Errno, Pool as P, PoolState, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import { disown } from '../heap/heap.ts';
 import { Kind, Transport } from './transport.ts';
 
 interface Waiting {
@@ -24,6 +25,7 @@ const TICKET = Task.ticket >>> 2;
 const INPUT_KIND = Task.inputKind >>> 2;
 const INPUT_LOW = Task.inputLow >>> 2;
 const INPUT_HIGH = Task.inputHigh >>> 2;
+const INPUT_BLOCK = Task.inputBlock >>> 2;
 const STATUS = Task.outputStatus >>> 2;
 const OUTPUT_KIND = Task.outputKind >>> 2;
 const OUTPUT_LOW = Task.outputLow >>> 2;
@@ -54,13 +56,16 @@ export class Submitter {
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
 
-  /** Submits one call. The promise settles as the call does; what cannot be submitted rejects it. */
-  submit(name: string, input: unknown, lend: boolean): Promise<unknown> {
+  /**
+   * Submits one call. The promise settles as the call does; what cannot be submitted rejects it.
+   * `lend`: see RunOptions. `given`: the block that is the input, from now on the task's; 0: the input is copied.
+   */
+  submit(name: string, input: unknown, lend: boolean, given = 0): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const ticket = this.#freeTickets.pop() ?? this.#waiting.length;
       try {
         if (this.#dead !== undefined) throw this.#dead;
-        this.#put(name, input, lend, ticket);
+        this.#put(name, input, lend, given, ticket);
       } catch (error) {
         if (ticket < this.#waiting.length) this.#freeTickets.push(ticket);
         reject(error);
@@ -72,12 +77,13 @@ export class Submitter {
     });
   }
 
-  #put(name: string, input: unknown, lend: boolean, ticket: number): void {
+  #put(name: string, input: unknown, lend: boolean, given: number, ticket: number): void {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
     const nameRef = this.#names.get(name) ?? this.#intern(name);
-    const size = transport.prepare(input, 'input', lend);
+    const size =
+      given === 0 ? transport.prepare(input, 'input', lend) : transport.prepareGiven(input as Uint8Array, given);
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     space.cover(task + Task.BYTES);
@@ -89,8 +95,13 @@ export class Submitter {
     u32[at + INPUT_KIND] = transport.kind;
     u32[at + INPUT_LOW] = transport.low;
     u32[at + INPUT_HIGH] = transport.high;
+    if (given !== 0) u32[at + INPUT_BLOCK] = given;
     const rc = core.plait_task_submit(task);
-    if (rc === 0) return;
+    if (rc === 0) {
+      if (given !== 0) disown(input as Uint8Array);
+      return;
+    }
+    if (given !== 0) u32[at + INPUT_BLOCK] = 0; // it stays the caller's
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
     if (rc === -Errno.EPIPE) throw this.#refusal();

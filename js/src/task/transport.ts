@@ -112,6 +112,14 @@ export class Transport {
     return this.#bytes.length;
   }
 
+  /** As prepare(), for bytes whose block the receiver gets: nothing is to be filled. */
+  prepareGiven(bytes: Uint8Array, block: number): number {
+    this.kind = Kind.lentBytes;
+    this.low = block;
+    this.high = bytes.length;
+    return -1;
+  }
+
   #prepareNumber(value: number): number {
     const integer = value | 0;
     if (integer === value && !Object.is(value, -0)) {

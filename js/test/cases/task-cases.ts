@@ -92,6 +92,38 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'bytes of the heap can be given away: no copy, freed when the task has ended',
+      run: async () => {
+        const space = openSpace({ maximum: 2 ** 26 });
+        const heap = new Heap(() => space);
+        const pool = new Pool(tasks, { threads: 2, space });
+        await pool.run(1);
+        const before = heap.stats().liveBlocks;
+        for (const size of [0, 10, 1000, 100000]) {
+          const bytes = heap.bytes(size).fill(3);
+          const result = pool.run(bytes, { name: 'sum', give: true });
+          ok((await rejection(pool.run(bytes, { give: true }))) instanceof TypeError, 'given twice');
+          same(thrown(() => heap.free(bytes)).code, 'ERR_PLAIT_INVALID_POINTER', 'freed after it was given');
+          same(await result, size * 3);
+          same(await pool.run(heap.bytes(size), { name: 'isShared', give: true }), true);
+        }
+        ok(
+          (await rejection(pool.run(heap.bytes(5), { name: 'fail', give: true }))) instanceof RangeError,
+          'a failing task',
+        );
+        ok((await rejection(pool.run(new Uint8Array(5), { give: true }))) instanceof TypeError, 'not of the heap');
+        same((await rejection(pool.run(heap.bytes(5), { name: 'exit', give: true }))).code, 'ERR_PLAIT_WORKER_DIED');
+        same(await pool.run('on'), 'on');
+        const kept = heap.bytes(5);
+        await pool.close();
+        same((await rejection(pool.run(kept, { give: true }))).code, 'ERR_PLAIT_POOL_CLOSED');
+        heap.free(kept); // it could not be submitted, so it stayed ours
+        same(thrown(() => heap.free(kept)).code, 'ERR_PLAIT_INVALID_POINTER', 'a double free');
+        ok(heap.stats().liveBlocks < before, 'nothing is left');
+        space.check(true);
+      },
+    },
+    {
       name: 'errors keep class, name, message, stack, cause, code and own properties',
       run: () =>
         withPool({}, async (pool) => {
