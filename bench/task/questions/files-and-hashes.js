@@ -12,6 +12,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { limit, makeFiles, measureAlone, pathsIn } from '../../../demo/terminal/job.js';
+import { median } from '../../harness/statistics.js';
 import { entrants } from '../peers/index.js';
 import { openPool, transferable } from '../peers/open.js';
 import { readIntoHeap } from '../peers/plait.js';
@@ -76,18 +77,22 @@ export const filesAndHashes = ({ about, env }) => ({
     return { total, read };
   },
 
-  /** Replaces the samples of the lone thread by the limit, and relates all others to it. */
+  /**
+   * Replaces the samples of the lone thread by limits, one a round, and relates each sample to the limit of its round: a
+   * machine whose clock changes from minute to minute changes both.
+   */
   conclude(rows, { threads }) {
     const alone = rows.find((row) => row.name === ALONE);
-    const read = Math.min(...alone.samples.map((sample) => sample.read));
-    const hash = Math.min(...alone.samples.map((sample) => sample.hash));
     const cores = availableParallelism();
-    const least = limit({ read, hash, workers: threads, cores });
+    const limits = alone.samples.map(({ read, hash }) => limit({ read, hash, workers: threads, cores }));
     const peers = rows.filter((row) => row !== alone);
-    for (const row of peers) for (const sample of row.samples) sample.overLimit = sample.total / least;
+    for (const row of peers)
+      for (const [i, sample] of row.samples.entries()) sample.overLimit = sample.total / limits[i];
+    const middle = (key) => median(alone.samples.map((sample) => sample[key])).toFixed(0);
     const note =
-      `Limit: ${least.toFixed(0)} ms with ${threads} workers on ${cores} cores; reading alone takes ` +
-      `${read.toFixed(0)} ms, hashing alone on one thread ${hash.toFixed(0)} ms (best of the run).`;
+      `Limit: ${median(limits).toFixed(0)} ms (${Math.min(...limits).toFixed(0)}\u2013${Math.max(...limits).toFixed(0)}) with ` +
+      `${threads} workers on ${cores} cores; reading alone takes ${middle('read')} ms, hashing alone on one thread ` +
+      `${middle('hash')} ms (each round the best of ${ALONE_RUNS}, and its own limit).`;
     return { rows: peers, notes: [note] };
   },
 });
