@@ -86,6 +86,7 @@ check: build lint
 	$(PYTHON) tools/arrows.py
 	$(NODE) tools/abi.js --check
 	$(NODE) tools/size.js --check
+	$(NODE) bench/figures.js --check
 	$(NODE) tools/package.js
 
 lint: $(MODULES)

@@ -151,6 +151,13 @@ test('options reach the worker', LIMIT, async () => {
   await pool.close();
 });
 
+test('options that Node refuses are an answer, not a pool that hangs', LIMIT, async () => {
+  assert.throws(() => new Pool(fixture('node-tasks.js'), { workerData: { call() {} } }), { name: 'DataCloneError' });
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, execArgv: ['--no-such-option'] });
+  await assert.rejects(pool.run(0), { code: 'ERR_PLAIT_MODULE_LOAD', message: /no-such-option/ });
+  await pool.close();
+});
+
 test('timers of the module run while its worker is idle', LIMIT, async () => {
   const pool = new Pool(fixture('node-tasks.js'), { threads: 1 });
   const before = (await pool.run(0, { name: 'countTicks' })) as number;

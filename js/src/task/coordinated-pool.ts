@@ -68,13 +68,23 @@ export class CoordinatedPool {
 
   #start(): void {
     const { pool, module, workerData, env, execArgv, resourceLimits } = this.#options;
-    const thread = host.startThread(new URL('./worker.js', import.meta.url), {
-      name: `plait worker ${++this.#started}`,
-      workerData,
-      ...(env && { env }),
-      ...(execArgv && { execArgv }),
-      ...(resourceLimits && { resourceLimits }),
-    });
+    let thread: HostThread;
+    try {
+      thread = host.startThread(new URL('./worker.js', import.meta.url), {
+        name: `plait worker ${++this.#started}`,
+        workerData,
+        ...(env && { env }),
+        ...(execArgv && { execArgv }),
+        ...(resourceLimits && { resourceLimits }),
+      });
+    } catch (cause) {
+      // Options that the host refuses: no worker will ever start.
+      const message = `cannot start a worker of ${module}: ${(cause as Error)?.message ?? cause}`;
+      const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
+      this.#loadError = new ValueWriter().write(error, 'error').slice();
+      if (this.#workers.size === 0) this.#fail();
+      return;
+    }
     const worker: WorkerRecord = {
       thread,
       state: 'loading',

@@ -52,8 +52,8 @@ export class CoordinatorLink {
 
   /** Begins to coordinate a pool. */
   open(message: OpenPool, listener: Listener): void {
+    this.#thread.post(message); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
-    this.#thread.post(message);
   }
 
   send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {

@@ -92,6 +92,7 @@ export class Pool {
   /**
    * @param module the module's URL, or its path (from the current folder, in Node)
    * @throws {TypeError|RangeError} for options outside their range
+   * @throws {DataCloneError} for `workerData` that cannot be cloned
    * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 of them
    */
   constructor(module: string | URL, options: PoolOptions = {}) {
@@ -104,31 +105,45 @@ export class Pool {
     this.#space = space;
     this.#ref = space.core.plait_pool_create() >>> 0;
     if (this.#ref === 0) throw outOfMemory(P.BYTES);
-    this.#submitter = new Submitter(space, this.#ref, (busy) => this.#setBusy(busy));
-    this.#link = coordinatorOf(space);
-    this.#ended = new Promise((resolve, reject) => {
-      this.#link.open(
-        {
-          type: 'open',
-          pool: this.#ref,
-          threads: this.threads,
-          module: host.moduleUrl(module),
-          timeout: timeout || undefined,
-          workerData: options.workerData,
-          env: options.env,
-          execArgv: options.execArgv,
-          resourceLimits: options.resourceLimits,
-        },
-        {
-          closed: resolve,
-          died: (error) => {
-            this.#submitter.abandon(error);
-            reject(error);
-          },
-        },
-      );
-    });
+    try {
+      this.#submitter = new Submitter(space, this.#ref, (busy) => this.#setBusy(busy));
+      this.#link = coordinatorOf(space);
+      this.#ended = this.#open(module, timeout || undefined, options);
+    } catch (error) {
+      space.core.plait_pool_destroy(this.#ref);
+      throw error;
+    }
     this.#ended.catch(() => {}); // heard by close(), or by the tasks
+  }
+
+  /** Has the coordinator start the workers. The promise resolves when the last of them is gone, after close(). */
+  #open(module: string | URL, timeout: number | undefined, options: PoolOptions): Promise<void> {
+    let closed = (): void => {};
+    let failed = (_error: PlaitError): void => {};
+    const ended = new Promise<void>((resolve, reject) => {
+      closed = resolve;
+      failed = reject;
+    });
+    const died = (error: PlaitError): void => {
+      this.#submitter.abandon(error);
+      failed(error);
+    };
+    const { workerData, env, execArgv, resourceLimits } = options;
+    this.#link.open(
+      {
+        type: 'open',
+        pool: this.#ref,
+        threads: this.threads,
+        module: host.moduleUrl(module),
+        timeout,
+        workerData,
+        env,
+        execArgv,
+        resourceLimits,
+      },
+      { closed, died },
+    );
+    return ended;
   }
 
   #setBusy(busy: boolean): void {

@@ -62,12 +62,13 @@ export class Submitter {
    */
   submit(name: string, input: unknown, lend: boolean, given = 0): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const ticket = this.#freeTickets.pop() ?? this.#waiting.length;
+      // Taken before anything else: a getter in the input may submit, too.
+      const ticket = this.#freeTickets.pop() ?? this.#waiting.push(undefined) - 1;
       try {
         if (this.#dead !== undefined) throw this.#dead;
         this.#put(name, input, lend, given, ticket);
       } catch (error) {
-        if (ticket < this.#waiting.length) this.#freeTickets.push(ticket);
+        this.#freeTickets.push(ticket);
         reject(error);
         return;
       }

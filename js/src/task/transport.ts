@@ -58,7 +58,7 @@ interface BufferModule {
 /** Node's Buffer, whose string functions are native; browsers use the loops. */
 const nodeBuffer = (globalThis as unknown as { Buffer?: BufferModule }).Buffer;
 
-/** One thread's encoder and decoder of values; not re-entrant between prepare() and fill(). */
+/** One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may. */
 export class Transport {
   /** The words of the value that was prepared last. */
   kind = 0;
@@ -102,14 +102,15 @@ export class Transport {
       this.kind = Kind.null;
       return -1;
     }
-    if (value instanceof Uint8Array) {
-      this.kind = lend ? Kind.lentBytes : Kind.bytes;
-      this.#bytes = value;
-    } else {
-      this.kind = Kind.graph;
-      this.#bytes = this.#writer.write(value, root);
-    }
-    return this.#bytes.length;
+    const isBytes = value instanceof Uint8Array;
+    // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
+    const bytes = isBytes ? value : this.#writer.write(value, root);
+    if (!isBytes) this.kind = Kind.graph;
+    else this.kind = lend ? Kind.lentBytes : Kind.bytes;
+    this.low = 0;
+    this.high = 0;
+    this.#bytes = bytes;
+    return bytes.length;
   }
 
   /** As prepare(), for bytes whose block the receiver gets: nothing is to be filled. */

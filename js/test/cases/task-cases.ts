@@ -394,6 +394,26 @@ export function taskCases(module: (name: string) => string): Case[] {
       },
     },
     {
+      name: 'a getter in the input may submit, too',
+      run: () =>
+        withPool({}, async (pool) => {
+          const inner: Promise<unknown>[] = [];
+          const input = () => ({
+            before: 1,
+            get now() {
+              inner.push(pool.run(inner.length), pool.run({ bytes: new Uint8Array(3) }));
+              return 2;
+            },
+          });
+          const outer = await Promise.all([pool.run(input()), pool.run(input())]);
+          alike(outer, [
+            { before: 1, now: 2 },
+            { before: 1, now: 2 },
+          ]);
+          alike(await Promise.all(inner), [0, { bytes: new Uint8Array(3) }, 2, { bytes: new Uint8Array(3) }]);
+        }),
+    },
+    {
       name: 'misuse is told at once',
       run: () => {
         for (const threads of [0, -1, 1.5, Number.NaN, 1e6]) {
