@@ -66,6 +66,30 @@ $(WASM): $(CORE) $(VENV)/.installed
 	$(WASM_CC) $(WASM_CFLAGS) -c core/all.c -o $(BUILD)/plait.o
 	$(WASM_LD) $(WASM_LDFLAGS) $(BUILD)/plait.o -o $@
 
+# ---- the heap for programs of others ----
+
+LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib -c core/malloc.c
+LIBRARY_CPU := generic+bulk_memory+mutable_globals+sign_ext+nontrapping_fptoint
+
+heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
+
+$(BUILD)/libplait_heap.a: $(CORE) $(VENV)/.installed
+	@mkdir -p $(BUILD)
+	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU)+atomics -o $(BUILD)/plait_heap.o
+	@rm -f $@
+	$(ZIG) ar rcs $@ $(BUILD)/plait_heap.o
+
+$(BUILD)/libplait_heap_single.a: $(CORE) $(VENV)/.installed
+	@mkdir -p $(BUILD)
+	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) -o $(BUILD)/plait_heap_single.o
+	@rm -f $@
+	$(ZIG) ar rcs $@ $(BUILD)/plait_heap_single.o
+
+$(BUILD)/libplait_heap.so: $(CORE)
+	@mkdir -p $(BUILD)
+	$(CC) -std=c17 -O2 -g -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -fno-builtin-malloc \
+		-o $@ core/malloc.c -pthread
+
 $(WASM_TS): $(WASM) tools/embed.py
 	@$(PYTHON) tools/embed.py $(WASM) $@
 	@touch $@

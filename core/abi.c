@@ -11,6 +11,10 @@ PLAIT_EXPORT plait_ref_t plait_abi_heap(void) {
   return plait_ref(plait_heap());
 }
 
+PLAIT_EXPORT void plait_abi_heap_stats(plait_ref_t out) {
+  plait_heap_stats(plait_at(out));
+}
+
 PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {
   return plait_ref(plait_task_root());
 }

@@ -1,89 +1,179 @@
 /*
- * heap check: walks every run, every block of every chunk and every free list, and compares what it counts with the
- * counters. Deaths may have lost a block each: such a block is tagged free but on no list, or live and owned by nobody,
- * so counts of free blocks are compared with "at most", never taken on trust.
+ * heap check: walks the slice table, every page, every block of every region, and every list, and compares what it
+ * meets with what is derived from it. A death may have lost a block that was on its way to its owner: such a block is
+ * REMOTE and on no stack, which is allowed.
  */
 #include "internal.h"
 
-static int check_guard(plait_ref_t header) {
-  return atomic_load(&plait__heap_header(header)->guard) == plait__heap_guard(header);
+static int fail(void) {
+  return -PLAIT_EILSEQ;
 }
 
-/* Every block of a chunk has a whole header of the chunk's class, live or free. */
-static int check_chunk(plait_ref_t chunk, uint32_t granules) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t header = sizeof(struct plait_block);
-  uint32_t class = plait__heap_rest_of(atomic_load(&plait__heap_header(chunk + header)->tag));
-  if (class >= PLAIT_HEAP_CLASS_LIMIT) return -PLAIT_EILSEQ;
-  uint32_t size = atomic_load(&heap->classes[class].size);
-  if (size < 2 * header) return -PLAIT_EILSEQ;
-  uint32_t count = (granules * PLAIT_HEAP_GRANULE - header) / size;
-  for (uint32_t i = 0; i < count; i++) {
-    plait_ref_t at = chunk + header + i * size;
-    uint32_t tag = atomic_load(&plait__heap_header(at)->tag);
-    if (!check_guard(at) || plait__heap_rest_of(tag) != class) return -PLAIT_EILSEQ;
-    enum plait__heap_kind kind = plait__heap_kind_of(tag);
-    if (kind != PLAIT__SMALL_FREE && kind != PLAIT__SMALL_LIVE) return -PLAIT_EILSEQ;
+static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
+  uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
+  if (owner == 0) return 0;
+  if (plait_get(&page->base) != base || plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
+  if (plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get(&page->class)) != step) return fail();
+  if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
+  if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (owner - 2 >= PLAIT_SLOT_LIMIT || plait_get(&plait_heap()->records[owner - 2]) == 0))
+    return fail();
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    uint64_t bits = plait_get64(&page->local[word]) | plait_get64(&page->remote[word]);
+    if ((bits & ~plait__page_full(count, word)) != 0) return fail();
+    if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }
   return 0;
 }
 
+static int check_pages(uint32_t index, uint32_t shift) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t used = 0, pages = PLAIT_SLICE_SIZE >> shift;
+  if (shift < 12 || shift > 15 || plait_get(&slice->room) < pages) return fail();
+  for (uint32_t i = 0; i < pages; i++) {
+    struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+    if (check_page(page, index * PLAIT_SLICE_SIZE + (i << shift), shift) != 0) return fail();
+    if (plait_load(&page->owner) != 0) used |= 1u << i;
+  }
+  return used == plait_get(&slice->used) && used != 0 ? 0 : fail();
+}
+
+/* Adds what it meets to `live` and `listed`: blocks that are not free, and free ones that belong on a bin. */
+static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_t *listed) {
+  plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  uint32_t before = 0, was_free = 0, owner = plait_get(&plait__slice(index)->owner);
+  for (uint32_t i = 1; i < slices; i++) {
+    struct plait_slice *part = plait__slice(index + i);
+    if (plait_get(&part->tag) != plait__tag(PLAIT__PART, i) || plait_get(&part->owner) != owner) return fail();
+  }
+  while (at < end) {
+    struct plait_block *block = plait_at(at);
+    uint32_t tag = plait_load(&block->tag), state = tag & 15u, size = tag & ~15u;
+    if (size < PLAIT__HEADER || size > end - at || plait_get(&block->before) != before) return fail();
+    if (state < PLAIT__BLOCK_FREE || state > PLAIT__BLOCK_REMOTE) return fail();
+    if (state == PLAIT__BLOCK_FREE && was_free) return fail();
+    if (state != PLAIT__BLOCK_FREE && plait_get(&block->mark) != plait__mark(at)) return fail();
+    was_free = state == PLAIT__BLOCK_FREE;
+    *live += !was_free;
+    *listed += was_free && size >= 512;
+    before = size;
+    at += size;
+  }
+  struct plait_block *last = plait_at(end);
+  return plait_get(&last->tag) == PLAIT__BLOCK_END && plait_get(&last->before) == before ? 0 : fail();
+}
+
+/* The lists hold `pages` pages, all whose owner is called `name`. */
+static int check_lists(const struct plait_page_list *lists, uint32_t name, uint32_t pages) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    plait_ref_t ref = plait_get(&lists[class].head), prev = 0;
+    uint32_t count = 0;
+    if (ref == plait_ref(&plait_heap()->empty)) ref = 0;
+    for (; ref != 0; prev = ref, ref = plait_get(&((struct plait_page *)plait_at(ref))->next)) {
+      struct plait_page *page = plait_at(ref);
+      if (plait_get(&page->owner) != name || plait_get(&page->class) != class || plait_get(&page->prev) != prev) return fail();
+      if (count++ == pages) return fail();
+    }
+    if (plait_get(&lists[class].tail) != prev || plait_get(&lists[class].count) != count) return fail();
+    pages -= count;
+  }
+  return pages == 0 ? 0 : fail();
+}
+
+/* The record's bins hold `listed` free blocks of its own regions, and its counters agree. */
+static int check_record(struct plait_record *record, uint32_t live, uint32_t listed) {
+  uint32_t name = plait_get(&record->name);
+  if (plait_get(&record->medium_live) != live) return fail();
+  for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
+    plait_ref_t header = plait_get(&record->bins[bin]), prev = 0;
+    if ((header != 0) != (plait_get64(&record->bin_mask) >> bin & 1)) return fail();
+    for (; header != 0; prev = header, header = plait_get(&((struct plait_block *)plait_at(header))->next)) {
+      struct plait_block *block = plait_at(header);
+      if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->mark) != prev) return fail();
+      if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != name || listed-- == 0) return fail();
+    }
+  }
+  return listed == 0 ? 0 : fail();
+}
+
+/* How many pages have this owner. */
+static uint32_t count_pages(uint32_t name) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t pages = 0;
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load(&slice->tag);
+    if (plait__kind(tag) != PLAIT__PAGES) continue;
+    for (uint32_t at = 0; at < PLAIT_SLICE_SIZE >> plait__rest(tag); at++)
+      pages += plait_load(&((struct plait_page *)plait_at(plait_get(&slice->pages)) + at)->owner) == name;
+  }
+  return pages;
+}
+
+static int check_records(void) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t end = plait_get(&heap->end);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t ref = plait_load(&heap->records[i]);
+    if (ref == 0) continue;
+    struct plait_record *record = plait_at(ref);
+    uint32_t live = 0, listed = 0, slices = 0, name = plait_get(&record->name);
+    if (name != i + 2 || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0)) return fail();
+    for (uint32_t index = plait_get(&heap->first); index < end; index++) {
+      struct plait_slice *slice = plait__slice(index);
+      uint32_t tag = plait_load(&slice->tag);
+      if (plait__kind(tag) != PLAIT__REGION || plait_get(&slice->owner) != name) continue;
+      slices += plait__rest(tag);
+      if (check_region(index, plait__rest(tag), &live, &listed) != 0) return fail();
+    }
+    if (plait_get(&record->stale) != 0) continue;
+    if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
+    if (check_lists(record->classes, name, count_pages(name)) != 0) return fail();
+  }
+  return check_lists(heap->pooled, PLAIT__POOLED, count_pages(PLAIT__POOLED));
+}
+
+/* The slice table, and the lists that are made from it. */
 static int check_runs(int quiescent) {
   struct plait_heap *heap = plait_heap();
-  uint32_t granule = atomic_load(&heap->first), end = atomic_load(&heap->end);
-  uint32_t rover = atomic_load(&heap->rover);
-  int rover_met = rover == end;
-  while (granule < end) {
-    plait_ref_t header = granule * PLAIT_HEAP_GRANULE;
-    uint32_t tag = atomic_load(&plait__heap_header(header)->tag);
-    enum plait__heap_kind kind = plait__heap_kind_of(tag);
-    uint32_t length = plait__heap_rest_of(tag);
-    if (!check_guard(header) || length == 0 || length > end - granule) return -PLAIT_EILSEQ;
-    if (kind != PLAIT__RUN_FREE && kind != PLAIT__RUN_LARGE && kind != PLAIT__RUN_CHUNK) return -PLAIT_EILSEQ;
-    if (quiescent && kind == PLAIT__RUN_CHUNK && check_chunk(header, length) != 0) return -PLAIT_EILSEQ;
-    if (granule == rover) rover_met = 1;
-    granule += length;
-  }
-  return granule == end && rover_met ? 0 : -PLAIT_EILSEQ;
-}
-
-/* Threads that have died, recovered or not yet. */
-static int64_t count_deaths(void) {
-  int64_t deaths = atomic_load(&plait_space()->deaths);
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
-    deaths += (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_DEAD;
-  return deaths;
-}
-
-/* Every listed block is free, of the class, inside the heap; the list ends; live and listed blocks are at most all. */
-static int check_lists(void) {
-  struct plait_heap *heap = plait_heap();
-  uint64_t low = (uint64_t)atomic_load(&heap->first) * PLAIT_HEAP_GRANULE;
-  uint64_t high = (uint64_t)atomic_load(&heap->end) * PLAIT_HEAP_GRANULE;
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_LIMIT; class++) {
-    struct plait_heap_class *entry = &heap->classes[class];
-    uint32_t total = atomic_load(&entry->total), live = atomic_load(&entry->live), listed = 0;
-    plait_ref_t block = (plait_ref_t)atomic_load(&entry->head);
-    for (; block != 0; listed++) {
-      if (block < low || block >= high || block % 16 != 0 || listed >= total || !check_guard(block))
-        return -PLAIT_EILSEQ;
-      struct plait_block *header = plait__heap_header(block);
-      if (atomic_load(&header->tag) != plait__heap_tag(PLAIT__SMALL_FREE, class)) return -PLAIT_EILSEQ;
-      block = atomic_load(&header->next);
+  uint32_t first = plait_get(&heap->first), end = plait_get(&heap->end), used = 0, free_runs = 0, partial = 0, length;
+  int was_free = 0;
+  for (uint32_t index = first; index < end; index += length) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load(&slice->tag);
+    enum plait__slice_kind kind = plait__kind(tag);
+    length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
+    if (kind == PLAIT__NONE || kind == PLAIT__PART || kind > PLAIT__GAP) return fail();
+    if (length == 0 || length > end - index) return fail();
+    uint32_t back = plait_get(&plait__slice(index + length - 1)->back);
+    if (kind == PLAIT__FREE ? was_free || back != length : back != 0) return fail();
+    was_free = kind == PLAIT__FREE;
+    free_runs += was_free;
+    if (!was_free && kind != PLAIT__GAP) used += length;
+    if (kind == PLAIT__PAGES && quiescent) {
+      if (check_pages(index, plait__rest(tag)) != 0) return fail();
+      partial += plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> plait__rest(tag))) - 1;
     }
-    /* A death loses a block, or a chunk cut and not listed; it may leave `live` one too high, and the block listed. */
-    int64_t missing = (int64_t)total - live - listed, deaths = count_deaths();
-    if (missing < -deaths || missing > deaths * 2047) return -PLAIT_EILSEQ;
   }
-  return 0;
+  for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
+    uint32_t index = plait_get(&heap->run_bins[bin]), prev = 0;
+    if ((index != 0) != (plait_get64(&heap->run_mask) >> bin & 1)) return fail();
+    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
+      if (index < first || index >= end || free_runs-- == 0) return fail();
+      if (plait__kind(plait_get(&plait__slice(index)->tag)) != PLAIT__FREE || plait_get(&plait__slice(index)->prev) != prev)
+        return fail();
+    }
+  }
+  for (uint32_t i = 0; quiescent && i < 4; i++)
+    for (uint32_t index = plait_get(&heap->partial[i]); index != 0; index = plait_get(&plait__slice(index)->next))
+      if (plait_get(&plait__slice(index)->tag) != plait__tag(PLAIT__PAGES, 12 + i) || partial-- == 0) return fail();
+  return free_runs == 0 && (!quiescent || partial == 0) && used == plait_get(&heap->used) ? 0 : fail();
 }
 
 int plait_heap_check(int quiescent) {
-  struct plait_heap *heap = plait_heap();
-  int rc = plait_lock_acquire(&heap->runs);
+  int rc = plait__runs_lock();
   if (rc < 0) return rc;
   rc = check_runs(quiescent);
-  plait_lock_release(&heap->runs);
-  if (rc == 0 && quiescent) rc = check_lists();
+  if (rc == 0 && quiescent) rc = check_records();
+  plait__runs_unlock();
   return rc;
 }

@@ -1,68 +1,140 @@
 /*
  * heap: blocks of memory for every thread of a space.
  *
- * The space above its roots is cut into granules of 4 KiB and covered, without a gap, by runs: each run starts with a
- * 16-byte header whose `tag` says how many granules it spans and what it is. A large block is a run of its own. Small
- * blocks are cut from runs of 64 KiB, one size class each, and carry the same 16-byte header; a class keeps its free
- * blocks on one list.
+ * The space above its roots is cut into slices of 64 KiB, described by an address-indexed table (struct plait_slice).
+ * Three ways to hold blocks, by size:
  *
- *     run:    | header | payload ...                                    |   tag: LARGE | granules
- *     chunk:  | header | pad | block | block | block | ...              |   tag: CHUNK | granules
- *     block:                 | header | payload |                          tag: SMALL or SMALL_FREE | class
+ *     small   up to 512 bytes      pages of one size class, 4 to 32 KiB, cut from a slice       pages.c
+ *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c
+ *     large   above                a run of slices of its own                                   slices.c
  *
- * Invariants
- * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see (split, join,
- *   take, free, extend) is one store to one tag, made after all that it reveals is in place.
- * - The run lock guards splitting, joining, taking and extending. Freeing a run is one compare-and-swap and needs no lock.
- * - A class's free list is a stack whose head carries a counter that every change increments, so a head that was
- *   read and is still the same has not been popped and pushed meanwhile. Links live in headers, which users never write.
+ * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
+ * into them, without atomic operations. Others free into a page by setting a bit in a second set of words, into a region
+ * by pushing the block onto the record's stack. A page whose blocks are all in use is given up at once (it is ABANDONED)
+ * and taken over by whoever frees into it first; who has enough pages of that class leaves it to the pool, from which
+ * every thread takes before it makes a new one.
  *
- * A thread that vanishes inside loses at most the block in flight. All functions: any thread, unless they say other.
- * Payloads are aligned to 16 bytes. No function holds a lock while the memory grows.
+ * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner and
+ * the bit words of a page, the tags of the blocks in a region, and the stack of a record. All lists, bins, back lengths
+ * and counters are made from these, and made anew after a death. So a thread that vanishes inside loses at most the block
+ * in flight. docs/heap.md has the proofs.
+ *
+ * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. No lock is held while the memory
+ * grows. Lock order: see lock.h; `runs` guards the slice table and what is made from it, and every record that no
+ * thread is bound to.
  */
 #ifndef PLAIT_HEAP_HEAP_H
 #define PLAIT_HEAP_HEAP_H
 
 #include "../sync/space.h"
 
-#define PLAIT_HEAP_GRANULE 4096u
-#define PLAIT_HEAP_CLASS_LIMIT 32u
+#define PLAIT_SLICE_SIZE 65536u
+#define PLAIT_HEAP_LEAF_SLICES 1024u
+#define PLAIT_HEAP_LEAF_LIMIT 64u
+#define PLAIT_HEAP_CLASS_COUNT 24u
+#define PLAIT_HEAP_BIN_COUNT 64u
+#define PLAIT_HEAP_SMALL_LIMIT 512u
+#define PLAIT_HEAP_MEDIUM_LIMIT 65536u
+#define PLAIT_PAGE_WORDS 4u
 
-struct plait_heap_class {
-  plait_word64_t head;  /* count of changes << 32 | first free block's header; 0 in the low half: empty */
-  plait_word_t live;    /* blocks of this class in use */
-  plait_word_t total;   /* blocks of this class ever cut */
-  plait_word_t size;    /* bytes from one block to the next, header included */
-  plait_word_t unused;  /* zero */
+/* What one slice is used for. */
+struct plait_slice {
+  plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
+  plait_word_t owner;  /* REGION, PART: name of the record that allocates from it */
+  plait_word_t back;   /* the last slice of a free run: the run's length; else 0 */
+  plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
+  plait_word_t room;   /* how many page records `pages` has room for */
+  plait_word_t used;   /* PAGES: a bit for each page in use */
+  plait_word_t next;   /* index of the next slice on the same list; 0 at the end */
+  plait_word_t prev;   /* index of the slice before it on the list; 0 at its head */
 };
-_Static_assert(sizeof(struct plait_heap_class) == 24, "24 bytes a class");
+_Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
-struct plait_heap {
-  struct plait_lock runs;    /* guards splitting, joining, taking and extending of runs */
-  plait_word_t first;        /* granule where the first run starts */
-  plait_word_t end;          /* granule behind the last run */
-  plait_word_t rover;        /* granule of some run: where the next search starts */
-  plait_word_t live_runs;    /* large blocks in use */
-  plait_word_t live_granules;/* granules in large blocks in use */
-  plait_word_t chunks;       /* runs cut into small blocks */
-  plait_word_t peak_granules;/* most granules ever in large blocks and chunks together */
-  plait_word_t limit;        /* granule that the heap must not grow beyond */
-  plait_word_t failed;       /* allocations answered with 0 (wraps) */
-  plait_word_t unused[5];    /* zero */
-  struct plait_heap_class classes[PLAIT_HEAP_CLASS_LIMIT]; /* one record for each size class */
+/* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
+struct plait_page {
+  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
+  plait_word_t next;       /* next page of the owner's list for the class; 0 at the end */
+  plait_word_t prev;       /* page before it on that list; 0 at its head */
+  plait_word_t cursor;     /* the word of `local` that the owner looks at first */
+  plait_word_t first;      /* reference of block 0: the owner's copy of `base` */
+  plait_word_t size;       /* bytes in a block: the owner's copy of `step` */
+  plait_word_t unused[3];  /* zero */
+  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
+  plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the name of the record that owns it */
+  plait_word_t base;       /* reference of block 0 */
+  plait_word_t step;       /* bytes from one block to the next */
+  plait_word_t reciprocal; /* 2^32 / step, rounded up: divides an offset into the page exactly */
+  plait_word_t count;      /* blocks */
+  plait_word_t class;      /* size class */
+  plait_word_t spare[2];   /* zero */
 };
+_Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, and everybody's");
 
+/* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
-  plait_word_t tag;   /* state and length or class; see the table in heap.c */
-  plait_word_t next;  /* SMALL_FREE: next free block's header, 0 at the end */
-  plait_word_t size;  /* bytes that the user asked for */
-  plait_word_t guard; /* a number made from the block's own reference: tells a header from other bytes */
+  plait_word_t tag;    /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
+  plait_word_t before; /* bytes back to the header before this one; 0: the region's first */
+  plait_word_t next;   /* FREE: next header in its bin; REMOTE: next on its owner's stack; 0 at the end */
+  plait_word_t mark;   /* FREE: previous header in its bin; LIVE: a number made from its own reference */
 };
 _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
+/* Pages of one class that a record owns, or that are pooled. */
+struct plait_page_list {
+  plait_word_t head;  /* the page to allocate from; the heap's `empty` page when there is none */
+  plait_word_t tail;  /* the last one; 0 when there is none */
+  plait_word_t count; /* how many there are */
+};
+
+/* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
+struct plait_record {
+  plait_word64_t remote;     /* count << 32 | first medium block that others have freed; a stack */
+  plait_word_t foreign[14];  /* zero; other threads write this cache line */
+  plait_word_t thread;       /* id of the thread that is bound to it; 0 none */
+  plait_word_t name;         /* what it is called in `owner` words: index + 2 */
+  plait_word_t stale;        /* 1: lists and counters are not to be trusted, and made anew before use */
+  plait_word_t draining;     /* blocks taken off `remote`, and not freed yet */
+  plait_word_t last;         /* index of the region that was made or extended last; 0 none */
+  plait_word_t slices;       /* slices in its regions */
+  plait_word_t medium_live;  /* medium blocks in its regions that are not free */
+  plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
+  plait_word64_t bin_mask;   /* a bit for each bin that is not empty */
+  plait_word_t bins[PLAIT_HEAP_BIN_COUNT]; /* first free header of each size range */
+  struct plait_page_list classes[PLAIT_HEAP_CLASS_COUNT]; /* its pages, by size class */
+  plait_word_t unused[14];   /* zero */
+};
+_Static_assert(sizeof(struct plait_record) == 704, "eleven cache lines");
+
+struct plait_heap {
+  struct plait_lock runs;    /* guards the slice table and the records of nobody */
+  plait_word_t first;        /* index of the first slice */
+  plait_word_t end;          /* index behind the last slice */
+  plait_word_t limit;        /* index that the heap must not grow beyond */
+  plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
+  plait_word_t used;         /* slices in use */
+  plait_word_t peak;         /* most slices that were ever in use */
+  plait_word_t large_live;   /* large blocks in use */
+  plait_word_t large_slices; /* slices in large blocks in use */
+  plait_word_t failed;       /* allocations answered with 0 (wraps) */
+  plait_word_t orphans;      /* records of nobody that may own memory */
+  plait_word_t meta_start;   /* bookkeeping memory: where the current piece starts */
+  plait_word_t meta_next;    /* its first unused byte */
+  plait_word_t meta_end;     /* its end */
+  plait_word_t unused;       /* zero */
+  plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
+  plait_word_t run_bins[PLAIT_HEAP_BIN_COUNT];  /* first slice of the first free run of each length range */
+  plait_word_t partial[4];   /* slices with an unused page, by page size: first slice of the list */
+  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 64 MiB lie; 0 none yet */
+  plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
+  struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
+  plait_word_t padding[2];   /* zero */
+  struct plait_page empty;   /* a page without blocks, at the head of every empty list of pages */
+};
+
+/* What plait_heap_stats() answers. */
 struct plait_heap_stats {
-  uint64_t reserved_bytes; /* granules under the heap, in bytes */
-  uint64_t used_bytes;     /* large runs and chunks, in bytes */
+  uint64_t reserved_bytes; /* slices under the heap, in bytes */
+  uint64_t used_bytes;     /* slices in use: pages, regions, large blocks, bookkeeping */
   uint64_t peak_bytes;     /* most that used_bytes has been */
   uint32_t live_blocks;    /* blocks that are allocated and not freed */
   uint32_t failed;         /* allocations answered with 0 */
@@ -74,7 +146,7 @@ static inline struct plait_heap *plait_heap(void) {
 }
 
 /*
- * Starts the heap at reference `first`, up to `maximum_pages` of the whole space.
+ * Starts the heap above reference `first`, up to `maximum_pages` of the whole space.
  * pre: once, before other threads. 0 or -PLAIT_ENOMEM.
  */
 int plait_heap_init(plait_ref_t first, uint32_t maximum_pages);
@@ -82,22 +154,50 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages);
 /* A block of `size` bytes with unspecified contents; 0 when the space cannot give it. Size 0 gives a block too. */
 plait_ref_t plait_heap_alloc(uint32_t size);
 
+/* As alloc; every byte is zero. */
+plait_ref_t plait_heap_alloc_zeroed(uint32_t size);
+
+/* As alloc; the reference is a multiple of `alignment`. 0 also when that is no power of two, or above 2^31. */
+plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment);
+
+/*
+ * Makes a live block larger or smaller, in place where it can: the block's new reference. The bytes up to the smaller of
+ * both sizes are kept. 0 when the space cannot give it, or when `block` is no live block; then nothing changes.
+ * `block` 0 allocates.
+ */
+plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size);
+
 /* Gives a block back. 0, or -PLAIT_EINVAL for anything that is not the start of a live block; then nothing changes. */
 int plait_heap_free(plait_ref_t block);
 
-/* The size that a live block was asked with, or -PLAIT_EINVAL. */
-int64_t plait_heap_size(plait_ref_t block);
+/* How many bytes a live block has room for: at least what was asked for. 0 for anything but the start of a live block. */
+uint32_t plait_heap_size(plait_ref_t block);
 
-/* Counters, each exact and taken one after another. Never waits. */
+/* What a reference is to the heap: why plait_heap_free() refuses it. */
+enum plait_heap_place {
+  PLAIT_PLACE_LIVE = 0,    /* the start of a live block */
+  PLAIT_PLACE_FREE = 1,    /* the start of a block that is free, and may have been freed before */
+  PLAIT_PLACE_INSIDE = 2,  /* inside a live block */
+  PLAIT_PLACE_UNUSED = 3,  /* inside the heap, where no block is */
+  PLAIT_PLACE_OUTSIDE = 4, /* outside of the heap */
+};
+
+/* For error messages; other threads may change the answer meanwhile. Walks a region from its start. */
+enum plait_heap_place plait_heap_place(plait_ref_t block);
+
+/* Counters, each exact and taken one after another; what a thread is in the middle of may be missing. Never waits. */
 void plait_heap_stats(struct plait_heap_stats *out);
 
 /*
- * Walks everything. 0, or -PLAIT_EILSEQ. With other threads at work only the runs are walked (under the run lock);
- * `quiescent` says that none is, and compares free lists, headers and counters too.
+ * Walks everything. 0, or -PLAIT_EILSEQ. With other threads at work only the slice table is walked (under the lock);
+ * `quiescent` says that none is, and looks at pages, blocks, lists and counters too.
  */
 int plait_heap_check(int quiescent);
 
-/* After a death: frees the run lock if the dead thread held it. pre: the caller holds the recovery lock. */
+/* After a death: what the dead thread owned becomes nobody's. pre: the caller holds the recovery lock. */
 void plait_heap_recover(plait_thread_t dead);
+
+/* What the calling thread owns becomes nobody's, to be taken over by others. pre: it allocates no more. */
+void plait_heap_leave(void);
 
 #endif

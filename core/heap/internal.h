@@ -1,40 +1,153 @@
 /*
- * heap internals: how a header is read. For heap.c and check.c only.
+ * heap internals: how tags are read, and what the files of the room call of each other. For core/heap only.
  *
- * The tag's low four bits say what the block is; the rest is its length in granules (runs) or its class (small blocks).
+ * "Under the lock" below means heap->runs. Names starting with plait__ are internal to the room.
  */
 #ifndef PLAIT_HEAP_INTERNAL_H
 #define PLAIT_HEAP_INTERNAL_H
 
 #include "heap.h"
 
-enum plait__heap_kind {
-  PLAIT__RUN_FREE = 1,   /* granules */
-  PLAIT__RUN_LARGE = 2,  /* granules; one live block */
-  PLAIT__RUN_CHUNK = 3,  /* granules; cut into small blocks */
-  PLAIT__SMALL_FREE = 4, /* class */
-  PLAIT__SMALL_LIVE = 5, /* class */
+/* A slice's tag: the kind in the low four bits, above it the number that the comment names. */
+enum plait__slice_kind {
+  PLAIT__NONE = 0,   /* inside a run; not looked at */
+  PLAIT__FREE = 1,   /* length: first slice of a free run */
+  PLAIT__LARGE = 2,  /* length: first slice of a large block */
+  PLAIT__FREED = 3,  /* length: a large block that was freed, and not joined with its neighbours yet */
+  PLAIT__PAGES = 4,  /* page size as a power of two: cut into pages */
+  PLAIT__REGION = 5, /* length: first slice of a region */
+  PLAIT__PART = 6,   /* distance to the region's first slice */
+  PLAIT__META = 7,   /* length: bookkeeping */
+  PLAIT__GAP = 8,    /* length: not the heap's; other code has grown the memory */
 };
 
-static inline enum plait__heap_kind plait__heap_kind_of(uint32_t tag) {
-  return (enum plait__heap_kind)(tag & 15u);
+static inline enum plait__slice_kind plait__kind(uint32_t tag) {
+  return (enum plait__slice_kind)(tag & 15u);
 }
 
-static inline uint32_t plait__heap_rest_of(uint32_t tag) {
+static inline uint32_t plait__rest(uint32_t tag) {
   return tag >> 4;
 }
 
-static inline uint32_t plait__heap_tag(enum plait__heap_kind kind, uint32_t rest) {
+static inline uint32_t plait__tag(enum plait__slice_kind kind, uint32_t rest) {
   return rest << 4 | kind;
 }
 
-/* What a header's guard word must be: other bytes hardly ever look like a header of this very place. */
-static inline uint32_t plait__heap_guard(plait_ref_t header) {
-  return (header ^ 0x5EED5EEDu) * 0x9E3779B1u;
+/* A medium block's state: the low four bits of its tag; the rest is its size, a multiple of 16. */
+enum plait__block_state {
+  PLAIT__BLOCK_FREE = 1,
+  PLAIT__BLOCK_LIVE = 2,
+  PLAIT__BLOCK_REMOTE = 3, /* freed by a thread that does not own the region; on its way to the owner */
+  PLAIT__BLOCK_END = 4,    /* the 16 bytes at the end of a region; size 0 */
+};
+
+#define PLAIT__HEADER ((uint32_t)sizeof(struct plait_block))
+/* Owners of a page that are no record. */
+#define PLAIT__ABANDONED 1u          /* nobody; it was full when it was given up */
+#define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
+
+/* What a live header's `mark` must be: other bytes hardly ever look like a header of this very place. */
+static inline uint32_t plait__mark(plait_ref_t header) {
+  return ((header ^ 0x5EED5EEDu) * 0x9E3779B1u) | 1u;
 }
 
-static inline struct plait_block *plait__heap_header(plait_ref_t header) {
-  return plait_at(header);
+/* pre: index < heap->end. */
+static inline struct plait_slice *plait__slice(uint32_t index) {
+  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
+         index % PLAIT_HEAP_LEAF_SLICES;
 }
+
+/* The calling thread's record, 0 if it has none yet. */
+static inline struct plait_record *plait__mine(void) {
+  return plait_self_room;
+}
+
+/* The record that is called `name` in owner words. pre: there is one. */
+static inline struct plait_record *plait__record(uint32_t name) {
+  return plait_at(plait_get(&plait_heap()->records[name - 2]));
+}
+
+/* ---- slices.c ---- */
+
+int plait__runs_lock(void);
+int plait__runs_try(void);
+void plait__runs_unlock(void);
+
+/* Covers what the memory has gained with a free run: under the lock. `at`, `to`: what the caller's growth returned. */
+void plait__extend(uint32_t at, uint32_t to);
+
+/*
+ * Makes the memory larger by at least `slices`, or fails because the limit is too near. Without the lock. 0, -PLAIT_ENOMEM.
+ */
+int plait__grow(uint32_t slices);
+
+/* The first slice of a free run of at least `slices`; 0 none. Under the lock. */
+uint32_t plait__run_find(uint32_t slices);
+
+/* Takes `slices` out of the free run at `index`, from `skip` slices on; the first slice gets `tag`: the commit. Under the lock. */
+void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag);
+
+/* Puts the free run at `index` onto its list, or off it. Under the lock. */
+void plait__run_link(uint32_t index, uint32_t slices);
+void plait__run_unlink(uint32_t index, uint32_t slices);
+
+/* A run in use becomes free and is joined with its neighbours. Under the lock. */
+void plait__run_give(uint32_t index, uint32_t slices);
+
+/* Bookkeeping memory, zeroed; 0 when a slice is needed and none is free. Never freed. Under the lock. */
+plait_ref_t plait__meta(uint32_t bytes);
+
+/* Counts slices that come into use or go. Under the lock. */
+void plait__count_used(int32_t slices);
+
+/* Large blocks. */
+plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
+int plait__large_free(uint32_t index);
+int plait__large_resize(uint32_t index, uint32_t size);
+
+/* ---- pages.c ---- */
+
+plait_ref_t plait__small_alloc_slow(uint32_t class);
+int plait__small_free(struct plait_slice *slice, plait_ref_t block);
+/* The live block's size, or 0. */
+uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block);
+enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
+uint32_t plait__class_size(uint32_t class);
+uint32_t plait__class_of(uint32_t size);
+/* The bits that word `word` of a page with `count` blocks has. */
+uint64_t plait__page_full(uint32_t count, uint32_t word);
+/* The page puts what others have freed among what its owner knows; nonzero if there was any. Its owner only. */
+int plait__page_collect(struct plait_page *page);
+void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
+void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page);
+/* Puts a slice of pages onto the list of those with room, or off it. Under the lock. */
+void plait__partial_link(uint32_t index, uint32_t shift);
+void plait__partial_unlink(uint32_t index, uint32_t shift);
+
+/* ---- regions.c ---- */
+
+/* `roomy`: the free block is sought among those of that many bytes first, so that the new one can grow in place. */
+plait_ref_t plait__medium_alloc(uint32_t size, uint32_t alignment, uint32_t roomy);
+int plait__medium_free(struct plait_slice *slice, plait_ref_t block);
+uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block);
+enum plait_heap_place plait__medium_place(plait_ref_t block);
+/* 1: the block now has room for `size`; 0: it stays as it is. pre: it is live. */
+int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size);
+void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
+/* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
+void plait__medium_release(struct plait_record *record, plait_ref_t header);
+/* Frees what others have pushed onto the record's stack; passes on what is another's by now. */
+void plait__medium_drain(struct plait_record *record);
+/* Finishes a drain that its thread did not. */
+void plait__medium_settle(struct plait_record *record);
+
+/* ---- records.c ---- */
+
+/* The calling thread's record, made and bound if it has none; 0 without memory for it. */
+struct plait_record *plait__bind(void);
+/* The record takes over one that is nobody's: 1, or 0 if there is none. Under the lock. */
+int plait__adopt(struct plait_record *record);
+/* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
+void plait__repair(void);
 
 #endif

@@ -28,11 +28,13 @@ typedef uint32_t plait_ref_t;
 typedef _Atomic uint32_t plait_word_t;
 typedef _Atomic uint64_t plait_word64_t;
 
-#ifdef __wasm__
+#if defined(__wasm__) && !defined(PLAIT_HEAP_LIBRARY)
 /* Exported to the host; the golden file core/abi.txt lists every one. */
 #define PLAIT_EXPORT __attribute__((visibility("default")))
 #else
 #define PLAIT_EXPORT
+#endif
+#ifndef __wasm__
 extern uint8_t *plait_platform_base; /* start of this process's mapping; set before a thread attaches */
 #endif
 
@@ -40,6 +42,31 @@ extern uint8_t *plait_platform_base; /* start of this process's mapping; set bef
 static inline uint32_t plait_load(const plait_word_t *word) {
   return atomic_load_explicit(word, memory_order_acquire);
 }
+
+/*
+ * Reads and writes a word that one thread writes at a time, in program order and without a fence: other threads learn
+ * of it by other means (a lock, a later release, or because the writer is dead). In wasm32 every atomic store is a full
+ * fence, ten times as dear as these; volatile keeps the order, which is what recovery after a death relies on.
+ */
+#ifdef __wasm__
+static inline uint32_t plait_get(const plait_word_t *word) { return *(const volatile uint32_t *)word; }
+static inline void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
+static inline uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
+static inline void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
+#else
+static inline uint32_t plait_get(const plait_word_t *word) {
+  return atomic_load_explicit((const volatile plait_word_t *)word, memory_order_relaxed);
+}
+static inline void plait_put(plait_word_t *word, uint32_t value) {
+  atomic_store_explicit((volatile plait_word_t *)word, value, memory_order_relaxed);
+}
+static inline uint64_t plait_get64(const plait_word64_t *word) {
+  return atomic_load_explicit((const volatile plait_word64_t *)word, memory_order_relaxed);
+}
+static inline void plait_put64(plait_word64_t *word, uint64_t value) {
+  atomic_store_explicit((volatile plait_word64_t *)word, value, memory_order_relaxed);
+}
+#endif
 
 /* The object at `ref`. Any thread. pre: ref lies inside the space. */
 static inline void *plait_at(plait_ref_t ref) {
@@ -71,8 +98,21 @@ plait_ref_t plait_platform_first(void);
 /* How many pages the space has now. Any thread. */
 uint32_t plait_platform_pages(void);
 
-/* Adds pages; 0 or -PLAIT_ENOMEM. Any thread, several at once; never called with a lock held. New bytes are zero. */
-int plait_platform_grow(uint32_t pages);
+/*
+ * Adds pages: the index of the first new one, or -PLAIT_ENOMEM. Any thread, several at once; never called with a lock
+ * held. New bytes are zero.
+ */
+int64_t plait_platform_grow(uint32_t pages);
+
+/*
+ * Whether all pages are the space's, whoever added them. If not, other code in the program grows the same memory, and
+ * only what plait_platform_grow() returned to a caller is that caller's.
+ */
+#ifdef PLAIT_HEAP_LIBRARY
+# define PLAIT_PLATFORM_ALONE 0
+#else
+# define PLAIT_PLATFORM_ALONE 1
+#endif
 
 /* Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. */
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);

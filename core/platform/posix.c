@@ -30,9 +30,8 @@ static struct posix_head *posix_head(void) {
   return (struct posix_head *)plait_platform_base;
 }
 
-int plait_posix_map(uint32_t initial, uint32_t maximum) {
+static int map(uint32_t initial, uint32_t maximum, int flags) {
   if (initial == 0 || initial > maximum || maximum > 65536) return -PLAIT_EINVAL;
-  int flags = MAP_SHARED | MAP_ANONYMOUS;
 #ifdef MAP_NORESERVE
   flags |= MAP_NORESERVE;
 #endif
@@ -42,6 +41,14 @@ int plait_posix_map(uint32_t initial, uint32_t maximum) {
   posix_head()->maximum = maximum;
   atomic_store(&posix_head()->pages, initial);
   return 0;
+}
+
+int plait_posix_map(uint32_t initial, uint32_t maximum) {
+  return map(initial, maximum, MAP_SHARED | MAP_ANONYMOUS);
+}
+
+int plait_posix_map_private(uint32_t initial, uint32_t maximum) {
+  return map(initial, maximum, MAP_PRIVATE | MAP_ANONYMOUS);
 }
 
 void plait_posix_unmap(void) {
@@ -57,12 +64,12 @@ uint32_t plait_platform_pages(void) {
   return atomic_load(&posix_head()->pages);
 }
 
-int plait_platform_grow(uint32_t pages) {
+int64_t plait_platform_grow(uint32_t pages) {
   uint32_t now = atomic_load(&posix_head()->pages);
   do {
     if (pages > posix_head()->maximum - now) return -PLAIT_ENOMEM;
   } while (!atomic_compare_exchange_weak(&posix_head()->pages, &now, now + pages));
-  return 0;
+  return now;
 }
 
 #ifdef __linux__

@@ -13,6 +13,9 @@
  */
 int plait_posix_map(uint32_t initial, uint32_t maximum);
 
+/* As plait_posix_map; a process that is forked from this one gets a copy of the space instead of sharing it. */
+int plait_posix_map_private(uint32_t initial, uint32_t maximum);
+
 /* Unmaps it. pre: no thread of this process uses the space any more. */
 void plait_posix_unmap(void);
 

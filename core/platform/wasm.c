@@ -1,7 +1,8 @@
 /*
  * platform for wasm32: the space is the module's imported memory, so a reference is an address.
  *
- * Invariant: nobody grows this memory but plait_platform_grow(), so everything up to memory.size belongs to the space.
+ * Invariant: unless the heap is linked into another program (PLAIT_HEAP_LIBRARY), nobody grows this memory but
+ * plait_platform_grow(), and everything up to memory.size belongs to the space.
  */
 #ifdef __wasm__
 
@@ -17,9 +18,12 @@ uint32_t plait_platform_pages(void) {
   return (uint32_t)__builtin_wasm_memory_size(0);
 }
 
-int plait_platform_grow(uint32_t pages) {
-  return __builtin_wasm_memory_grow(0, pages) == (size_t)-1 ? -PLAIT_ENOMEM : 0;
+int64_t plait_platform_grow(uint32_t pages) {
+  size_t before = __builtin_wasm_memory_grow(0, pages);
+  return before == (size_t)-1 ? -PLAIT_ENOMEM : (int64_t)before;
 }
+
+#ifdef __wasm_atomics__
 
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
   return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
@@ -29,10 +33,26 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
   return __builtin_wasm_memory_atomic_notify((int *)word, count);
 }
 
+#else
+
+/* Without threads there is nobody to wait for: a lock is free whenever it is asked for. */
+enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
+  (void)word, (void)expected, (void)timeout_ns;
+  return PLAIT_WAIT_NOT_EQUAL;
+}
+
+uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
+  (void)word, (void)count;
+  return 0;
+}
+
+#endif
+
 void plait_platform_pause(void) {
   /* wasm32 has no pause instruction; the atomic load in the caller's loop is all there is. */
 }
 
+#ifndef PLAIT_HEAP_LIBRARY /* another program has its own */
 /* With bulk memory the builtins below become memory.copy and memory.fill, not calls to these functions. */
 void *memcpy(void *restrict to, const void *restrict from, size_t count) {
   return __builtin_memcpy(to, from, count);
@@ -41,5 +61,6 @@ void *memcpy(void *restrict to, const void *restrict from, size_t count) {
 void *memset(void *to, int byte, size_t count) {
   return __builtin_memset(to, byte, count);
 }
+#endif
 
 #endif

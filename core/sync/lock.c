@@ -16,16 +16,16 @@
 
 static void held_push(struct plait_lock *lock) {
   struct plait_slot *self = plait_self();
-  uint32_t depth = atomic_load_explicit(&self->held_count, memory_order_relaxed);
-  atomic_store_explicit(&self->held[depth], plait_ref(lock), memory_order_relaxed);
-  atomic_store_explicit(&self->held_count, depth + 1, memory_order_release);
+  uint32_t depth = plait_get(&self->held_count);
+  plait_put(&self->held[depth], plait_ref(lock));
+  plait_put(&self->held_count, depth + 1);
 }
 
 static void held_pop(void) {
   struct plait_slot *self = plait_self();
-  uint32_t depth = atomic_load_explicit(&self->held_count, memory_order_relaxed) - 1;
-  atomic_store_explicit(&self->held_count, depth, memory_order_release);
-  atomic_store_explicit(&self->held[depth], 0, memory_order_relaxed);
+  uint32_t depth = plait_get(&self->held_count) - 1;
+  plait_put(&self->held_count, depth);
+  plait_put(&self->held[depth], 0);
 }
 
 /* One look at the word: takes it if it is free or its owner is dead. `sleepers`: the bit to leave in the word. */
@@ -67,7 +67,7 @@ int plait_lock_acquire(struct plait_lock *lock) {
 
 int plait_lock_try(struct plait_lock *lock) {
   uint32_t word;
-  if (atomic_load_explicit(&plait_self()->held_count, memory_order_relaxed) != 0) return -PLAIT_EAGAIN;
+  if (plait_get(&plait_self()->held_count) != 0) return -PLAIT_EAGAIN;
   held_push(lock);
   int taken = try_take(lock, 0, &word);
   if (taken < 0) held_pop();

@@ -5,12 +5,13 @@
 
 static _Thread_local plait_thread_t self_id;
 static _Thread_local uint32_t self_may_block;
+_Thread_local void *plait_self_room;
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_platform_first() + sizeof(struct plait_space);
   uint32_t pages = (uint32_t)((end + PLAIT_PAGE_SIZE - 1) / PLAIT_PAGE_SIZE);
   uint32_t now = plait_platform_pages();
-  if (pages > now && plait_platform_grow(pages - now) != 0) return -PLAIT_ENOMEM;
+  if (pages > now && plait_platform_grow(pages - now) < 0) return -PLAIT_ENOMEM;
   atomic_store_explicit(&plait_space()->layout_version, PLAIT_LAYOUT_VERSION, memory_order_relaxed);
   return 0;
 }
@@ -35,10 +36,12 @@ plait_thread_t plait_slot_claim(uint32_t host_id) {
 void plait_slot_enter(plait_thread_t thread, int may_block) {
   self_id = thread;
   self_may_block = may_block != 0;
+  plait_self_room = NULL;
 }
 
 void plait_slot_leave(void) {
   self_id = 0;
+  plait_self_room = NULL;
 }
 
 struct plait_slot *plait_self(void) {
@@ -64,7 +67,7 @@ void plait_slot_release(struct plait_slot *slot) {
   plait_word_t *cleared[] = {&slot->host_id,  &slot->role,      &slot->stack,     &slot->pool,      &slot->running,
                              &slot->adopted,  &slot->building,  &slot->scratch,   &slot->sleeping,
                              &slot->takes,    &slot->condemned, &slot->held[0],   &slot->held[1],
-                             &slot->held_count, &slot->tasks_done};
+                             &slot->held[2],  &slot->held_count, &slot->tasks_done};
   for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
     atomic_store_explicit(cleared[i], 0, memory_order_relaxed);
   atomic_store_explicit(&slot->busy_us, 0, memory_order_relaxed);

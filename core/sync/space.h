@@ -21,7 +21,11 @@
 
 #define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
 #define PLAIT_LAYOUT_VERSION 1u
+#if defined(__wasm__) && !defined(__wasm_atomics__)
+# define PLAIT_SLOT_LIMIT 1u /* a program without threads */
+#else
 #define PLAIT_SLOT_LIMIT 256u
+#endif
 #define PLAIT_BOOT_SIZE 1024u
 #define PLAIT_TLS_SIZE 64u
 
@@ -46,11 +50,11 @@ struct plait_slot {
   plait_word_t sleeping;       /* intent: pool in whose `sleepers` this thread is counted */
   plait_word_t takes;          /* how many tasks this thread has ever taken: names the run that is going on */
   plait_word_t condemned;      /* 1: the worker takes no further task, because it is about to be stopped */
-  plait_word_t held[2];        /* locks that this thread holds or is about to take, outermost first; 0 none */
+  plait_word_t held[3];        /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count;     /* how many of `held` are in use */
   plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */
   plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
-  plait_word_t unused[14];     /* zero; pads the slot to two cache lines */
+  plait_word_t unused[12];     /* zero; pads the slot to two cache lines */
 };
 _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
 
@@ -71,7 +75,9 @@ struct plait_space {
   plait_word_t deaths;                         /* threads recovered so far (wraps) */
   plait_word_t unused[11];                     /* zero */
   struct plait_slot slots[PLAIT_SLOT_LIMIT];   /* one record for each thread */
+#ifndef PLAIT_HEAP_LIBRARY /* the threads of other programs bring their own */
   struct plait_boot boots[PLAIT_SLOT_LIMIT];   /* one boot stack for each slot */
+#endif
 };
 
 /* This process's space. Any thread. */
@@ -102,6 +108,9 @@ void plait_slot_leave(void);
 /* The calling thread's slot and id. pre: it has entered. */
 struct plait_slot *plait_self(void);
 plait_thread_t plait_self_id(void);
+
+/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
+extern _Thread_local void *plait_self_room;
 
 /* Whether the calling thread may wait on a word (a browser's main thread may not). */
 int plait_self_may_block(void);

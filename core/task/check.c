@@ -7,7 +7,7 @@
 #define MOST_TASKS (UINT32_MAX / (uint32_t)sizeof(struct plait_task))
 
 static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
-  if (plait_heap_size(ref) < (int64_t)sizeof(struct plait_task)) return 0;
+  if (plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
   struct plait_task *task = plait_at(ref);
   struct plait_client *client = plait_at(plait_load(&task->client));
   return plait_load(&task->state) == state && plait_load(&client->pool) == pool;

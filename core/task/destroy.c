@@ -11,7 +11,7 @@
  * bytes be anybody's; so nothing that lies behind it is followed.
  */
 static int names_task_of(struct plait_pool *pool, plait_ref_t ref) {
-  if (ref == 0 || plait_heap_size(ref) < (int64_t)sizeof(struct plait_task)) return 0;
+  if (ref == 0 || plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
   plait_ref_t client = plait_load(&((struct plait_task *)plait_at(ref))->client);
   plait_ref_t at = plait_load(&pool->clients);
   while (at != 0 && at != client) at = plait_load(&((struct plait_client *)plait_at(at))->next);

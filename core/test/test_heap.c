@@ -11,17 +11,22 @@ struct held {
 
 static uint32_t random_size(uint64_t *random) {
   uint32_t kind = test_random(random) % 100;
-  if (kind < 60) return test_random(random) % 200;
-  if (kind < 90) return test_random(random) % 5200;
-  if (kind < 98) return test_random(random) % 40000;
+  if (kind == 0) return 0;
+  if (kind < 50) return test_random(random) % 600;
+  if (kind < 85) return test_random(random) % 5200;
+  if (kind < 97) return test_random(random) % 70000;
   return test_random(random) % 400000;
 }
 
-static int holds(const struct held *block) {
+static int holds_up_to(const struct held *block, uint32_t size) {
   const uint8_t *bytes = plait_at(block->at);
-  for (uint32_t i = 0; i < block->size; i++)
+  for (uint32_t i = 0; i < size; i++)
     if (bytes[i] != block->byte) return 0;
   return 1;
+}
+
+static int holds(const struct held *block) {
+  return holds_up_to(block, block->size);
 }
 
 static int by_place(const void *a, const void *b) {
@@ -37,21 +42,72 @@ static void check_overlap(const struct held *blocks, uint32_t count) {
   free(sorted);
 }
 
-static void test_model(void) {
-  test_space(512);
-  enum { LIMIT = 2000 };
+/* One thread acts as several, which live and die: what crosses threads happens in an order that a seed repeats. */
+enum { ACTORS = 5, LIMIT = 2000 };
+static plait_thread_t actors[ACTORS];
+
+static void be_anyone(uint64_t *random, int deaths) {
+  uint32_t actor = test_random(random) % ACTORS;
+  if (deaths && test_random(random) % 300 == 0) {
+    plait_slot_enter(actors[(actor + 1) % ACTORS], 1);
+    plait_abi_recover(actors[actor]);
+    plait_thread_t next = plait_slot_claim(0), other = plait_slot_claim(0);
+    CHECK(next != 0 && other != 0);
+    if (test_random(random) % 2 == 0) actors[actor] = other, other = next; /* its slot's record stays nobody's */
+    else actors[actor] = next;
+    plait_abi_recover(other);
+  }
+  plait_slot_enter(actors[actor], 1);
+}
+
+/* A random way to get a block; it holds `block->byte` afterwards. */
+static void obtain(struct held *block, uint64_t *random) {
+  uint32_t kind = test_random(random) % 10, alignment = 16;
+  if (kind == 0) {
+    alignment = 1u << test_random(random) % 18;
+    block->at = plait_heap_alloc_aligned(block->size, alignment);
+  } else if (kind == 1) {
+    struct held zero = {.at = block->at = plait_heap_alloc_zeroed(block->size), .size = block->size};
+    CHECK(zero.at == 0 || holds(&zero));
+  } else {
+    block->at = plait_heap_alloc(block->size);
+  }
+  if (block->at == 0) return;
+  CHECK(block->at % (alignment < 16 ? 16 : alignment) == 0 && plait_heap_size(block->at) >= block->size);
+  CHECK((uint64_t)block->at + block->size <= (uint64_t)plait_platform_pages() * PLAIT_PAGE_SIZE);
+  memset(plait_at(block->at), block->byte, block->size);
+}
+
+static void resize(struct held *block, uint64_t *random) {
+  uint32_t size = test_random(random) % 3 == 0 ? random_size(random) : block->size + block->size / 2 + 8;
+  plait_ref_t at = plait_heap_realloc(block->at, size);
+  if (at == 0) {
+    CHECK(holds(block));
+    return;
+  }
+  block->at = at;
+  CHECK(holds_up_to(block, size < block->size ? size : block->size) && plait_heap_size(at) >= size);
+  block->size = size;
+  memset(plait_at(at), block->byte, size);
+}
+
+static void run_model(uint32_t pages, int deaths) {
+  test_space(pages);
   static struct held blocks[LIMIT];
-  uint32_t count = 0, rounds = test_work(test_rounds(200000));
+  uint32_t count = 0, rounds = test_work(test_rounds(200000)), refused = 0;
   uint64_t random = test_seed;
+  for (int i = 0; i < ACTORS; i++) CHECK((actors[i] = plait_slot_claim(0)) != 0);
   for (uint32_t round = 0; round < rounds; round++) {
     snprintf(test_context, sizeof test_context, "round %u", round);
-    if (count < LIMIT && test_random(&random) % 100 < 52) {
+    be_anyone(&random, deaths);
+    uint32_t chance = test_random(&random) % 100;
+    if (count < LIMIT && chance < (round / 20000 % 2 == 0 ? 50 : 35)) {
       struct held block = {.size = random_size(&random), .byte = (uint8_t)round};
-      if ((block.at = plait_heap_alloc(block.size)) == 0) continue;
-      CHECK(block.at % 16 == 0 && plait_heap_size(block.at) == block.size);
-      CHECK((uint64_t)block.at + block.size <= (uint64_t)plait_platform_pages() * PLAIT_PAGE_SIZE);
-      memset(plait_at(block.at), block.byte, block.size);
-      blocks[count++] = block;
+      obtain(&block, &random);
+      if (block.at != 0) blocks[count++] = block;
+      else refused++;
+    } else if (count > 0 && chance < 60) {
+      resize(&blocks[test_random(&random) % count], &random);
     } else if (count > 0) {
       uint32_t victim = test_random(&random) % count;
       CHECK(holds(&blocks[victim]));
@@ -59,31 +115,59 @@ static void test_model(void) {
       CHECK(plait_heap_free(blocks[victim].at) == -PLAIT_EINVAL);
       blocks[victim] = blocks[--count];
     }
-    CHECK(test_live_blocks() == count);
-    if (round % 20000 != 0) continue;
+    if (round % 64 == 0) CHECK(test_live_blocks() == count);
+    if (round % 5000 != 0) continue;
     CHECK(plait_heap_check(1) == 0);
     check_overlap(blocks, count);
   }
   check_overlap(blocks, count);
-  while (count > 0) CHECK(holds(&blocks[count - 1]) && plait_heap_free(blocks[--count].at) == 0);
+  printf("# %u blocks, %u refused\n", count, refused);
+  while (count > 0) {
+    be_anyone(&random, 0);
+    count--;
+    CHECK(holds(&blocks[count]) && plait_heap_free(blocks[count].at) == 0);
+  }
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+}
+
+static void test_model(void) {
+  run_model(2048, 0);
+}
+
+static void test_model_of_deaths(void) {
+  run_model(2048, 1);
+}
+
+static void test_model_at_limit(void) {
+  run_model(300, 1);
 }
 
 static void test_wrong_frees(void) {
   test_space(64);
   uint64_t random = test_seed;
-  plait_ref_t small = plait_heap_alloc(500), large = plait_heap_alloc(50000);
-  memset(plait_at(small), 0xA5, 500), memset(plait_at(large), 0xA5, 50000);
-  for (uint32_t i = 1; i < 50000; i++) CHECK(plait_heap_free(large + i) == -PLAIT_EINVAL);
-  for (uint32_t i = 1; i < 500; i++) CHECK(plait_heap_free(small + i) == -PLAIT_EINVAL);
+  plait_ref_t small = plait_heap_alloc(500), medium = plait_heap_alloc(50000), large = plait_heap_alloc(500000);
+  plait_ref_t blocks[] = {small, medium, large};
+  uint32_t sizes[] = {500, 50000, 500000};
+  for (int k = 0; k < 3; k++) {
+    memset(plait_at(blocks[k]), 0xA5, sizes[k]);
+    for (uint32_t i = 1; i < sizes[k]; i++) CHECK(plait_heap_free(blocks[k] + i) == -PLAIT_EINVAL);
+  }
   for (uint32_t i = 0; i < 100000; i++) {
     plait_ref_t any = test_random(&random);
-    if (any != small && any != large) CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) < 0);
+    if (any != small && any != medium && any != large) CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) == 0);
   }
+  for (uint32_t i = 0; i < 50000; i++) { /* headers that were real once, and are inside of blocks now */
+    plait_ref_t odd = plait_heap_alloc(600 + test_random(&random) % 9000), at = odd + (test_random(&random) % 600 & ~15u);
+    if (at != odd) CHECK(plait_heap_free(at) == -PLAIT_EINVAL);
+    CHECK(plait_heap_free(odd) == 0);
+  }
+  CHECK(plait_heap_alloc_aligned(8, 0) == 0 && plait_heap_alloc_aligned(8, 48) == 0);
   uint32_t edges[] = {0, 15, 16, 4096, UINT32_MAX, UINT32_MAX & ~15u, plait_abi_heap(), plait_platform_pages() * 65536u};
   for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) CHECK(plait_heap_free(edges[i]) == -PLAIT_EINVAL);
-  CHECK(plait_heap_free(small) == 0 && plait_heap_free(large) == 0);
-  CHECK(plait_heap_free(small) == -PLAIT_EINVAL && plait_heap_free(large) == -PLAIT_EINVAL);
+  for (int k = 0; k < 3; k++) {
+    CHECK(plait_heap_free(blocks[k]) == 0 && plait_heap_free(blocks[k]) == -PLAIT_EINVAL);
+    CHECK(plait_heap_realloc(blocks[k], 100) == 0 && plait_heap_size(blocks[k]) == 0);
+  }
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
 }
 
@@ -96,22 +180,21 @@ static uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) {
 
 static void test_limit(void) {
   test_space(64);
-  static plait_ref_t blocks[100000];
+  static plait_ref_t blocks[200000];
   CHECK(plait_heap_alloc(UINT32_MAX) == 0 && plait_heap_alloc(UINT32_MAX - 15) == 0);
   CHECK(plait_heap_alloc(64 * PLAIT_PAGE_SIZE) == 0 && plait_heap_alloc(1u << 31) == 0);
-  CHECK(plait_platform_pages() < 32); /* what cannot be had costs no growth */
+  CHECK(plait_platform_pages() < 16); /* what cannot be had costs no growth */
   for (uint32_t size = 20; size < 300000; size *= 7) {
-    uint32_t count = fill(blocks, 100000, size);
+    uint32_t count = fill(blocks, 200000, size);
     CHECK(plait_platform_pages() == 64 && plait_heap_check(1) == 0);
     CHECK(plait_heap_alloc(size) == 0);
     CHECK(plait_heap_free(blocks[0]) == 0 && (blocks[0] = plait_heap_alloc(size)) != 0);
+    CHECK(plait_heap_realloc(blocks[0], 2000000) == 0 && plait_heap_size(blocks[0]) >= size);
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
     CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
     struct plait_heap_stats stats;
     plait_heap_stats(&stats);
     CHECK(stats.failed > 0 && stats.peak_bytes >= stats.used_bytes && stats.reserved_bytes >= stats.peak_bytes);
-    plait_posix_unmap(); /* chunks stay in their class */
-    test_space(64);
   }
 }
 
@@ -127,26 +210,45 @@ static void test_joining(void) {
       blocks[i - 1] = blocks[other], blocks[other] = swap;
     }
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-    uint32_t free_bytes = (atomic_load(&plait_heap()->end) - atomic_load(&plait_heap()->first)) * PLAIT_HEAP_GRANULE;
-    plait_ref_t all = plait_heap_alloc(free_bytes - 16);
+    CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+    plait_ref_t all = plait_heap_alloc(40 * PLAIT_SLICE_SIZE); /* of 58 slices: what the regions were is free again */
     CHECK(all != 0 && plait_heap_free(all) == 0 && plait_heap_check(1) == 0);
   }
 }
 
-static void test_end_of_references(void) { /* the last granule below 4 GiB */
+static void test_end_of_references(void) { /* the last slice whose end is a number of 32 bits */
   CHECK(plait_posix_map(65536, 65536) == 0 && plait_abi_init(UINT32_MAX) == 0 && plait_abi_enter() != 0);
   plait_ref_t first = plait_heap_alloc(3u << 30), second = plait_heap_alloc(900u << 20);
   CHECK(first != 0 && second != 0 && plait_heap_check(1) == 0);
-  uint32_t size = 1u << 26, last_size = 0;
-  plait_ref_t last = 0;
-  while (size > 4096) {
-    plait_ref_t block = plait_heap_alloc(size - 16 - 4096);
-    if (block == 0) size /= 2;
-    else if (block > last) last = block, last_size = size - 16 - 4096;
+  plait_ref_t last = 0, block;
+  while ((block = plait_heap_alloc(70000)) != 0) last = block > last ? block : last;
+  CHECK(last == 65533u * PLAIT_SLICE_SIZE || last == 65532u * PLAIT_SLICE_SIZE);
+  memset(plait_at(last), 1, 2 * PLAIT_SLICE_SIZE);
+  CHECK(plait_heap_free(last) == 0 && plait_heap_alloc(70000) == last && plait_heap_check(1) == 0);
+}
+
+/* A growing block stays where it is as long as nothing lies behind it; what is let go is used again. */
+static void test_resizing(void) {
+  test_space(256);
+  for (int round = 0; round < 3; round++) {
+    plait_ref_t block = plait_heap_alloc(700), start;
+    uint32_t moves = 0;
+    for (uint32_t size = 700; size < 60000; size += 500) {
+      plait_ref_t next = plait_heap_realloc(block, size);
+      CHECK(next != 0);
+      moves += next != block, block = next;
+    }
+    CHECK(moves <= 2 && plait_heap_check(1) == 0);
+    for (uint32_t size = 100000; size < 5000000; size += 70000) CHECK((block = plait_heap_realloc(block, size)) != 0);
+    start = block;
+    for (uint32_t size = 5000000; size > 100000; size -= 90000) CHECK((block = plait_heap_realloc(block, size)) == start);
+    CHECK(plait_heap_size(block) < 200000 && plait_heap_check(1) == 0);
+    CHECK((block = plait_heap_realloc(block, 30)) != 0 && plait_heap_size(block) == 32);
+    CHECK(plait_heap_free(block) == 0 && test_live_blocks() == 0);
+    struct plait_heap_stats stats;
+    plait_heap_stats(&stats);
+    CHECK(stats.used_bytes <= 16 * PLAIT_SLICE_SIZE);
   }
-  CHECK(last + (uint64_t)last_size + 4096 >= 1ull << 32 && plait_heap_check(1) == 0);
-  memset(plait_at(last), 1, last_size);
-  CHECK(plait_heap_free(last) == 0 && plait_heap_alloc(last_size) == last && plait_heap_check(1) == 0);
 }
 
 /* ---- threads ---- */
@@ -161,14 +263,15 @@ static void *churn(void *argument) {
     uint32_t size = test_random(&random) % 64 == 0 ? test_random(&random) % 60000 : 16 + test_random(&random) % 600;
     plait_ref_t block = plait_heap_alloc(size);
     if (block != 0) {
-      CHECK(plait_heap_size(block) == size);
-      memset(plait_at(block), (uint8_t)size, size);
+      uint32_t has = plait_heap_size(block);
+      CHECK(has >= size);
+      memset(plait_at(block), (uint8_t)(has >> 4), has);
     }
     block = atomic_exchange(&shelf[test_random(&random) % SHELF], block);
     if (block == 0) continue;
-    int64_t old = plait_heap_size(block);
+    uint32_t old = plait_heap_size(block);
     const uint8_t *bytes = plait_at(block);
-    for (int64_t k = 0; k < old; k++) CHECK(bytes[k] == (uint8_t)old);
+    for (uint32_t k = 0; k < old; k++) CHECK(bytes[k] == (uint8_t)(old >> 4));
     CHECK(plait_heap_free(block) == 0);
   }
   plait_abi_detach();
@@ -209,8 +312,8 @@ static void test_growing(void) {
     atomic_store(&got, 0);
     CHECK(pthread_barrier_init(&barrier, NULL, 6) == 0);
     run_threads(take_all, 6);
-    uint32_t granules = atomic_load(&plait_heap()->limit) - atomic_load(&plait_heap()->first);
-    CHECK(atomic_load(&got) == granules / 25 && test_live_blocks() == atomic_load(&got)); /* 25 granules each */
+    uint32_t slices = atomic_load(&plait_heap()->limit) - atomic_load(&plait_heap()->first) - 1; /* one for bookkeeping */
+    CHECK(atomic_load(&got) == slices / 2 && test_live_blocks() == atomic_load(&got));
     CHECK(plait_heap_check(1) == 0);
     plait_posix_unmap();
   }
@@ -226,10 +329,10 @@ static void *take_one_at_limit(void *argument) {
   return NULL;
 }
 
-/* Six ask at once, and memory can grow once: nobody is refused while there is room for all. */
+/* Six ask at once, and memory can grow little: nobody is refused while there is room for all. */
 static void test_last_growth(void) {
   for (uint32_t round = 0; round < test_work(600); round++) {
-    test_space(12);
+    test_space(14);
     CHECK(pthread_barrier_init(&barrier, NULL, 6) == 0);
     run_threads(take_one_at_limit, 6);
     CHECK(atomic_load(&small_failures) == 0);
@@ -239,10 +342,13 @@ static void test_last_growth(void) {
 
 static const struct test tests[] = {
     {"random blocks behave as the model", test_model},
+    {"random blocks behave as the model while threads die", test_model_of_deaths},
+    {"random blocks behave as the model where memory ends", test_model_at_limit},
     {"wrong frees are refused", test_wrong_frees},
     {"the limit is met and left again", test_limit},
     {"free runs join", test_joining},
     {"the end of references", test_end_of_references},
+    {"blocks grow and shrink in place", test_resizing},
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
     {"nobody is refused at the last growth", test_last_growth},

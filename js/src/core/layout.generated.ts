@@ -41,13 +41,13 @@ export const Slot = {
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
   /** how many of `held` are in use */
-  heldCount: 56,
+  heldCount: 60,
   /** tasks finished by this thread (wraps) */
-  tasksDone: 60,
+  tasksDone: 64,
   /** microseconds that this thread has spent inside tasks */
-  busyUs: 64,
+  busyUs: 72,
   /** zero; pads the slot to two cache lines */
-  unused: 72,
+  unused: 80,
 } as const;
 
 /** `struct plait_boot` of core/sync/space.h. */
@@ -78,61 +78,183 @@ export const Space = {
   boots: 32832,
 } as const;
 
-/** `struct plait_heap_class` of core/heap/heap.h. */
-export const HeapClass = {
-  BYTES: 24,
-  /** count of changes << 32 | first free block's header; 0 in the low half: empty */
-  head: 0,
-  /** blocks of this class in use */
-  live: 8,
-  /** blocks of this class ever cut */
-  total: 12,
-  /** bytes from one block to the next, header included */
-  size: 16,
-  /** zero */
-  unused: 20,
+/** `struct plait_slice` of core/heap/heap.h. */
+export const Slice = {
+  BYTES: 32,
+  /** kind in the low four bits, and a length or distance in slices; the table is in internal.h */
+  tag: 0,
+  /** REGION, PART: name of the record that allocates from it */
+  owner: 4,
+  /** the last slice of a free run: the run's length; else 0 */
+  back: 8,
+  /** page records that this slice has, in use or not; 0 if it never had any */
+  pages: 12,
+  /** how many page records `pages` has room for */
+  room: 16,
+  /** PAGES: a bit for each page in use */
+  used: 20,
+  /** index of the next slice on the same list; 0 at the end */
+  next: 24,
+  /** index of the slice before it on the list; 0 at its head */
+  prev: 28,
 } as const;
 
-/** `struct plait_heap` of core/heap/heap.h. */
-export const Heap = {
-  BYTES: 832,
-  /** guards splitting, joining, taking and extending of runs */
-  runs: 0,
-  /** granule where the first run starts */
-  first: 8,
-  /** granule behind the last run */
-  end: 12,
-  /** granule of some run: where the next search starts */
-  rover: 16,
-  /** large blocks in use */
-  liveRuns: 20,
-  /** granules in large blocks in use */
-  liveGranules: 24,
-  /** runs cut into small blocks */
-  chunks: 28,
-  /** most granules ever in large blocks and chunks together */
-  peakGranules: 32,
-  /** granule that the heap must not grow beyond */
-  limit: 36,
-  /** allocations answered with 0 (wraps) */
-  failed: 40,
+/** `struct plait_page` of core/heap/heap.h. */
+export const Page = {
+  BYTES: 128,
+  /** a bit for each block: free, and the owner knows */
+  local: 0,
+  /** next page of the owner's list for the class; 0 at the end */
+  next: 32,
+  /** page before it on that list; 0 at its head */
+  prev: 36,
+  /** the word of `local` that the owner looks at first */
+  cursor: 40,
+  /** reference of block 0: the owner's copy of `base` */
+  first: 44,
+  /** bytes in a block: the owner's copy of `step` */
+  size: 48,
   /** zero */
-  unused: 44,
-  /** one record for each size class */
-  classes: 64,
+  unused: 52,
+  /** a bit for each block: freed by another thread, and not collected yet */
+  remote: 64,
+  /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the name of the record that owns it */
+  owner: 96,
+  /** reference of block 0 */
+  base: 100,
+  /** bytes from one block to the next */
+  step: 104,
+  /** 2^32 / step, rounded up: divides an offset into the page exactly */
+  reciprocal: 108,
+  /** blocks */
+  count: 112,
+  /** size class */
+  class: 116,
+  /** zero */
+  spare: 120,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
 export const Block = {
   BYTES: 16,
-  /** state and length or class; see the table in heap.c */
+  /** bytes up to the next header, a multiple of 16, and the state in the low four bits */
   tag: 0,
-  /** SMALL_FREE: next free block's header, 0 at the end */
-  next: 4,
-  /** bytes that the user asked for */
-  size: 8,
-  /** a number made from the block's own reference: tells a header from other bytes */
-  guard: 12,
+  /** bytes back to the header before this one; 0: the region's first */
+  before: 4,
+  /** FREE: next header in its bin; REMOTE: next on its owner's stack; 0 at the end */
+  next: 8,
+  /** FREE: previous header in its bin; LIVE: a number made from its own reference */
+  mark: 12,
+} as const;
+
+/** `struct plait_page_list` of core/heap/heap.h. */
+export const PageList = {
+  BYTES: 12,
+  /** the page to allocate from; the heap's `empty` page when there is none */
+  head: 0,
+  /** the last one; 0 when there is none */
+  tail: 4,
+  /** how many there are */
+  count: 8,
+} as const;
+
+/** `struct plait_record` of core/heap/heap.h. */
+export const Record = {
+  BYTES: 704,
+  /** count << 32 | first medium block that others have freed; a stack */
+  remote: 0,
+  /** zero; other threads write this cache line */
+  foreign: 8,
+  /** id of the thread that is bound to it; 0 none */
+  thread: 64,
+  /** what it is called in `owner` words: index + 2 */
+  name: 68,
+  /** 1: lists and counters are not to be trusted, and made anew before use */
+  stale: 72,
+  /** blocks taken off `remote`, and not freed yet */
+  draining: 76,
+  /** index of the region that was made or extended last; 0 none */
+  last: 80,
+  /** slices in its regions */
+  slices: 84,
+  /** medium blocks in its regions that are not free */
+  mediumLive: 88,
+  /** index of a region that may be wholly free; 0 none */
+  spare: 92,
+  /** a bit for each bin that is not empty */
+  binMask: 96,
+  /** first free header of each size range */
+  bins: 104,
+  /** its pages, by size class */
+  classes: 360,
+  /** zero */
+  unused: 648,
+} as const;
+
+/** `struct plait_heap` of core/heap/heap.h. */
+export const Heap = {
+  BYTES: 2048,
+  /** guards the slice table and the records of nobody */
+  runs: 0,
+  /** index of the first slice */
+  first: 8,
+  /** index behind the last slice */
+  end: 12,
+  /** index that the heap must not grow beyond */
+  limit: 16,
+  /** index from which on no slice has ever been used: their bytes are zero */
+  touched: 20,
+  /** slices in use */
+  used: 24,
+  /** most slices that were ever in use */
+  peak: 28,
+  /** large blocks in use */
+  largeLive: 32,
+  /** slices in large blocks in use */
+  largeSlices: 36,
+  /** allocations answered with 0 (wraps) */
+  failed: 40,
+  /** records of nobody that may own memory */
+  orphans: 44,
+  /** bookkeeping memory: where the current piece starts */
+  metaStart: 48,
+  /** its first unused byte */
+  metaNext: 52,
+  /** its end */
+  metaEnd: 56,
+  /** zero */
+  unused: 60,
+  /** a bit for each bin of free runs that is not empty */
+  runMask: 64,
+  /** first slice of the first free run of each length range */
+  runBins: 72,
+  /** slices with an unused page, by page size: first slice of the list */
+  partial: 328,
+  /** where the descriptions of each 64 MiB lie; 0 none yet */
+  leaves: 344,
+  /** where each slot's record lies; 0 none yet */
+  records: 600,
+  /** pages with free blocks for whoever needs them first */
+  pooled: 1624,
+  /** zero */
+  padding: 1912,
+  /** a page without blocks, at the head of every empty list of pages */
+  empty: 1920,
+} as const;
+
+/** `struct plait_heap_stats` of core/heap/heap.h. */
+export const HeapStats = {
+  BYTES: 32,
+  /** slices under the heap, in bytes */
+  reservedBytes: 0,
+  /** slices in use: pages, regions, large blocks, bookkeeping */
+  usedBytes: 8,
+  /** most that used_bytes has been */
+  peakBytes: 16,
+  /** blocks that are allocated and not freed */
+  liveBlocks: 24,
+  /** allocations answered with 0 */
+  failed: 28,
 } as const;
 
 /** `struct plait_task` of core/task/task.h. */
@@ -269,8 +391,15 @@ export const LAYOUT_VERSION = 1;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
-export const HEAP_GRANULE = 4096;
-export const HEAP_CLASS_LIMIT = 32;
+export const SLICE_SIZE = 65536;
+export const HEAP_LEAF_SLICES = 1024;
+export const HEAP_LEAF_LIMIT = 64;
+export const HEAP_CLASS_COUNT = 24;
+export const HEAP_BIN_COUNT = 64;
+export const HEAP_SMALL_LIMIT = 512;
+export const HEAP_MEDIUM_LIMIT = 65536;
+/** What one slice is used for. */
+export const PAGE_WORDS = 4;
 export const POOL_LIMIT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
@@ -303,6 +432,20 @@ export const SlotState = {
   LIVE: 1,
   /** its thread is gone for certain; recovery has not finished */
   DEAD: 2,
+} as const;
+
+/** `enum plait_heap_place`. */
+export const HeapPlace = {
+  /** the start of a live block */
+  LIVE: 0,
+  /** the start of a block that is free, and may have been freed before */
+  FREE: 1,
+  /** inside a live block */
+  INSIDE: 2,
+  /** inside the heap, where no block is */
+  UNUSED: 3,
+  /** outside of the heap */
+  OUTSIDE: 4,
 } as const;
 
 /** `enum plait_task_state`. */

@@ -22,7 +22,12 @@ export interface Core {
   readonly __tls_size: WebAssembly.Global<'i32'>;
   __wasm_init_tls(block: number): void;
   plait_heap_alloc(size: number): number;
+  plait_heap_alloc_aligned(size: number, alignment: number): number;
+  plait_heap_alloc_zeroed(size: number): number;
   plait_heap_free(block: number): number;
+  plait_heap_place(block: number): number;
+  plait_heap_realloc(block: number, size: number): number;
+  plait_heap_size(block: number): number;
   plait_pool_create(): number;
   plait_pool_destroy(pool: number): number;
   plait_pool_end(pool: number, state: number): number;
@@ -43,6 +48,7 @@ export interface Core {
   plait_worker_condemn(thread: number, takes: number): number;
   plait_abi_space(): number;
   plait_abi_heap(): number;
+  plait_abi_heap_stats(out: number): void;
   plait_abi_task_root(): number;
   plait_abi_init(maximumPages: number): number;
   plait_abi_attach(thread: number, mayBlock: number): number;

@@ -7,14 +7,14 @@
 
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { Heap as H, HEAP_CLASS_LIMIT, HEAP_GRANULE, HeapClass, PAGE_SIZE } from '../core/layout.generated.ts';
+import { HeapStats as Layout, PAGE_SIZE } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 
 /** Counters of a heap. */
 export interface HeapStats {
   /** Bytes that the heap covers: what it has taken from the system and not given back. */
   readonly reserved: number;
-  /** Bytes in large blocks and in chunks for small ones. */
+  /** Bytes in use, in units of 64 KiB: pages of small blocks, regions, large blocks, bookkeeping. */
   readonly used: number;
   /** The most that `used` has been. */
   readonly peak: number;
@@ -25,7 +25,6 @@ export interface HeapStats {
 }
 
 const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
-const CHUNK_BYTES = PAGE_SIZE;
 
 /** A block that a view from `bytes()` stands for. */
 interface Owned {
@@ -117,18 +116,18 @@ export class Heap {
   /** Counters, each exact and read one after another. Cheap, on any thread, at any time. */
   stats(): HeapStats {
     const space = this.#space();
-    const heap = space.core.plait_abi_heap() >>> 0;
-    const chunks = space.load(heap + H.chunks) * CHUNK_BYTES;
-    let liveBlocks = space.load(heap + H.liveRuns);
-    for (let i = 0; i < HEAP_CLASS_LIMIT; i++) {
-      liveBlocks += space.load(heap + H.classes + i * HeapClass.BYTES + HeapClass.live);
-    }
+    const stack = space.core.__stack_pointer;
+    const frame = (stack.value >>> 0) - Layout.BYTES;
+    stack.value = frame; // a frame of our own: the core works below it
+    space.core.plait_abi_heap_stats(frame);
+    stack.value = frame + Layout.BYTES;
+    const bytes = (field: number) => space.load(frame + field) + space.load(frame + field + 4) * 2 ** 32;
     return {
-      reserved: (space.load(heap + H.end) - space.load(heap + H.first)) * HEAP_GRANULE,
-      used: space.load(heap + H.liveGranules) * HEAP_GRANULE + chunks,
-      peak: space.load(heap + H.peakGranules) * HEAP_GRANULE,
-      liveBlocks,
-      failed: space.load(heap + H.failed),
+      reserved: bytes(Layout.reservedBytes),
+      used: bytes(Layout.usedBytes),
+      peak: bytes(Layout.peakBytes),
+      liveBlocks: space.load(frame + Layout.liveBlocks),
+      failed: space.load(frame + Layout.failed),
     };
   }
 

@@ -1,0 +1,345 @@
+/*
+ * pages: small blocks. A page is 4 to 32 KiB of a slice, cut into blocks of one size; its record lies apart.
+ *
+ * Invariants
+ * - A block is free when its bit is set in `local` or in `remote`, else it is in use. Each change is one store.
+ * - Only the page's owner writes `local` and the list links; others set bits of `remote`. The owner moves remote bits
+ *   over by setting them in `local` first and clearing them in `remote` then: between the two they are in both.
+ * - A page whose owner word names a record is on that record's list for its class; the list's head is where the record
+ *   allocates. An ABANDONED page is on no list and had no free block when it was given up.
+ * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
+ *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
+ *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
+ *   page, or by the next recovery.
+ * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock. Its last free block is
+ *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
+ */
+#include "internal.h"
+
+static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {16,  32,  48,  64,  80,  96,  112, 128, 144, 160, 176, 192,
+                                                             208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512};
+/* By size in units of 16 bytes. */
+static const uint8_t class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
+    0,  0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+    16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23};
+/* By class: the page's size as a power of two. At most 256 blocks, and at least 64. */
+static const uint8_t class_shifts[PLAIT_HEAP_CLASS_COUNT] = {12, 13, 13, 13, 14, 14, 14, 14, 14, 14, 14, 14,
+                                                             14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15};
+#define SMALLEST_SHIFT 12u
+#define ENOUGH_PAGES 4u /* a thread that has so many of a class does not take over more */
+
+uint32_t plait__class_size(uint32_t class) {
+  return class_sizes[class];
+}
+
+uint32_t plait__class_of(uint32_t size) {
+  return class_of_unit[(size + 15) / 16];
+}
+
+uint64_t plait__page_full(uint32_t count, uint32_t word) {
+  if (count >= (word + 1) * 64) return ~0ull;
+  return count <= word * 64 ? 0 : (1ull << count % 64) - 1;
+}
+
+/* ---- lists of a record ---- */
+
+void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
+  struct plait_page_list *list = &lists[plait_get(&page->class)];
+  uint32_t tail = plait_get(&list->tail), ref = plait_ref(page);
+  plait_put(&page->next, 0);
+  plait_put(&page->prev, tail);
+  if (tail != 0) plait_put(&((struct plait_page *)plait_at(tail))->next, ref);
+  else plait_put(&list->head, ref);
+  plait_put(&list->tail, ref);
+  plait_put(&list->count, plait_get(&list->count) + 1);
+}
+
+void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page) {
+  struct plait_page_list *list = &lists[plait_get(&page->class)];
+  uint32_t next = plait_get(&page->next), prev = plait_get(&page->prev);
+  if (prev != 0) plait_put(&((struct plait_page *)plait_at(prev))->next, next);
+  else plait_put(&list->head, next != 0 ? next : plait_ref(&plait_heap()->empty));
+  if (next != 0) plait_put(&((struct plait_page *)plait_at(next))->prev, prev);
+  else plait_put(&list->tail, prev);
+  plait_put(&list->count, plait_get(&list->count) - 1);
+}
+
+/* ---- slices with unused pages; under the lock ---- */
+
+void plait__partial_link(uint32_t index, uint32_t shift) {
+  plait_word_t *list = &plait_heap()->partial[shift - SMALLEST_SHIFT];
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t head = plait_get(list);
+  plait_put(&slice->next, head);
+  plait_put(&slice->prev, 0);
+  if (head != 0) plait_put(&plait__slice(head)->prev, index);
+  plait_put(list, index);
+}
+
+void plait__partial_unlink(uint32_t index, uint32_t shift) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
+  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
+  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
+  else plait_put(&plait_heap()->partial[shift - SMALLEST_SHIFT], next);
+}
+
+static uint32_t all_used(uint32_t shift) {
+  return (uint32_t)((1ull << (PLAIT_SLICE_SIZE >> shift)) - 1);
+}
+
+/* A slice with an unused page of this size, cut now if need be; 0 if there is no room. */
+static uint32_t slice_with_room(uint32_t shift) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t index = plait_get(&heap->partial[shift - SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
+  if (index != 0) return index;
+  index = plait__run_find(1);
+  if (index == 0) return 0;
+  if (plait_get(&plait__slice(index)->room) < pages) {
+    plait_ref_t records = plait__meta(pages * (uint32_t)sizeof(struct plait_page));
+    index = plait__run_find(1); /* the bookkeeping may have taken the slice that was found */
+    if (records == 0 || index == 0) return 0;
+    if (plait_get(&plait__slice(index)->room) < pages) {
+      plait_put(&plait__slice(index)->pages, records);
+      plait_put(&plait__slice(index)->room, pages);
+    }
+  }
+  plait_put(&plait__slice(index)->used, 0);
+  plait__run_take(index, 0, 1, plait__tag(PLAIT__PAGES, shift));
+  plait__partial_link(index, shift);
+  return index;
+}
+
+/* A fresh page of the class for the record: 0 if there is no room. Under the lock. */
+static struct plait_page *page_create(struct plait_record *record, uint32_t class) {
+  uint32_t shift = class_shifts[class], size = class_sizes[class], index = slice_with_room(shift);
+  if (index == 0) return NULL;
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t used = plait_get(&slice->used), at = (uint32_t)__builtin_ctz(~used);
+  struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
+  uint32_t count = (1u << shift) / size, base = index * PLAIT_SLICE_SIZE + (at << shift);
+  if (count > PLAIT_PAGE_WORDS * 64) count = PLAIT_PAGE_WORDS * 64;
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    plait_put64(&page->local[word], plait__page_full(count, word));
+    plait_put64(&page->remote[word], 0);
+  }
+  plait_put(&page->cursor, 0);
+  plait_put(&page->first, base);
+  plait_put(&page->size, size);
+  plait_put(&page->base, base);
+  plait_put(&page->step, size);
+  plait_put(&page->reciprocal, (uint32_t)(((1ull << 32) + size - 1) / size));
+  plait_put(&page->count, count);
+  plait_put(&page->class, class);
+  /* The commit; release: pairs with the acquire in page_of. */
+  atomic_store_explicit(&page->owner, plait_get(&record->name), memory_order_release);
+  used |= 1u << at;
+  plait_put(&slice->used, used);
+  if (used == all_used(shift)) plait__partial_unlink(index, shift);
+  return page;
+}
+
+/* ---- the owner's side ---- */
+
+int plait__page_collect(struct plait_page *page) {
+  int found = 0;
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
+    if (bits == 0) continue;
+    plait_put64(&page->local[word], plait_get64(&page->local[word]) | bits);
+    atomic_fetch_and_explicit(&page->remote[word], ~bits, memory_order_acq_rel);
+    found = 1;
+  }
+  return found;
+}
+
+/* Whether all blocks are free, as far as the caller can see: exact for the owner, and under the lock for a pooled page. */
+static int is_empty(struct plait_page *page) {
+  uint32_t count = plait_get(&page->count);
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
+    if (bits != plait__page_full(count, word)) return 0;
+  }
+  return 1;
+}
+
+/* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
+static void page_destroy(struct plait_page *page) {
+  uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t shift = plait__rest(plait_load(&slice->tag)), used = plait_get(&slice->used);
+  atomic_store_explicit(&page->owner, 0, memory_order_release);
+  if (used == all_used(shift)) plait__partial_link(index, shift);
+  used &= ~(1u << (base % PLAIT_SLICE_SIZE >> shift));
+  plait_put(&slice->used, used);
+  if (used == 0) {
+    plait__partial_unlink(index, shift);
+    plait__run_give(index, 1);
+  }
+}
+
+/* A page of the record's own that may be wholly free goes back to its slice, unless it is the only one of its list. */
+static void release_if_empty(struct plait_record *record, struct plait_page *page) {
+  if (plait_get(&record->classes[plait_get(&page->class)].count) == 1 || !is_empty(page)) return;
+  if (plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
+  plait__page_unlink(record->classes, page);
+  page_destroy(page);
+  plait__runs_unlock();
+}
+
+/* A page of the record's own, on no list, goes to whoever needs one. 0 if the lock is not to be had at once. */
+static int pool(struct plait_page *page) {
+  if (plait__runs_try() != 0) return 0;
+  plait__page_link(plait_heap()->pooled, page);
+  atomic_store_explicit(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
+  if (is_empty(page)) {
+    plait__page_unlink(plait_heap()->pooled, page);
+    page_destroy(page);
+  }
+  plait__runs_unlock();
+  return 1;
+}
+
+/* Takes over an abandoned page, if no other thread does. */
+static void claim(struct plait_record *record, struct plait_page *page) {
+  uint32_t owner = PLAIT__ABANDONED;
+  if (!atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_get(&record->name), memory_order_seq_cst,
+                                               memory_order_relaxed))
+    return;
+  plait__page_collect(page);
+  if (plait_get(&record->classes[plait_get(&page->class)].count) >= ENOUGH_PAGES && pool(page)) return;
+  plait__page_link(record->classes, page);
+  release_if_empty(record, page);
+}
+
+/* The list's head has no free block: nobody's, until somebody frees into it. */
+static void abandon(struct plait_record *record, struct plait_page *page) {
+  plait__page_unlink(record->classes, page);
+  atomic_store_explicit(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    if (atomic_load_explicit(&page->remote[word], memory_order_seq_cst) == 0) continue;
+    claim(record, page);
+    return;
+  }
+}
+
+/* A free block of the page, looked for in all its words; 0 if there is none. */
+static plait_ref_t page_search(struct plait_page *page) {
+  uint32_t cursor = plait_get(&page->cursor);
+  for (uint32_t i = 1; i <= PLAIT_PAGE_WORDS; i++) {
+    uint32_t word = (cursor + i) % PLAIT_PAGE_WORDS;
+    uint64_t bits = plait_get64(&page->local[word]);
+    if (bits == 0) continue;
+    plait_put(&page->cursor, word);
+    plait_put64(&page->local[word], bits & (bits - 1));
+    return plait_get(&page->first) + (word * 64 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->size);
+  }
+  return 0;
+}
+
+/* Takes the page that was pooled first: NULL if there is none. Under the lock. */
+static struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
+  struct plait_page_list *list = &plait_heap()->pooled[class];
+  if (plait_get(&list->count) == 0) return NULL;
+  struct plait_page *page = plait_at(plait_get(&list->head));
+  plait__page_unlink(plait_heap()->pooled, page);
+  atomic_store_explicit(&page->owner, plait_get(&record->name), memory_order_seq_cst);
+  return page;
+}
+
+/* Puts a page with free blocks onto the record's list: 0, or -PLAIT_ENOMEM. */
+static int refill(struct plait_record *record, uint32_t class) {
+  for (;;) {
+    if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+    struct plait_page *page = page_from_pool(record, class);
+    int adopted = page == NULL && plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
+    if (page == NULL && !adopted) page = page_create(record, class);
+    if (page != NULL) plait__page_link(record->classes, page);
+    plait__runs_unlock();
+    if (adopted || page != NULL) return 0;
+    if (plait__grow(1) != 0) return -PLAIT_ENOMEM;
+  }
+}
+
+plait_ref_t plait__small_alloc_slow(uint32_t class) {
+  struct plait_record *record = plait__bind();
+  if (record == NULL) return 0;
+  for (;;) {
+    plait_ref_t head = plait_get(&record->classes[class].head);
+    struct plait_page *page = plait_at(head);
+    if (page != &plait_heap()->empty) {
+      plait_ref_t block = page_search(page);
+      if (block == 0 && plait__page_collect(page)) block = page_search(page);
+      if (block != 0) return block;
+      abandon(record, page);
+    } else if (refill(record, class) != 0) {
+      return 0;
+    }
+  }
+}
+
+/* ---- freeing ---- */
+
+/* The record of the page that `block` lies in. pre: the slice is cut into pages. */
+static struct plait_page *page_around(struct plait_slice *slice, plait_ref_t block) {
+  uint32_t shift = plait__rest(plait_load(&slice->tag));
+  return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> shift);
+}
+
+/* The page and the number of the block in it, if `block` is where a block of a page starts. */
+static struct plait_page *page_of(struct plait_slice *slice, plait_ref_t block, uint32_t *number) {
+  struct plait_page *page = page_around(slice, block);
+  uint32_t owner = plait_load(&page->owner), offset = block - plait_get(&page->base);
+  uint32_t at = (uint32_t)((uint64_t)offset * plait_get(&page->reciprocal) >> 32);
+  if (owner == 0 || at * plait_get(&page->step) != offset || at >= plait_get(&page->count)) return NULL;
+  *number = at;
+  return page;
+}
+
+int plait__small_free(struct plait_slice *slice, plait_ref_t block) {
+  uint32_t number;
+  struct plait_page *page = page_of(slice, block, &number);
+  if (page == NULL) return -PLAIT_EINVAL;
+  struct plait_record *mine = plait__mine();
+  uint64_t bit = 1ull << number % 64, known = plait_get64(&page->local[number / 64]);
+  if ((known | plait_get64(&page->remote[number / 64])) & bit) return -PLAIT_EINVAL; /* free already */
+  if (mine != NULL && plait_get(&page->owner) == plait_get(&mine->name)) {
+    known |= bit;
+    plait_put64(&page->local[number / 64], known);
+    if ((known & (known + 1)) == 0) release_if_empty(mine, page); /* ones from the lowest on: the word may be full */
+    return 0;
+  }
+  if (atomic_fetch_or_explicit(&page->remote[number / 64], bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
+  uint32_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
+  if (owner == PLAIT__ABANDONED) {
+    /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
+    if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
+    if (mine != NULL) claim(mine, page);
+  } else if (owner == PLAIT__POOLED && is_empty(page) && plait__runs_lock() == 0) {
+    if (plait_load(&page->owner) == PLAIT__POOLED && is_empty(page)) {
+      plait__page_unlink(plait_heap()->pooled, page);
+      page_destroy(page);
+    }
+    plait__runs_unlock();
+  }
+  return 0;
+}
+
+static int is_free(struct plait_page *page, uint32_t number) {
+  uint64_t known = plait_get64(&page->local[number / 64]) | plait_get64(&page->remote[number / 64]);
+  return known >> number % 64 & 1;
+}
+
+uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
+  uint32_t number;
+  struct plait_page *page = page_of(slice, block, &number);
+  return page == NULL || is_free(page, number) ? 0 : plait_get(&page->step);
+}
+
+enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {
+  struct plait_page *page = page_around(slice, block);
+  uint32_t step = plait_get(&page->step), offset = block - plait_get(&page->base);
+  if (plait_load(&page->owner) == 0 || offset / step >= plait_get(&page->count)) return PLAIT_PLACE_UNUSED;
+  if (is_free(page, offset / step)) return offset % step == 0 ? PLAIT_PLACE_FREE : PLAIT_PLACE_UNUSED;
+  return offset % step == 0 ? PLAIT_PLACE_LIVE : PLAIT_PLACE_INSIDE;
+}

@@ -1,0 +1,323 @@
+/*
+ * records: who allocates from what, and what becomes of it when a thread is gone.
+ *
+ * Invariants
+ * - A record is changed by the thread that is bound to it, or under the lock when nobody is. Its name in the owner words
+ *   of pages and regions is the truth; its lists, bins and counters are made from that by absorb().
+ * - `stale` is set before the lists stop being right for whoever comes next, and cleared when they are again. So a thread
+ *   that dies while it takes over or rebuilds a record leaves it stale, and the next one starts anew.
+ */
+#include "internal.h"
+
+static struct plait_record *record_at(uint32_t index) {
+  plait_ref_t ref = plait_load(&plait_heap()->records[index]);
+  return ref == 0 ? NULL : plait_at(ref);
+}
+
+static void clear_pages(struct plait_page_list *lists) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    plait_put(&lists[class].head, plait_ref(&plait_heap()->empty));
+    plait_put(&lists[class].tail, 0);
+    plait_put(&lists[class].count, 0);
+  }
+}
+
+static void clear_lists(struct plait_record *record) {
+  clear_pages(record->classes);
+  for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) plait_put(&record->bins[bin], 0);
+  plait_put64(&record->bin_mask, 0);
+  plait_put(&record->last, 0);
+  plait_put(&record->spare, 0);
+  plait_put(&record->slices, 0);
+  plait_put(&record->medium_live, 0);
+}
+
+static int owns_memory(struct plait_record *record) {
+  if (plait_get(&record->stale) != 0 || plait_get(&record->slices) != 0 || plait_get64(&record->remote) != 0) return 1;
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
+    if (plait_get(&record->classes[class].count) != 0) return 1;
+  return 0;
+}
+
+static void count_orphans(void) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_record *record = record_at(i);
+    if (record != NULL && plait_get(&record->thread) == 0 && owns_memory(record)) count++;
+  }
+  plait_put(&plait_heap()->orphans, count);
+}
+
+/* ---- taking over, under the lock ---- */
+
+/* The region becomes the record's, whatever state its blocks were left in. */
+static void absorb_region(struct plait_record *record, uint32_t index, uint32_t slices) {
+  plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER, free = 0;
+  uint32_t before = 0, live = 0;
+  for (uint32_t i = 0; i < slices; i++) {
+    struct plait_slice *slice = plait__slice(index + i);
+    plait_put(&slice->owner, plait_get(&record->name));
+    if (i != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, i), memory_order_release);
+  }
+  while (at < end) {
+    struct plait_block *block = plait_at(at);
+    uint32_t tag = plait_get(&block->tag), state = tag & 15u, size = tag & ~15u;
+    /* An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
+       written over by the program; it stays as it is, in one piece, and is never given out. */
+    if (state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
+    if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END) state = PLAIT__BLOCK_LIVE, size = end - at;
+    plait_put(&block->tag, size | state);
+    if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
+      plait_put(&((struct plait_block *)plait_at(free))->tag, (before += size) | PLAIT__BLOCK_FREE);
+      plait_put(&block->mark, 0);
+    } else {
+      if (free != 0) plait__bin_link(record, free, before);
+      free = state == PLAIT__BLOCK_FREE ? at : 0;
+      live += free == 0;
+      plait_put(&block->before, before);
+      before = size;
+    }
+    at += size;
+  }
+  if (free != 0) plait__bin_link(record, free, before);
+  struct plait_block *last = plait_at(end);
+  plait_put(&last->before, before);
+  plait_put(&last->mark, 0);
+  plait_put(&last->tag, PLAIT__BLOCK_END);
+  plait_put(&record->last, index);
+  plait_put(&record->slices, plait_get(&record->slices) + slices);
+  plait_put(&record->medium_live, plait_get(&record->medium_live) + live);
+}
+
+/* Pages of the slice that are called `name`, or that were lost between two owners, become the record's. */
+static void absorb_pages(struct plait_record *record, uint32_t name, struct plait_slice *slice) {
+  uint32_t pages = PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag));
+  for (uint32_t i = 0; i < pages; i++) {
+    struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+    uint32_t owner = plait_load(&page->owner);
+    int lost = 0;
+    for (uint32_t word = 0; owner == PLAIT__ABANDONED && word < PLAIT_PAGE_WORDS; word++)
+      lost |= plait_get64(&page->remote[word]) != 0;
+    if (owner != name && !lost) continue;
+    if (owner != plait_get(&record->name) &&
+        !atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_get(&record->name), memory_order_seq_cst,
+                                                 memory_order_relaxed))
+      continue; /* another thread was quicker */
+    plait__page_collect(page);
+    plait__page_link(record->classes, page);
+  }
+}
+
+/* All that is called `name` becomes the record's and is put onto its lists. */
+static void absorb(struct plait_record *record, uint32_t name) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load(&slice->tag), length = plait__rest(tag);
+    if (plait__kind(tag) == PLAIT__PAGES) {
+      absorb_pages(record, name, slice);
+      length = 1;
+    } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == name) {
+      absorb_region(record, index, length);
+    }
+    if (length == 0) return; /* somebody wrote over the table */
+    index += length;
+  }
+}
+
+/* What lies on the record's stacks is freed or passed on. `draining` may be a part of `remote`: then its thread died
+   after naming it and before taking it. */
+static void settle(struct plait_record *record) {
+  plait_ref_t draining = plait_get(&record->draining);
+  plait_ref_t header = (plait_ref_t)atomic_load_explicit(&record->remote, memory_order_acquire);
+  for (; header != 0 && draining != 0; header = plait_get(&((struct plait_block *)plait_at(header))->next))
+    if (header == draining) plait_put(&record->draining, draining = 0);
+  plait__medium_settle(record);
+  if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
+}
+
+static void rebuild(struct plait_record *record) {
+  plait_put(&record->stale, 1);
+  clear_lists(record);
+  absorb(record, plait_get(&record->name));
+  settle(record);
+  plait_put(&record->stale, 0);
+}
+
+int plait__adopt(struct plait_record *record) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_record *from = record_at(i);
+    if (from == NULL || from == record || plait_get(&from->thread) != 0 || !owns_memory(from)) continue;
+    plait_put(&from->stale, 1);
+    absorb(record, plait_get(&from->name));
+    clear_lists(from);
+    settle(from); /* nothing is its own any more: all is passed on */
+    plait_put(&from->stale, 0);
+    count_orphans();
+    return 1;
+  }
+  count_orphans();
+  return 0;
+}
+
+/* ---- a thread and its record ---- */
+
+/* The record of slot `index`, made if there is none: NULL if bookkeeping needs a slice. Under the lock. */
+static struct plait_record *record_create(uint32_t index) {
+  struct plait_record *record = record_at(index);
+  if (record != NULL) return record;
+  plait_ref_t ref = plait__meta(sizeof *record);
+  if (ref == 0) return NULL;
+  record = plait_at(ref);
+  plait_put(&record->name, index + 2);
+  clear_lists(record);
+  atomic_store_explicit(&plait_heap()->records[index], ref, memory_order_release);
+  return record;
+}
+
+struct plait_record *plait__bind(void) {
+  struct plait_record *record = plait__mine();
+  if (record != NULL) return record;
+  plait_thread_t self = plait_self_id();
+  if (self == 0) return NULL;
+  record = record_at(plait_thread_index(self));
+  while (record == NULL || plait_get(&record->thread) != self) {
+    if (plait__runs_lock() != 0) return NULL;
+    record = record_create(plait_thread_index(self));
+    if (record != NULL) {
+      if (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0) rebuild(record);
+      plait_put(&record->thread, self);
+      count_orphans();
+    }
+    plait__runs_unlock();
+    if (record == NULL && plait__grow(1) != 0) return NULL;
+  }
+  plait_self_room = record;
+  return record;
+}
+
+void plait_heap_leave(void) {
+  struct plait_record *record = plait__mine();
+  plait_self_room = NULL;
+  if (record == NULL || plait__runs_lock() != 0) return;
+  plait_put(&record->thread, 0);
+  count_orphans();
+  plait__runs_unlock();
+}
+
+void plait_heap_recover(plait_thread_t dead) {
+  struct plait_heap *heap = plait_heap();
+  struct plait_record *record = record_at(plait_thread_index(dead));
+  int concerned = record != NULL && plait_get(&record->thread) == dead;
+  if (!concerned && plait_lock_owner(&heap->runs) != dead) return;
+  if (plait__runs_lock() == 0) {
+    if (concerned) {
+      rebuild(record);
+      plait_put(&record->thread, 0);
+      count_orphans();
+    }
+    plait__runs_unlock();
+  }
+  plait_lock_wake(&heap->runs);
+}
+
+/* ---- after the death of a thread that held the lock ---- */
+
+static void keep_meta(plait_ref_t ref, uint32_t bytes) {
+  struct plait_heap *heap = plait_heap();
+  if (ref < plait_get(&heap->meta_start) || ref >= plait_get(&heap->meta_end)) return;
+  if (ref + bytes > plait_get(&heap->meta_next)) plait_put(&heap->meta_next, ref + bytes);
+}
+
+/* Bookkeeping memory that nobody refers to is unused; what lies behind the end does not count. */
+static void repair_meta(void) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t end = plait_get(&heap->end), first = plait_get(&heap->first);
+  uint32_t start = plait_get(&heap->meta_start), index = start / PLAIT_SLICE_SIZE;
+  if (index >= first && (index >= end || plait__kind(plait_get(&plait__slice(index)->tag)) != PLAIT__META)) {
+    plait_put(&heap->meta_start, 0);
+    plait_put(&heap->meta_next, 0);
+    plait_put(&heap->meta_end, 0);
+  } else {
+    plait_put(&heap->meta_next, start);
+  }
+  for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++) {
+    plait_ref_t leaf = plait_get(&heap->leaves[i]);
+    if (leaf / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
+    else keep_meta(leaf, PLAIT_HEAP_LEAF_SLICES * (uint32_t)sizeof(struct plait_slice));
+  }
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    keep_meta(plait_get(&heap->records[i]), (uint32_t)sizeof(struct plait_record));
+  for (uint32_t i = first; i < end; i++)
+    keep_meta(plait_get(&plait__slice(i)->pages), plait_get(&plait__slice(i)->room) * (uint32_t)sizeof(struct plait_page));
+}
+
+/* Which pages of the slice are in use; puts those that are pooled onto their lists. */
+static uint32_t repair_used(struct plait_slice *slice) {
+  uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
+  for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
+    struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+    uint32_t owner = plait_load(&page->owner);
+    if (owner != 0) used |= 1u << i;
+    if (owner == PLAIT__POOLED) plait__page_link(plait_heap()->pooled, page);
+  }
+  plait_put(&slice->used, used);
+  return used;
+}
+
+static void clear_inside(uint32_t from, uint32_t to) {
+  for (; from < to; from++) {
+    plait_put(&plait__slice(from)->tag, PLAIT__NONE);
+    plait_put(&plait__slice(from)->back, 0);
+  }
+}
+
+void plait__repair(void) {
+  struct plait_heap *heap = plait_heap();
+  repair_meta();
+  for (uint32_t i = 0; i < PLAIT_HEAP_BIN_COUNT; i++) plait_put(&heap->run_bins[i], 0);
+  for (uint32_t i = 0; i < 4; i++) plait_put(&heap->partial[i], 0);
+  clear_pages(heap->pooled);
+  plait_put64(&heap->run_mask, 0);
+  uint32_t end = plait_get(&heap->end), used = 0, blocks = 0, slices = 0, free = 0, length;
+  for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load(&slice->tag);
+    enum plait__slice_kind kind = plait__kind(tag);
+    length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
+    if (length == 0 || length > end - index) length = end - index; /* somebody wrote over the table: no more from here */
+    plait_put(&slice->back, 0);
+    if (kind == PLAIT__PAGES && repair_used(slice) == 0) kind = PLAIT__FREE;
+    if (kind == PLAIT__FREED) kind = PLAIT__FREE;
+    if (kind != PLAIT__REGION) clear_inside(index + 1, index + length);
+    if (kind == PLAIT__FREE && free != 0) { /* joined with the one before it */
+      uint32_t before = plait__rest(plait_get(&plait__slice(free)->tag));
+      plait__run_unlink(free, before);
+      atomic_store_explicit(&plait__slice(free)->tag, plait__tag(PLAIT__FREE, before + length), memory_order_release);
+      atomic_store_explicit(&slice->tag, PLAIT__NONE, memory_order_release);
+      plait__run_link(free, before + length);
+      continue;
+    }
+    free = kind == PLAIT__FREE ? index : 0;
+    if (kind == PLAIT__FREE) {
+      atomic_store_explicit(&slice->tag, plait__tag(PLAIT__FREE, length), memory_order_release);
+      plait__run_link(index, length);
+      continue;
+    }
+    if (kind != PLAIT__GAP) used += length;
+    if (kind == PLAIT__LARGE) blocks++, slices += length;
+    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) plait_put(&plait__slice(index + i)->back, 0);
+    uint32_t shift = plait__rest(tag);
+    if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
+      plait__partial_link(index, shift);
+  }
+  plait_put(&heap->used, used);
+  if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
+  plait_put(&heap->large_live, blocks);
+  plait_put(&heap->large_slices, slices);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_record *record = record_at(i);
+    if (record != NULL && plait_get(&record->stale) != 0 && plait_get(&record->thread) == 0) rebuild(record);
+  }
+  count_orphans();
+}

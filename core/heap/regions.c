@@ -1,0 +1,427 @@
+/*
+ * regions: medium blocks. A region is a run of slices that belongs to a record, cut into blocks, each behind a header:
+ *
+ *     | header | payload | header | payload | ... | END |      a header: struct plait_block, 16 bytes
+ *
+ * Invariants
+ * - Walking from the region's first header by each tag's size meets the END header in the region's last 16 bytes. Each
+ *   change that a walk can see is one store to one tag. (A region that was made longer or shorter by a thread that died
+ *   meanwhile has its END early: then the rest is free.)
+ * - Only the owner of the region allocates, joins and splits. Others turn a block's tag from LIVE into REMOTE, in one
+ *   exchange that only one thread wins, and then push it onto the stack of the region's owner.
+ * - `before`, the bins and the counters are derived from the tags.
+ * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a block.
+ */
+#include "internal.h"
+
+#define LEAST 512u        /* no smaller block is cut for a request, and no smaller free one is on a bin */
+#define LEAST_REST 64u    /* what is cut off a block must be worth a header */
+#define BLOCKS_LOOKED_AT 8      /* how many blocks of a bin are looked at before the next bin is taken */
+#define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
+
+static struct plait_block *block_at(plait_ref_t header) {
+  return plait_at(header);
+}
+
+static uint32_t size_of(uint32_t tag) {
+  return tag & ~15u;
+}
+
+static uint32_t state_of(uint32_t tag) {
+  return tag & 15u;
+}
+
+static uint32_t tag_at(plait_ref_t header) {
+  return plait_get(&block_at(header)->tag);
+}
+
+static void set_tag_at(plait_ref_t header, uint32_t tag) {
+  plait_put(&block_at(header)->tag, tag);
+}
+
+/* ---- bins: eight for each power of two from 512 to 64 Ki, then one ---- */
+
+static uint32_t bin_of(uint32_t size) {
+  uint32_t log = 31u - (uint32_t)__builtin_clz(size);
+  if (log < 16) return (log - 9) * 8 + (size >> (log - 3) & 7);
+  return log < 23 ? 56 + log - 16 : 63;
+}
+
+void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size) {
+  struct plait_block *block = block_at(header);
+  plait_put(&block->mark, 0);
+  if (size < LEAST) return;
+  uint32_t bin = bin_of(size), head = plait_get(&record->bins[bin]);
+  plait_put(&block->next, head);
+  if (head != 0) plait_put(&block_at(head)->mark, header);
+  plait_put(&record->bins[bin], header);
+  plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
+}
+
+static void bin_unlink(struct plait_record *record, plait_ref_t header, uint32_t size) {
+  if (size < LEAST) return;
+  struct plait_block *block = block_at(header);
+  uint32_t bin = bin_of(size), next = plait_get(&block->next), prev = plait_get(&block->mark);
+  if (next != 0) plait_put(&block_at(next)->mark, prev);
+  if (prev != 0) plait_put(&block_at(prev)->next, next);
+  else plait_put(&record->bins[bin], next);
+  if (prev == 0 && next == 0) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(1ull << bin));
+}
+
+/* A free block of at least `size` bytes; 0 none on the bins. */
+static plait_ref_t find(struct plait_record *record, uint32_t size) {
+  uint32_t bin = bin_of(size), best = 0, best_size = UINT32_MAX;
+  plait_ref_t header = plait_get(&record->bins[bin]);
+  for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&block_at(header)->next)) {
+    uint32_t has = size_of(tag_at(header));
+    if (has >= size && has < best_size) best = header, best_size = has;
+  }
+  if (best != 0 || bin == 63) return best;
+  uint64_t mask = plait_get64(&record->bin_mask) & ~0ull << (bin + 1);
+  return mask == 0 ? 0 : plait_get(&record->bins[__builtin_ctzll(mask)]);
+}
+
+/* ---- splitting and joining; the region's owner only ---- */
+
+/* Writes a free header that nobody can see yet, and tells the header behind it. */
+static void lay_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t before) {
+  set_tag_at(header, size | PLAIT__BLOCK_FREE);
+  plait_put(&block_at(header)->before, before);
+  plait_put(&block_at(header + size)->before, size);
+  plait__bin_link(record, header, size);
+}
+
+/* Takes `total` bytes of the free block at `at`, from `front` on: the header of the live block. */
+static plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
+  uint32_t have = size_of(tag_at(at)), rest = have - front - total;
+  plait_ref_t header = at + front;
+  bin_unlink(record, at, have);
+  if (rest < LEAST_REST) {
+    total += rest;
+    plait_put(&block_at(at + have)->before, total);
+  } else {
+    lay_free(record, header + total, rest, total);
+  }
+  struct plait_block *block = block_at(header);
+  plait_put(&block->next, 0);
+  plait_put(&block->mark, plait__mark(header));
+  if (front != 0) {
+    plait_put(&block->before, front);
+    set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+    plait__bin_link(record, at, front);
+    set_tag_at(at, front | PLAIT__BLOCK_FREE);
+  } else {
+    set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+  }
+  plait_put(&record->medium_live, plait_get(&record->medium_live) + 1);
+  return header;
+}
+
+static uint32_t region_of(plait_ref_t header) {
+  uint32_t index = header / PLAIT_SLICE_SIZE, tag = plait_load(&plait__slice(index)->tag);
+  return plait__kind(tag) == PLAIT__PART ? index - plait__rest(tag) : index;
+}
+
+/* Whether the region's first block is free and all there is. */
+static int is_whole(uint32_t index, uint32_t slices) {
+  return tag_at(index * PLAIT_SLICE_SIZE) == ((slices * PLAIT_SLICE_SIZE - PLAIT__HEADER) | PLAIT__BLOCK_FREE);
+}
+
+static void wipe_parts(uint32_t from, uint32_t to) {
+  for (; from < to; from++) atomic_store_explicit(&plait__slice(from)->tag, PLAIT__NONE, memory_order_release);
+}
+
+/* Gives a region that is one free block back. */
+static void region_release(struct plait_record *record, uint32_t index, uint32_t slices) {
+  if (plait__runs_try() != 0) return; /* it stays, and serves on */
+  bin_unlink(record, index * PLAIT_SLICE_SIZE, slices * PLAIT_SLICE_SIZE - PLAIT__HEADER);
+  if (plait_get(&record->last) == index) plait_put(&record->last, 0);
+  plait_put(&record->slices, plait_get(&record->slices) - slices);
+  wipe_parts(index + 1, index + slices);
+  plait__run_give(index, slices);
+  plait__runs_unlock();
+}
+
+/* Gives the slices at the region's end back that its last block, free, does not need. */
+static void region_trim(struct plait_record *record, uint32_t index, uint32_t slices, plait_ref_t header, uint32_t size) {
+  uint32_t cut = size / PLAIT_SLICE_SIZE - 2, keep = slices - cut, left = size - cut * PLAIT_SLICE_SIZE;
+  plait_ref_t end = (index + keep) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  if (plait__runs_try() != 0) return;
+  bin_unlink(record, header, size);
+  plait_put(&block_at(end)->before, left);
+  plait_put(&block_at(end)->mark, 0);
+  set_tag_at(end, PLAIT__BLOCK_END);
+  set_tag_at(header, left | PLAIT__BLOCK_FREE);
+  plait__bin_link(record, header, left);
+  wipe_parts(index + keep + 1, index + slices);
+  atomic_store_explicit(&plait__slice(index + keep)->tag, plait__tag(PLAIT__FREED, cut), memory_order_release);
+  atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, keep), memory_order_release);
+  plait_put(&record->slices, plait_get(&record->slices) - cut);
+  plait__run_give(index + keep, cut);
+  plait__runs_unlock();
+}
+
+/* Looks at a free block of more than a slice: is there something to give back? */
+static void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
+  uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
+  if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
+    /* One region that is wholly free is kept. */
+    uint32_t spare = plait_get(&record->spare);
+    if (spare != 0 && spare != index) {
+      struct plait_slice *slice = plait__slice(spare);
+      uint32_t tag = plait_load(&slice->tag);
+      if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == plait_get(&record->name) &&
+          is_whole(spare, plait__rest(tag))) {
+        region_release(record, index, slices);
+        return;
+      }
+    }
+    plait_put(&record->spare, index);
+    return;
+  }
+  uint32_t least = (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE;
+  if (size >= least && header + size == (index + slices) * PLAIT_SLICE_SIZE - PLAIT__HEADER)
+    region_trim(record, index, slices, header, size);
+}
+
+void plait__medium_release(struct plait_record *record, plait_ref_t header) {
+  uint32_t size = size_of(tag_at(header)), before = plait_get(&block_at(header)->before);
+  plait_ref_t start = header, behind = header + size;
+  uint32_t next = tag_at(behind);
+  if (state_of(next) == PLAIT__BLOCK_FREE) {
+    bin_unlink(record, behind, size_of(next));
+    size += size_of(next);
+  }
+  if (before != 0 && state_of(tag_at(header - before)) == PLAIT__BLOCK_FREE) {
+    start = header - before;
+    bin_unlink(record, start, before);
+    size += before;
+  }
+  set_tag_at(start, size | PLAIT__BLOCK_FREE);
+  if (start != header) plait_put(&block_at(header)->mark, 0);
+  plait_put(&block_at(start + size)->before, size);
+  plait__bin_link(record, start, size);
+  plait_put(&record->medium_live, plait_get(&record->medium_live) - 1);
+  if (size >= PLAIT_SLICE_SIZE - PLAIT__HEADER) give_back(record, start, size);
+}
+
+/* ---- regions; under the lock ---- */
+
+/* The slices index+from .. index+to of a region say whose and what they are. */
+static void mark_parts(struct plait_record *record, uint32_t index, uint32_t from, uint32_t to) {
+  for (; from < to; from++) {
+    struct plait_slice *slice = plait__slice(index + from);
+    plait_put(&slice->owner, plait_get(&record->name));
+    if (from != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, from), memory_order_release);
+  }
+}
+
+static void lay_end(plait_ref_t end, uint32_t before) {
+  plait_put(&block_at(end)->before, before);
+  plait_put(&block_at(end)->next, 0);
+  plait_put(&block_at(end)->mark, 0);
+  set_tag_at(end, PLAIT__BLOCK_END);
+}
+
+static int region_create(struct plait_record *record, uint32_t slices) {
+  uint32_t index = plait__run_find(slices);
+  if (index == 0) return 0;
+  plait_ref_t base = index * PLAIT_SLICE_SIZE;
+  uint32_t size = slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  set_tag_at(base, size | PLAIT__BLOCK_FREE);
+  plait_put(&block_at(base)->before, 0);
+  lay_end(base + size, size);
+  plait_put(&plait__slice(index)->owner, plait_get(&record->name));
+  plait__run_take(index, 0, slices, plait__tag(PLAIT__REGION, slices));
+  mark_parts(record, index, 1, slices);
+  plait__bin_link(record, base, size);
+  plait_put(&record->last, index);
+  plait_put(&record->slices, plait_get(&record->slices) + slices);
+  return 1;
+}
+
+/* Makes the region longer, so that its last free block has room for `total`. 0 if its neighbour is not free. */
+static int region_extend(struct plait_record *record, uint32_t index, uint32_t total) {
+  uint32_t slices = plait__rest(plait_load(&plait__slice(index)->tag)), behind = index + slices;
+  plait_ref_t end = behind * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  uint32_t before = plait_get(&block_at(end)->before), have = 0;
+  if (state_of(tag_at(end - before)) == PLAIT__BLOCK_FREE) have = before;
+  if (have >= total) return 1;
+  uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE, more = plait_get(&record->slices) / 16;
+  if (behind >= plait_get(&plait_heap()->end)) return 0;
+  uint32_t next = plait_load(&plait__slice(behind)->tag), free = plait__rest(next);
+  if (plait__kind(next) != PLAIT__FREE || free < need) return 0;
+  if (more < need) more = need;
+  if (more > free) more = free;
+  uint32_t size = more * PLAIT_SLICE_SIZE;
+  lay_end(end + size, size);
+  mark_parts(record, index, slices + 1, slices + more);
+  plait_put(&plait__slice(behind)->owner, plait_get(&record->name));
+  plait__run_take(behind, 0, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
+  atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more), memory_order_release);
+  mark_parts(record, index, slices, slices + 1);
+  set_tag_at(end, size | PLAIT__BLOCK_LIVE);
+  plait_put(&record->slices, plait_get(&record->slices) + more);
+  plait_put(&record->last, index);
+  plait_put(&record->medium_live, plait_get(&record->medium_live) + 1); /* release counts it off again */
+  plait__medium_release(record, end);
+  return 1;
+}
+
+/* Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. 0, or -PLAIT_ENOMEM. */
+static int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
+  uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
+  for (;;) {
+    if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+    int done = plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
+    uint32_t last = plait_get(&record->last), ample = plait_get(&record->slices) / 16;
+    if (!done && index != 0) done = region_extend(record, index, total);
+    if (!done && index == 0 && last != 0) done = region_extend(record, last, total);
+    if (!done && index == 0) done = region_create(record, ample > need ? ample : need) || region_create(record, need);
+    plait__runs_unlock();
+    if (done) return 0;
+    if (index != 0 || plait__grow(need) != 0) return -PLAIT_ENOMEM;
+  }
+}
+
+/* ---- what the rest of the room calls ---- */
+
+static uint32_t total_for(uint32_t size) {
+  uint32_t total = (size + PLAIT__HEADER + 15) & ~15u;
+  return total < LEAST ? LEAST : total;
+}
+
+plait_ref_t plait__medium_alloc(uint32_t size, uint32_t alignment, uint32_t roomy) {
+  struct plait_record *record = plait__bind();
+  if (record == NULL) return 0;
+  uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + LEAST_REST : total;
+  if (atomic_load_explicit(&record->remote, memory_order_relaxed) != 0) plait__medium_drain(record);
+  plait_ref_t at = roomy > need ? find(record, roomy) : 0;
+  if (at == 0) at = find(record, need);
+  while (at == 0) {
+    if (make_room(record, 0, need) != 0) return 0;
+    at = find(record, need);
+  }
+  uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
+  if (front != 0 && front < LEAST_REST) front += (LEAST_REST + alignment - 1) & ~(alignment - 1);
+  return carve(record, at, alignment > 16 ? front : 0, total) + PLAIT__HEADER;
+}
+
+/* The header of the live block, 0 if there is none. */
+static plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
+  if (block % 16 != 0) return 0;
+  if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_load(&slice->tag)) == PLAIT__REGION) return 0;
+  plait_ref_t header = block - PLAIT__HEADER;
+  /* acquire: pairs with the release of whoever turned it into what it is, if that was another thread. */
+  uint32_t tag = plait_load(&block_at(header)->tag);
+  return state_of(tag) == PLAIT__BLOCK_LIVE && plait_get(&block_at(header)->mark) == plait__mark(header) ? header : 0;
+}
+
+static void push(struct plait_record *record, plait_ref_t header) {
+  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
+  do {
+    plait_put(&block_at(header)->next, (uint32_t)head);
+    next = ((head >> 32) + 1) << 32 | header;
+    /* release: pairs with the acquire in drain. */
+  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+void plait__medium_drain(struct plait_record *record) {
+  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
+  do {
+    plait_put(&record->draining, (uint32_t)head);
+  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, 0, memory_order_acquire,
+                                                  memory_order_relaxed));
+  plait__medium_settle(record);
+}
+
+void plait__medium_settle(struct plait_record *record) {
+  plait_ref_t header = plait_get(&record->draining);
+  while (header != 0) {
+    plait_ref_t next = plait_get(&block_at(header)->next);
+    uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
+    plait_put(&record->draining, next);
+    if (owner == plait_get(&record->name)) plait__medium_release(record, header);
+    else push(plait__record(owner), header);
+    header = next;
+  }
+}
+
+int plait__medium_free(struct plait_slice *slice, plait_ref_t block) {
+  plait_ref_t header = header_of(slice, block);
+  if (header == 0) return -PLAIT_EINVAL;
+  struct plait_record *mine = plait__mine();
+  uint32_t owner = plait_get(&slice->owner);
+  if (mine != NULL && owner == plait_get(&mine->name)) {
+    plait__medium_release(mine, header);
+    return 0;
+  }
+  uint32_t tag = tag_at(header);
+  if (state_of(tag) != PLAIT__BLOCK_LIVE ||
+      !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
+                                               memory_order_acq_rel, memory_order_relaxed))
+    return -PLAIT_EINVAL;
+  push(plait__record(owner), header);
+  return 0;
+}
+
+uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
+  plait_ref_t header = header_of(slice, block);
+  return header == 0 ? 0 : size_of(tag_at(header)) - PLAIT__HEADER;
+}
+
+enum plait_heap_place plait__medium_place(plait_ref_t block) {
+  uint32_t index = region_of(block);
+  plait_ref_t at = index * PLAIT_SLICE_SIZE;
+  plait_ref_t end = at + plait__rest(plait_load(&plait__slice(index)->tag)) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  for (uint32_t size; at < end; at += size) { /* the owner may be changing it: each step is checked, the answer is a hint */
+    uint32_t tag = tag_at(at), live = state_of(tag) == PLAIT__BLOCK_LIVE;
+    size = size_of(tag);
+    if (size == 0 || size > end - at) break;
+    if (block - at >= size) continue;
+    if (block - at == PLAIT__HEADER) return live ? PLAIT_PLACE_LIVE : PLAIT_PLACE_FREE;
+    return live && block - at > PLAIT__HEADER ? PLAIT_PLACE_INSIDE : PLAIT_PLACE_UNUSED;
+  }
+  return PLAIT_PLACE_UNUSED;
+}
+
+int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
+  struct plait_record *mine = plait__mine();
+  plait_ref_t header = block - PLAIT__HEADER;
+  uint32_t total = total_for(size), have = size_of(tag_at(header));
+  if (mine == NULL || plait_get(&slice->owner) != plait_get(&mine->name)) return total <= have;
+  if (total <= have) {
+    uint32_t rest = have - total;
+    if (rest < LEAST_REST || rest < have / 8) return 1;
+    plait_ref_t tail = header + total;
+    plait_put(&block_at(tail)->before, total);
+    plait_put(&block_at(tail)->mark, 0);
+    set_tag_at(tail, rest | PLAIT__BLOCK_LIVE);
+    plait_put(&block_at(tail + rest)->before, rest);
+    set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+    plait_put(&mine->medium_live, plait_get(&mine->medium_live) + 1); /* release counts it off again */
+    plait__medium_release(mine, tail);
+    return 1;
+  }
+  for (int attempt = 0; attempt < 2; attempt++) {
+    plait_ref_t behind = header + have;
+    uint32_t next = tag_at(behind), free = state_of(next) == PLAIT__BLOCK_FREE ? size_of(next) : 0;
+    if (have + free >= total) {
+      uint32_t rest = have + free - total;
+      bin_unlink(mine, behind, free);
+      if (rest < LEAST_REST) {
+        total += rest;
+        plait_put(&block_at(header + total)->before, total);
+      } else {
+        lay_free(mine, header + total, rest, total);
+      }
+      set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+      return 1;
+    }
+    /* The region's end: it may become longer. */
+    if (attempt == 1 || state_of(tag_at(behind + free)) != PLAIT__BLOCK_END) return 0;
+    if (make_room(mine, region_of(header), total - have) != 0) return 0;
+  }
+  return 0;
+}

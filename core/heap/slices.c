@@ -1,0 +1,348 @@
+/*
+ * slices: the address-indexed table, runs of slices, growth, and large blocks. See heap.h for the whole.
+ *
+ * Invariants, under the lock
+ * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see is one store to one
+ *   tag, made after all that it reveals is in place. Tags inside a run do not count; those that could be taken for a
+ *   live block are wiped before the run is free.
+ * - Each free run is on the bin of its length, and its last slice says how long it is. No two free runs touch.
+ *   These are derived: plait__repair() makes them from the tags.
+ */
+#include "internal.h"
+
+#define LEAF_BYTES (PLAIT_HEAP_LEAF_SLICES * (uint32_t)sizeof(struct plait_slice))
+#define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
+#define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
+
+static void set_tag(uint32_t index, uint32_t tag) {
+  /* release: pairs with the acquire of whoever looks up a block that was made visible otherwise. */
+  atomic_store_explicit(&plait__slice(index)->tag, tag, memory_order_release);
+}
+
+static uint32_t tag_of(uint32_t index) {
+  return plait_load(&plait__slice(index)->tag);
+}
+
+/* ---- the lock ---- */
+
+int plait__runs_lock(void) {
+  int rc = plait_lock_acquire(&plait_heap()->runs);
+#ifdef PLAIT_HEAP_LIBRARY
+  while (rc == -PLAIT_ETIMEDOUT) rc = plait_lock_acquire(&plait_heap()->runs); /* its owner is slow, not dead */
+#endif
+  if (rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  return rc < 0 ? rc : 0;
+}
+
+int plait__runs_try(void) {
+  int rc = plait_lock_try(&plait_heap()->runs);
+  if (rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  return rc < 0 ? rc : 0;
+}
+
+void plait__runs_unlock(void) {
+  plait_lock_release(&plait_heap()->runs);
+}
+
+/* ---- free runs; all under the lock ---- */
+
+/* Lengths up to 32 have a bin each; above, two for each power of two. */
+static uint32_t run_bin(uint32_t slices) {
+  if (slices <= 32) return slices - 1;
+  uint32_t log = 31u - (uint32_t)__builtin_clz(slices);
+  return 32 + (log - 5) * 2 + (slices >> (log - 1) & 1);
+}
+
+void plait__run_link(uint32_t index, uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t bin = run_bin(slices), head = plait_get(&heap->run_bins[bin]);
+  plait_put(&slice->next, head);
+  plait_put(&slice->prev, 0);
+  if (head != 0) plait_put(&plait__slice(head)->prev, index);
+  plait_put(&heap->run_bins[bin], index);
+  plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) | 1ull << bin);
+  plait_put(&plait__slice(index + slices - 1)->back, slices);
+}
+
+void plait__run_unlink(uint32_t index, uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t bin = run_bin(slices), next = plait_get(&slice->next), prev = plait_get(&slice->prev);
+  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
+  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
+  else plait_put(&heap->run_bins[bin], next);
+  if (prev == 0 && next == 0) plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~(1ull << bin));
+  plait_put(&plait__slice(index + slices - 1)->back, 0);
+}
+
+uint32_t plait__run_find(uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t bin = run_bin(slices);
+  if (bin >= 32) { /* the bin holds a range of lengths */
+    uint32_t index = plait_get(&heap->run_bins[bin]);
+    for (int i = 0; index != 0 && i < RUNS_LOOKED_AT; i++, index = plait_get(&plait__slice(index)->next))
+      if (plait__rest(tag_of(index)) >= slices) return index;
+    bin++;
+  }
+  uint64_t mask = plait_get64(&heap->run_mask) & ~0ull << bin;
+  return mask == 0 ? 0 : plait_get(&heap->run_bins[__builtin_ctzll(mask)]);
+}
+
+void plait__count_used(int32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t used = plait_get(&heap->used) + (uint32_t)slices;
+  plait_put(&heap->used, used);
+  if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
+}
+
+void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t length = plait__rest(tag_of(index)), behind = index + skip + slices, rest = length - skip - slices;
+  plait__run_unlink(index, length);
+  if (rest != 0) {
+    set_tag(behind, plait__tag(PLAIT__FREE, rest));
+    plait__run_link(behind, rest);
+  }
+  set_tag(index + skip, tag);
+  if (skip != 0) {
+    set_tag(index, plait__tag(PLAIT__FREE, skip));
+    plait__run_link(index, skip);
+  }
+  if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
+  plait__count_used((int32_t)slices);
+}
+
+/* Makes the run at `index`, whatever its tag, free, together with the free runs around it. */
+static void join(uint32_t index, uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t behind = index + slices, start = index, length = slices, after = 0;
+  if (behind < plait_get(&heap->end) && plait__kind(tag_of(behind)) == PLAIT__FREE) {
+    after = plait__rest(tag_of(behind));
+    plait__run_unlink(behind, after);
+    length += after;
+  }
+  uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice(index - 1)->back) : 0;
+  if (back != 0) {
+    start = index - back;
+    plait__run_unlink(start, back);
+    length += back;
+  }
+  set_tag(start, plait__tag(PLAIT__FREE, length));
+  if (back != 0) set_tag(index, PLAIT__NONE);
+  if (after != 0) set_tag(behind, PLAIT__NONE);
+  plait__run_link(start, length);
+}
+
+void plait__run_give(uint32_t index, uint32_t slices) {
+  plait__count_used(-(int32_t)slices);
+  join(index, slices);
+}
+
+/* ---- bookkeeping memory ---- */
+
+static plait_ref_t meta_bump(uint32_t bytes) {
+  struct plait_heap *heap = plait_heap();
+  plait_ref_t ref = plait_get(&heap->meta_next);
+  if (plait_get(&heap->meta_end) - ref < bytes) return 0;
+  memset(plait_at(ref), 0, bytes);
+  plait_put(&heap->meta_next, ref + bytes);
+  return ref;
+}
+
+static void meta_begin(uint32_t index) {
+  struct plait_heap *heap = plait_heap();
+  plait_put(&heap->meta_start, index * PLAIT_SLICE_SIZE);
+  plait_put(&heap->meta_next, index * PLAIT_SLICE_SIZE);
+  plait_put(&heap->meta_end, (index + 1) * PLAIT_SLICE_SIZE);
+}
+
+plait_ref_t plait__meta(uint32_t bytes) {
+  struct plait_heap *heap = plait_heap();
+  if (plait_get(&heap->meta_end) - plait_get(&heap->meta_next) < bytes) {
+    uint32_t index = plait__run_find(1);
+    if (index == 0) return 0;
+    meta_begin(index); /* first: a slice of bookkeeping that nobody knows would be lost */
+    plait__run_take(index, 0, 1, plait__tag(PLAIT__META, 1));
+  }
+  return meta_bump(bytes);
+}
+
+/* ---- growth ---- */
+
+/* What this thread has grown lies where another's growth was noted first: that part of the gap is the heap's. */
+static void fill_gap(uint32_t at, uint32_t to) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
+    uint32_t tag = tag_of(index);
+    uint32_t length = plait__kind(tag) == PLAIT__PAGES ? 1 : plait__rest(tag);
+    if (length == 0) return;
+    if (plait__kind(tag) == PLAIT__GAP && index <= at && at < index + length) {
+      if (to > index + length) to = index + length;
+      if (to < index + length) set_tag(to, plait__tag(PLAIT__GAP, index + length - to));
+      set_tag(at, plait__tag(PLAIT__FREE, to - at));
+      if (at > index) set_tag(index, plait__tag(PLAIT__GAP, at - index));
+      join(at, to - at);
+      return;
+    }
+    index += length;
+  }
+}
+
+void plait__extend(uint32_t at, uint32_t to) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t end = plait_get(&heap->end), limit = plait_get(&heap->limit);
+  if (PLAIT_PLATFORM_ALONE) at = end, to = plait_platform_pages();
+  if (to > limit) to = limit;
+  if (at >= to) return;
+  if (at < end) {
+    fill_gap(at, to);
+    return;
+  }
+  uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
+  for (uint32_t leaf = end / PLAIT_HEAP_LEAF_SLICES; leaf <= (to - 1) / PLAIT_HEAP_LEAF_SLICES; leaf++) {
+    if (plait_get(&heap->leaves[leaf]) != 0) continue;
+    plait_ref_t ref = meta_bump(LEAF_BYTES);
+    if (ref == 0 && donor < to) {
+      meta_begin(donor++);
+      ref = meta_bump(LEAF_BYTES);
+    }
+    if (ref == 0) return;
+    atomic_store_explicit(&heap->leaves[leaf], ref, memory_order_release);
+  }
+  if (at > end) set_tag(end, plait__tag(PLAIT__GAP, at - end));
+  if (donor > at) set_tag(at, plait__tag(PLAIT__META, donor - at));
+  if (donor < to) set_tag(donor, plait__tag(PLAIT__FREE, to - donor));
+  if (donor > plait_get(&heap->touched)) plait_put(&heap->touched, donor);
+  /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
+  atomic_store_explicit(&heap->end, to, memory_order_release);
+  plait__count_used((int32_t)(donor - at));
+  if (donor < to) join(donor, to - donor);
+}
+
+int plait__grow(uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t pages = plait_platform_pages(), end = plait_load(&heap->end), limit = plait_get(&heap->limit);
+  if (pages > limit) pages = limit;
+  int64_t at = pages;
+  uint32_t want = pages > end ? pages : end;
+  if (!PLAIT_PLATFORM_ALONE || pages <= end) {
+    uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
+    if (PLAIT_PLATFORM_ALONE && back < slices) slices -= back;
+    uint32_t from = want;
+    if (from >= limit || slices > limit - from) return -PLAIT_ENOMEM;
+    want = from / 16; /* a sixteenth more each time: growth costs little in the long run */
+    if (want < slices) want = slices;
+    if (want > limit - from) want = limit - from;
+    at = plait_platform_grow(want);
+    if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
+    if (at < 0) return plait_load(&heap->end) > end ? 0 : -PLAIT_ENOMEM; /* or another thread was quicker */
+  }
+  if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+  plait__extend((uint32_t)at, (uint32_t)at + want);
+  plait__runs_unlock();
+  return 0;
+}
+
+int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
+  first = (first + 63u) & ~63u;
+  uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
+  uint32_t pages = plait_platform_pages();
+  if (index + 1 > limit) return -PLAIT_ENOMEM;
+  if (pages < index + 1 && plait_platform_grow(index + 1 - pages) < 0) return -PLAIT_ENOMEM;
+  plait_put(&heap->first, index);
+  plait_put(&heap->end, index);
+  plait_put(&heap->touched, index);
+  plait_put(&heap->limit, limit);
+  plait_put(&heap->meta_start, first); /* what is left of the first slice serves for bookkeeping */
+  plait_put(&heap->meta_next, first);
+  plait_put(&heap->meta_end, index * PLAIT_SLICE_SIZE);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
+    plait_put(&heap->pooled[class].head, plait_ref(&heap->empty));
+  plait__extend(index, plait_platform_pages());
+  return 0;
+}
+
+/* ---- large blocks ---- */
+
+static uint32_t slices_for(uint32_t size) {
+  return (uint32_t)(((uint64_t)size + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE);
+}
+
+static void count_large(int32_t blocks, int32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  plait_put(&heap->large_live, plait_get(&heap->large_live) + (uint32_t)blocks);
+  plait_put(&heap->large_slices, plait_get(&heap->large_slices) + (uint32_t)slices);
+}
+
+plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
+  uint32_t need = slices + unit - 1;
+  for (;;) {
+    if (plait__runs_lock() != 0) return 0;
+    uint32_t index = plait__run_find(need);
+    if (index == 0 && plait_get(&heap->orphans) != 0 && plait__mine() != NULL && plait__adopt(plait__mine()))
+      index = plait__run_find(need);
+    if (index != 0) {
+      uint32_t skip = (unit - index % unit) % unit;
+      *fresh = index + skip >= plait_get(&heap->touched);
+      plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
+      count_large(1, (int32_t)slices);
+      plait__runs_unlock();
+      return (index + skip) * PLAIT_SLICE_SIZE;
+    }
+    plait__runs_unlock();
+    if (plait__grow(need) != 0) return 0;
+  }
+}
+
+int plait__large_free(uint32_t index) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t tag = plait_load(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
+  if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
+    return -PLAIT_EINVAL;
+  if (plait__runs_lock() != 0) return 0; /* it stays FREED, which a repair makes free */
+  if (plait_load(&slice->tag) == freed) {
+    count_large(-1, -(int32_t)slices);
+    plait__run_give(index, slices);
+  }
+  plait__runs_unlock();
+  return 0;
+}
+
+int plait__large_resize(uint32_t index, uint32_t size) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t want = slices_for(size == 0 ? 1 : size), done = 0;
+  if (plait__runs_lock() != 0) return 0;
+  uint32_t tag = tag_of(index), have = plait__rest(tag);
+  if (plait__kind(tag) == PLAIT__LARGE && want == have) done = 1;
+  if (plait__kind(tag) == PLAIT__LARGE && want < have) {
+    set_tag(index + want, plait__tag(PLAIT__FREED, have - want));
+    set_tag(index, plait__tag(PLAIT__LARGE, want));
+    count_large(0, (int32_t)want - (int32_t)have);
+    plait__run_give(index + want, have - want);
+    done = 1;
+  }
+  uint32_t behind = index + have;
+  if (plait__kind(tag) == PLAIT__LARGE && want > have && behind < plait_get(&heap->end)) {
+    uint32_t next = tag_of(behind), more = want - have;
+    if (plait__kind(next) == PLAIT__FREE && plait__rest(next) >= more) {
+      plait__run_unlink(behind, plait__rest(next));
+      if (plait__rest(next) > more) {
+        set_tag(behind + more, plait__tag(PLAIT__FREE, plait__rest(next) - more));
+        plait__run_link(behind + more, plait__rest(next) - more);
+      }
+      set_tag(index, plait__tag(PLAIT__LARGE, want));
+      set_tag(behind, PLAIT__NONE);
+      if (behind + more > plait_get(&heap->touched)) plait_put(&heap->touched, behind + more);
+      count_large(0, (int32_t)more);
+      plait__count_used((int32_t)more);
+      done = 1;
+    }
+  }
+  plait__runs_unlock();
+  return (int)done;
+}
