@@ -13,7 +13,7 @@ import { install } from './harness/install.js';
 import { describeMachine, describeVersions } from './harness/machine.js';
 import { formatResult, save } from './harness/report.js';
 
-const ROOMS = ['task'];
+const ROOMS = ['heap', 'task'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -4,12 +4,12 @@
  * A question's default export has
  *
  *     title
- *     entrants                    [{ name, ... }]
+ *     entrants                    [{ name, ... }]; looked at after prepare()
  *     columns                     [{ key, label, digits, ratio? }]: the parts of a sample; `ratio`: compare with plait
  *     prepare(options)            -> context, as JSON can carry it
  *     measure(entrant, context)   -> sample; it throws if the entrant answers wrongly
  *     env?                        added to the environment of the measuring processes
- *     conclude?(rows, context)    -> { rows, notes }
+ *     conclude?(rows, context)    -> { rows, notes, ... }; what else it gives replaces what is stored otherwise
  *     cleanup?(context)
  */
 

@@ -37,12 +37,13 @@ export function formatResult(result) {
       return column.ratio ? [value, formatRatio(row, base, column.key)] : [value];
     }),
   ]);
+  const workers = typeof threads === 'number' ? `${threads} workers` : threads;
   const peers = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return `${title}.
 
 ${formatTable([headings, ...cells])}
 
-${[...notes, `Median (least–most) of n = ${rounds}; ${threads} workers.`].join('\n')}
+${[...notes, `Median (least–most) of n = ${rounds}; ${workers}.`].join('\n')}
 ${machine.processor}, ${machine.cores} cores, ${machine.system}, Node.js ${machine.node}; ${peers.join(', ')}.
 `;
 }
@@ -54,6 +55,7 @@ function formatValues(values, digits) {
 
 /** The median of the ratios within each round: a slow minute of the machine slows both. */
 function formatRatio(row, base, key) {
+  if (base === undefined) return '\u2013';
   return median(row.samples.map((sample, i) => sample[key] / base.samples[i][key])).toFixed(2);
 }
 

@@ -1,0 +1,37 @@
+/** What does an allocator cost before it is used much: code, and memory for the first block? Wasm only. */
+
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { measureFirstMalloc } from './measure/wasm.js';
+import { familyFile } from './peers/build.js';
+import { WASM } from './peers/index.js';
+import { prepareEntrants } from './questions/workload.js';
+
+export default {
+  title: 'The malloc family alone in a module; memory after the first malloc(64), over a program without an allocator',
+  entrants: [],
+  columns: [
+    { key: 'code', label: 'code, bytes', digits: 0, ratio: true },
+    { key: 'packed', label: 'gzip, bytes', digits: 0 },
+    { key: 'first', label: 'first malloc, KiB', digits: 0 },
+  ],
+
+  prepare() {
+    const { entrants, versions } = prepareEntrants(WASM);
+    const files = Object.fromEntries(entrants.map(({ allocator }) => [allocator, familyFile(allocator)]));
+    this.entrants.push(...entrants);
+    return { files, none: familyFile(), versions };
+  },
+
+  measure(entrant, { files, none }) {
+    const [ours, nothing] = [files[entrant.allocator], none].map((file) => readFileSync(file));
+    const packed = (bytes) => gzipSync(bytes, { level: 9 }).length;
+    return {
+      code: ours.length - nothing.length,
+      packed: packed(ours) - packed(nothing),
+      first: measureFirstMalloc(entrant) / 1024,
+    };
+  },
+
+  conclude: (rows, { versions }) => ({ rows, notes: [], versions, threads: 'one thread' }),
+};
