@@ -17,7 +17,7 @@ WASM_LD ?= $(ZIG) wasm-ld
 
 WASM_CFLAGS  := -std=c17 -O2 -Wall -Wextra -Werror -ffreestanding -fvisibility=hidden -nostdlib
 WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
-	--initial-memory=131072 --max-memory=4294967296 -z stack-size=4096 --strip-all \
+	--initial-memory=393216 --max-memory=4294967296 -z stack-size=4096 --strip-all \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
 CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/task/*.[ch])

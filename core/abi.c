@@ -22,7 +22,12 @@ PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {
 PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
   int rc = plait_space_init();
   if (rc != 0) return rc;
-  rc = plait_heap_init(plait_abi_task_root() + (plait_ref_t)sizeof(struct plait_task_root), maximum_pages);
+#ifdef __wasm__
+  plait_ref_t behind_roots = plait_platform_first();
+#else
+  plait_ref_t behind_roots = plait_ref(plait_task_root() + 1);
+#endif
+  rc = plait_heap_init(behind_roots, maximum_pages);
   if (rc != 0) return rc;
   /* release: whoever sees the magic sees a space that is laid out. */
   atomic_store_explicit(&plait_space()->magic, PLAIT_SPACE_MAGIC, memory_order_release);

@@ -2,10 +2,11 @@
  * malloc: the heap for programs of others, as one translation unit: libplait_heap.a (wasm32, with and without threads)
  * and libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the face.
  *
- * A thread enters at its first call. There are PLAIT_SLOT_LIMIT places; one of them is kept for those threads that find
- * no place: they take turns in it, under a lock of their own.
+ * A thread enters at its first call. There are PLAIT_SLOT_LIMIT places; one of them is shared by those threads that find
+ * no place, and by those that have given theirs up because they end: they take turns in it, under a lock of their own.
  *
- * Invariant: `state` is READY before any thread has a place; a process has one space, which is never unmapped.
+ * Invariants: `state` is READY before any thread has a place; a process has one space, which is never unmapped. Lock
+ * order: `shared_busy`, then the heap's.
  */
 #define PLAIT_HEAP_LIBRARY 1
 #ifndef _GNU_SOURCE
@@ -20,18 +21,24 @@
 #include "heap/regions.c"
 #include "heap/records.c"
 #include "heap/heap.c"
+#include "heap/stats.c"
 #include "heap/check.c"
 #include "plait_heap.h"
 
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
+#define MOST_PAGES 65536u
+#define LEAST_PAGES 256u
+#define FIRST_PLACE 1u /* place 0 is the shared one */
 
 #ifdef __wasm__
 #define PUBLIC __attribute__((visibility("default")))
 #define THREADS (PLAIT_SLOT_LIMIT > 1)
+#define FIRST plait_platform_first()
 #else
 #include <pthread.h>
 #define PUBLIC __attribute__((visibility("default")))
 #define THREADS 1
+#define FIRST plait_ref(plait_heap() + 1)
 #endif
 
 enum { NONE, STARTING, READY, FAILED };
@@ -39,35 +46,87 @@ static plait_word_t state;        /* one of the above */
 static plait_word_t shared_busy;  /* 1 while a thread without a place is in `shared_place`, 2 if others may wait */
 static plait_thread_t shared_place;
 
-static void start_process(void);
-static void started_thread(void);
+/* How many calls a thread without a place makes before it asks for one again; NEVER: it ends. */
+static _Thread_local uint32_t patience;
+#define ASK_AGAIN 256u
+#define NEVER UINT32_MAX
 
-/* ---- entering ---- */
+/* ---- the process ---- */
+
+#ifdef __wasm__
+
+static int start_memory(void) {
+  int rc = plait_space_init();
+  return rc != 0 ? rc : plait_heap_init(FIRST, MOST_PAGES);
+}
+
+static void started_process(void) {}
+static void started_thread(void) {}
+
+#else
+
+static pthread_key_t at_exit_of_thread;
+
+static void thread_exits(void *value);
+static void before_fork(void);
+static void after_fork(void);
+static void after_fork_in_child(void);
+
+/* Where the whole cannot be had (ulimit -v, strict accounting of memory), half of it may do. */
+static int start_memory(void) {
+  uint32_t pages = MOST_PAGES;
+  int rc;
+  while ((rc = plait_posix_map_private(1, pages)) != 0 && pages > LEAST_PAGES) pages /= 2;
+  if (rc == 0 && pthread_key_create(&at_exit_of_thread, thread_exits) != 0) rc = -PLAIT_ENOMEM;
+  if (rc == 0) rc = plait_space_init();
+  return rc != 0 ? rc : plait_heap_init(FIRST, pages);
+}
+
+/* The C library may allocate here. */
+static void started_process(void) {
+  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static void started_thread(void) {
+  pthread_setspecific(at_exit_of_thread, &at_exit_of_thread);
+}
+
+#endif
 
 static int start(void) {
   uint32_t seen = NONE;
   if (atomic_compare_exchange_strong(&state, &seen, STARTING)) {
-    int rc = 0;
-#ifndef __wasm__
-    rc = plait_posix_map_private(1, 65536);
-#endif
-    if (rc == 0) rc = plait_space_init();
-    if (rc == 0) rc = plait_heap_init(plait_ref(plait_heap()) + (plait_ref_t)sizeof(struct plait_heap), 65536);
+    int rc = start_memory();
     if (rc == 0 && THREADS) shared_place = plait_slot_claim(0);
     atomic_store(&state, rc == 0 ? READY : FAILED);
-    plait_platform_notify(&state, UINT32_MAX);
-    if (rc == 0) start_process();
+    if (rc == 0) started_process();
   }
-  while (atomic_load(&state) == STARTING) plait_platform_wait(&state, STARTING, 1000000);
+  while (atomic_load(&state) == STARTING) plait_platform_pause(); /* a few microseconds, once; a browser's page may be here */
   return atomic_load(&state) == READY;
+}
+
+/* ---- entering ---- */
+
+/*
+ * Whether a thread may sleep while it waits for another. Natively any may; in wasm32 the first thread that allocates may
+ * not, because it may be a browser's page, where waiting is an error: it spins.
+ */
+static int may_block(plait_thread_t thread) {
+#ifdef __wasm__
+  return plait_thread_index(thread) > FIRST_PLACE;
+#else
+  (void)thread;
+  return 1;
+#endif
 }
 
 /* Gives the calling thread a place: 1, or 0 if there is none or no memory. */
 static int enter(void) {
   if (!start()) return 0;
+  if (plait_self_room != NULL) return 1; /* starting has allocated, and so has entered already */
   plait_thread_t self = plait_slot_claim(0);
   if (self == 0) return 0;
-  plait_slot_enter(self, 1);
+  plait_slot_enter(self, may_block(self));
   if (plait__bind() == NULL) {
     plait_slot_leave();
     plait_slot_release(plait_slot_of(self));
@@ -77,25 +136,39 @@ static int enter(void) {
   return 1;
 }
 
-/* Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. */
-static inline int ready(void) {
-  if (plait_self_room != NULL) return 1;
-  if (enter()) return 1;
-  if (!THREADS || atomic_load(&state) != READY || shared_place == 0) return 0;
+static void shared_lock(void) {
   uint32_t seen = 0;
-  while (!atomic_compare_exchange_strong(&shared_busy, &seen, seen == 0 ? 1 : 2)) {
-    if (seen != 0) plait_platform_wait(&shared_busy, seen, 1000000);
-    seen = 0;
+  /* acquire, by being sequentially consistent: pairs with the exchange in shared_unlock. */
+  if (atomic_compare_exchange_strong(&shared_busy, &seen, 1)) return;
+  while (atomic_exchange(&shared_busy, 2) != 0) plait_platform_wait(&shared_busy, 2, -1);
+}
+
+static void shared_unlock(void) {
+  if (atomic_exchange(&shared_busy, 0) == 2) plait_platform_notify(&shared_busy, 1);
+}
+
+static int ready_without_place(void) {
+  if (patience == 0) {
+    if (enter()) return 1;
+    patience = ASK_AGAIN;
+  } else if (patience != NEVER) {
+    patience--;
   }
+  if (!THREADS || atomic_load(&state) != READY || shared_place == 0) return 0;
+  shared_lock();
   plait_slot_enter(shared_place, 1);
   return 2;
 }
 
-static inline void done(int how) {
-  if (how != 2) return;
+/* Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. */
+static PLAIT_COLD int ready(void) {
+  return plait_self_room != NULL ? 1 : ready_without_place();
+}
+
+static PLAIT_COLD void done(int how) {
+  if (!THREADS || how != 2) return;
   plait_slot_leave();
-  atomic_store(&shared_busy, 0);
-  plait_platform_notify(&shared_busy, 1);
+  shared_unlock();
 }
 
 void plait_heap_thread_done(void) {
@@ -106,38 +179,34 @@ void plait_heap_thread_done(void) {
   plait_slot_release(plait_slot_of(self));
 }
 
-#ifdef __wasm__
+#ifndef __wasm__
 
-static void start_process(void) {}
-static void started_thread(void) {}
-
-#else
-
-static pthread_key_t at_exit_of_thread;
-
+/* Other keys' destructors, and the C library itself, may still free and allocate: in the shared place, for nobody would
+   give another one back. */
 static void thread_exits(void *value) {
   (void)value;
   plait_heap_thread_done();
+  patience = NEVER;
 }
 
-static void started_thread(void) {
-  pthread_setspecific(at_exit_of_thread, &at_exit_of_thread);
-}
+/* ---- fork ---- */
 
-/* Nobody is in the middle of the slice table while the process is copied. */
+/* Nobody is in the middle of the slice table, or in the shared place, while the process is copied. */
 static void before_fork(void) {
-  if (ready() == 1) plait__runs_lock();
+  shared_lock();
+  if (plait_self_id() == 0) plait_slot_enter(shared_place, 1);
+  plait__runs_lock();
 }
 
 static void after_fork(void) {
-  if (plait_self_room != NULL) plait__runs_unlock();
+  plait__runs_unlock();
+  if (plait_self_id() == shared_place) plait_slot_leave();
+  shared_unlock();
 }
 
 /* The other threads are not in the copy: to it, they have died where they were. */
 static void after_fork_in_child(void) {
-  after_fork();
-  atomic_store(&shared_busy, 0);
-  if (plait_self_room == NULL) return;
+  plait__runs_unlock();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
@@ -145,11 +214,8 @@ static void after_fork_in_child(void) {
     plait_heap_recover(thread);
     plait_slot_release(slot);
   }
-}
-
-static void start_process(void) {
-  pthread_key_create(&at_exit_of_thread, thread_exits);
-  pthread_atfork(before_fork, after_fork, after_fork_in_child);
+  if (plait_self_id() == shared_place) plait_slot_leave();
+  atomic_store(&shared_busy, 0); /* whoever waited for it is not here */
 }
 
 #endif
@@ -172,23 +238,32 @@ static plait_ref_t reference(const void *block) {
   return plait_ref(block);
 }
 
-PUBLIC void *malloc(size_t size) {
+static PLAIT_COLD void *malloc_cold(size_t size) {
   int how = ready();
   void *block = pointer(how != 0 && size <= LARGEST ? plait_heap_alloc((uint32_t)size) : 0);
   done(how);
   return block;
 }
 
-PUBLIC void free(void *block) {
+PUBLIC void *malloc(size_t size) {
+  plait_ref_t block = size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__alloc_hot((uint32_t)size) : 0;
+  return block != 0 ? plait_at(block) : malloc_cold(size);
+}
+
+static PLAIT_COLD void free_cold(void *block) {
   if (block == NULL) return;
   int how = ready();
-  if (how != 0) plait_heap_free(reference(block));
+  if (how != 0) plait__free_cold(reference(block));
   done(how);
+}
+
+PUBLIC void free(void *block) {
+  if (plait_self_room == NULL || !plait__free_hot(reference(block))) free_cold(block);
 }
 
 PUBLIC void *calloc(size_t count, size_t size) {
   uint64_t bytes = (uint64_t)count * size;
-  if (size != 0 && (count > LARGEST || size > LARGEST || bytes > LARGEST)) return pointer(0);
+  if (count != 0 && size != 0 && (count > LARGEST || size > LARGEST || bytes > LARGEST)) return pointer(0);
   int how = ready();
   void *block = pointer(how != 0 ? plait_heap_alloc_zeroed((uint32_t)bytes) : 0);
   done(how);
@@ -208,6 +283,9 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
   int how = ready(), good = how != 0 && size <= LARGEST && alignment <= 1u << 31;
   void *block = pointer(good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0);
   done(how);
+#ifndef __wasm__
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) errno = EINVAL;
+#endif
   return block;
 }
 
@@ -244,11 +322,12 @@ PUBLIC void *memalign(size_t alignment, size_t size) {
 }
 
 PUBLIC void *valloc(size_t size) {
-  return aligned_alloc(4096, size);
+  return aligned_alloc((size_t)getpagesize(), size);
 }
 
 PUBLIC void *pvalloc(size_t size) {
-  return aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+  size_t page = (size_t)getpagesize();
+  return size > LARGEST ? pointer(0) : aligned_alloc(page, (size + page - 1) & ~(page - 1));
 }
 
 PUBLIC void *reallocarray(void *block, size_t count, size_t size) {

@@ -9,13 +9,19 @@ static int fail(void) {
   return -PLAIT_EILSEQ;
 }
 
+static int is_record(uint32_t owner) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    if (owner != 0 && plait_get(&plait_heap()->records[i]) == owner) return 1;
+  return 0;
+}
+
 static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
   if (owner == 0) return 0;
   if (plait_get(&page->base) != base || plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
   if (plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get(&page->class)) != step) return fail();
   if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
-  if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (owner - 2 >= PLAIT_SLOT_LIMIT || plait_get(&plait_heap()->records[owner - 2]) == 0))
+  if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     uint64_t bits = plait_get64(&page->local[word]) | plait_get64(&page->remote[word]);
@@ -62,15 +68,15 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
   return plait_get(&last->tag) == PLAIT__BLOCK_END && plait_get(&last->before) == before ? 0 : fail();
 }
 
-/* The lists hold `pages` pages, all whose owner is called `name`. */
-static int check_lists(const struct plait_page_list *lists, uint32_t name, uint32_t pages) {
+/* The lists hold `pages` pages, all whose owner is `owner`. */
+static int check_lists(const struct plait_page_list *lists, uint32_t owner, uint32_t pages) {
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     plait_ref_t ref = plait_get(&lists[class].head), prev = 0;
     uint32_t count = 0;
     if (ref == plait_ref(&plait_heap()->empty)) ref = 0;
     for (; ref != 0; prev = ref, ref = plait_get(&((struct plait_page *)plait_at(ref))->next)) {
       struct plait_page *page = plait_at(ref);
-      if (plait_get(&page->owner) != name || plait_get(&page->class) != class || plait_get(&page->prev) != prev) return fail();
+      if (plait_get(&page->owner) != owner || plait_get(&page->class) != class || plait_get(&page->prev) != prev) return fail();
       if (count++ == pages) return fail();
     }
     if (plait_get(&lists[class].tail) != prev || plait_get(&lists[class].count) != count) return fail();
@@ -81,7 +87,6 @@ static int check_lists(const struct plait_page_list *lists, uint32_t name, uint3
 
 /* The record's bins hold `listed` free blocks of its own regions, and its counters agree. */
 static int check_record(struct plait_record *record, uint32_t live, uint32_t listed) {
-  uint32_t name = plait_get(&record->name);
   if (plait_get(&record->medium_live) != live) return fail();
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
     plait_ref_t header = plait_get(&record->bins[bin]), prev = 0;
@@ -89,14 +94,14 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
     for (; header != 0; prev = header, header = plait_get(&((struct plait_block *)plait_at(header))->next)) {
       struct plait_block *block = plait_at(header);
       if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->mark) != prev) return fail();
-      if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != name || listed-- == 0) return fail();
+      if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != plait_ref(record) || listed-- == 0) return fail();
     }
   }
   return listed == 0 ? 0 : fail();
 }
 
 /* How many pages have this owner. */
-static uint32_t count_pages(uint32_t name) {
+static uint32_t count_pages(uint32_t owner) {
   struct plait_heap *heap = plait_heap();
   uint32_t pages = 0;
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
@@ -104,7 +109,7 @@ static uint32_t count_pages(uint32_t name) {
     uint32_t tag = plait_load(&slice->tag);
     if (plait__kind(tag) != PLAIT__PAGES) continue;
     for (uint32_t at = 0; at < PLAIT_SLICE_SIZE >> plait__rest(tag); at++)
-      pages += plait_load(&((struct plait_page *)plait_at(plait_get(&slice->pages)) + at)->owner) == name;
+      pages += plait_load(&((struct plait_page *)plait_at(plait_get(&slice->pages)) + at)->owner) == owner;
   }
   return pages;
 }
@@ -116,18 +121,18 @@ static int check_records(void) {
     plait_ref_t ref = plait_load(&heap->records[i]);
     if (ref == 0) continue;
     struct plait_record *record = plait_at(ref);
-    uint32_t live = 0, listed = 0, slices = 0, name = plait_get(&record->name);
-    if (name != i + 2 || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0)) return fail();
+    uint32_t live = 0, listed = 0, slices = 0;
+    if (plait_get(&record->index) != i || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0)) return fail();
     for (uint32_t index = plait_get(&heap->first); index < end; index++) {
       struct plait_slice *slice = plait__slice(index);
       uint32_t tag = plait_load(&slice->tag);
-      if (plait__kind(tag) != PLAIT__REGION || plait_get(&slice->owner) != name) continue;
+      if (plait__kind(tag) != PLAIT__REGION || plait_get(&slice->owner) != ref) continue;
       slices += plait__rest(tag);
       if (check_region(index, plait__rest(tag), &live, &listed) != 0) return fail();
     }
     if (plait_get(&record->stale) != 0) continue;
     if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
-    if (check_lists(record->classes, name, count_pages(name)) != 0) return fail();
+    if (check_lists(record->classes, ref, count_pages(ref)) != 0) return fail();
   }
   return check_lists(heap->pooled, PLAIT__POOLED, count_pages(PLAIT__POOLED));
 }

@@ -1,37 +1,46 @@
 /*
- * heap: which of the room's parts a block is for, and the counters. See heap.h for the whole.
+ * heap: which of the room's parts a block is for. See heap.h for the whole.
  */
 #include "internal.h"
+
+/* By size in units of 16 bytes. */
+const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
+    0,  0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+    16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23};
 
 static plait_ref_t failed(plait_ref_t block) {
   if (block == 0) atomic_fetch_add_explicit(&plait_heap()->failed, 1, memory_order_relaxed);
   return block;
 }
 
-/* The hot path: one word of the page at the list's head, no fence, no branch that is not foreseen. */
 static inline plait_ref_t small_alloc(uint32_t class) {
   struct plait_record *record = plait__mine();
-  if (record == NULL) return plait__small_alloc_slow(class);
-  struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
-  uint32_t word = plait_get(&page->cursor);
-  uint64_t bits = plait_get64(&page->local[word]);
-  if (bits == 0) return plait__small_alloc_slow(class);
-  plait_put64(&page->local[word], bits & (bits - 1));
-  return plait_get(&page->first) + (word * 64 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->size);
+  plait_ref_t block = record != NULL ? plait__page_alloc(record, class) : 0;
+  return block != 0 ? block : plait__small_alloc_slow(class);
+}
+
+static int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+  struct plait_page *page = plait__page_around(slice, tag, block);
+  uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
+  if (number == UINT32_MAX || owner == 0) return -PLAIT_EINVAL;
+  struct plait_record *mine = plait__mine();
+  if (mine == NULL || owner != plait_ref(mine)) return plait__small_free_remote(page, number);
+  return plait__small_free_local(mine, page, number) ? 0 : -PLAIT_EINVAL;
 }
 
 /* `fresh`: whether the bytes are zero because they have never been used. */
-static plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
+static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
   *fresh = 0;
   if (size <= PLAIT_HEAP_SMALL_LIMIT) return small_alloc(plait__class_of(size));
-  if (size <= PLAIT_HEAP_MEDIUM_LIMIT) return plait__medium_alloc(size, 16, roomy);
-  return plait__large_alloc(size, 1, fresh);
+  if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1, fresh);
+  struct plait_record *record = plait__bind();
+  return record == NULL ? 0 : plait__medium_alloc_at(record, size, 16, roomy);
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
   int fresh;
-  plait_ref_t block = alloc(size, 0, &fresh);
-  return block != 0 ? block : failed(0);
+  plait_ref_t block = plait__alloc_hot(size);
+  return block != 0 ? block : failed(alloc(size, 0, &fresh));
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
@@ -54,26 +63,36 @@ PLAIT_EXPORT plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignm
     while (class < PLAIT_HEAP_CLASS_COUNT && plait__class_size(class) % alignment != 0) class++;
     if (class < PLAIT_HEAP_CLASS_COUNT) return failed(small_alloc(class));
   }
-  if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE)
-    return failed(plait__medium_alloc(size, alignment, 0));
+  if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
+    struct plait_record *record = plait__bind();
+    return failed(record == NULL ? 0 : plait__medium_alloc_at(record, size, alignment, 0));
+  }
   return failed(plait__large_alloc(size, alignment, &fresh));
 }
 
 /* The slice of a reference, NULL if it lies outside of the heap. */
 static inline struct plait_slice *slice_of(plait_ref_t block) {
   struct plait_heap *heap = plait_heap();
-  uint32_t index = block / PLAIT_SLICE_SIZE;
-  if (index < plait_get(&heap->first) || index >= plait_load(&heap->end)) return NULL;
-  return plait__slice(index);
+  uint32_t index = block / PLAIT_SLICE_SIZE, first = plait_get(&heap->first);
+  /* acquire: pairs with the release in plait__extend, so that the slice's description is seen. */
+  return index - first < plait_load(&heap->end) - first ? plait__slice(index) : NULL;
 }
 
 PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
+  return plait__free_hot(block) ? 0 : plait__free_cold(block);
+}
+
+PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return -PLAIT_EINVAL;
-  /* acquire: pairs with the release in set_tag. */
-  enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
-  if (kind == PLAIT__PAGES) return plait__small_free(slice, block);
-  if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_free(slice, block);
+  uint32_t tag = plait_load(&slice->tag); /* acquire: pairs with the release in set_tag */
+  enum plait__slice_kind kind = plait__kind(tag);
+  if (kind == PLAIT__PAGES) return small_free(slice, tag, block);
+  if (kind == PLAIT__REGION || kind == PLAIT__PART) {
+    struct plait_record *mine = plait__mine();
+    if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return plait__medium_free_remote(slice, block);
+    return plait__medium_free_own(mine, slice, block) ? 0 : -PLAIT_EINVAL;
+  }
   if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == 0) return plait__large_free(block / PLAIT_SLICE_SIZE);
   return -PLAIT_EINVAL;
 }
@@ -126,39 +145,4 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   memcpy(plait_at(moved), plait_at(block), size < has ? size : has);
   plait_heap_free(block);
   return moved;
-}
-
-/* Small blocks in use, counted by the bits of all pages. Others may be at work: each page is right at some instant. */
-static uint32_t count_small(void) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t live = 0, end = plait_load(&heap->end);
-  for (uint32_t index = plait_get(&heap->first); index < end; index++) {
-    struct plait_slice *slice = plait__slice(index);
-    uint32_t tag = plait_load(&slice->tag);
-    if (plait__kind(tag) != PLAIT__PAGES) continue;
-    for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(tag); i++) {
-      struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
-      if (plait_load(&page->owner) == 0) continue;
-      live += plait_get(&page->count);
-      for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++)
-        live -= (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait_get64(&page->remote[word]));
-    }
-  }
-  return live;
-}
-
-void plait_heap_stats(struct plait_heap_stats *out) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t live = count_small() + plait_get(&heap->large_live);
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    plait_ref_t ref = plait_load(&heap->records[i]);
-    if (ref == 0) continue;
-    struct plait_record *record = plait_at(ref);
-    live += plait_get(&record->medium_live) - (uint32_t)(plait_get64(&record->remote) >> 32);
-  }
-  out->reserved_bytes = (uint64_t)(plait_load(&heap->end) - plait_get(&heap->first)) * PLAIT_SLICE_SIZE;
-  out->used_bytes = (uint64_t)plait_get(&heap->used) * PLAIT_SLICE_SIZE;
-  out->peak_bytes = (uint64_t)plait_get(&heap->peak) * PLAIT_SLICE_SIZE;
-  out->live_blocks = live;
-  out->failed = plait_get(&heap->failed);
 }

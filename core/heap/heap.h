@@ -29,8 +29,8 @@
 #include "../sync/space.h"
 
 #define PLAIT_SLICE_SIZE 65536u
-#define PLAIT_HEAP_LEAF_SLICES 1024u
-#define PLAIT_HEAP_LEAF_LIMIT 64u
+#define PLAIT_HEAP_LEAF_SLICES 256u
+#define PLAIT_HEAP_LEAF_LIMIT 256u
 #define PLAIT_HEAP_CLASS_COUNT 24u
 #define PLAIT_HEAP_BIN_COUNT 64u
 #define PLAIT_HEAP_SMALL_LIMIT 512u
@@ -40,7 +40,7 @@
 /* What one slice is used for. */
 struct plait_slice {
   plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
-  plait_word_t owner;  /* REGION, PART: name of the record that allocates from it */
+  plait_word_t owner;  /* REGION, PART: the record that allocates from it */
   plait_word_t back;   /* the last slice of a free run: the run's length; else 0 */
   plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
   plait_word_t room;   /* how many page records `pages` has room for */
@@ -60,7 +60,7 @@ struct plait_page {
   plait_word_t size;       /* bytes in a block: the owner's copy of `step` */
   plait_word_t unused[3];  /* zero */
   plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
-  plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the name of the record that owns it */
+  plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t step;       /* bytes from one block to the next */
   plait_word_t reciprocal; /* 2^32 / step, rounded up: divides an offset into the page exactly */
@@ -91,7 +91,7 @@ struct plait_record {
   plait_word64_t remote;     /* count << 32 | first medium block that others have freed; a stack */
   plait_word_t foreign[14];  /* zero; other threads write this cache line */
   plait_word_t thread;       /* id of the thread that is bound to it; 0 none */
-  plait_word_t name;         /* what it is called in `owner` words: index + 2 */
+  plait_word_t index;        /* which slot's it is */
   plait_word_t stale;        /* 1: lists and counters are not to be trusted, and made anew before use */
   plait_word_t draining;     /* blocks taken off `remote`, and not freed yet */
   plait_word_t last;         /* index of the region that was made or extended last; 0 none */
@@ -124,7 +124,7 @@ struct plait_heap {
   plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
   plait_word_t run_bins[PLAIT_HEAP_BIN_COUNT];  /* first slice of the first free run of each length range */
   plait_word_t partial[4];   /* slices with an unused page, by page size: first slice of the list */
-  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 64 MiB lie; 0 none yet */
+  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   plait_word_t padding[2];   /* zero */
@@ -140,10 +140,17 @@ struct plait_heap_stats {
   uint32_t failed;         /* allocations answered with 0 */
 };
 
-/* The heap of this process's space. */
+/* The heap of this process's space: in wasm32 one of the module's statics, natively behind struct plait_space. */
+#ifdef __wasm__
+extern struct plait_heap plait__heap_root;
+static inline struct plait_heap *plait_heap(void) {
+  return &plait__heap_root;
+}
+#else
 static inline struct plait_heap *plait_heap(void) {
   return plait_at(plait_platform_first() + (plait_ref_t)sizeof(struct plait_space));
 }
+#endif
 
 /*
  * Starts the heap above reference `first`, up to `maximum_pages` of the whole space.

@@ -62,11 +62,6 @@ static inline struct plait_record *plait__mine(void) {
   return plait_self_room;
 }
 
-/* The record that is called `name` in owner words. pre: there is one. */
-static inline struct plait_record *plait__record(uint32_t name) {
-  return plait_at(plait_get(&plait_heap()->records[name - 2]));
-}
-
 /* ---- slices.c ---- */
 
 int plait__runs_lock(void);
@@ -107,13 +102,16 @@ int plait__large_resize(uint32_t index, uint32_t size);
 
 /* ---- pages.c ---- */
 
+/* A block of the class, from wherever there is one; 0. Looks at other words of the page, other pages, then makes one. */
 plait_ref_t plait__small_alloc_slow(uint32_t class);
-int plait__small_free(struct plait_slice *slice, plait_ref_t block);
+/* The page is the caller's own and may be wholly free now. */
+void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
+/* Frees block `number` of a page that is not the caller's own. */
+int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
 uint32_t plait__class_size(uint32_t class);
-uint32_t plait__class_of(uint32_t size);
 /* The bits that word `word` of a page with `count` blocks has. */
 uint64_t plait__page_full(uint32_t count, uint32_t word);
 /* The page puts what others have freed among what its owner knows; nonzero if there was any. Its owner only. */
@@ -124,11 +122,52 @@ void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page);
 void plait__partial_link(uint32_t index, uint32_t shift);
 void plait__partial_unlink(uint32_t index, uint32_t shift);
 
+/* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
+static inline struct plait_page *plait__page_around(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+  return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
+}
+
+/* Which block of the page starts at `block`; UINT32_MAX if none does. */
+static inline uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
+  uint32_t offset = block - plait_get(&page->base);
+  uint32_t number = (uint32_t)((uint64_t)offset * plait_get(&page->reciprocal) >> 32);
+  return number * plait_get(&page->step) == offset && number < plait_get(&page->count) ? number : UINT32_MAX;
+}
+
+/* Takes the lowest free block that word `word` of the page knows. pre: `bits` is the word, and not 0. */
+static inline plait_ref_t plait__page_pop(struct plait_page *page, uint32_t word, uint64_t bits) {
+  plait_put64(&page->local[word], bits & (bits - 1));
+  return plait_get(&page->first) + (word * 64 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->size);
+}
+
+/* A block of the page at the head of the record's list, if the word it looks at has one; else 0. */
+static inline plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
+  struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
+  uint32_t word = plait_get(&page->cursor);
+  uint64_t bits = plait_get64(&page->local[word]);
+  return bits != 0 ? plait__page_pop(page, word, bits) : 0;
+}
+
+/* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
+static inline int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
+  uint64_t bit = 1ull << number % 64, known = plait_get64(&page->local[number / 64]);
+  if ((known | plait_get64(&page->remote[number / 64])) & bit) return 0;
+  known |= bit;
+  plait_put64(&page->local[number / 64], known);
+  if ((known & (known + 1)) == 0) plait__page_release_if_empty(record, page); /* all ones, perhaps */
+  return 1;
+}
+
 /* ---- regions.c ---- */
 
-/* `roomy`: the free block is sought among those of that many bytes first, so that the new one can grow in place. */
-plait_ref_t plait__medium_alloc(uint32_t size, uint32_t alignment, uint32_t roomy);
-int plait__medium_free(struct plait_slice *slice, plait_ref_t block);
+/* A block of more than the small sizes; 0. */
+plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
+/* The same at a multiple of `alignment`. `roomy`: sought in a free block of that many bytes first, and grown from there. */
+plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy);
+/* Frees a block in a region of the record's own: 1, or 0 if it is no live block. */
+int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block);
+/* Frees a block in anybody's region but the caller's: as plait_heap_free(). */
+int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block);
 uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block);
 enum plait_heap_place plait__medium_place(plait_ref_t block);
 /* 1: the block now has room for `size`; 0: it stays as it is. pre: it is live. */
@@ -149,5 +188,44 @@ struct plait_record *plait__bind(void);
 int plait__adopt(struct plait_record *record);
 /* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
 void plait__repair(void);
+
+/* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
+
+extern const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1];
+
+static inline uint32_t plait__class_of(uint32_t size) {
+  return plait__class_of_unit[(size + 15) / 16];
+}
+
+/* A small block out of the first word that is looked at, or a medium one; 0 if there is none, or it must be large. */
+static inline plait_ref_t plait__alloc_hot(uint32_t size) {
+  struct plait_record *record = plait__mine();
+  if (record == NULL || size > PLAIT_HEAP_MEDIUM_LIMIT) return 0;
+  if (size > PLAIT_HEAP_SMALL_LIMIT) return plait__medium_alloc(record, size);
+  return plait__page_alloc(record, plait__class_of(size));
+}
+
+/*
+ * Frees a block in a page or a region of the caller's own: 1; 0 for all others, nothing is done then. What it reads was made visible
+ * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
+ */
+static inline int plait__free_hot(plait_ref_t block) {
+  struct plait_record *record = plait__mine();
+  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  if (record == NULL || leaf == 0) return 0;
+  struct plait_slice *slice = (struct plait_slice *)plait_at(leaf) + block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES;
+  uint32_t tag = plait_get(&slice->tag);
+  if (plait__kind(tag) != PLAIT__PAGES) {
+    if (plait__kind(tag) != PLAIT__REGION && plait__kind(tag) != PLAIT__PART) return 0;
+    return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
+  }
+  struct plait_page *page = plait__page_around(slice, tag, block);
+  uint32_t number = plait__page_number(page, block);
+  if (plait_get(&page->owner) != plait_ref(record) || number == UINT32_MAX) return 0;
+  return plait__small_free_local(record, page, number);
+}
+
+/* The general way of freeing: as plait_heap_free(). */
+int plait__free_cold(plait_ref_t block);
 
 #endif

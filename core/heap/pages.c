@@ -18,22 +18,15 @@
 
 static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {16,  32,  48,  64,  80,  96,  112, 128, 144, 160, 176, 192,
                                                              208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512};
-/* By size in units of 16 bytes. */
-static const uint8_t class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
-    0,  0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-    16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23};
 /* By class: the page's size as a power of two. At most 256 blocks, and at least 64. */
 static const uint8_t class_shifts[PLAIT_HEAP_CLASS_COUNT] = {12, 13, 13, 13, 14, 14, 14, 14, 14, 14, 14, 14,
                                                              14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15};
 #define SMALLEST_SHIFT 12u
-#define ENOUGH_PAGES 4u /* a thread that has so many of a class does not take over more */
+#define FULL_PAGES 4u   /* so many of a class may be full and yet stay their owner's, who will free into them */
+#define ENOUGH_PAGES 8u /* a thread that has so many of a class does not take over more */
 
 uint32_t plait__class_size(uint32_t class) {
   return class_sizes[class];
-}
-
-uint32_t plait__class_of(uint32_t size) {
-  return class_of_unit[(size + 15) / 16];
 }
 
 uint64_t plait__page_full(uint32_t count, uint32_t word) {
@@ -132,7 +125,7 @@ static struct plait_page *page_create(struct plait_record *record, uint32_t clas
   plait_put(&page->count, count);
   plait_put(&page->class, class);
   /* The commit; release: pairs with the acquire in page_of. */
-  atomic_store_explicit(&page->owner, plait_get(&record->name), memory_order_release);
+  atomic_store_explicit(&page->owner, plait_ref(record), memory_order_release);
   used |= 1u << at;
   plait_put(&slice->used, used);
   if (used == all_used(shift)) plait__partial_unlink(index, shift);
@@ -178,8 +171,8 @@ static void page_destroy(struct plait_page *page) {
   }
 }
 
-/* A page of the record's own that may be wholly free goes back to its slice, unless it is the only one of its list. */
-static void release_if_empty(struct plait_record *record, struct plait_page *page) {
+/* A page that is wholly free goes back to its slice, unless it is the only one of its list. */
+void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
   if (plait_get(&record->classes[plait_get(&page->class)].count) == 1 || !is_empty(page)) return;
   if (plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
   plait__page_unlink(record->classes, page);
@@ -203,13 +196,13 @@ static int pool(struct plait_page *page) {
 /* Takes over an abandoned page, if no other thread does. */
 static void claim(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
-  if (!atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_get(&record->name), memory_order_seq_cst,
+  if (!atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                memory_order_relaxed))
     return;
   plait__page_collect(page);
   if (plait_get(&record->classes[plait_get(&page->class)].count) >= ENOUGH_PAGES && pool(page)) return;
   plait__page_link(record->classes, page);
-  release_if_empty(record, page);
+  plait__page_release_if_empty(record, page);
 }
 
 /* The list's head has no free block: nobody's, until somebody frees into it. */
@@ -223,16 +216,14 @@ static void abandon(struct plait_record *record, struct plait_page *page) {
   }
 }
 
-/* A free block of the page, looked for in all its words; 0 if there is none. */
-static plait_ref_t page_search(struct plait_page *page) {
-  uint32_t cursor = plait_get(&page->cursor);
-  for (uint32_t i = 1; i <= PLAIT_PAGE_WORDS; i++) {
-    uint32_t word = (cursor + i) % PLAIT_PAGE_WORDS;
+/* A free block of the page, looked for in all its words; 0 if its owner knows of none. */
+static inline plait_ref_t page_search(struct plait_page *page) {
+  uint32_t word = plait_get(&page->cursor);
+  for (uint32_t i = 0; i < PLAIT_PAGE_WORDS; i++, word = (word + 1) % PLAIT_PAGE_WORDS) {
     uint64_t bits = plait_get64(&page->local[word]);
     if (bits == 0) continue;
     plait_put(&page->cursor, word);
-    plait_put64(&page->local[word], bits & (bits - 1));
-    return plait_get(&page->first) + (word * 64 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->size);
+    return plait__page_pop(page, word, bits);
   }
   return 0;
 }
@@ -243,7 +234,7 @@ static struct plait_page *page_from_pool(struct plait_record *record, uint32_t c
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = plait_at(plait_get(&list->head));
   plait__page_unlink(plait_heap()->pooled, page);
-  atomic_store_explicit(&page->owner, plait_get(&record->name), memory_order_seq_cst);
+  atomic_store_explicit(&page->owner, plait_ref(record), memory_order_seq_cst);
   return page;
 }
 
@@ -262,56 +253,36 @@ static int refill(struct plait_record *record, uint32_t class) {
 }
 
 plait_ref_t plait__small_alloc_slow(uint32_t class) {
-  struct plait_record *record = plait__bind();
-  if (record == NULL) return 0;
+  struct plait_record *record = plait__mine();
+  if (record == NULL && (record = plait__bind()) == NULL) return 0;
+  struct plait_page_list *list = &record->classes[class];
   for (;;) {
-    plait_ref_t head = plait_get(&record->classes[class].head);
-    struct plait_page *page = plait_at(head);
-    if (page != &plait_heap()->empty) {
+    /* Each page of the list once: one without a free block goes to the end, or is given up if there are others enough. */
+    for (uint32_t i = plait_get(&list->count); i > 0; i--) {
+      struct plait_page *page = plait_at(plait_get(&list->head));
       plait_ref_t block = page_search(page);
       if (block == 0 && plait__page_collect(page)) block = page_search(page);
       if (block != 0) return block;
-      abandon(record, page);
-    } else if (refill(record, class) != 0) {
-      return 0;
+      if (plait_get(&list->count) > FULL_PAGES) {
+        abandon(record, page);
+      } else if (i > 1) {
+        plait__page_unlink(record->classes, page);
+        plait__page_link(record->classes, page);
+      }
     }
+    if (refill(record, class) != 0) return 0;
   }
 }
 
 /* ---- freeing ---- */
 
-/* The record of the page that `block` lies in. pre: the slice is cut into pages. */
-static struct plait_page *page_around(struct plait_slice *slice, plait_ref_t block) {
-  uint32_t shift = plait__rest(plait_load(&slice->tag));
-  return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> shift);
-}
-
-/* The page and the number of the block in it, if `block` is where a block of a page starts. */
-static struct plait_page *page_of(struct plait_slice *slice, plait_ref_t block, uint32_t *number) {
-  struct plait_page *page = page_around(slice, block);
-  uint32_t owner = plait_load(&page->owner), offset = block - plait_get(&page->base);
-  uint32_t at = (uint32_t)((uint64_t)offset * plait_get(&page->reciprocal) >> 32);
-  if (owner == 0 || at * plait_get(&page->step) != offset || at >= plait_get(&page->count)) return NULL;
-  *number = at;
-  return page;
-}
-
-int plait__small_free(struct plait_slice *slice, plait_ref_t block) {
-  uint32_t number;
-  struct plait_page *page = page_of(slice, block, &number);
-  if (page == NULL) return -PLAIT_EINVAL;
-  struct plait_record *mine = plait__mine();
-  uint64_t bit = 1ull << number % 64, known = plait_get64(&page->local[number / 64]);
-  if ((known | plait_get64(&page->remote[number / 64])) & bit) return -PLAIT_EINVAL; /* free already */
-  if (mine != NULL && plait_get(&page->owner) == plait_get(&mine->name)) {
-    known |= bit;
-    plait_put64(&page->local[number / 64], known);
-    if ((known & (known + 1)) == 0) release_if_empty(mine, page); /* ones from the lowest on: the word may be full */
-    return 0;
-  }
+int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+  uint64_t bit = 1ull << number % 64;
+  if (plait_get64(&page->local[number / 64]) & bit) return -PLAIT_EINVAL; /* free already */
   if (atomic_fetch_or_explicit(&page->remote[number / 64], bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
   uint32_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__ABANDONED) {
+    struct plait_record *mine = plait__mine();
     /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
     if (mine != NULL) claim(mine, page);
@@ -331,15 +302,15 @@ static int is_free(struct plait_page *page, uint32_t number) {
 }
 
 uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
-  uint32_t number;
-  struct plait_page *page = page_of(slice, block, &number);
-  return page == NULL || is_free(page, number) ? 0 : plait_get(&page->step);
+  struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
+  uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
+  return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
 }
 
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {
-  struct plait_page *page = page_around(slice, block);
-  uint32_t step = plait_get(&page->step), offset = block - plait_get(&page->base);
-  if (plait_load(&page->owner) == 0 || offset / step >= plait_get(&page->count)) return PLAIT_PLACE_UNUSED;
+  struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
+  uint32_t owner = plait_load(&page->owner), step = plait_get(&page->step), offset = block - plait_get(&page->base);
+  if (owner == 0 || offset / step >= plait_get(&page->count)) return PLAIT_PLACE_UNUSED;
   if (is_free(page, offset / step)) return offset % step == 0 ? PLAIT_PLACE_FREE : PLAIT_PLACE_UNUSED;
   return offset % step == 0 ? PLAIT_PLACE_LIVE : PLAIT_PLACE_INSIDE;
 }

@@ -2,8 +2,8 @@
  * records: who allocates from what, and what becomes of it when a thread is gone.
  *
  * Invariants
- * - A record is changed by the thread that is bound to it, or under the lock when nobody is. Its name in the owner words
- *   of pages and regions is the truth; its lists, bins and counters are made from that by absorb().
+ * - A record is changed by the thread that is bound to it, or under the lock when nobody is. The owner words of pages
+ *   and regions are the truth; its lists, bins and counters are made from that by absorb().
  * - `stale` is set before the lists stop being right for whoever comes next, and cleared when they are again. So a thread
  *   that dies while it takes over or rebuilds a record leaves it stale, and the next one starts anew.
  */
@@ -56,7 +56,7 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
   uint32_t before = 0, live = 0;
   for (uint32_t i = 0; i < slices; i++) {
     struct plait_slice *slice = plait__slice(index + i);
-    plait_put(&slice->owner, plait_get(&record->name));
+    plait_put(&slice->owner, plait_ref(record));
     if (i != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, i), memory_order_release);
   }
   while (at < end) {
@@ -89,8 +89,8 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
   plait_put(&record->medium_live, plait_get(&record->medium_live) + live);
 }
 
-/* Pages of the slice that are called `name`, or that were lost between two owners, become the record's. */
-static void absorb_pages(struct plait_record *record, uint32_t name, struct plait_slice *slice) {
+/* Pages of the slice that were `former`'s, or were lost between two owners, become the record's. */
+static void absorb_pages(struct plait_record *record, uint32_t former, struct plait_slice *slice) {
   uint32_t pages = PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag));
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
@@ -98,9 +98,9 @@ static void absorb_pages(struct plait_record *record, uint32_t name, struct plai
     int lost = 0;
     for (uint32_t word = 0; owner == PLAIT__ABANDONED && word < PLAIT_PAGE_WORDS; word++)
       lost |= plait_get64(&page->remote[word]) != 0;
-    if (owner != name && !lost) continue;
-    if (owner != plait_get(&record->name) &&
-        !atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_get(&record->name), memory_order_seq_cst,
+    if (owner != former && !lost) continue;
+    if (owner != plait_ref(record) &&
+        !atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed))
       continue; /* another thread was quicker */
     plait__page_collect(page);
@@ -108,16 +108,16 @@ static void absorb_pages(struct plait_record *record, uint32_t name, struct plai
   }
 }
 
-/* All that is called `name` becomes the record's and is put onto its lists. */
-static void absorb(struct plait_record *record, uint32_t name) {
+/* All that was the record `former`'s becomes the record's and is put onto its lists. */
+static void absorb(struct plait_record *record, uint32_t former) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load(&slice->tag), length = plait__rest(tag);
     if (plait__kind(tag) == PLAIT__PAGES) {
-      absorb_pages(record, name, slice);
+      absorb_pages(record, former, slice);
       length = 1;
-    } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == name) {
+    } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == former) {
       absorb_region(record, index, length);
     }
     if (length == 0) return; /* somebody wrote over the table */
@@ -139,7 +139,7 @@ static void settle(struct plait_record *record) {
 static void rebuild(struct plait_record *record) {
   plait_put(&record->stale, 1);
   clear_lists(record);
-  absorb(record, plait_get(&record->name));
+  absorb(record, plait_ref(record));
   settle(record);
   plait_put(&record->stale, 0);
 }
@@ -149,7 +149,7 @@ int plait__adopt(struct plait_record *record) {
     struct plait_record *from = record_at(i);
     if (from == NULL || from == record || plait_get(&from->thread) != 0 || !owns_memory(from)) continue;
     plait_put(&from->stale, 1);
-    absorb(record, plait_get(&from->name));
+    absorb(record, plait_ref(from));
     clear_lists(from);
     settle(from); /* nothing is its own any more: all is passed on */
     plait_put(&from->stale, 0);
@@ -169,7 +169,7 @@ static struct plait_record *record_create(uint32_t index) {
   plait_ref_t ref = plait__meta(sizeof *record);
   if (ref == 0) return NULL;
   record = plait_at(ref);
-  plait_put(&record->name, index + 2);
+  plait_put(&record->index, index);
   clear_lists(record);
   atomic_store_explicit(&plait_heap()->records[index], ref, memory_order_release);
   return record;

@@ -16,7 +16,7 @@
 
 #define LEAST 512u        /* no smaller block is cut for a request, and no smaller free one is on a bin */
 #define LEAST_REST 64u    /* what is cut off a block must be worth a header */
-#define BLOCKS_LOOKED_AT 8      /* how many blocks of a bin are looked at before the next bin is taken */
+#define BLOCKS_LOOKED_AT 2      /* how many blocks of a bin are looked at before the next bin is taken */
 #define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
 
 static struct plait_block *block_at(plait_ref_t header) {
@@ -41,58 +41,106 @@ static void set_tag_at(plait_ref_t header, uint32_t tag) {
 
 /* ---- bins: eight for each power of two from 512 to 64 Ki, then one ---- */
 
-static uint32_t bin_of(uint32_t size) {
+#define NO_BIN PLAIT_HEAP_BIN_COUNT
+
+static inline uint32_t bin_of(uint32_t size) {
+  if (size < LEAST) return NO_BIN;
   uint32_t log = 31u - (uint32_t)__builtin_clz(size);
   if (log < 16) return (log - 9) * 8 + (size >> (log - 3) & 7);
   return log < 23 ? 56 + log - 16 : 63;
 }
 
-void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size) {
+static void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   struct plait_block *block = block_at(header);
   plait_put(&block->mark, 0);
-  if (size < LEAST) return;
-  uint32_t bin = bin_of(size), head = plait_get(&record->bins[bin]);
+  if (bin == NO_BIN) return;
+  uint32_t head = plait_get(&record->bins[bin]);
   plait_put(&block->next, head);
   if (head != 0) plait_put(&block_at(head)->mark, header);
   plait_put(&record->bins[bin], header);
   plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
 }
 
-static void bin_unlink(struct plait_record *record, plait_ref_t header, uint32_t size) {
-  if (size < LEAST) return;
+static void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+  if (bin == NO_BIN) return;
   struct plait_block *block = block_at(header);
-  uint32_t bin = bin_of(size), next = plait_get(&block->next), prev = plait_get(&block->mark);
+  uint32_t next = plait_get(&block->next), prev = plait_get(&block->mark);
   if (next != 0) plait_put(&block_at(next)->mark, prev);
   if (prev != 0) plait_put(&block_at(prev)->next, next);
   else plait_put(&record->bins[bin], next);
   if (prev == 0 && next == 0) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(1ull << bin));
 }
 
-/* A free block of at least `size` bytes; 0 none on the bins. */
-static plait_ref_t find(struct plait_record *record, uint32_t size) {
-  uint32_t bin = bin_of(size), best = 0, best_size = UINT32_MAX;
-  plait_ref_t header = plait_get(&record->bins[bin]);
-  for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&block_at(header)->next)) {
-    uint32_t has = size_of(tag_at(header));
-    if (has >= size && has < best_size) best = header, best_size = has;
+void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size) {
+  link_to(record, header, bin_of(size));
+}
+
+static void bin_unlink(struct plait_record *record, plait_ref_t header, uint32_t size) {
+  unlink_from(record, header, bin_of(size));
+}
+
+/* A free block changes its size and keeps its place: `size` is the commit. Most often it stays on its bin, too. */
+static inline void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
+  uint32_t from = bin_of(old), to = bin_of(size);
+  if (from != to) {
+    unlink_from(record, header, from);
+    link_to(record, header, to);
   }
-  if (best != 0 || bin == 63) return best;
-  uint64_t mask = plait_get64(&record->bin_mask) & ~0ull << (bin + 1);
-  return mask == 0 ? 0 : plait_get(&record->bins[__builtin_ctzll(mask)]);
+  set_tag_at(header, size | PLAIT__BLOCK_FREE);
+}
+
+/* A free block of at least `size` bytes; 0 none on the bins. */
+static inline plait_ref_t find(struct plait_record *record, uint32_t size) {
+  uint32_t bin = bin_of(size);
+  plait_ref_t header = plait_get(&record->bins[bin]);
+  for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&block_at(header)->next))
+    if (size_of(tag_at(header)) >= size) return header;
+  uint64_t mask = plait_get64(&record->bin_mask) >> bin >> 1;
+  return mask == 0 ? 0 : plait_get(&record->bins[bin + 1 + (uint32_t)__builtin_ctzll(mask)]);
 }
 
 /* ---- splitting and joining; the region's owner only ---- */
 
 /* Writes a free header that nobody can see yet, and tells the header behind it. */
-static void lay_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t before) {
+static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t before) {
   set_tag_at(header, size | PLAIT__BLOCK_FREE);
   plait_put(&block_at(header)->before, before);
   plait_put(&block_at(header + size)->before, size);
   plait__bin_link(record, header, size);
 }
 
-/* Takes `total` bytes of the free block at `at`, from `front` on: the header of the live block. */
-static plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
+/* Makes a header that nobody can see yet that of a live block. */
+static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
+  struct plait_block *block = block_at(header);
+  plait_put(&block->before, before);
+  plait_put(&block->next, 0);
+  plait_put(&block->mark, plait__mark(header));
+  set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+}
+
+static inline void count_live(struct plait_record *record, uint32_t more) {
+  plait_put(&record->medium_live, plait_get(&record->medium_live) + more);
+}
+
+/* Takes `total` bytes from the end of the free block at `at`: the header of the live block. */
+static inline plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
+  uint32_t have = size_of(tag_at(at)), rest = have - total;
+  count_live(record, 1);
+  if (rest < LEAST_REST) {
+    bin_unlink(record, at, have);
+    plait_put(&block_at(at)->next, 0);
+    plait_put(&block_at(at)->mark, plait__mark(at));
+    set_tag_at(at, have | PLAIT__BLOCK_LIVE);
+    return at;
+  }
+  lay_live(at + rest, total, rest);
+  plait_put(&block_at(at + have)->before, total);
+  resize_free(record, at, have, rest);
+  return at + rest;
+}
+
+/* Takes `total` bytes from `front` on: for alignment, and with `front` 0 for a block that is going to grow. */
+static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
   uint32_t have = size_of(tag_at(at)), rest = have - front - total;
   plait_ref_t header = at + front;
   bin_unlink(record, at, have);
@@ -102,18 +150,16 @@ static plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t f
   } else {
     lay_free(record, header + total, rest, total);
   }
-  struct plait_block *block = block_at(header);
-  plait_put(&block->next, 0);
-  plait_put(&block->mark, plait__mark(header));
   if (front != 0) {
-    plait_put(&block->before, front);
-    set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+    lay_live(header, total, front);
     plait__bin_link(record, at, front);
     set_tag_at(at, front | PLAIT__BLOCK_FREE);
   } else {
+    plait_put(&block_at(header)->next, 0);
+    plait_put(&block_at(header)->mark, plait__mark(header));
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
   }
-  plait_put(&record->medium_live, plait_get(&record->medium_live) + 1);
+  count_live(record, 1);
   return header;
 }
 
@@ -132,7 +178,7 @@ static void wipe_parts(uint32_t from, uint32_t to) {
 }
 
 /* Gives a region that is one free block back. */
-static void region_release(struct plait_record *record, uint32_t index, uint32_t slices) {
+static PLAIT_COLD void region_release(struct plait_record *record, uint32_t index, uint32_t slices) {
   if (plait__runs_try() != 0) return; /* it stays, and serves on */
   bin_unlink(record, index * PLAIT_SLICE_SIZE, slices * PLAIT_SLICE_SIZE - PLAIT__HEADER);
   if (plait_get(&record->last) == index) plait_put(&record->last, 0);
@@ -143,7 +189,7 @@ static void region_release(struct plait_record *record, uint32_t index, uint32_t
 }
 
 /* Gives the slices at the region's end back that its last block, free, does not need. */
-static void region_trim(struct plait_record *record, uint32_t index, uint32_t slices, plait_ref_t header, uint32_t size) {
+static PLAIT_COLD void region_trim(struct plait_record *record, uint32_t index, uint32_t slices, plait_ref_t header, uint32_t size) {
   uint32_t cut = size / PLAIT_SLICE_SIZE - 2, keep = slices - cut, left = size - cut * PLAIT_SLICE_SIZE;
   plait_ref_t end = (index + keep) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   if (plait__runs_try() != 0) return;
@@ -162,7 +208,7 @@ static void region_trim(struct plait_record *record, uint32_t index, uint32_t sl
 }
 
 /* Looks at a free block of more than a slice: is there something to give back? */
-static void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
+static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
   if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
     /* One region that is wholly free is kept. */
@@ -170,7 +216,7 @@ static void give_back(struct plait_record *record, plait_ref_t header, uint32_t 
     if (spare != 0 && spare != index) {
       struct plait_slice *slice = plait__slice(spare);
       uint32_t tag = plait_load(&slice->tag);
-      if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == plait_get(&record->name) &&
+      if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == plait_ref(record) &&
           is_whole(spare, plait__rest(tag))) {
         region_release(record, index, slices);
         return;
@@ -194,14 +240,16 @@ void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   }
   if (before != 0 && state_of(tag_at(header - before)) == PLAIT__BLOCK_FREE) {
     start = header - before;
-    bin_unlink(record, start, before);
     size += before;
+    plait_put(&block_at(start + size)->before, size);
+    resize_free(record, start, before, size);
+    plait_put(&block_at(header)->mark, 0);
+  } else {
+    set_tag_at(header, size | PLAIT__BLOCK_FREE);
+    plait_put(&block_at(header + size)->before, size);
+    plait__bin_link(record, header, size);
   }
-  set_tag_at(start, size | PLAIT__BLOCK_FREE);
-  if (start != header) plait_put(&block_at(header)->mark, 0);
-  plait_put(&block_at(start + size)->before, size);
-  plait__bin_link(record, start, size);
-  plait_put(&record->medium_live, plait_get(&record->medium_live) - 1);
+  count_live(record, UINT32_MAX);
   if (size >= PLAIT_SLICE_SIZE - PLAIT__HEADER) give_back(record, start, size);
 }
 
@@ -211,7 +259,7 @@ void plait__medium_release(struct plait_record *record, plait_ref_t header) {
 static void mark_parts(struct plait_record *record, uint32_t index, uint32_t from, uint32_t to) {
   for (; from < to; from++) {
     struct plait_slice *slice = plait__slice(index + from);
-    plait_put(&slice->owner, plait_get(&record->name));
+    plait_put(&slice->owner, plait_ref(record));
     if (from != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, from), memory_order_release);
   }
 }
@@ -223,7 +271,7 @@ static void lay_end(plait_ref_t end, uint32_t before) {
   set_tag_at(end, PLAIT__BLOCK_END);
 }
 
-static int region_create(struct plait_record *record, uint32_t slices) {
+static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices) {
   uint32_t index = plait__run_find(slices);
   if (index == 0) return 0;
   plait_ref_t base = index * PLAIT_SLICE_SIZE;
@@ -231,7 +279,7 @@ static int region_create(struct plait_record *record, uint32_t slices) {
   set_tag_at(base, size | PLAIT__BLOCK_FREE);
   plait_put(&block_at(base)->before, 0);
   lay_end(base + size, size);
-  plait_put(&plait__slice(index)->owner, plait_get(&record->name));
+  plait_put(&plait__slice(index)->owner, plait_ref(record));
   plait__run_take(index, 0, slices, plait__tag(PLAIT__REGION, slices));
   mark_parts(record, index, 1, slices);
   plait__bin_link(record, base, size);
@@ -241,12 +289,16 @@ static int region_create(struct plait_record *record, uint32_t slices) {
 }
 
 /* Makes the region longer, so that its last free block has room for `total`. 0 if its neighbour is not free. */
-static int region_extend(struct plait_record *record, uint32_t index, uint32_t total) {
+static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t slices = plait__rest(plait_load(&plait__slice(index)->tag)), behind = index + slices;
   plait_ref_t end = behind * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   uint32_t before = plait_get(&block_at(end)->before), have = 0;
   if (state_of(tag_at(end - before)) == PLAIT__BLOCK_FREE) have = before;
-  if (have >= total) return 1;
+  if (have >= total) { /* it was too far down its bin to be found */
+    bin_unlink(record, end - before, have);
+    plait__bin_link(record, end - before, have);
+    return 1;
+  }
   uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE, more = plait_get(&record->slices) / 16;
   if (behind >= plait_get(&plait_heap()->end)) return 0;
   uint32_t next = plait_load(&plait__slice(behind)->tag), free = plait__rest(next);
@@ -256,20 +308,20 @@ static int region_extend(struct plait_record *record, uint32_t index, uint32_t t
   uint32_t size = more * PLAIT_SLICE_SIZE;
   lay_end(end + size, size);
   mark_parts(record, index, slices + 1, slices + more);
-  plait_put(&plait__slice(behind)->owner, plait_get(&record->name));
+  plait_put(&plait__slice(behind)->owner, plait_ref(record));
   plait__run_take(behind, 0, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
   atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more), memory_order_release);
   mark_parts(record, index, slices, slices + 1);
   set_tag_at(end, size | PLAIT__BLOCK_LIVE);
   plait_put(&record->slices, plait_get(&record->slices) + more);
   plait_put(&record->last, index);
-  plait_put(&record->medium_live, plait_get(&record->medium_live) + 1); /* release counts it off again */
+  count_live(record, 1); /* release counts it off again */
   plait__medium_release(record, end);
   return 1;
 }
 
 /* Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. 0, or -PLAIT_ENOMEM. */
-static int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
+static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
   for (;;) {
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
@@ -291,20 +343,29 @@ static uint32_t total_for(uint32_t size) {
   return total < LEAST ? LEAST : total;
 }
 
-plait_ref_t plait__medium_alloc(uint32_t size, uint32_t alignment, uint32_t roomy) {
-  struct plait_record *record = plait__bind();
-  if (record == NULL) return 0;
+/* A free block of at least `size` bytes, made if there is none; 0 without memory. */
+static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t size) {
+  plait_ref_t at = 0;
+  if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
+  while ((at = find(record, size)) == 0)
+    if (make_room(record, 0, size) != 0) return 0;
+  return at;
+}
+
+plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
+  uint32_t total = total_for(size);
+  plait_ref_t at = find(record, total);
+  if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
+  return carve_end(record, at, total) + PLAIT__HEADER;
+}
+
+plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy) {
   uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + LEAST_REST : total;
-  if (atomic_load_explicit(&record->remote, memory_order_relaxed) != 0) plait__medium_drain(record);
   plait_ref_t at = roomy > need ? find(record, roomy) : 0;
-  if (at == 0) at = find(record, need);
-  while (at == 0) {
-    if (make_room(record, 0, need) != 0) return 0;
-    at = find(record, need);
-  }
+  if (at == 0 && (at = find_or_make(record, need)) == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
   if (front != 0 && front < LEAST_REST) front += (LEAST_REST + alignment - 1) & ~(alignment - 1);
-  return carve(record, at, alignment > 16 ? front : 0, total) + PLAIT__HEADER;
+  return carve(record, at, front, total) + PLAIT__HEADER;
 }
 
 /* The header of the live block, 0 if there is none. */
@@ -327,7 +388,7 @@ static void push(struct plait_record *record, plait_ref_t header) {
                                                   memory_order_relaxed));
 }
 
-void plait__medium_drain(struct plait_record *record) {
+PLAIT_COLD void plait__medium_drain(struct plait_record *record) {
   uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
   do {
     plait_put(&record->draining, (uint32_t)head);
@@ -336,42 +397,42 @@ void plait__medium_drain(struct plait_record *record) {
   plait__medium_settle(record);
 }
 
-void plait__medium_settle(struct plait_record *record) {
+PLAIT_COLD void plait__medium_settle(struct plait_record *record) {
   plait_ref_t header = plait_get(&record->draining);
   while (header != 0) {
     plait_ref_t next = plait_get(&block_at(header)->next);
     uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
     plait_put(&record->draining, next);
-    if (owner == plait_get(&record->name)) plait__medium_release(record, header);
-    else push(plait__record(owner), header);
+    if (owner == plait_ref(record)) plait__medium_release(record, header);
+    else push(plait_at(owner), header);
     header = next;
   }
 }
 
-int plait__medium_free(struct plait_slice *slice, plait_ref_t block) {
+int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
+  plait_ref_t header = header_of(slice, block);
+  if (header != 0) plait__medium_release(record, header);
+  return header != 0;
+}
+
+int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   if (header == 0) return -PLAIT_EINVAL;
-  struct plait_record *mine = plait__mine();
-  uint32_t owner = plait_get(&slice->owner);
-  if (mine != NULL && owner == plait_get(&mine->name)) {
-    plait__medium_release(mine, header);
-    return 0;
-  }
-  uint32_t tag = tag_at(header);
+  uint32_t tag = tag_at(header), owner = plait_get(&slice->owner);
   if (state_of(tag) != PLAIT__BLOCK_LIVE ||
       !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
-  push(plait__record(owner), header);
+  push(plait_at(owner), header);
   return 0;
 }
 
-uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_COLD uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   return header == 0 ? 0 : size_of(tag_at(header)) - PLAIT__HEADER;
 }
 
-enum plait_heap_place plait__medium_place(plait_ref_t block) {
+PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   uint32_t index = region_of(block);
   plait_ref_t at = index * PLAIT_SLICE_SIZE;
   plait_ref_t end = at + plait__rest(plait_load(&plait__slice(index)->tag)) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
@@ -386,11 +447,11 @@ enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
+PLAIT_COLD int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
   struct plait_record *mine = plait__mine();
   plait_ref_t header = block - PLAIT__HEADER;
   uint32_t total = total_for(size), have = size_of(tag_at(header));
-  if (mine == NULL || plait_get(&slice->owner) != plait_get(&mine->name)) return total <= have;
+  if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
   if (total <= have) {
     uint32_t rest = have - total;
     if (rest < LEAST_REST || rest < have / 8) return 1;
@@ -400,7 +461,7 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t 
     set_tag_at(tail, rest | PLAIT__BLOCK_LIVE);
     plait_put(&block_at(tail + rest)->before, rest);
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
-    plait_put(&mine->medium_live, plait_get(&mine->medium_live) + 1); /* release counts it off again */
+    count_live(mine, 1); /* release counts it off again */
     plait__medium_release(mine, tail);
     return 1;
   }

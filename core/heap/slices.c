@@ -14,6 +14,10 @@
 #define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
+#ifdef __wasm__
+_Alignas(64) struct plait_heap plait__heap_root;
+#endif
+
 static void set_tag(uint32_t index, uint32_t tag) {
   /* release: pairs with the acquire of whoever looks up a block that was made visible otherwise. */
   atomic_store_explicit(&plait__slice(index)->tag, tag, memory_order_release);

@@ -18,6 +18,13 @@
 
 #include "errors.h"
 
+/* Off the hot path: small code is better there than fast code. */
+#ifdef __clang__
+#define PLAIT_COLD __attribute__((minsize, noinline))
+#else
+#define PLAIT_COLD __attribute__((cold, noinline))
+#endif
+
 /* The unit in which a space grows: one page of WebAssembly. */
 #define PLAIT_PAGE_SIZE 65536u
 

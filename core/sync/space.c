@@ -3,12 +3,16 @@
  */
 #include "space.h"
 
+#ifdef __wasm__
+_Alignas(64) struct plait_space plait__space_root;
+#endif
+
 static _Thread_local plait_thread_t self_id;
 static _Thread_local uint32_t self_may_block;
 _Thread_local void *plait_self_room;
 
 int plait_space_init(void) {
-  uint64_t end = (uint64_t)plait_platform_first() + sizeof(struct plait_space);
+  uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);
   uint32_t pages = (uint32_t)((end + PLAIT_PAGE_SIZE - 1) / PLAIT_PAGE_SIZE);
   uint32_t now = plait_platform_pages();
   if (pages > now && plait_platform_grow(pages - now) < 0) return -PLAIT_ENOMEM;

@@ -1,8 +1,8 @@
 /*
  * space: the record at the start of every space, and the slot of each thread.
  *
- * Layout of a space, in this order: [statics of the module] struct plait_space, the roots of the rooms above (heap,
- * task), then the heap's granules up to the end of the memory. docs/MEMORY.md is generated from the comments here.
+ * Layout of a space: struct plait_space and the roots of the rooms above (heap, task), then the heap's slices up to the
+ * end of the memory. docs/MEMORY.md is generated from the comments here.
  *
  * Threads and slots. A thread is named by a thread id: generation << 8 | slot index. The generation goes up each time
  * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken
@@ -80,10 +80,20 @@ struct plait_space {
 #endif
 };
 
-/* This process's space. Any thread. */
+/*
+ * This process's space. Any thread. In wasm32 the roots of the rooms are statics of the module, at addresses that the
+ * linker knows; natively they lie one behind the other at the start of the mapping.
+ */
+#ifdef __wasm__
+extern struct plait_space plait__space_root;
+static inline struct plait_space *plait_space(void) {
+  return &plait__space_root;
+}
+#else
 static inline struct plait_space *plait_space(void) {
   return plait_at(plait_platform_first());
 }
+#endif
 
 static inline uint32_t plait_thread_index(plait_thread_t thread) {
   return thread & 255u;

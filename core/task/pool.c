@@ -6,6 +6,10 @@
 
 #define FIRST_RING 64u
 
+#ifdef __wasm__
+_Alignas(64) struct plait_task_root plait__task_root;
+#endif
+
 static plait_ref_t ring_create(uint32_t capacity) {
   plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_ring) + capacity * 4);
   if (ref == 0) return 0;

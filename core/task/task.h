@@ -135,9 +135,16 @@ struct plait_task_root {
 };
 
 /* The root of this room. */
+#ifdef __wasm__
+extern struct plait_task_root plait__task_root;
+static inline struct plait_task_root *plait_task_root(void) {
+  return &plait__task_root;
+}
+#else
 static inline struct plait_task_root *plait_task_root(void) {
   return plait_at(plait_platform_first() + (plait_ref_t)(sizeof(struct plait_space) + sizeof(struct plait_heap)));
 }
+#endif
 
 /* ---- pool.c ---- */
 
