@@ -4,7 +4,7 @@
 #include "abi.h"
 
 PLAIT_EXPORT plait_ref_t plait_abi_space(void) {
-  return plait_platform_first();
+  return plait_ref(plait_space());
 }
 
 PLAIT_EXPORT plait_ref_t plait_abi_heap(void) {

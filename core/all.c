@@ -10,6 +10,7 @@
 #include "heap/regions.c"
 #include "heap/records.c"
 #include "heap/heap.c"
+#include "heap/stats.c"
 #include "heap/check.c"
 #include "task/pool.c"
 #include "task/task.c"

@@ -5,6 +5,8 @@
  */
 #include "internal.h"
 
+PLAIT_COLD_BEGIN
+
 static int fail(void) {
   return -PLAIT_EILSEQ;
 }
@@ -18,7 +20,9 @@ static int is_record(uint32_t owner) {
 static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
   if (owner == 0) return 0;
-  if (plait_get(&page->base) != base || plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
+  if (plait_get(&page->base) != base) return fail();
+  if (plait_get(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
+  if (plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
   if (plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get(&page->class)) != step) return fail();
   if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
@@ -60,7 +64,7 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
     if (state != PLAIT__BLOCK_FREE && plait_get(&block->mark) != plait__mark(at)) return fail();
     was_free = state == PLAIT__BLOCK_FREE;
     *live += !was_free;
-    *listed += was_free && size >= 512;
+    *listed += was_free && size >= 2048;
     before = size;
     at += size;
   }
@@ -69,8 +73,8 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
 }
 
 /* The lists hold `pages` pages, all whose owner is `owner`. */
-static int check_lists(const struct plait_page_list *lists, uint32_t owner, uint32_t pages) {
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+static int check_lists(const struct plait_page_list *lists, uint32_t count_of_lists, uint32_t owner, uint32_t pages) {
+  for (uint32_t class = 0; class < count_of_lists; class++) {
     plait_ref_t ref = plait_get(&lists[class].head), prev = 0;
     uint32_t count = 0;
     if (ref == plait_ref(&plait_heap()->empty)) ref = 0;
@@ -132,9 +136,9 @@ static int check_records(void) {
     }
     if (plait_get(&record->stale) != 0) continue;
     if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
-    if (check_lists(record->classes, ref, count_pages(ref)) != 0) return fail();
+    if (check_lists(record->classes, PLAIT_HEAP_LIST_COUNT, ref, count_pages(ref)) != 0) return fail();
   }
-  return check_lists(heap->pooled, PLAIT__POOLED, count_pages(PLAIT__POOLED));
+  return check_lists(heap->pooled, PLAIT_HEAP_CLASS_COUNT, PLAIT__POOLED, count_pages(PLAIT__POOLED));
 }
 
 /* The slice table, and the lists that are made from it. */
@@ -159,7 +163,7 @@ static int check_runs(int quiescent) {
       partial += plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> plait__rest(tag))) - 1;
     }
   }
-  for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
+  for (uint32_t bin = 0; bin < PLAIT_HEAP_RUN_BIN_COUNT; bin++) {
     uint32_t index = plait_get(&heap->run_bins[bin]), prev = 0;
     if ((index != 0) != (plait_get64(&heap->run_mask) >> bin & 1)) return fail();
     for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
@@ -182,3 +186,5 @@ int plait_heap_check(int quiescent) {
   plait__runs_unlock();
   return rc;
 }
+
+PLAIT_COLD_END

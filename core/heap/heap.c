@@ -5,8 +5,12 @@
 
 /* By size in units of 16 bytes. */
 const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
-    0,  0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-    16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23};
+    0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 17, 17, 18, 18, 19,
+    19, 20, 20, 21, 21, 22, 22, 23, 23, 24, 24, 24, 24, 25, 25, 25, 25, 26, 26, 26, 26, 27, 27, 27,
+    27, 28, 28, 28, 28, 29, 29, 29, 29, 30, 30, 30, 30, 31, 31, 31, 31, 32, 32, 32, 32, 32, 32, 32,
+    32, 33, 33, 33, 33, 33, 33, 33, 33, 34, 34, 34, 34, 34, 34, 34, 34, 35, 35, 35, 35, 35, 35, 35,
+    35, 36, 36, 36, 36, 36, 36, 36, 36, 37, 37, 37, 37, 37, 37, 37, 37, 38, 38, 38, 38, 38, 38, 38,
+    38, 39, 39, 39, 39, 39, 39, 39, 39};
 
 static plait_ref_t failed(plait_ref_t block) {
   if (block == 0) atomic_fetch_add_explicit(&plait_heap()->failed, 1, memory_order_relaxed);
@@ -43,15 +47,15 @@ PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
   return block != 0 ? block : failed(alloc(size, 0, &fresh));
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
+PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
   int fresh;
   plait_ref_t block = alloc(size, 0, &fresh);
   if (block == 0) return failed(0);
-  if (!fresh) memset(plait_at(block), 0, size);
+  if (!fresh) plait_zero(plait_at(block), size);
   return block;
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment) {
+PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment) {
   int fresh;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return failed(0);
   if (alignment <= 16) return plait_heap_alloc(size);
@@ -93,28 +97,29 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
     if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return plait__medium_free_remote(slice, block);
     return plait__medium_free_own(mine, slice, block) ? 0 : -PLAIT_EINVAL;
   }
-  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == 0) return plait__large_free(block / PLAIT_SLICE_SIZE);
+  if (kind == PLAIT__LARGE) return plait__large_free(block);
   return -PLAIT_EINVAL;
 }
 
-PLAIT_EXPORT uint32_t plait_heap_size(plait_ref_t block) {
+PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return 0;
   uint32_t tag = plait_load(&slice->tag);
   enum plait__slice_kind kind = plait__kind(tag);
   if (kind == PLAIT__PAGES) return plait__small_size(slice, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_size(slice, block);
-  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == 0) return plait__rest(tag) * PLAIT_SLICE_SIZE;
+  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used))
+    return plait__rest(tag) * PLAIT_SLICE_SIZE - plait_get(&slice->used);
   return 0;
 }
 
-PLAIT_EXPORT enum plait_heap_place plait_heap_place(plait_ref_t block) {
+PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return PLAIT_PLACE_OUTSIDE;
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return plait__small_place(slice, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_place(block);
-  if (block % PLAIT_SLICE_SIZE == 0 && kind == PLAIT__LARGE) return PLAIT_PLACE_LIVE;
+  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used)) return PLAIT_PLACE_LIVE;
   /* Inside a run: its first slice is some way back. */
   uint32_t first = plait_get(&plait_heap()->first), index = block / PLAIT_SLICE_SIZE;
   while (index > first && plait__kind(plait_load(&plait__slice(index)->tag)) == PLAIT__NONE) index--;
@@ -129,7 +134,7 @@ static int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
   struct plait_slice *slice = slice_of(block);
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return size <= has && size >= has / 2;
-  if (kind == PLAIT__LARGE) return size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block / PLAIT_SLICE_SIZE, size);
+  if (kind == PLAIT__LARGE) return size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
   return size > PLAIT_HEAP_SMALL_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
 }
 
@@ -142,7 +147,7 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   /* Who grows a block once will do it again: it is laid where there is room behind it. */
   plait_ref_t moved = alloc(size, size > has ? size * 4 : 0, &fresh);
   if (moved == 0) return size <= has ? block : failed(0);
-  memcpy(plait_at(moved), plait_at(block), size < has ? size : has);
+  plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);
   plait_heap_free(block);
   return moved;
 }

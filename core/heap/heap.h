@@ -4,7 +4,7 @@
  * The space above its roots is cut into slices of 64 KiB, described by an address-indexed table (struct plait_slice).
  * Three ways to hold blocks, by size:
  *
- *     small   up to 512 bytes      pages of one size class, 4 to 32 KiB, cut from a slice       pages.c
+ *     small   up to 2 KiB          pages of one size class, 4 to 32 KiB, cut from a slice       pages.c
  *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c
  *     large   above                a run of slices of its own                                   slices.c
  *
@@ -31,9 +31,12 @@
 #define PLAIT_SLICE_SIZE 65536u
 #define PLAIT_HEAP_LEAF_SLICES 256u
 #define PLAIT_HEAP_LEAF_LIMIT 256u
-#define PLAIT_HEAP_CLASS_COUNT 24u
-#define PLAIT_HEAP_BIN_COUNT 64u
-#define PLAIT_HEAP_SMALL_LIMIT 512u
+#define PLAIT_HEAP_CLASS_COUNT 40u
+#define PLAIT_HEAP_SHIFT_COUNT 4u
+#define PLAIT_HEAP_LIST_COUNT 44u /* of a record: one for each class, and one of unused pages for each page size */
+#define PLAIT_HEAP_BIN_COUNT 48u
+#define PLAIT_HEAP_RUN_BIN_COUNT 64u
+#define PLAIT_HEAP_SMALL_LIMIT 2048u
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
 #define PLAIT_PAGE_WORDS 4u
 
@@ -44,7 +47,7 @@ struct plait_slice {
   plait_word_t back;   /* the last slice of a free run: the run's length; else 0 */
   plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
   plait_word_t room;   /* how many page records `pages` has room for */
-  plait_word_t used;   /* PAGES: a bit for each page in use */
+  plait_word_t used;   /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
   plait_word_t next;   /* index of the next slice on the same list; 0 at the end */
   plait_word_t prev;   /* index of the slice before it on the list; 0 at its head */
 };
@@ -58,14 +61,15 @@ struct plait_page {
   plait_word_t cursor;     /* the word of `local` that the owner looks at first */
   plait_word_t first;      /* reference of block 0: the owner's copy of `base` */
   plait_word_t size;       /* bytes in a block: the owner's copy of `step` */
-  plait_word_t unused[3];  /* zero */
+  plait_word_t words;      /* how many words of `local` and `remote` are in use */
+  plait_word_t unused[2];  /* zero */
   plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t step;       /* bytes from one block to the next */
   plait_word_t reciprocal; /* 2^32 / step, rounded up: divides an offset into the page exactly */
   plait_word_t count;      /* blocks */
-  plait_word_t class;      /* size class */
+  plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
   plait_word_t spare[2];   /* zero */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, and everybody's");
@@ -100,10 +104,10 @@ struct plait_record {
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
   plait_word64_t bin_mask;   /* a bit for each bin that is not empty */
   plait_word_t bins[PLAIT_HEAP_BIN_COUNT]; /* first free header of each size range */
-  struct plait_page_list classes[PLAIT_HEAP_CLASS_COUNT]; /* its pages, by size class */
-  plait_word_t unused[14];   /* zero */
+  struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
+  plait_word_t unused[2];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 704, "eleven cache lines");
+_Static_assert(sizeof(struct plait_record) == 832, "13 cache lines");
 
 struct plait_heap {
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
@@ -122,8 +126,8 @@ struct plait_heap {
   plait_word_t meta_end;     /* its end */
   plait_word_t unused;       /* zero */
   plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
-  plait_word_t run_bins[PLAIT_HEAP_BIN_COUNT];  /* first slice of the first free run of each length range */
-  plait_word_t partial[4];   /* slices with an unused page, by page size: first slice of the list */
+  plait_word_t run_bins[PLAIT_HEAP_RUN_BIN_COUNT];  /* first slice of the first free run of each length range */
+  plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first slice of the list */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */

@@ -97,8 +97,8 @@ void plait__count_used(int32_t slices);
 
 /* Large blocks. */
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
-int plait__large_free(uint32_t index);
-int plait__large_resize(uint32_t index, uint32_t size);
+int plait__large_free(plait_ref_t block);
+int plait__large_resize(plait_ref_t block, uint32_t size);
 
 /* ---- pages.c ---- */
 
@@ -191,7 +191,7 @@ void plait__repair(void);
 
 /* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
 
-extern const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1];
+extern const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1]; /* by size in units of 16 bytes */
 
 static inline uint32_t plait__class_of(uint32_t size) {
   return plait__class_of_unit[(size + 15) / 16];

@@ -11,32 +11,38 @@
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
+ * - A page whose class is no size class is kept by its owner, all its blocks free whatever the bits say.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
  */
 #include "internal.h"
 
-static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {16,  32,  48,  64,  80,  96,  112, 128, 144, 160, 176, 192,
-                                                             208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512};
-/* By class: the page's size as a power of two. At most 256 blocks, and at least 64. */
-static const uint8_t class_shifts[PLAIT_HEAP_CLASS_COUNT] = {12, 13, 13, 13, 14, 14, 14, 14, 14, 14, 14, 14,
-                                                             14, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15, 15};
+static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {
+    16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
+    288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 832, 896, 960, 1024,
+    1152, 1280, 1408, 1536, 1664, 1792, 1920, 2048};
+/* A page's size, as a power of two: at most 256 blocks, and at least 8. */
+static uint32_t shift_of(uint32_t class) {
+  return class == 0 ? 12 : class < 4 ? 13 : class < 16 || class >= 24 ? 14 : 15;
+}
+
 #define SMALLEST_SHIFT 12u
-#define FULL_PAGES 4u   /* so many of a class may be full and yet stay their owner's, who will free into them */
-#define ENOUGH_PAGES 8u /* a thread that has so many of a class does not take over more */
+#define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
+#define FULL_PAGES 8u   /* so many of a class may be full and yet stay their owner's, who will free into them */
+#define ENOUGH_PAGES 16u /* a thread that has so many of a class does not take over more */
 
 uint32_t plait__class_size(uint32_t class) {
   return class_sizes[class];
 }
 
-uint64_t plait__page_full(uint32_t count, uint32_t word) {
+PLAIT_COLD uint64_t plait__page_full(uint32_t count, uint32_t word) {
   if (count >= (word + 1) * 64) return ~0ull;
   return count <= word * 64 ? 0 : (1ull << count % 64) - 1;
 }
 
 /* ---- lists of a record ---- */
 
-void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
+PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
   uint32_t tail = plait_get(&list->tail), ref = plait_ref(page);
   plait_put(&page->next, 0);
@@ -47,7 +53,7 @@ void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
   plait_put(&list->count, plait_get(&list->count) + 1);
 }
 
-void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page) {
+PLAIT_COLD void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
   uint32_t next = plait_get(&page->next), prev = plait_get(&page->prev);
   if (prev != 0) plait_put(&((struct plait_page *)plait_at(prev))->next, next);
@@ -59,7 +65,7 @@ void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page) 
 
 /* ---- slices with unused pages; under the lock ---- */
 
-void plait__partial_link(uint32_t index, uint32_t shift) {
+PLAIT_COLD void plait__partial_link(uint32_t index, uint32_t shift) {
   plait_word_t *list = &plait_heap()->partial[shift - SMALLEST_SHIFT];
   struct plait_slice *slice = plait__slice(index);
   uint32_t head = plait_get(list);
@@ -69,7 +75,7 @@ void plait__partial_link(uint32_t index, uint32_t shift) {
   plait_put(list, index);
 }
 
-void plait__partial_unlink(uint32_t index, uint32_t shift) {
+PLAIT_COLD void plait__partial_unlink(uint32_t index, uint32_t shift) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
   if (next != 0) plait_put(&plait__slice(next)->prev, prev);
@@ -82,7 +88,7 @@ static uint32_t all_used(uint32_t shift) {
 }
 
 /* A slice with an unused page of this size, cut now if need be; 0 if there is no room. */
-static uint32_t slice_with_room(uint32_t shift) {
+static PLAIT_COLD uint32_t slice_with_room(uint32_t shift) {
   struct plait_heap *heap = plait_heap();
   uint32_t index = plait_get(&heap->partial[shift - SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
   if (index != 0) return index;
@@ -103,14 +109,9 @@ static uint32_t slice_with_room(uint32_t shift) {
   return index;
 }
 
-/* A fresh page of the class for the record: 0 if there is no room. Under the lock. */
-static struct plait_page *page_create(struct plait_record *record, uint32_t class) {
-  uint32_t shift = class_shifts[class], size = class_sizes[class], index = slice_with_room(shift);
-  if (index == 0) return NULL;
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t used = plait_get(&slice->used), at = (uint32_t)__builtin_ctz(~used);
-  struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
-  uint32_t count = (1u << shift) / size, base = index * PLAIT_SLICE_SIZE + (at << shift);
+/* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
+static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
+  uint32_t size = class_sizes[class], count = (1u << shift_of(class)) / size;
   if (count > PLAIT_PAGE_WORDS * 64) count = PLAIT_PAGE_WORDS * 64;
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     plait_put64(&page->local[word], plait__page_full(count, word));
@@ -119,12 +120,23 @@ static struct plait_page *page_create(struct plait_record *record, uint32_t clas
   plait_put(&page->cursor, 0);
   plait_put(&page->first, base);
   plait_put(&page->size, size);
+  plait_put(&page->words, (count + 63) / 64);
   plait_put(&page->base, base);
   plait_put(&page->step, size);
   plait_put(&page->reciprocal, (uint32_t)(((1ull << 32) + size - 1) / size));
   plait_put(&page->count, count);
   plait_put(&page->class, class);
-  /* The commit; release: pairs with the acquire in page_of. */
+}
+
+/* A fresh page of the class for the record: NULL if there is no room. Under the lock. */
+static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class) {
+  uint32_t shift = shift_of(class), index = slice_with_room(shift);
+  if (index == 0) return NULL;
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t used = plait_get(&slice->used), at = (uint32_t)__builtin_ctz(~used);
+  struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
+  page_init(page, index * PLAIT_SLICE_SIZE + (at << shift), class);
+  /* The commit; release: pairs with the acquire of whoever frees into it. */
   atomic_store_explicit(&page->owner, plait_ref(record), memory_order_release);
   used |= 1u << at;
   plait_put(&slice->used, used);
@@ -134,9 +146,9 @@ static struct plait_page *page_create(struct plait_record *record, uint32_t clas
 
 /* ---- the owner's side ---- */
 
-int plait__page_collect(struct plait_page *page) {
+PLAIT_COLD int plait__page_collect(struct plait_page *page) {
   int found = 0;
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
     uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
     if (bits == 0) continue;
     plait_put64(&page->local[word], plait_get64(&page->local[word]) | bits);
@@ -147,9 +159,9 @@ int plait__page_collect(struct plait_page *page) {
 }
 
 /* Whether all blocks are free, as far as the caller can see: exact for the owner, and under the lock for a pooled page. */
-static int is_empty(struct plait_page *page) {
-  uint32_t count = plait_get(&page->count);
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+static PLAIT_COLD int is_empty(struct plait_page *page) {
+  uint32_t count = plait_get(&page->count), words = plait_get(&page->words);
+  for (uint32_t word = 0; word < words; word++) {
     uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
     if (bits != plait__page_full(count, word)) return 0;
   }
@@ -157,7 +169,7 @@ static int is_empty(struct plait_page *page) {
 }
 
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
-static void page_destroy(struct plait_page *page) {
+static PLAIT_COLD void page_destroy(struct plait_page *page) {
   uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_load(&slice->tag)), used = plait_get(&slice->used);
@@ -171,9 +183,16 @@ static void page_destroy(struct plait_page *page) {
   }
 }
 
-/* A page that is wholly free goes back to its slice, unless it is the only one of its list. */
-void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  if (plait_get(&record->classes[plait_get(&page->class)].count) == 1 || !is_empty(page)) return;
+/* A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other. */
+PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
+  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT;
+  if (plait_get(&record->classes[class].count) == 1 || !is_empty(page)) return;
+  if (plait_get(&record->classes[kept].count) < KEPT_PAGES) {
+    plait__page_unlink(record->classes, page);
+    plait_put(&page->class, kept); /* from now on its bits do not count */
+    plait__page_link(record->classes, page);
+    return;
+  }
   if (plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
   plait__page_unlink(record->classes, page);
   page_destroy(page);
@@ -181,7 +200,7 @@ void plait__page_release_if_empty(struct plait_record *record, struct plait_page
 }
 
 /* A page of the record's own, on no list, goes to whoever needs one. 0 if the lock is not to be had at once. */
-static int pool(struct plait_page *page) {
+static PLAIT_COLD int pool(struct plait_page *page) {
   if (plait__runs_try() != 0) return 0;
   plait__page_link(plait_heap()->pooled, page);
   atomic_store_explicit(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
@@ -194,7 +213,7 @@ static int pool(struct plait_page *page) {
 }
 
 /* Takes over an abandoned page, if no other thread does. */
-static void claim(struct plait_record *record, struct plait_page *page) {
+static PLAIT_COLD void claim(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                memory_order_relaxed))
@@ -206,10 +225,10 @@ static void claim(struct plait_record *record, struct plait_page *page) {
 }
 
 /* The list's head has no free block: nobody's, until somebody frees into it. */
-static void abandon(struct plait_record *record, struct plait_page *page) {
+static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
   plait__page_unlink(record->classes, page);
   atomic_store_explicit(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
     if (atomic_load_explicit(&page->remote[word], memory_order_seq_cst) == 0) continue;
     claim(record, page);
     return;
@@ -218,8 +237,8 @@ static void abandon(struct plait_record *record, struct plait_page *page) {
 
 /* A free block of the page, looked for in all its words; 0 if its owner knows of none. */
 static inline plait_ref_t page_search(struct plait_page *page) {
-  uint32_t word = plait_get(&page->cursor);
-  for (uint32_t i = 0; i < PLAIT_PAGE_WORDS; i++, word = (word + 1) % PLAIT_PAGE_WORDS) {
+  uint32_t word = plait_get(&page->cursor), words = plait_get(&page->words);
+  for (uint32_t i = 0; i < words; i++, word = word + 1 < words ? word + 1 : 0) {
     uint64_t bits = plait_get64(&page->local[word]);
     if (bits == 0) continue;
     plait_put(&page->cursor, word);
@@ -229,7 +248,7 @@ static inline plait_ref_t page_search(struct plait_page *page) {
 }
 
 /* Takes the page that was pooled first: NULL if there is none. Under the lock. */
-static struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
+static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
   struct plait_page_list *list = &plait_heap()->pooled[class];
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = plait_at(plait_get(&list->head));
@@ -238,8 +257,30 @@ static struct plait_page *page_from_pool(struct plait_record *record, uint32_t c
   return page;
 }
 
+static struct plait_page_list *kept_list(struct plait_record *record, uint32_t class) {
+  return &record->classes[PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT];
+}
+
+/* A page that the record has kept becomes the head of its list for the class. */
+static PLAIT_COLD void use_kept(struct plait_record *record, uint32_t class) {
+  struct plait_page *page = plait_at(plait_get(&kept_list(record, class)->head));
+  struct plait_page_list *list = &record->classes[class];
+  plait__page_unlink(record->classes, page);
+  page_init(page, plait_get(&page->base), class);
+  uint32_t head = plait_get(&list->head);
+  if (plait_get(&list->count) == 0) {
+    plait__page_link(record->classes, page);
+    return;
+  }
+  plait_put(&page->next, head);
+  plait_put(&page->prev, 0);
+  plait_put(&((struct plait_page *)plait_at(head))->prev, plait_ref(page));
+  plait_put(&list->head, plait_ref(page));
+  plait_put(&list->count, plait_get(&list->count) + 1);
+}
+
 /* Puts a page with free blocks onto the record's list: 0, or -PLAIT_ENOMEM. */
-static int refill(struct plait_record *record, uint32_t class) {
+static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   for (;;) {
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
@@ -252,31 +293,38 @@ static int refill(struct plait_record *record, uint32_t class) {
   }
 }
 
+/* The list's head has no free block: it goes to the list's end, or is given up if there are others enough. */
+static PLAIT_COLD void rotate(struct plait_record *record, struct plait_page_list *list, struct plait_page *page) {
+  if (plait_get(&list->count) > FULL_PAGES) {
+    abandon(record, page);
+  } else if (plait_get(&page->next) != 0) {
+    plait__page_unlink(record->classes, page);
+    plait__page_link(record->classes, page);
+  }
+}
+
 plait_ref_t plait__small_alloc_slow(uint32_t class) {
   struct plait_record *record = plait__mine();
   if (record == NULL && (record = plait__bind()) == NULL) return 0;
   struct plait_page_list *list = &record->classes[class];
   for (;;) {
-    /* Each page of the list once: one without a free block goes to the end, or is given up if there are others enough. */
-    for (uint32_t i = plait_get(&list->count); i > 0; i--) {
+    for (uint32_t i = plait_get(&list->count); i > 0; i--) { /* each page of the list once */
       struct plait_page *page = plait_at(plait_get(&list->head));
       plait_ref_t block = page_search(page);
       if (block == 0 && plait__page_collect(page)) block = page_search(page);
       if (block != 0) return block;
-      if (plait_get(&list->count) > FULL_PAGES) {
-        abandon(record, page);
-      } else if (i > 1) {
-        plait__page_unlink(record->classes, page);
-        plait__page_link(record->classes, page);
-      }
+      rotate(record, list, page);
+      /* A page that is wholly free lasts longer than those that are just being freed into. */
+      if (plait_get(&kept_list(record, class)->count) != 0) break;
     }
-    if (refill(record, class) != 0) return 0;
+    if (plait_get(&kept_list(record, class)->count) != 0) use_kept(record, class);
+    else if (refill(record, class) != 0) return 0;
   }
 }
 
 /* ---- freeing ---- */
 
-int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+PLAIT_COLD int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
   if (plait_get64(&page->local[number / 64]) & bit) return -PLAIT_EINVAL; /* free already */
   if (atomic_fetch_or_explicit(&page->remote[number / 64], bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
@@ -301,13 +349,13 @@ static int is_free(struct plait_page *page, uint32_t number) {
   return known >> number % 64 & 1;
 }
 
-uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_COLD uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
   uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
   return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
 }
 
-enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
   uint32_t owner = plait_load(&page->owner), step = plait_get(&page->step), offset = block - plait_get(&page->base);
   if (owner == 0 || offset / step >= plait_get(&page->count)) return PLAIT_PLACE_UNUSED;

@@ -9,13 +9,15 @@
  */
 #include "internal.h"
 
+PLAIT_COLD_BEGIN
+
 static struct plait_record *record_at(uint32_t index) {
   plait_ref_t ref = plait_load(&plait_heap()->records[index]);
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-static void clear_pages(struct plait_page_list *lists) {
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+static void clear_pages(struct plait_page_list *lists, uint32_t count) {
+  for (uint32_t class = 0; class < count; class++) {
     plait_put(&lists[class].head, plait_ref(&plait_heap()->empty));
     plait_put(&lists[class].tail, 0);
     plait_put(&lists[class].count, 0);
@@ -23,7 +25,7 @@ static void clear_pages(struct plait_page_list *lists) {
 }
 
 static void clear_lists(struct plait_record *record) {
-  clear_pages(record->classes);
+  clear_pages(record->classes, PLAIT_HEAP_LIST_COUNT);
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) plait_put(&record->bins[bin], 0);
   plait_put64(&record->bin_mask, 0);
   plait_put(&record->last, 0);
@@ -34,7 +36,7 @@ static void clear_lists(struct plait_record *record) {
 
 static int owns_memory(struct plait_record *record) {
   if (plait_get(&record->stale) != 0 || plait_get(&record->slices) != 0 || plait_get64(&record->remote) != 0) return 1;
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
+  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++)
     if (plait_get(&record->classes[class].count) != 0) return 1;
   return 0;
 }
@@ -211,6 +213,7 @@ void plait_heap_recover(plait_thread_t dead) {
   int concerned = record != NULL && plait_get(&record->thread) == dead;
   if (!concerned && plait_lock_owner(&heap->runs) != dead) return;
   if (plait__runs_lock() == 0) {
+    plait__repair(); /* it may have freed a large block, and not come to joining it with its neighbours */
     if (concerned) {
       rebuild(record);
       plait_put(&record->thread, 0);
@@ -275,9 +278,9 @@ static void clear_inside(uint32_t from, uint32_t to) {
 void plait__repair(void) {
   struct plait_heap *heap = plait_heap();
   repair_meta();
-  for (uint32_t i = 0; i < PLAIT_HEAP_BIN_COUNT; i++) plait_put(&heap->run_bins[i], 0);
-  for (uint32_t i = 0; i < 4; i++) plait_put(&heap->partial[i], 0);
-  clear_pages(heap->pooled);
+  for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait_put(&heap->run_bins[i], 0);
+  for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) plait_put(&heap->partial[i], 0);
+  clear_pages(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
   plait_put64(&heap->run_mask, 0);
   uint32_t end = plait_get(&heap->end), used = 0, blocks = 0, slices = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
@@ -321,3 +324,5 @@ void plait__repair(void) {
   }
   count_orphans();
 }
+
+PLAIT_COLD_END

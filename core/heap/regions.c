@@ -14,7 +14,8 @@
  */
 #include "internal.h"
 
-#define LEAST 512u        /* no smaller block is cut for a request, and no smaller free one is on a bin */
+#define LEAST 512u        /* no smaller block is cut for a request */
+#define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
 #define LEAST_REST 64u    /* what is cut off a block must be worth a header */
 #define BLOCKS_LOOKED_AT 2      /* how many blocks of a bin are looked at before the next bin is taken */
 #define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
@@ -39,15 +40,15 @@ static void set_tag_at(plait_ref_t header, uint32_t tag) {
   plait_put(&block_at(header)->tag, tag);
 }
 
-/* ---- bins: eight for each power of two from 512 to 64 Ki, then one ---- */
+/* ---- bins: eight for each power of two from 2 Ki to 64 Ki, then one ---- */
 
 #define NO_BIN PLAIT_HEAP_BIN_COUNT
 
 static inline uint32_t bin_of(uint32_t size) {
-  if (size < LEAST) return NO_BIN;
+  if (size < LEAST_LISTED) return NO_BIN;
   uint32_t log = 31u - (uint32_t)__builtin_clz(size);
-  if (log < 16) return (log - 9) * 8 + (size >> (log - 3) & 7);
-  return log < 23 ? 56 + log - 16 : 63;
+  if (log < 16) return (log - 11) * 8 + (size >> (log - 3) & 7);
+  return log < 23 ? 40 + log - 16 : 47;
 }
 
 static void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
@@ -71,7 +72,7 @@ static void unlink_from(struct plait_record *record, plait_ref_t header, uint32_
   if (prev == 0 && next == 0) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(1ull << bin));
 }
 
-void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size) {
+PLAIT_COLD void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size) {
   link_to(record, header, bin_of(size));
 }
 
@@ -163,17 +164,17 @@ static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at,
   return header;
 }
 
-static uint32_t region_of(plait_ref_t header) {
+static PLAIT_COLD uint32_t region_of(plait_ref_t header) {
   uint32_t index = header / PLAIT_SLICE_SIZE, tag = plait_load(&plait__slice(index)->tag);
   return plait__kind(tag) == PLAIT__PART ? index - plait__rest(tag) : index;
 }
 
 /* Whether the region's first block is free and all there is. */
-static int is_whole(uint32_t index, uint32_t slices) {
+static PLAIT_COLD int is_whole(uint32_t index, uint32_t slices) {
   return tag_at(index * PLAIT_SLICE_SIZE) == ((slices * PLAIT_SLICE_SIZE - PLAIT__HEADER) | PLAIT__BLOCK_FREE);
 }
 
-static void wipe_parts(uint32_t from, uint32_t to) {
+static PLAIT_COLD void wipe_parts(uint32_t from, uint32_t to) {
   for (; from < to; from++) atomic_store_explicit(&plait__slice(from)->tag, PLAIT__NONE, memory_order_release);
 }
 
@@ -256,7 +257,7 @@ void plait__medium_release(struct plait_record *record, plait_ref_t header) {
 /* ---- regions; under the lock ---- */
 
 /* The slices index+from .. index+to of a region say whose and what they are. */
-static void mark_parts(struct plait_record *record, uint32_t index, uint32_t from, uint32_t to) {
+static PLAIT_COLD void mark_parts(struct plait_record *record, uint32_t index, uint32_t from, uint32_t to) {
   for (; from < to; from++) {
     struct plait_slice *slice = plait__slice(index + from);
     plait_put(&slice->owner, plait_ref(record));
@@ -264,7 +265,7 @@ static void mark_parts(struct plait_record *record, uint32_t index, uint32_t fro
   }
 }
 
-static void lay_end(plait_ref_t end, uint32_t before) {
+static PLAIT_COLD void lay_end(plait_ref_t end, uint32_t before) {
   plait_put(&block_at(end)->before, before);
   plait_put(&block_at(end)->next, 0);
   plait_put(&block_at(end)->mark, 0);
@@ -359,8 +360,9 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
   return carve_end(record, at, total) + PLAIT__HEADER;
 }
 
-plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy) {
+PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy) {
   uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + LEAST_REST : total;
+  if (need < LEAST_LISTED) need = LEAST_LISTED;
   plait_ref_t at = roomy > need ? find(record, roomy) : 0;
   if (at == 0 && (at = find_or_make(record, need)) == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
@@ -415,7 +417,7 @@ int plait__medium_free_own(struct plait_record *record, struct plait_slice *slic
   return header != 0;
 }
 
-int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   if (header == 0) return -PLAIT_EINVAL;
   uint32_t tag = tag_at(header), owner = plait_get(&slice->owner);

@@ -10,6 +10,8 @@
  */
 #include "internal.h"
 
+PLAIT_COLD_BEGIN
+
 #define LEAF_BYTES (PLAIT_HEAP_LEAF_SLICES * (uint32_t)sizeof(struct plait_slice))
 #define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
@@ -149,7 +151,7 @@ static plait_ref_t meta_bump(uint32_t bytes) {
   struct plait_heap *heap = plait_heap();
   plait_ref_t ref = plait_get(&heap->meta_next);
   if (plait_get(&heap->meta_end) - ref < bytes) return 0;
-  memset(plait_at(ref), 0, bytes);
+  plait_zero(plait_at(ref), bytes);
   plait_put(&heap->meta_next, ref + bytes);
   return ref;
 }
@@ -281,6 +283,15 @@ static void count_large(int32_t blocks, int32_t slices) {
   plait_put(&heap->large_slices, plait_get(&heap->large_slices) + (uint32_t)slices);
 }
 
+/*
+ * Where a block lies in its run: somewhere in the first 16 KiB, if the run is longer than the block anyway. If all blocks
+ * started at multiples of 64 KiB, their first bytes would share a few sets of every cache.
+ */
+static uint32_t colour(uint32_t index, uint32_t slack) {
+  uint32_t places = slack / 64 + 1, mask = (1u << (31 - __builtin_clz(places))) - 1;
+  return ((index * 0x9E3779B1u) >> 16 & mask & 255u) * 64;
+}
+
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
@@ -292,20 +303,24 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
       index = plait__run_find(need);
     if (index != 0) {
       uint32_t skip = (unit - index % unit) % unit;
-      *fresh = index + skip >= plait_get(&heap->touched);
+      uint32_t at = index + skip, offset = alignment > 64 ? 0 : colour(at, slices * PLAIT_SLICE_SIZE - size);
+      *fresh = at >= plait_get(&heap->touched);
+      plait_put(&plait__slice(at)->used, offset);
       plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
       count_large(1, (int32_t)slices);
       plait__runs_unlock();
-      return (index + skip) * PLAIT_SLICE_SIZE;
+      return at * PLAIT_SLICE_SIZE + offset;
     }
     plait__runs_unlock();
     if (plait__grow(need) != 0) return 0;
   }
 }
 
-int plait__large_free(uint32_t index) {
+int plait__large_free(plait_ref_t block) {
+  uint32_t index = block / PLAIT_SLICE_SIZE;
   struct plait_slice *slice = plait__slice(index);
   uint32_t tag = plait_load(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
+  if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return -PLAIT_EINVAL;
   if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
   if (plait__runs_lock() != 0) return 0; /* it stays FREED, which a repair makes free */
@@ -317,9 +332,11 @@ int plait__large_free(uint32_t index) {
   return 0;
 }
 
-int plait__large_resize(uint32_t index, uint32_t size) {
+int plait__large_resize(plait_ref_t block, uint32_t size) {
   struct plait_heap *heap = plait_heap();
-  uint32_t want = slices_for(size == 0 ? 1 : size), done = 0;
+  uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE, done = 0;
+  if (size > UINT32_MAX - PLAIT_SLICE_SIZE) return 0;
+  uint32_t want = slices_for(size + offset);
   if (plait__runs_lock() != 0) return 0;
   uint32_t tag = tag_of(index), have = plait__rest(tag);
   if (plait__kind(tag) == PLAIT__LARGE && want == have) done = 1;
@@ -350,3 +367,5 @@ int plait__large_resize(uint32_t index, uint32_t size) {
   plait__runs_unlock();
   return (int)done;
 }
+
+PLAIT_COLD_END

@@ -18,11 +18,15 @@
 
 #include "errors.h"
 
-/* Off the hot path: small code is better there than fast code. */
+/* Off the hot path small code is better than fast code: for one function, or for all between BEGIN and END. */
 #ifdef __clang__
 #define PLAIT_COLD __attribute__((minsize, noinline))
+#define PLAIT_COLD_BEGIN _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
+#define PLAIT_COLD_END _Pragma("clang attribute pop")
 #else
 #define PLAIT_COLD __attribute__((cold, noinline))
+#define PLAIT_COLD_BEGIN
+#define PLAIT_COLD_END
 #endif
 
 /* The unit in which a space grows: one page of WebAssembly. */
@@ -130,7 +134,16 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
 /* Tells the processor that this thread spins. */
 void plait_platform_pause(void);
 
-/* The compiler may emit calls to these; core code calls them too. */
+/* Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. */
+static inline void plait_copy(void *restrict to, const void *restrict from, size_t count) {
+  __builtin_memcpy(to, from, count);
+}
+
+static inline void plait_zero(void *to, size_t count) {
+  __builtin_memset(to, 0, count);
+}
+
+/* The compiler may emit calls to these. */
 void *memcpy(void *restrict to, const void *restrict from, size_t count);
 void *memset(void *to, int byte, size_t count);
 

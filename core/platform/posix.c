@@ -2,7 +2,8 @@
  * platform for a native process: the space is a shared anonymous mapping of its whole maximum, committed by the
  * kernel page by page when it is first touched.
  *
- * Invariant: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size.
+ * Invariants: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size. It starts
+ * at a multiple of its size, rounded up to a power of two: a reference is aligned as the address is.
  */
 #ifndef __wasm__
 
@@ -19,6 +20,12 @@
 #include <unistd.h>
 #endif
 
+#ifdef MAP_NORESERVE
+# define NO_RESERVE MAP_NORESERVE
+#else
+# define NO_RESERVE 0
+#endif
+
 struct posix_head {
   plait_word_t pages;
   uint32_t maximum;
@@ -30,14 +37,27 @@ static struct posix_head *posix_head(void) {
   return (struct posix_head *)plait_platform_base;
 }
 
+/* Addresses for `bytes` bytes at a multiple of `alignment`, a power of two; NULL if there are none. */
+static uint8_t *reserve(size_t bytes, size_t alignment) {
+  uint8_t *range = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | NO_RESERVE, -1, 0);
+  if (range == MAP_FAILED) return NULL;
+  size_t front = (0 - (uintptr_t)range) & (alignment - 1);
+  if (front != 0) munmap(range, front);
+  munmap(range + front + bytes, alignment - front);
+  return range + front;
+}
+
 static int map(uint32_t initial, uint32_t maximum, int flags) {
   if (initial == 0 || initial > maximum || maximum > 65536) return -PLAIT_EINVAL;
-#ifdef MAP_NORESERVE
-  flags |= MAP_NORESERVE;
-#endif
-  void *mapping = mmap(NULL, (size_t)maximum * PLAIT_PAGE_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (mapping == MAP_FAILED) return -PLAIT_ENOMEM;
-  plait_platform_base = mapping;
+  size_t bytes = (size_t)maximum * PLAIT_PAGE_SIZE, alignment = PLAIT_PAGE_SIZE;
+  while (alignment < bytes) alignment *= 2;
+  uint8_t *range = reserve(bytes, alignment);
+  if (range == NULL) return -PLAIT_ENOMEM;
+  if (mmap(range, bytes, PROT_READ | PROT_WRITE, flags | NO_RESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    munmap(range, bytes);
+    return -PLAIT_ENOMEM;
+  }
+  plait_platform_base = range;
   posix_head()->maximum = maximum;
   atomic_store(&posix_head()->pages, initial);
   return 0;
@@ -76,9 +96,12 @@ int64_t plait_platform_grow(uint32_t pages) {
 
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
   struct timespec limit = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+  int kept = errno; /* free() leaves it as it is */
   long rc = syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ns < 0 ? NULL : &limit, NULL, 0);
-  if (rc == 0 || errno == EINTR) return PLAIT_WAIT_WOKEN;
-  return errno == ETIMEDOUT ? PLAIT_WAIT_TIMED_OUT : PLAIT_WAIT_NOT_EQUAL;
+  int why = rc == 0 ? EINTR : errno;
+  errno = kept;
+  if (why == EINTR) return PLAIT_WAIT_WOKEN;
+  return why == ETIMEDOUT ? PLAIT_WAIT_TIMED_OUT : PLAIT_WAIT_NOT_EQUAL;
 }
 
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {

@@ -7,6 +7,8 @@
 #include "lock.h"
 #include "space.h"
 
+PLAIT_COLD_BEGIN
+
 #define SLEEPERS 0x80000000u
 #define SPINS 200
 #define SLICE_NS 10000000 /* 10 ms: how late a sleeper notices an owner that died without a wake-up */
@@ -88,3 +90,5 @@ uint32_t plait_lock_owner(const struct plait_lock *lock) {
 void plait_lock_wake(struct plait_lock *lock) {
   plait_platform_notify(&lock->word, UINT32_MAX);
 }
+
+PLAIT_COLD_END
