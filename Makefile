@@ -127,7 +127,7 @@ browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
 
--include core/test/native.mk
+-include core/test/native.mk core/test/malloc.mk
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS)

@@ -14,7 +14,7 @@
 #endif
 #include "platform/posix.c"
 #include "platform/wasm.c"
-#include "sync/lock.c"
+#include "sync/mutex.c"
 #include "sync/space.c"
 #include "heap/slices.c"
 #include "heap/pages.c"
@@ -93,7 +93,7 @@ static void started_thread(void) {
 
 #endif
 
-static int start(void) {
+static PLAIT_COLD int start(void) {
   uint32_t seen = NONE;
   if (atomic_compare_exchange_strong(&state, &seen, STARTING)) {
     int rc = start_memory();
@@ -121,7 +121,7 @@ static int may_block(plait_thread_t thread) {
 }
 
 /* Gives the calling thread a place: 1, or 0 if there is none or no memory. */
-static int enter(void) {
+static PLAIT_COLD int enter(void) {
   if (!start()) return 0;
   if (plait_self_room != NULL) return 1; /* starting has allocated, and so has entered already */
   plait_thread_t self = plait_slot_claim(0);
@@ -240,7 +240,7 @@ static plait_ref_t reference(const void *block) {
 
 static PLAIT_COLD void *malloc_cold(size_t size) {
   int how = ready();
-  void *block = pointer(how != 0 && size <= LARGEST ? plait_heap_alloc((uint32_t)size) : 0);
+  void *block = pointer(how != 0 && size <= LARGEST ? plait__alloc_cold((uint32_t)size) : 0);
   done(how);
   return block;
 }
@@ -261,7 +261,7 @@ PUBLIC void free(void *block) {
   if (plait_self_room == NULL || !plait__free_hot(reference(block))) free_cold(block);
 }
 
-PUBLIC void *calloc(size_t count, size_t size) {
+PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   uint64_t bytes = (uint64_t)count * size;
   if (count != 0 && size != 0 && (count > LARGEST || size > LARGEST || bytes > LARGEST)) return pointer(0);
   int how = ready();
@@ -270,7 +270,7 @@ PUBLIC void *calloc(size_t count, size_t size) {
   return block;
 }
 
-PUBLIC void *realloc(void *block, size_t size) {
+PUBLIC PLAIT_COLD void *realloc(void *block, size_t size) {
   int how = ready();
   plait_ref_t ref = block == NULL ? 0 : reference(block);
   int good = how != 0 && size <= LARGEST && (block == NULL || ref != 0);
@@ -279,7 +279,7 @@ PUBLIC void *realloc(void *block, size_t size) {
   return block;
 }
 
-PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
+PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {
   int how = ready(), good = how != 0 && size <= LARGEST && alignment <= 1u << 31;
   void *block = pointer(good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0);
   done(how);
@@ -289,7 +289,7 @@ PUBLIC void *aligned_alloc(size_t alignment, size_t size) {
   return block;
 }
 
-PUBLIC int posix_memalign(void **block, size_t alignment, size_t size) {
+PUBLIC PLAIT_COLD int posix_memalign(void **block, size_t alignment, size_t size) {
   if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0) return 22; /* EINVAL, everywhere */
   void *got = aligned_alloc(alignment, size);
   if (got == NULL) return 12; /* ENOMEM */
@@ -297,7 +297,7 @@ PUBLIC int posix_memalign(void **block, size_t alignment, size_t size) {
   return 0;
 }
 
-PUBLIC size_t malloc_usable_size(void *block) {
+PUBLIC PLAIT_COLD size_t malloc_usable_size(void *block) {
   if (block == NULL || atomic_load(&state) != READY) return 0;
   return plait_heap_size(reference(block));
 }

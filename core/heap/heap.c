@@ -12,18 +12,18 @@ const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
     35, 36, 36, 36, 36, 36, 36, 36, 36, 37, 37, 37, 37, 37, 37, 37, 37, 38, 38, 38, 38, 38, 38, 38,
     38, 39, 39, 39, 39, 39, 39, 39, 39};
 
-static plait_ref_t failed(plait_ref_t block) {
+static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   if (block == 0) atomic_fetch_add_explicit(&plait_heap()->failed, 1, memory_order_relaxed);
   return block;
 }
 
-static inline plait_ref_t small_alloc(uint32_t class) {
+static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
   struct plait_record *record = plait__mine();
   plait_ref_t block = record != NULL ? plait__page_alloc(record, class) : 0;
   return block != 0 ? block : plait__small_alloc_slow(class);
 }
 
-static int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+static PLAIT_COLD int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, tag, block);
   uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
   if (number == UINT32_MAX || owner == 0) return -PLAIT_EINVAL;
@@ -32,7 +32,7 @@ static int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block
   return plait__small_free_local(mine, page, number) ? 0 : -PLAIT_EINVAL;
 }
 
-/* `fresh`: whether the bytes are zero because they have never been used. */
+/* `fresh`: whether the bytes are zero because they have never been used. `roomy`: see plait__medium_alloc_at(). */
 static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
   *fresh = 0;
   if (size <= PLAIT_HEAP_SMALL_LIMIT) return small_alloc(plait__class_of(size));
@@ -41,10 +41,14 @@ static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
   return record == NULL ? 0 : plait__medium_alloc_at(record, size, 16, roomy);
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
+PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
   int fresh;
+  return failed(alloc(size, 0, &fresh));
+}
+
+PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
   plait_ref_t block = plait__alloc_hot(size);
-  return block != 0 ? block : failed(alloc(size, 0, &fresh));
+  return block != 0 ? block : plait__alloc_cold(size);
 }
 
 PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
@@ -58,7 +62,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
 PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment) {
   int fresh;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return failed(0);
-  if (alignment <= 16) return plait_heap_alloc(size);
+  if (alignment <= 16) return plait__alloc_cold(size);
   if (size == 0) size = 1;
   uint64_t rounded = ((uint64_t)size + alignment - 1) & ~(uint64_t)(alignment - 1);
   /* Pages start at multiples of 4 KiB: a block is aligned if its size is. */
@@ -75,7 +79,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
 }
 
 /* The slice of a reference, NULL if it lies outside of the heap. */
-static inline struct plait_slice *slice_of(plait_ref_t block) {
+static PLAIT_COLD struct plait_slice *slice_of(plait_ref_t block) {
   struct plait_heap *heap = plait_heap();
   uint32_t index = block / PLAIT_SLICE_SIZE, first = plait_get(&heap->first);
   /* acquire: pairs with the release in plait__extend, so that the slice's description is seen. */
@@ -130,7 +134,7 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
 }
 
 /* Whether the block stays where it is, with room for `size`, of which it does not waste half. */
-static int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
+static PLAIT_COLD int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
   struct plait_slice *slice = slice_of(block);
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return size <= has && size >= has / 2;
@@ -138,9 +142,9 @@ static int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
   return size > PLAIT_HEAP_SMALL_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   int fresh;
-  if (block == 0) return plait_heap_alloc(size);
+  if (block == 0) return plait__alloc_cold(size);
   uint32_t has = plait_heap_size(block);
   if (has == 0) return failed(0);
   if (resize_in_place(block, size, has)) return block;
@@ -148,6 +152,6 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   plait_ref_t moved = alloc(size, size > has ? size * 4 : 0, &fresh);
   if (moved == 0) return size <= has ? block : failed(0);
   plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);
-  plait_heap_free(block);
+  plait__free_cold(block);
   return moved;
 }

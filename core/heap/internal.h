@@ -51,11 +51,8 @@ static inline uint32_t plait__mark(plait_ref_t header) {
   return ((header ^ 0x5EED5EEDu) * 0x9E3779B1u) | 1u;
 }
 
-/* pre: index < heap->end. */
-static inline struct plait_slice *plait__slice(uint32_t index) {
-  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
-         index % PLAIT_HEAP_LEAF_SLICES;
-}
+/* What is noted about slice `index`. pre: index < heap->end. A function, not inline: it is called in many places. */
+struct plait_slice *plait__slice(uint32_t index);
 
 /* The calling thread's record, 0 if it has none yet. */
 static inline struct plait_record *plait__mine(void) {
@@ -78,6 +75,9 @@ int plait__grow(uint32_t slices);
 
 /* The first slice of a free run of at least `slices`; 0 none. Under the lock. */
 uint32_t plait__run_find(uint32_t slices);
+
+/* Whether a free run of at least `slices` starts at `index`, which may be the heap's end. Under the lock. */
+int plait__is_free(uint32_t index, uint32_t slices);
 
 /* Takes `slices` out of the free run at `index`, from `skip` slices on; the first slice gets `tag`: the commit. Under the lock. */
 void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag);
@@ -225,7 +225,8 @@ static inline int plait__free_hot(plait_ref_t block) {
   return plait__small_free_local(record, page, number);
 }
 
-/* The general way of freeing: as plait_heap_free(). */
+/* The general ways: as plait_heap_alloc() and plait_heap_free(). */
+plait_ref_t plait__alloc_cold(uint32_t size);
 int plait__free_cold(plait_ref_t block);
 
 #endif

@@ -66,9 +66,10 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     uint32_t tag = plait_get(&block->tag), state = tag & 15u, size = tag & ~15u;
     /* An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
        written over by the program; it stays as it is, in one piece, and is never given out. */
-    if (state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
+    if (PLAIT_DEATHS && state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
     if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END) state = PLAIT__BLOCK_LIVE, size = end - at;
-    plait_put(&block->tag, size | state);
+    /* Only a tag that is wrong is written: a live block may be freed by another thread meanwhile. */
+    if ((size | state) != tag) plait_put(&block->tag, size | state);
     if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
       plait_put(&((struct plait_block *)plait_at(free))->tag, (before += size) | PLAIT__BLOCK_FREE);
       plait_put(&block->mark, 0);

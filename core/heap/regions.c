@@ -44,14 +44,14 @@ static void set_tag_at(plait_ref_t header, uint32_t tag) {
 
 #define NO_BIN PLAIT_HEAP_BIN_COUNT
 
-static inline uint32_t bin_of(uint32_t size) {
+static PLAIT_COLD uint32_t bin_of(uint32_t size) {
   if (size < LEAST_LISTED) return NO_BIN;
   uint32_t log = 31u - (uint32_t)__builtin_clz(size);
   if (log < 16) return (log - 11) * 8 + (size >> (log - 3) & 7);
   return log < 23 ? 40 + log - 16 : 47;
 }
 
-static void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static PLAIT_COLD void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   struct plait_block *block = block_at(header);
   plait_put(&block->mark, 0);
   if (bin == NO_BIN) return;
@@ -62,7 +62,7 @@ static void link_to(struct plait_record *record, plait_ref_t header, uint32_t bi
   plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
 }
 
-static void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static PLAIT_COLD void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   if (bin == NO_BIN) return;
   struct plait_block *block = block_at(header);
   uint32_t next = plait_get(&block->next), prev = plait_get(&block->mark);
@@ -76,12 +76,12 @@ PLAIT_COLD void plait__bin_link(struct plait_record *record, plait_ref_t header,
   link_to(record, header, bin_of(size));
 }
 
-static void bin_unlink(struct plait_record *record, plait_ref_t header, uint32_t size) {
+static PLAIT_COLD void bin_unlink(struct plait_record *record, plait_ref_t header, uint32_t size) {
   unlink_from(record, header, bin_of(size));
 }
 
 /* A free block changes its size and keeps its place: `size` is the commit. Most often it stays on its bin, too. */
-static inline void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
+static PLAIT_COLD void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
   uint32_t from = bin_of(old), to = bin_of(size);
   if (from != to) {
     unlink_from(record, header, from);
@@ -111,7 +111,7 @@ static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header,
 }
 
 /* Makes a header that nobody can see yet that of a live block. */
-static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
+static PLAIT_COLD void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
   struct plait_block *block = block_at(header);
   plait_put(&block->before, before);
   plait_put(&block->next, 0);
@@ -124,7 +124,7 @@ static inline void count_live(struct plait_record *record, uint32_t more) {
 }
 
 /* Takes `total` bytes from the end of the free block at `at`: the header of the live block. */
-static inline plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
+static PLAIT_COLD plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
   uint32_t have = size_of(tag_at(at)), rest = have - total;
   count_live(record, 1);
   if (rest < LEAST_REST) {
@@ -231,7 +231,7 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
     region_trim(record, index, slices, header, size);
 }
 
-void plait__medium_release(struct plait_record *record, plait_ref_t header) {
+PLAIT_COLD void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), before = plait_get(&block_at(header)->before);
   plait_ref_t start = header, behind = header + size;
   uint32_t next = tag_at(behind);
@@ -301,11 +301,8 @@ static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index,
     return 1;
   }
   uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE, more = plait_get(&record->slices) / 16;
-  if (behind >= plait_get(&plait_heap()->end)) return 0;
-  uint32_t next = plait_load(&plait__slice(behind)->tag), free = plait__rest(next);
-  if (plait__kind(next) != PLAIT__FREE || free < need) return 0;
-  if (more < need) more = need;
-  if (more > free) more = free;
+  if (more < need || !plait__is_free(behind, more)) more = need;
+  if (!plait__is_free(behind, more)) return 0;
   uint32_t size = more * PLAIT_SLICE_SIZE;
   lay_end(end + size, size);
   mark_parts(record, index, slices + 1, slices + more);
@@ -371,7 +368,7 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
 }
 
 /* The header of the live block, 0 if there is none. */
-static plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
+static PLAIT_COLD plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
   if (block % 16 != 0) return 0;
   if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_load(&slice->tag)) == PLAIT__REGION) return 0;
   plait_ref_t header = block - PLAIT__HEADER;
@@ -380,7 +377,7 @@ static plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
   return state_of(tag) == PLAIT__BLOCK_LIVE && plait_get(&block_at(header)->mark) == plait__mark(header) ? header : 0;
 }
 
-static void push(struct plait_record *record, plait_ref_t header) {
+static PLAIT_COLD void push(struct plait_record *record, plait_ref_t header) {
   uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
   do {
     plait_put(&block_at(header)->next, (uint32_t)head);

@@ -20,12 +20,17 @@ PLAIT_COLD_BEGIN
 _Alignas(64) struct plait_heap plait__heap_root;
 #endif
 
-static void set_tag(uint32_t index, uint32_t tag) {
+PLAIT_COLD struct plait_slice *plait__slice(uint32_t index) {
+  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
+         index % PLAIT_HEAP_LEAF_SLICES;
+}
+
+static PLAIT_COLD void set_tag(uint32_t index, uint32_t tag) {
   /* release: pairs with the acquire of whoever looks up a block that was made visible otherwise. */
   atomic_store_explicit(&plait__slice(index)->tag, tag, memory_order_release);
 }
 
-static uint32_t tag_of(uint32_t index) {
+static PLAIT_COLD uint32_t tag_of(uint32_t index) {
   return plait_load(&plait__slice(index)->tag);
 }
 
@@ -33,16 +38,13 @@ static uint32_t tag_of(uint32_t index) {
 
 int plait__runs_lock(void) {
   int rc = plait_lock_acquire(&plait_heap()->runs);
-#ifdef PLAIT_HEAP_LIBRARY
-  while (rc == -PLAIT_ETIMEDOUT) rc = plait_lock_acquire(&plait_heap()->runs); /* its owner is slow, not dead */
-#endif
-  if (rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
 }
 
 int plait__runs_try(void) {
   int rc = plait_lock_try(&plait_heap()->runs);
-  if (rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
 }
 
@@ -102,6 +104,12 @@ void plait__count_used(int32_t slices) {
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
 }
 
+int plait__is_free(uint32_t index, uint32_t slices) {
+  if (index >= plait_get(&plait_heap()->end)) return 0;
+  uint32_t tag = tag_of(index);
+  return plait__kind(tag) == PLAIT__FREE && plait__rest(tag) >= slices;
+}
+
 void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
   struct plait_heap *heap = plait_heap();
   uint32_t length = plait__rest(tag_of(index)), behind = index + skip + slices, rest = length - skip - slices;
@@ -123,7 +131,7 @@ void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t ta
 static void join(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t behind = index + slices, start = index, length = slices, after = 0;
-  if (behind < plait_get(&heap->end) && plait__kind(tag_of(behind)) == PLAIT__FREE) {
+  if (plait__is_free(behind, 1)) {
     after = plait__rest(tag_of(behind));
     plait__run_unlink(behind, after);
     length += after;
@@ -176,35 +184,12 @@ plait_ref_t plait__meta(uint32_t bytes) {
 
 /* ---- growth ---- */
 
-/* What this thread has grown lies where another's growth was noted first: that part of the gap is the heap's. */
-static void fill_gap(uint32_t at, uint32_t to) {
-  struct plait_heap *heap = plait_heap();
-  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
-    uint32_t tag = tag_of(index);
-    uint32_t length = plait__kind(tag) == PLAIT__PAGES ? 1 : plait__rest(tag);
-    if (length == 0) return;
-    if (plait__kind(tag) == PLAIT__GAP && index <= at && at < index + length) {
-      if (to > index + length) to = index + length;
-      if (to < index + length) set_tag(to, plait__tag(PLAIT__GAP, index + length - to));
-      set_tag(at, plait__tag(PLAIT__FREE, to - at));
-      if (at > index) set_tag(index, plait__tag(PLAIT__GAP, at - index));
-      join(at, to - at);
-      return;
-    }
-    index += length;
-  }
-}
-
 void plait__extend(uint32_t at, uint32_t to) {
   struct plait_heap *heap = plait_heap();
   uint32_t end = plait_get(&heap->end), limit = plait_get(&heap->limit);
   if (PLAIT_PLATFORM_ALONE) at = end, to = plait_platform_pages();
   if (to > limit) to = limit;
   if (at >= to) return;
-  if (at < end) {
-    fill_gap(at, to);
-    return;
-  }
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
   for (uint32_t leaf = end / PLAIT_HEAP_LEAF_SLICES; leaf <= (to - 1) / PLAIT_HEAP_LEAF_SLICES; leaf++) {
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
@@ -226,29 +211,49 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (donor < to) join(donor, to - donor);
 }
 
+/* How many slices to grow by, so that a run of `slices` fits; 0 if the limit is too near. */
+static uint32_t growth(uint32_t slices, uint32_t from) {
+  uint32_t end = plait_load(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 16;
+  uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
+  if (from == end && back < slices) slices -= back;
+  if (slices > left) return 0;
+  if (more > left) more = left;
+  return more > slices ? more : slices; /* a sixteenth more each time: growth costs little in the long run */
+}
+
+#if PLAIT_PLATFORM_ALONE
+
 int plait__grow(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t pages = plait_platform_pages(), end = plait_load(&heap->end), limit = plait_get(&heap->limit);
   if (pages > limit) pages = limit;
-  int64_t at = pages;
-  uint32_t want = pages > end ? pages : end;
-  if (!PLAIT_PLATFORM_ALONE || pages <= end) {
-    uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
-    if (PLAIT_PLATFORM_ALONE && back < slices) slices -= back;
-    uint32_t from = want;
-    if (from >= limit || slices > limit - from) return -PLAIT_ENOMEM;
-    want = from / 16; /* a sixteenth more each time: growth costs little in the long run */
-    if (want < slices) want = slices;
-    if (want > limit - from) want = limit - from;
-    at = plait_platform_grow(want);
-    if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
-    if (at < 0) return plait_load(&heap->end) > end ? 0 : -PLAIT_ENOMEM; /* or another thread was quicker */
+  if (pages <= end) { /* else another thread has grown, and is about to tell */
+    uint32_t want = growth(slices, end);
+    if (want == 0 || (plait_platform_grow(want) < 0 && (want <= slices || plait_platform_grow(slices) < 0)))
+      return end < limit && (plait_load(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM; /* quicker */
   }
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
-  plait__extend((uint32_t)at, (uint32_t)at + want);
+  plait__extend(0, 0);
   plait__runs_unlock();
   return 0;
 }
+
+#else
+
+/* Under the lock, so that what this heap grows comes in order; between may lie what others have grown. */
+int plait__grow(uint32_t slices) {
+  uint32_t pages = plait_platform_pages(), end = plait_load(&plait_heap()->end);
+  uint32_t limit = plait_get(&plait_heap()->limit), from = pages > end ? pages : end;
+  if (plait__runs_lock() != 0 || from >= limit) return -PLAIT_ENOMEM;
+  uint32_t want = growth(slices, from);
+  int64_t at = want == 0 ? -1 : plait_platform_grow(want);
+  if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
+  if (at >= 0) plait__extend((uint32_t)at, (uint32_t)at + want);
+  plait__runs_unlock();
+  return at < 0 ? -PLAIT_ENOMEM : 0;
+}
+
+#endif
 
 int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   struct plait_heap *heap = plait_heap();
@@ -333,37 +338,23 @@ int plait__large_free(plait_ref_t block) {
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
-  struct plait_heap *heap = plait_heap();
   uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE, done = 0;
-  if (size > UINT32_MAX - PLAIT_SLICE_SIZE) return 0;
-  uint32_t want = slices_for(size + offset);
-  if (plait__runs_lock() != 0) return 0;
-  uint32_t tag = tag_of(index), have = plait__rest(tag);
-  if (plait__kind(tag) == PLAIT__LARGE && want == have) done = 1;
-  if (plait__kind(tag) == PLAIT__LARGE && want < have) {
-    set_tag(index + want, plait__tag(PLAIT__FREED, have - want));
-    set_tag(index, plait__tag(PLAIT__LARGE, want));
-    count_large(0, (int32_t)want - (int32_t)have);
-    plait__run_give(index + want, have - want);
+  if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
+  uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag), behind = index + have;
+  if (plait__kind(tag) == PLAIT__LARGE && want <= have) {
     done = 1;
-  }
-  uint32_t behind = index + have;
-  if (plait__kind(tag) == PLAIT__LARGE && want > have && behind < plait_get(&heap->end)) {
-    uint32_t next = tag_of(behind), more = want - have;
-    if (plait__kind(next) == PLAIT__FREE && plait__rest(next) >= more) {
-      plait__run_unlink(behind, plait__rest(next));
-      if (plait__rest(next) > more) {
-        set_tag(behind + more, plait__tag(PLAIT__FREE, plait__rest(next) - more));
-        plait__run_link(behind + more, plait__rest(next) - more);
-      }
+    if (want < have) {
+      set_tag(index + want, plait__tag(PLAIT__FREED, have - want));
       set_tag(index, plait__tag(PLAIT__LARGE, want));
-      set_tag(behind, PLAIT__NONE);
-      if (behind + more > plait_get(&heap->touched)) plait_put(&heap->touched, behind + more);
-      count_large(0, (int32_t)more);
-      plait__count_used((int32_t)more);
-      done = 1;
+      plait__run_give(index + want, have - want);
     }
+  } else if (plait__kind(tag) == PLAIT__LARGE && plait__is_free(behind, want - have)) {
+    done = 1;
+    plait__run_take(behind, 0, want - have, plait__tag(PLAIT__FREED, want - have)); /* nobody's yet */
+    set_tag(index, plait__tag(PLAIT__LARGE, want));
+    set_tag(behind, PLAIT__NONE);
   }
+  if (done) count_large(0, (int32_t)want - (int32_t)have);
   plait__runs_unlock();
   return (int)done;
 }

@@ -125,6 +125,13 @@ int64_t plait_platform_grow(uint32_t pages);
 # define PLAIT_PLATFORM_ALONE 1
 #endif
 
+/* Whether anybody can ever learn that a thread has vanished. */
+#if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
+# define PLAIT_DEATHS 0
+#else
+# define PLAIT_DEATHS 1
+#endif
+
 /* Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. */
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
 

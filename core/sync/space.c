@@ -68,13 +68,8 @@ int plait_thread_note_death(plait_thread_t thread) {
 }
 
 void plait_slot_release(struct plait_slot *slot) {
-  plait_word_t *cleared[] = {&slot->host_id,  &slot->role,      &slot->stack,     &slot->pool,      &slot->running,
-                             &slot->adopted,  &slot->building,  &slot->scratch,   &slot->sleeping,
-                             &slot->takes,    &slot->condemned, &slot->held[0],   &slot->held[1],
-                             &slot->held[2],  &slot->held_count, &slot->tasks_done};
-  for (size_t i = 0; i < sizeof cleared / sizeof *cleared; i++)
-    atomic_store_explicit(cleared[i], 0, memory_order_relaxed);
-  atomic_store_explicit(&slot->busy_us, 0, memory_order_relaxed);
+  /* All but `life`, which is the first word. */
+  for (plait_word_t *word = &slot->life + 1; word < (plait_word_t *)(slot + 1); word++) plait_put(word, 0);
   uint32_t life = atomic_load_explicit(&slot->life, memory_order_relaxed);
   /* release: pairs with the acquire in plait_slot_claim. */
   atomic_store_explicit(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
