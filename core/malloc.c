@@ -270,12 +270,12 @@ PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   return block;
 }
 
-PUBLIC PLAIT_COLD void *realloc(void *block, size_t size) {
-  int how = ready();
+PUBLIC void *realloc(void *block, size_t size) {
+  int how = plait_self_room != NULL ? 1 : ready();
   plait_ref_t ref = block == NULL ? 0 : reference(block);
   int good = how != 0 && size <= LARGEST && (block == NULL || ref != 0);
   block = pointer(good ? plait_heap_realloc(ref, (uint32_t)size) : 0);
-  done(how);
+  if (how != 1) done(how);
   return block;
 }
 

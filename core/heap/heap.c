@@ -79,11 +79,11 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
 }
 
 /* The slice of a reference, NULL if it lies outside of the heap. */
-static PLAIT_COLD struct plait_slice *slice_of(plait_ref_t block) {
+static inline struct plait_slice *slice_of(plait_ref_t block) {
   struct plait_heap *heap = plait_heap();
   uint32_t index = block / PLAIT_SLICE_SIZE, first = plait_get(&heap->first);
   /* acquire: pairs with the release in plait__extend, so that the slice's description is seen. */
-  return index - first < plait_load(&heap->end) - first ? plait__slice(index) : NULL;
+  return index - first < plait_load(&heap->end) - first ? plait__slice_inline(index) : NULL;
 }
 
 PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
@@ -105,7 +105,7 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   return -PLAIT_EINVAL;
 }
 
-PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
+PLAIT_EXPORT uint32_t plait_heap_size(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return 0;
   uint32_t tag = plait_load(&slice->tag);
@@ -134,24 +134,25 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
 }
 
 /* Whether the block stays where it is, with room for `size`, of which it does not waste half. */
-static PLAIT_COLD int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
-  struct plait_slice *slice = slice_of(block);
+static int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
+  struct plait_slice *slice = plait__slice_inline(block / PLAIT_SLICE_SIZE);
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return size <= has && size >= has / 2;
   if (kind == PLAIT__LARGE) return size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
   return size > PLAIT_HEAP_SMALL_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
 }
 
-PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   int fresh;
   if (block == 0) return plait__alloc_cold(size);
   uint32_t has = plait_heap_size(block);
   if (has == 0) return failed(0);
   if (resize_in_place(block, size, has)) return block;
-  /* Who grows a block once will do it again: it is laid where there is room behind it. */
-  plait_ref_t moved = alloc(size, size > has ? size * 4 : 0, &fresh);
+  plait_ref_t moved = size <= PLAIT_HEAP_SMALL_LIMIT ? plait__alloc_hot(size) : 0;
+  /* Who grows a block once will do it again: a larger one is laid where there is room behind it. */
+  if (moved == 0) moved = alloc(size, size > has ? size * 4 : 0, &fresh);
   if (moved == 0) return size <= has ? block : failed(0);
   plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);
-  plait__free_cold(block);
+  plait_heap_free(block);
   return moved;
 }

@@ -51,7 +51,13 @@ static inline uint32_t plait__mark(plait_ref_t header) {
   return ((header ^ 0x5EED5EEDu) * 0x9E3779B1u) | 1u;
 }
 
-/* What is noted about slice `index`. pre: index < heap->end. A function, not inline: it is called in many places. */
+/* What is noted about slice `index`. pre: index < heap->end. */
+static inline struct plait_slice *plait__slice_inline(uint32_t index) {
+  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
+         index % PLAIT_HEAP_LEAF_SLICES;
+}
+
+/* The same as a function, for the many places that are not hot. */
 struct plait_slice *plait__slice(uint32_t index);
 
 /* The calling thread's record, 0 if it has none yet. */

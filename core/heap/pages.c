@@ -349,7 +349,7 @@ static int is_free(struct plait_page *page, uint32_t number) {
   return known >> number % 64 & 1;
 }
 
-PLAIT_COLD uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
+uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
   uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
   return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);

@@ -446,7 +446,7 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-PLAIT_COLD int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
+int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
   struct plait_record *mine = plait__mine();
   plait_ref_t header = block - PLAIT__HEADER;
   uint32_t total = total_for(size), have = size_of(tag_at(header));

@@ -21,8 +21,7 @@ _Alignas(64) struct plait_heap plait__heap_root;
 #endif
 
 PLAIT_COLD struct plait_slice *plait__slice(uint32_t index) {
-  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
-         index % PLAIT_HEAP_LEAF_SLICES;
+  return plait__slice_inline(index);
 }
 
 static PLAIT_COLD void set_tag(uint32_t index, uint32_t tag) {
@@ -193,7 +192,7 @@ void plait__extend(uint32_t at, uint32_t to) {
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
   for (uint32_t leaf = end / PLAIT_HEAP_LEAF_SLICES; leaf <= (to - 1) / PLAIT_HEAP_LEAF_SLICES; leaf++) {
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
-    plait_ref_t ref = meta_bump(LEAF_BYTES);
+    plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
     if (ref == 0 && donor < to) {
       meta_begin(donor++);
       ref = meta_bump(LEAF_BYTES);
@@ -244,8 +243,8 @@ int plait__grow(uint32_t slices) {
 int plait__grow(uint32_t slices) {
   uint32_t pages = plait_platform_pages(), end = plait_load(&plait_heap()->end);
   uint32_t limit = plait_get(&plait_heap()->limit), from = pages > end ? pages : end;
-  if (plait__runs_lock() != 0 || from >= limit) return -PLAIT_ENOMEM;
-  uint32_t want = growth(slices, from);
+  if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+  uint32_t want = from < limit ? growth(slices, from) : 0;
   int64_t at = want == 0 ? -1 : plait_platform_grow(want);
   if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
   if (at >= 0) plait__extend((uint32_t)at, (uint32_t)at + want);

@@ -111,7 +111,7 @@ uint32_t plait_platform_pages(void);
 
 /*
  * Adds pages: the index of the first new one, or -PLAIT_ENOMEM. Any thread, several at once; never called with a lock
- * held. New bytes are zero.
+ * held where a thread may die (see PLAIT_DEATHS). New bytes are zero.
  */
 int64_t plait_platform_grow(uint32_t pages);
 
@@ -119,7 +119,7 @@ int64_t plait_platform_grow(uint32_t pages);
  * Whether all pages are the space's, whoever added them. If not, other code in the program grows the same memory, and
  * only what plait_platform_grow() returned to a caller is that caller's.
  */
-#ifdef PLAIT_HEAP_LIBRARY
+#if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
 # define PLAIT_PLATFORM_ALONE 0
 #else
 # define PLAIT_PLATFORM_ALONE 1
