@@ -11,8 +11,12 @@ PLAIT_EXPORT plait_ref_t plait_abi_heap(void) {
   return plait_ref(plait_heap());
 }
 
-PLAIT_EXPORT void plait_abi_heap_stats(plait_ref_t out) {
-  plait_heap_stats(plait_at(out));
+PLAIT_EXPORT void plait_abi_heap_details(plait_ref_t out) {
+  plait_heap_details(plait_at(out));
+}
+
+PLAIT_EXPORT void plait_abi_heap_fault(plait_ref_t out) {
+  plait_heap_fault(plait_at(out));
 }
 
 PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {

@@ -15,8 +15,9 @@
 plait_ref_t plait_abi_space(void);
 plait_ref_t plait_abi_heap(void);
 
-/* Writes the heap's counters (struct plait_heap_stats) to a block of the caller's, of at least that size. */
-void plait_abi_heap_stats(plait_ref_t out);
+/* As plait_heap_details() and plait_heap_fault(), to where the caller has room for the structure. */
+void plait_abi_heap_details(plait_ref_t out);
+void plait_abi_heap_fault(plait_ref_t out);
 plait_ref_t plait_abi_task_root(void);
 
 /* Lays out a fresh space that may grow to `maximum_pages`. pre: once, alone. 0 or -PLAIT_ENOMEM. */

@@ -9,7 +9,11 @@
 #include "heap/pages.c"
 #include "heap/regions.c"
 #include "heap/records.c"
+#ifdef PLAIT_HEAP_DEBUG
+#include "heap/debug.h"
+#endif
 #include "heap/heap.c"
+#include "heap/debug.c"
 #include "heap/stats.c"
 #include "heap/check.c"
 #include "task/pool.c"

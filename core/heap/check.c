@@ -2,13 +2,36 @@
  * heap check: walks the slice table, every page, every block of every region, and every list, and compares what it
  * meets with what is derived from it. A death may have lost a block that was on its way to its owner: such a block is
  * REMOTE and on no stack, which is allowed.
+ *
+ * Invariant: `fault` names what is looked at, so that it says what was wrong when a check ends early.
  */
 #include "internal.h"
 
 PLAIT_COLD_BEGIN
 
+static _Thread_local struct plait_heap_fault fault;
+
+void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block) {
+  fault = (struct plait_heap_fault){kind, at, block};
+}
+
+void plait_heap_fault(struct plait_heap_fault *out) {
+  *out = fault;
+  plait__fault_set(PLAIT_FAULT_NONE, 0, 0);
+}
+
+static void look_at(enum plait_heap_fault_kind kind, const void *structure) {
+  plait__fault_set(kind, plait_ref(structure), 0);
+}
+
 static int fail(void) {
   return -PLAIT_EILSEQ;
+}
+
+/* Whether a header may lie there: what a reference that was written over names is not looked at. */
+static int is_inside(plait_ref_t header) {
+  uint32_t index = header / PLAIT_SLICE_SIZE;
+  return header % 16 == 0 && index >= plait_get(&plait_heap()->first) && index < plait_get(&plait_heap()->end);
 }
 
 static int is_record(uint32_t owner) {
@@ -20,6 +43,7 @@ static int is_record(uint32_t owner) {
 static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
   if (owner == 0) return 0;
+  look_at(PLAIT_FAULT_PAGE, page);
   if (plait_get(&page->base) != base) return fail();
   if (plait_get(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
   if (plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
@@ -38,12 +62,14 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
 static int check_pages(uint32_t index, uint32_t shift) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t used = 0, pages = PLAIT_SLICE_SIZE >> shift;
+  look_at(PLAIT_FAULT_TABLE, slice);
   if (shift < 12 || shift > 15 || plait_get(&slice->room) < pages) return fail();
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     if (check_page(page, index * PLAIT_SLICE_SIZE + (i << shift), shift) != 0) return fail();
     if (plait_load(&page->owner) != 0) used |= 1u << i;
   }
+  look_at(PLAIT_FAULT_TABLE, slice);
   return used == plait_get(&slice->used) && used != 0 ? 0 : fail();
 }
 
@@ -51,13 +77,16 @@ static int check_pages(uint32_t index, uint32_t shift) {
 static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_t *listed) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   uint32_t before = 0, was_free = 0, owner = plait_get(&plait__slice(index)->owner);
+  plait_ref_t neighbour = 0;
   for (uint32_t i = 1; i < slices; i++) {
     struct plait_slice *part = plait__slice(index + i);
+    look_at(PLAIT_FAULT_TABLE, part);
     if (plait_get(&part->tag) != plait__tag(PLAIT__PART, i) || plait_get(&part->owner) != owner) return fail();
   }
   while (at < end) {
     struct plait_block *block = plait_at(at);
     uint32_t tag = plait_load(&block->tag), state = tag & 15u, size = tag & ~15u;
+    plait__fault_set(PLAIT_FAULT_BLOCK, at, neighbour);
     if (size < PLAIT__HEADER || size > end - at || plait_get(&block->before) != before) return fail();
     if (state < PLAIT__BLOCK_FREE || state > PLAIT__BLOCK_REMOTE) return fail();
     if (state == PLAIT__BLOCK_FREE && was_free) return fail();
@@ -65,10 +94,12 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
     was_free = state == PLAIT__BLOCK_FREE;
     *live += !was_free;
     *listed += was_free && size >= 2048;
+    neighbour = at + PLAIT__HEADER;
     before = size;
     at += size;
   }
   struct plait_block *last = plait_at(end);
+  plait__fault_set(PLAIT_FAULT_BLOCK, end, neighbour);
   return plait_get(&last->tag) == PLAIT__BLOCK_END && plait_get(&last->before) == before ? 0 : fail();
 }
 
@@ -77,6 +108,7 @@ static int check_lists(const struct plait_page_list *lists, uint32_t count_of_li
   for (uint32_t class = 0; class < count_of_lists; class++) {
     plait_ref_t ref = plait_get(&lists[class].head), prev = 0;
     uint32_t count = 0;
+    look_at(PLAIT_FAULT_PAGES, &lists[class]);
     if (ref == plait_ref(&plait_heap()->empty)) ref = 0;
     for (; ref != 0; prev = ref, ref = plait_get(&((struct plait_page *)plait_at(ref))->next)) {
       struct plait_page *page = plait_at(ref);
@@ -91,12 +123,16 @@ static int check_lists(const struct plait_page_list *lists, uint32_t count_of_li
 
 /* The record's bins hold `listed` free blocks of its own regions, and its counters agree. */
 static int check_record(struct plait_record *record, uint32_t live, uint32_t listed) {
+  look_at(PLAIT_FAULT_RECORD, record);
   if (plait_get(&record->medium_live) != live) return fail();
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
     plait_ref_t header = plait_get(&record->bins[bin]), prev = 0;
+    look_at(PLAIT_FAULT_BINS, &record->bins[bin]);
     if ((header != 0) != (plait_get64(&record->bin_mask) >> bin & 1)) return fail();
     for (; header != 0; prev = header, header = plait_get(&((struct plait_block *)plait_at(header))->next)) {
       struct plait_block *block = plait_at(header);
+      if (!is_inside(header)) return fail();
+      look_at(PLAIT_FAULT_BINS, block);
       if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->mark) != prev) return fail();
       if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != plait_ref(record) || listed-- == 0) return fail();
     }
@@ -126,6 +162,7 @@ static int check_records(void) {
     if (ref == 0) continue;
     struct plait_record *record = plait_at(ref);
     uint32_t live = 0, listed = 0, slices = 0;
+    look_at(PLAIT_FAULT_RECORD, record);
     if (plait_get(&record->index) != i || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0)) return fail();
     for (uint32_t index = plait_get(&heap->first); index < end; index++) {
       struct plait_slice *slice = plait__slice(index);
@@ -135,6 +172,7 @@ static int check_records(void) {
       if (check_region(index, plait__rest(tag), &live, &listed) != 0) return fail();
     }
     if (plait_get(&record->stale) != 0) continue;
+    look_at(PLAIT_FAULT_RECORD, record);
     if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
     if (check_lists(record->classes, PLAIT_HEAP_LIST_COUNT, ref, count_pages(ref)) != 0) return fail();
   }
@@ -150,6 +188,7 @@ static int check_runs(int quiescent) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load(&slice->tag);
     enum plait__slice_kind kind = plait__kind(tag);
+    look_at(PLAIT_FAULT_TABLE, slice);
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (kind == PLAIT__NONE || kind == PLAIT__PART || kind > PLAIT__GAP) return fail();
     if (length == 0 || length > end - index) return fail();
@@ -165,6 +204,7 @@ static int check_runs(int quiescent) {
   }
   for (uint32_t bin = 0; bin < PLAIT_HEAP_RUN_BIN_COUNT; bin++) {
     uint32_t index = plait_get(&heap->run_bins[bin]), prev = 0;
+    look_at(PLAIT_FAULT_RUNS, &heap->run_bins[bin]);
     if ((index != 0) != (plait_get64(&heap->run_mask) >> bin & 1)) return fail();
     for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
       if (index < first || index >= end || free_runs-- == 0) return fail();
@@ -172,6 +212,7 @@ static int check_runs(int quiescent) {
         return fail();
     }
   }
+  look_at(PLAIT_FAULT_RUNS, heap);
   for (uint32_t i = 0; quiescent && i < 4; i++)
     for (uint32_t index = plait_get(&heap->partial[i]); index != 0; index = plait_get(&plait__slice(index)->next))
       if (plait_get(&plait__slice(index)->tag) != plait__tag(PLAIT__PAGES, 12 + i) || partial-- == 0) return fail();
@@ -183,6 +224,10 @@ int plait_heap_check(int quiescent) {
   if (rc < 0) return rc;
   rc = check_runs(quiescent);
   if (rc == 0 && quiescent) rc = check_records();
+#ifdef PLAIT_HEAP_DEBUG
+  if (rc == 0 && quiescent) rc = plait__debug_check();
+#endif
+  if (rc == 0) plait__fault_set(PLAIT_FAULT_NONE, 0, 0);
   plait__runs_unlock();
   return rc;
 }

@@ -148,8 +148,9 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   uint32_t has = plait_heap_size(block);
   if (has == 0) return failed(0);
   if (resize_in_place(block, size, has)) return block;
-  plait_ref_t moved = size <= PLAIT_HEAP_SMALL_LIMIT ? plait__alloc_hot(size) : 0;
-  /* Who grows a block once will do it again: a larger one is laid where there is room behind it. */
+  /* Who grows a block once will do it again: a small one gets half as much more, a larger one room behind it. */
+  uint32_t ample = size > has && size + size / 2 <= PLAIT_HEAP_SMALL_LIMIT ? size + size / 2 : size;
+  plait_ref_t moved = size <= PLAIT_HEAP_SMALL_LIMIT ? plait__alloc_hot(ample) : 0;
   if (moved == 0) moved = alloc(size, size > has ? size * 4 : 0, &fresh);
   if (moved == 0) return size <= has ? block : failed(0);
   plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);

@@ -144,6 +144,57 @@ struct plait_heap_stats {
   uint32_t failed;         /* allocations answered with 0 */
 };
 
+/* One size class of small blocks. */
+struct plait_heap_class_stats {
+  uint32_t size;  /* bytes in a block */
+  uint32_t pages; /* pages that are cut into such blocks */
+  uint32_t used;  /* blocks of these pages that are in use */
+  uint32_t free;  /* blocks of these pages that are free */
+};
+
+/* What one thread allocates from; or what a thread that is gone has left, until another takes it over. */
+struct plait_heap_thread_stats {
+  uint32_t thread;  /* id of the thread; 0: nobody's */
+  uint32_t host_id; /* the host's name for the thread: Node's threadId, 0 where there is none */
+  uint32_t pages;   /* pages that are its own, with free small blocks or kept for any; a full page is nobody's */
+  uint32_t slices;  /* slices in its regions of medium blocks */
+  uint32_t blocks;  /* medium blocks in use in these regions, whoever allocated them */
+};
+
+/* What plait_heap_details() answers. */
+struct plait_heap_details {
+  struct plait_heap_stats total; /* the same as plait_heap_stats() */
+  uint32_t page_slices;          /* slices cut into pages of small blocks */
+  uint32_t region_slices;        /* slices in regions of medium blocks */
+  uint32_t meta_slices;          /* slices of bookkeeping */
+  uint32_t large_slices;         /* slices in large blocks in use */
+  uint32_t large_blocks;         /* large blocks in use */
+  uint32_t thread_count;         /* how many of `threads` are filled in */
+  struct plait_heap_class_stats classes[PLAIT_HEAP_CLASS_COUNT]; /* small blocks by size class */
+  struct plait_heap_thread_stats threads[PLAIT_SLOT_LIMIT];      /* what belongs to whom */
+};
+
+/* What a check has found to be wrong. */
+enum plait_heap_fault_kind {
+  PLAIT_FAULT_NONE = 0,    /* nothing */
+  PLAIT_FAULT_TABLE = 1,   /* the description of a slice cannot be true, or disagrees with its neighbours */
+  PLAIT_FAULT_RUNS = 2,    /* the lists of free slices, or the counters, disagree with the table */
+  PLAIT_FAULT_PAGE = 3,    /* the record of a page cannot be true */
+  PLAIT_FAULT_PAGES = 4,   /* a list of pages disagrees with their records */
+  PLAIT_FAULT_BLOCK = 5,   /* the header of a medium block cannot be true */
+  PLAIT_FAULT_BINS = 6,    /* the lists of free medium blocks disagree with their headers */
+  PLAIT_FAULT_RECORD = 7,  /* the counters of a thread's record disagree with what it owns */
+  PLAIT_FAULT_OVERRUN = 8, /* debug builds: a block was written beyond its end */
+  PLAIT_FAULT_FREED = 9,   /* debug builds: a block was written after it had been freed */
+};
+
+/* What is wrong, and where. */
+struct plait_heap_fault {
+  uint32_t kind;  /* enum plait_heap_fault_kind */
+  uint32_t at;    /* reference of what is wrong: the structure, or the byte that was written */
+  uint32_t block; /* BLOCK: the block in front of it, whose user may have written beyond its end; OVERRUN, FREED: which */
+};
+
 /* The heap of this process's space: in wasm32 one of the module's statics, natively behind struct plait_space. */
 #ifdef __wasm__
 extern struct plait_heap plait__heap_root;
@@ -199,11 +250,20 @@ enum plait_heap_place plait_heap_place(plait_ref_t block);
 /* Counters, each exact and taken one after another; what a thread is in the middle of may be missing. Never waits. */
 void plait_heap_stats(struct plait_heap_stats *out);
 
+/* The same, and what it is made of: by size class, by thread, by kind. 6 KiB. */
+void plait_heap_details(struct plait_heap_details *out);
+
 /*
  * Walks everything. 0, or -PLAIT_EILSEQ. With other threads at work only the slice table is walked (under the lock);
  * `quiescent` says that none is, and looks at pages, blocks, lists and counters too.
  */
 int plait_heap_check(int quiescent);
+
+/*
+ * What the calling thread's last check found, if it found something; in a debug build (debug.c) also why an allocation
+ * answered 0, or freeing -PLAIT_EILSEQ. It is told once.
+ */
+void plait_heap_fault(struct plait_heap_fault *out);
 
 /* After a death: what the dead thread owned becomes nobody's. pre: the caller holds the recovery lock. */
 void plait_heap_recover(plait_thread_t dead);

@@ -195,6 +195,17 @@ int plait__adopt(struct plait_record *record);
 /* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
 void plait__repair(void);
 
+/* ---- check.c, debug.c ---- */
+
+/* What plait_heap_fault() will tell the calling thread. */
+void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block);
+#ifdef PLAIT_HEAP_DEBUG
+/* Looks at what was freed last. pre: no other thread is inside. */
+int plait__debug_check(void);
+/* How many blocks are live to the heap only. */
+uint32_t plait__debug_kept(void);
+#endif
+
 /* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
 
 extern const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1]; /* by size in units of 16 bytes */

@@ -51,6 +51,16 @@ void plait__runs_unlock(void) {
   plait_lock_release(&plait_heap()->runs);
 }
 
+PLAIT_COLD_END
+
+static inline uint32_t tag_inline(uint32_t index) {
+  return plait_load(&plait__slice_inline(index)->tag);
+}
+
+static inline void set_tag_inline(uint32_t index, uint32_t tag) {
+  atomic_store_explicit(&plait__slice_inline(index)->tag, tag, memory_order_release); /* as set_tag */
+}
+
 /* ---- free runs; all under the lock ---- */
 
 /* Lengths up to 32 have a bin each; above, two for each power of two. */
@@ -60,36 +70,36 @@ static uint32_t run_bin(uint32_t slices) {
   return 32 + (log - 5) * 2 + (slices >> (log - 1) & 1);
 }
 
-void plait__run_link(uint32_t index, uint32_t slices) {
+PLAIT_ONCE void plait__run_link(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  struct plait_slice *slice = plait__slice(index);
+  struct plait_slice *slice = plait__slice_inline(index);
   uint32_t bin = run_bin(slices), head = plait_get(&heap->run_bins[bin]);
   plait_put(&slice->next, head);
   plait_put(&slice->prev, 0);
-  if (head != 0) plait_put(&plait__slice(head)->prev, index);
+  if (head != 0) plait_put(&plait__slice_inline(head)->prev, index);
   plait_put(&heap->run_bins[bin], index);
   plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) | 1ull << bin);
-  plait_put(&plait__slice(index + slices - 1)->back, slices);
+  plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
 }
 
-void plait__run_unlink(uint32_t index, uint32_t slices) {
+PLAIT_ONCE void plait__run_unlink(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  struct plait_slice *slice = plait__slice(index);
+  struct plait_slice *slice = plait__slice_inline(index);
   uint32_t bin = run_bin(slices), next = plait_get(&slice->next), prev = plait_get(&slice->prev);
-  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
-  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
+  if (next != 0) plait_put(&plait__slice_inline(next)->prev, prev);
+  if (prev != 0) plait_put(&plait__slice_inline(prev)->next, next);
   else plait_put(&heap->run_bins[bin], next);
   if (prev == 0 && next == 0) plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~(1ull << bin));
-  plait_put(&plait__slice(index + slices - 1)->back, 0);
+  plait_put(&plait__slice_inline(index + slices - 1)->back, 0);
 }
 
-uint32_t plait__run_find(uint32_t slices) {
+PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t bin = run_bin(slices);
   if (bin >= 32) { /* the bin holds a range of lengths */
     uint32_t index = plait_get(&heap->run_bins[bin]);
-    for (int i = 0; index != 0 && i < RUNS_LOOKED_AT; i++, index = plait_get(&plait__slice(index)->next))
-      if (plait__rest(tag_of(index)) >= slices) return index;
+    for (int i = 0; index != 0 && i < RUNS_LOOKED_AT; i++, index = plait_get(&plait__slice_inline(index)->next))
+      if (plait__rest(tag_inline(index)) >= slices) return index;
     bin++;
   }
   uint64_t mask = plait_get64(&heap->run_mask) & ~0ull << bin;
@@ -105,21 +115,21 @@ void plait__count_used(int32_t slices) {
 
 int plait__is_free(uint32_t index, uint32_t slices) {
   if (index >= plait_get(&plait_heap()->end)) return 0;
-  uint32_t tag = tag_of(index);
+  uint32_t tag = tag_inline(index);
   return plait__kind(tag) == PLAIT__FREE && plait__rest(tag) >= slices;
 }
 
-void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
+PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
   struct plait_heap *heap = plait_heap();
-  uint32_t length = plait__rest(tag_of(index)), behind = index + skip + slices, rest = length - skip - slices;
+  uint32_t length = plait__rest(tag_inline(index)), behind = index + skip + slices, rest = length - skip - slices;
   plait__run_unlink(index, length);
   if (rest != 0) {
-    set_tag(behind, plait__tag(PLAIT__FREE, rest));
+    set_tag_inline(behind, plait__tag(PLAIT__FREE, rest));
     plait__run_link(behind, rest);
   }
-  set_tag(index + skip, tag);
+  set_tag_inline(index + skip, tag);
   if (skip != 0) {
-    set_tag(index, plait__tag(PLAIT__FREE, skip));
+    set_tag_inline(index, plait__tag(PLAIT__FREE, skip));
     plait__run_link(index, skip);
   }
   if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
@@ -127,23 +137,23 @@ void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t ta
 }
 
 /* Makes the run at `index`, whatever its tag, free, together with the free runs around it. */
-static void join(uint32_t index, uint32_t slices) {
+PLAIT_ONCE static void join(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t behind = index + slices, start = index, length = slices, after = 0;
   if (plait__is_free(behind, 1)) {
-    after = plait__rest(tag_of(behind));
+    after = plait__rest(tag_inline(behind));
     plait__run_unlink(behind, after);
     length += after;
   }
-  uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice(index - 1)->back) : 0;
+  uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice_inline(index - 1)->back) : 0;
   if (back != 0) {
     start = index - back;
     plait__run_unlink(start, back);
     length += back;
   }
-  set_tag(start, plait__tag(PLAIT__FREE, length));
-  if (back != 0) set_tag(index, PLAIT__NONE);
-  if (after != 0) set_tag(behind, PLAIT__NONE);
+  set_tag_inline(start, plait__tag(PLAIT__FREE, length));
+  if (back != 0) set_tag_inline(index, PLAIT__NONE);
+  if (after != 0) set_tag_inline(behind, PLAIT__NONE);
   plait__run_link(start, length);
 }
 
@@ -151,6 +161,8 @@ void plait__run_give(uint32_t index, uint32_t slices) {
   plait__count_used(-(int32_t)slices);
   join(index, slices);
 }
+
+PLAIT_COLD_BEGIN
 
 /* ---- bookkeeping memory ---- */
 

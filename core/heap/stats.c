@@ -1,40 +1,124 @@
 /*
- * heap stats: what the heap is used for, counted from the slice table, the page records and the threads' records. Blocks
- * themselves are never looked at, so that it is safe whatever other threads do meanwhile.
+ * heap stats: what the heap is used for, counted from the slice table, the page records and the threads' records.
+ *
+ * Invariant: blocks themselves are never looked at, and nothing is followed that could go away: descriptions of slices,
+ * page records and threads' records stay what they are for good. So it is safe whatever other threads do meanwhile; each
+ * number is right at some instant, and none is below zero.
  */
 #include "internal.h"
 
-/* Small blocks in use, counted by the bits of all pages. Others may be at work: each page is right at some instant. */
-static uint32_t count_small(void) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t live = 0, end = plait_load(&heap->end);
-  for (uint32_t index = plait_get(&heap->first); index < end; index++) {
-    struct plait_slice *slice = plait__slice(index);
-    uint32_t tag = plait_load(&slice->tag);
-    if (plait__kind(tag) != PLAIT__PAGES) continue;
-    for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(tag); i++) {
-      struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
-      if (plait_load(&page->owner) == 0 || plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT) continue;
-      live += plait_get(&page->count);
-      for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++)
-        live -= (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait_get64(&page->remote[word]));
-    }
+PLAIT_COLD_BEGIN
+
+/* Blocks of the page that are free: its owner may be moving bits from one set of words to the other. */
+static uint32_t count_free(struct plait_page *page) {
+  uint32_t free = 0;
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++)
+    free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait_get64(&page->remote[word]));
+  return free;
+}
+
+/* The entry of the record that owns a page, looked for where the last one was found first; NULL if none does. */
+static struct plait_heap_thread_stats *entry_of(struct plait_heap_details *out, const plait_ref_t *records,
+                                                uint32_t owner, uint32_t *last) {
+  for (uint32_t i = 0; i < out->thread_count; i++, *last = (*last + 1) % out->thread_count)
+    if (records[*last] == owner) return &out->threads[*last];
+  return NULL;
+}
+
+/* Small blocks in use in the slice's pages. `out`: NULL, or where more is counted. */
+static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plait_heap_details *out,
+                          const plait_ref_t *records, uint32_t *last) {
+  uint32_t live = 0;
+  for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
+    struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+    uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), class = plait_get(&page->class);
+    if (owner == 0) continue;
+    struct plait_heap_thread_stats *thread = out == NULL ? NULL : entry_of(out, records, owner, last);
+    if (thread != NULL) thread->pages++;
+    if (class >= PLAIT_HEAP_CLASS_COUNT) continue; /* kept for any class */
+    uint32_t free = count_free(page);
+    if (free > count) free = count; /* it has just become another class's */
+    live += count - free;
+    if (out == NULL) continue;
+    out->classes[class].pages++;
+    out->classes[class].used += count - free;
+    out->classes[class].free += free;
   }
   return live;
 }
 
-void plait_heap_stats(struct plait_heap_stats *out) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t live = count_small() + plait_get(&heap->large_live);
+/* Medium blocks in use, by record. `records`: filled with where the records lie that have an entry in `out`. */
+static uint32_t add_records(struct plait_heap_details *out, plait_ref_t *records) {
+  uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    plait_ref_t ref = plait_load(&heap->records[i]);
+    plait_ref_t ref = plait_load(&plait_heap()->records[i]);
     if (ref == 0) continue;
     struct plait_record *record = plait_at(ref);
-    live += plait_get(&record->medium_live) - (uint32_t)(plait_get64(&record->remote) >> 32);
+    uint32_t medium = plait_get(&record->medium_live), freed = (uint32_t)(plait_get64(&record->remote) >> 32);
+    medium = medium > freed ? medium - freed : 0;
+    live += medium;
+    if (out == NULL) continue;
+    struct plait_heap_thread_stats *entry = &out->threads[out->thread_count];
+    entry->thread = plait_get(&record->thread);
+    entry->host_id = entry->thread == 0 ? 0 : plait_get(&plait_slot_of(entry->thread)->host_id);
+    entry->slices = plait_get(&record->slices);
+    entry->blocks = medium;
+    records[out->thread_count++] = ref;
   }
-  out->reserved_bytes = (uint64_t)(plait_load(&heap->end) - plait_get(&heap->first)) * PLAIT_SLICE_SIZE;
+  return live;
+}
+
+/* Records of nobody that own nothing are not worth an entry. */
+static void drop_empty(struct plait_heap_details *out) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < out->thread_count; i++) {
+    const struct plait_heap_thread_stats *entry = &out->threads[i];
+    if (entry->thread != 0 || entry->pages != 0 || entry->slices != 0) out->threads[kept++] = *entry;
+  }
+  out->thread_count = kept;
+}
+
+/*
+ * Counts everything, in one walk over the slice table, from run to run. A run may be split or joined meanwhile: then some
+ * slices are missed, or met inside of a run, where they count for nothing. `more`: NULL, or zero.
+ */
+static void count(struct plait_heap_stats *out, struct plait_heap_details *more) {
+  struct plait_heap *heap = plait_heap();
+  plait_ref_t records[PLAIT_SLOT_LIMIT];
+  uint32_t live = add_records(more, records), first = plait_get(&heap->first), end = plait_load(&heap->end), last = 0;
+  for (uint32_t index = first, length; index < end; index += length) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load(&slice->tag), rest = plait__rest(tag);
+    enum plait__slice_kind kind = plait__kind(tag);
+    int alone = kind == PLAIT__PAGES || kind == PLAIT__NONE || kind == PLAIT__PART;
+    length = alone || rest == 0 || rest > end - index ? 1 : rest;
+    if (kind == PLAIT__PAGES) live += add_pages(slice, rest, more, records, &last);
+    if (more == NULL) continue;
+    if (kind == PLAIT__PAGES) more->page_slices++;
+    if (kind == PLAIT__REGION) more->region_slices += rest;
+    if (kind == PLAIT__META) more->meta_slices += rest;
+  }
+  out->reserved_bytes = (uint64_t)(end - first) * PLAIT_SLICE_SIZE;
   out->used_bytes = (uint64_t)plait_get(&heap->used) * PLAIT_SLICE_SIZE;
   out->peak_bytes = (uint64_t)plait_get(&heap->peak) * PLAIT_SLICE_SIZE;
-  out->live_blocks = live;
+  out->live_blocks = live + plait_get(&heap->large_live);
   out->failed = plait_get(&heap->failed);
+#ifdef PLAIT_HEAP_DEBUG
+  out->live_blocks -= plait__debug_kept();
+#endif
 }
+
+void plait_heap_stats(struct plait_heap_stats *out) {
+  count(out, NULL);
+}
+
+void plait_heap_details(struct plait_heap_details *out) {
+  memset(out, 0, sizeof *out);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) out->classes[class].size = plait__class_size(class);
+  out->large_blocks = plait_get(&plait_heap()->large_live);
+  out->large_slices = plait_get(&plait_heap()->large_slices);
+  count(&out->total, out);
+  drop_empty(out);
+}
+
+PLAIT_COLD_END

@@ -18,6 +18,9 @@
 
 #include "errors.h"
 
+/* Called from several places: fast, but there only once. */
+#define PLAIT_ONCE __attribute__((noinline))
+
 /* Off the hot path small code is better than fast code: for one function, or for all between BEGIN and END. */
 #ifdef __clang__
 #define PLAIT_COLD __attribute__((minsize, noinline))
