@@ -28,7 +28,7 @@ WASM_TS := js/src/core/wasm.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
-	browser-test torture clean
+	heap-debug debug-test heap-library browser-test torture clean
 
 all: build
 
@@ -37,13 +37,14 @@ build: $(BUILD)/dist.stamp
 demo: build
 	@$(NODE) demo/terminal/demo.js
 
-test: check native-test native-asan native-tsan js-test browser-test
+test: check native-test native-asan native-tsan js-test debug-test \
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test
 	@echo "all tests passed"
 
 bench: build
 	$(NODE) bench/run.js
 
-torture: native-torture
+torture: native-torture heap-preload
 	PLAIT_ROUNDS=50 $(NODE) --test $(BUILD)/test/*.test.js
 
 # ---- what is installed here, once ----
@@ -104,6 +105,27 @@ $(BUILD)/dist.stamp: $(TS) $(WASM_TS) js/tsconfig.base.json js/src/tsconfig.json
 layout:
 	$(PYTHON) tools/layout.py
 
+# ---- the debug build: a package in build/debug whose heap finds more of its users' mistakes (core/heap/debug.c) ----
+
+DEBUG := $(BUILD)/debug
+
+heap-debug: $(DEBUG)/.built
+
+$(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py
+	@rm -rf $(DEBUG)
+	@mkdir -p $(DEBUG)/build $(DEBUG)/js/test
+	$(WASM_CC) $(WASM_CFLAGS) -DPLAIT_HEAP_DEBUG=1 -c core/all.c -o $(DEBUG)/plait.o
+	$(WASM_LD) $(WASM_LDFLAGS) $(DEBUG)/plait.o -o $(DEBUG)/plait.wasm
+	@cp -R package.json dist $(DEBUG)
+	@cp -R $(BUILD)/test $(DEBUG)/build
+	@cp -R js/test/fixtures $(DEBUG)/js/test
+	@$(PYTHON) tools/embed.py $(DEBUG)/plait.wasm $(DEBUG)/dist/core/wasm.generated.js
+	@touch $@
+
+# The same tests as js-test, and those of what only this build does.
+debug-test: $(DEBUG)/.built
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task,$(DEBUG)/build/test/$(name).test.js)
+
 # ---- what must hold ----
 
 check: build lint
@@ -127,7 +149,7 @@ browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
 
--include core/test/native.mk core/test/malloc.mk
+-include core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS)

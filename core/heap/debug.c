@@ -8,6 +8,8 @@
  *   has changed by then was written after the block had been freed: the thread's next allocation, or a check, says so.
  * - What a block holds at first is neither zero nor what was there before, and realloc() always moves.
  *
+ * It works for the threads of one process.
+ *
  * Invariant: the blocks that thread n keeps stand in `kept[n]`; only that thread writes there. To the heap they are live,
  * to all others free. A thread that dies may lose one more block than else; what it kept, its slot's next thread frees.
  */

@@ -98,6 +98,9 @@ void plait__run_give(uint32_t index, uint32_t slices);
 /* Bookkeeping memory, zeroed; 0 when a slice is needed and none is free. Never freed. Under the lock. */
 plait_ref_t plait__meta(uint32_t bytes);
 
+/* What lies below `behind` may hold other bytes than zero from now on. Under the lock, before the first is written. */
+void plait__touch(uint32_t behind);
+
 /* Counts slices that come into use or go. Under the lock. */
 void plait__count_used(int32_t slices);
 
@@ -124,6 +127,8 @@ uint64_t plait__page_full(uint32_t count, uint32_t word);
 int plait__page_collect(struct plait_page *page);
 void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
 void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page);
+/* Gives back every page of the record's that has no block in use. Under the lock. */
+void plait__pages_release_empty(struct plait_record *record);
 /* Puts a slice of pages onto the list of those with room, or off it. Under the lock. */
 void plait__partial_link(uint32_t index, uint32_t shift);
 void plait__partial_unlink(uint32_t index, uint32_t shift);
@@ -183,6 +188,8 @@ void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t s
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
 /* Frees what others have pushed onto the record's stack; passes on what is another's by now. */
 void plait__medium_drain(struct plait_record *record);
+/* Gives back every region of the record's that is one free block. Under the lock. */
+void plait__regions_release_whole(struct plait_record *record);
 /* Finishes a drain that its thread did not. */
 void plait__medium_settle(struct plait_record *record);
 
@@ -192,6 +199,8 @@ void plait__medium_settle(struct plait_record *record);
 struct plait_record *plait__bind(void);
 /* The record takes over one that is nobody's: 1, or 0 if there is none. Under the lock. */
 int plait__adopt(struct plait_record *record);
+/* A block has been pushed onto the stack of a record that has been taken over meanwhile: it is to be taken over again. */
+void plait__stranded(void);
 /* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
 void plait__repair(void);
 

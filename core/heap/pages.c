@@ -183,6 +183,18 @@ static PLAIT_COLD void page_destroy(struct plait_page *page) {
   }
 }
 
+PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
+  for (uint32_t list = 0; list < PLAIT_HEAP_LIST_COUNT; list++) {
+    for (uint32_t i = plait_get(&record->classes[list].count), next = plait_get(&record->classes[list].head); i > 0; i--) {
+      struct plait_page *page = plait_at(next);
+      next = plait_get(&page->next);
+      if (list < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
+      plait__page_unlink(record->classes, page);
+      page_destroy(page);
+    }
+  }
+}
+
 /* A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other. */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
   uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT;
@@ -282,6 +294,7 @@ static PLAIT_COLD void use_kept(struct plait_record *record, uint32_t class) {
 /* Puts a page with free blocks onto the record's list: 0, or -PLAIT_ENOMEM. */
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   for (;;) {
+    if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
     int adopted = page == NULL && plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);

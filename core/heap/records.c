@@ -56,9 +56,9 @@ static void count_orphans(void) {
 static void absorb_region(struct plait_record *record, uint32_t index, uint32_t slices) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER, free = 0;
   uint32_t before = 0, live = 0;
-  for (uint32_t i = 0; i < slices; i++) {
+  for (uint32_t i = slices; i-- > 0;) { /* the first one last: its owner is the region's, should this thread die meanwhile */
     struct plait_slice *slice = plait__slice(index + i);
-    plait_put(&slice->owner, plait_ref(record));
+    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see deliver in regions.c */
     if (i != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, i), memory_order_release);
   }
   while (at < end) {
@@ -70,6 +70,7 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END) state = PLAIT__BLOCK_LIVE, size = end - at;
     /* Only a tag that is wrong is written: a live block may be freed by another thread meanwhile. */
     if ((size | state) != tag) plait_put(&block->tag, size | state);
+    else if (state != PLAIT__BLOCK_FREE) plait_put(&block->mark, plait__mark(at)); /* its thread was about to free it */
     if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
       plait_put(&((struct plait_block *)plait_at(free))->tag, (before += size) | PLAIT__BLOCK_FREE);
       plait_put(&block->mark, 0);
@@ -136,7 +137,7 @@ static void settle(struct plait_record *record) {
   for (; header != 0 && draining != 0; header = plait_get(&((struct plait_block *)plait_at(header))->next))
     if (header == draining) plait_put(&record->draining, draining = 0);
   plait__medium_settle(record);
-  if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
+  if (atomic_load_explicit(&record->remote, memory_order_seq_cst) != 0) plait__medium_drain(record);
 }
 
 static void rebuild(struct plait_record *record) {
@@ -144,7 +145,15 @@ static void rebuild(struct plait_record *record) {
   clear_lists(record);
   absorb(record, plait_ref(record));
   settle(record);
+  plait__pages_release_empty(record);
+  plait__regions_release_whole(record);
   plait_put(&record->stale, 0);
+}
+
+void plait__stranded(void) {
+  if (plait__runs_lock() != 0) return;
+  count_orphans();
+  plait__runs_unlock();
 }
 
 int plait__adopt(struct plait_record *record) {
@@ -156,6 +165,8 @@ int plait__adopt(struct plait_record *record) {
     clear_lists(from);
     settle(from); /* nothing is its own any more: all is passed on */
     plait_put(&from->stale, 0);
+    plait__pages_release_empty(record);
+    plait__regions_release_whole(record);
     count_orphans();
     return 1;
   }
@@ -212,7 +223,6 @@ void plait_heap_recover(plait_thread_t dead) {
   struct plait_heap *heap = plait_heap();
   struct plait_record *record = record_at(plait_thread_index(dead));
   int concerned = record != NULL && plait_get(&record->thread) == dead;
-  if (!concerned && plait_lock_owner(&heap->runs) != dead) return;
   if (plait__runs_lock() == 0) {
     plait__repair(); /* it may have freed a large block, and not come to joining it with its neighbours */
     if (concerned) {
@@ -242,8 +252,6 @@ static void repair_meta(void) {
     plait_put(&heap->meta_start, 0);
     plait_put(&heap->meta_next, 0);
     plait_put(&heap->meta_end, 0);
-  } else {
-    plait_put(&heap->meta_next, start);
   }
   for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++) {
     plait_ref_t leaf = plait_get(&heap->leaves[i]);

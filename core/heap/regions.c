@@ -110,12 +110,12 @@ static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header,
   plait__bin_link(record, header, size);
 }
 
-/* Makes a header that nobody can see yet that of a live block. */
+/* Makes a header that nobody can see yet that of a live block; it gets its mark when it has become one. */
 static PLAIT_COLD void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
   struct plait_block *block = block_at(header);
   plait_put(&block->before, before);
   plait_put(&block->next, 0);
-  plait_put(&block->mark, plait__mark(header));
+  plait_put(&block->mark, 0);
   set_tag_at(header, total | PLAIT__BLOCK_LIVE);
 }
 
@@ -137,6 +137,7 @@ static PLAIT_COLD plait_ref_t carve_end(struct plait_record *record, plait_ref_t
   lay_live(at + rest, total, rest);
   plait_put(&block_at(at + have)->before, total);
   resize_free(record, at, have, rest);
+  plait_put(&block_at(at + rest)->mark, plait__mark(at + rest));
   return at + rest;
 }
 
@@ -155,6 +156,7 @@ static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at,
     lay_live(header, total, front);
     plait__bin_link(record, at, front);
     set_tag_at(at, front | PLAIT__BLOCK_FREE);
+    plait_put(&block_at(header)->mark, plait__mark(header));
   } else {
     plait_put(&block_at(header)->next, 0);
     plait_put(&block_at(header)->mark, plait__mark(header));
@@ -187,6 +189,25 @@ static PLAIT_COLD void region_release(struct plait_record *record, uint32_t inde
   wipe_parts(index + 1, index + slices);
   plait__run_give(index, slices);
   plait__runs_unlock();
+}
+
+PLAIT_COLD void plait__regions_release_whole(struct plait_record *record) {
+  uint32_t end = plait_get(&plait_heap()->end);
+  for (uint32_t index = plait_get(&plait_heap()->first), length; index < end; index += length) {
+    uint32_t tag = plait_load(&plait__slice(index)->tag), slices = plait__rest(tag);
+    length = plait__kind(tag) == PLAIT__PAGES ? 1 : slices;
+    if (length == 0) return;
+    if (plait__kind(tag) != PLAIT__REGION || plait_get(&plait__slice(index)->owner) != plait_ref(record) ||
+        !is_whole(index, slices))
+      continue;
+    uint32_t next = index + length < end ? plait_load(&plait__slice(index + length)->tag) : 0;
+    if (plait__kind(next) == PLAIT__FREE) length += plait__rest(next); /* it is going to be joined */
+    bin_unlink(record, index * PLAIT_SLICE_SIZE, slices * PLAIT_SLICE_SIZE - PLAIT__HEADER);
+    if (plait_get(&record->last) == index) plait_put(&record->last, 0);
+    plait_put(&record->slices, plait_get(&record->slices) - slices);
+    wipe_parts(index + 1, index + slices);
+    plait__run_give(index, slices);
+  }
 }
 
 /* Gives the slices at the region's end back that its last block, free, does not need. */
@@ -243,8 +264,8 @@ PLAIT_COLD void plait__medium_release(struct plait_record *record, plait_ref_t h
     start = header - before;
     size += before;
     plait_put(&block_at(start + size)->before, size);
+    plait_put(&block_at(header)->mark, 0); /* before the commit: it is no header any more then */
     resize_free(record, start, before, size);
-    plait_put(&block_at(header)->mark, 0);
   } else {
     set_tag_at(header, size | PLAIT__BLOCK_FREE);
     plait_put(&block_at(header + size)->before, size);
@@ -277,6 +298,7 @@ static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices
   if (index == 0) return 0;
   plait_ref_t base = index * PLAIT_SLICE_SIZE;
   uint32_t size = slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  plait__touch(index + slices);
   set_tag_at(base, size | PLAIT__BLOCK_FREE);
   plait_put(&block_at(base)->before, 0);
   lay_end(base + size, size);
@@ -304,13 +326,14 @@ static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index,
   if (more < need || !plait__is_free(behind, more)) more = need;
   if (!plait__is_free(behind, more)) return 0;
   uint32_t size = more * PLAIT_SLICE_SIZE;
+  plait__touch(behind + more);
   lay_end(end + size, size);
   mark_parts(record, index, slices + 1, slices + more);
   plait_put(&plait__slice(behind)->owner, plait_ref(record));
   plait__run_take(behind, 0, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
   atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more), memory_order_release);
   mark_parts(record, index, slices, slices + 1);
-  set_tag_at(end, size | PLAIT__BLOCK_LIVE);
+  set_tag_at(end, size | PLAIT__BLOCK_FREE);
   plait_put(&record->slices, plait_get(&record->slices) + more);
   plait_put(&record->last, index);
   count_live(record, 1); /* release counts it off again */
@@ -382,9 +405,20 @@ static PLAIT_COLD void push(struct plait_record *record, plait_ref_t header) {
   do {
     plait_put(&block_at(header)->next, (uint32_t)head);
     next = ((head >> 32) + 1) << 32 | header;
-    /* release: pairs with the acquire in drain. */
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_release,
+    /* release: pairs with the acquire in drain; sequentially consistent: see deliver. */
+  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
                                                   memory_order_relaxed));
+}
+
+/*
+ * Pushes a REMOTE block onto the stack of its region's owner. That may be nobody's, and be taken over meanwhile: this
+ * looks at the owner after the push, and taking over looks at the stack after it has changed the owner.
+ */
+static PLAIT_COLD void deliver(plait_ref_t header) {
+  plait_word_t *owner = &plait__slice(header / PLAIT_SLICE_SIZE)->owner;
+  uint32_t seen = plait_get(owner);
+  push(plait_at(seen), header);
+  if (atomic_load_explicit(owner, memory_order_seq_cst) != seen) plait__stranded();
 }
 
 PLAIT_COLD void plait__medium_drain(struct plait_record *record) {
@@ -403,7 +437,7 @@ PLAIT_COLD void plait__medium_settle(struct plait_record *record) {
     uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
     plait_put(&record->draining, next);
     if (owner == plait_ref(record)) plait__medium_release(record, header);
-    else push(plait_at(owner), header);
+    else deliver(header);
     header = next;
   }
 }
@@ -417,12 +451,12 @@ int plait__medium_free_own(struct plait_record *record, struct plait_slice *slic
 PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   if (header == 0) return -PLAIT_EINVAL;
-  uint32_t tag = tag_at(header), owner = plait_get(&slice->owner);
+  uint32_t tag = tag_at(header);
   if (state_of(tag) != PLAIT__BLOCK_LIVE ||
       !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
-  push(plait_at(owner), header);
+  deliver(header);
   return 0;
 }
 
@@ -457,7 +491,7 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t 
     plait_ref_t tail = header + total;
     plait_put(&block_at(tail)->before, total);
     plait_put(&block_at(tail)->mark, 0);
-    set_tag_at(tail, rest | PLAIT__BLOCK_LIVE);
+    set_tag_at(tail, rest | PLAIT__BLOCK_FREE);
     plait_put(&block_at(tail + rest)->before, rest);
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
     count_live(mine, 1); /* release counts it off again */

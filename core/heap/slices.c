@@ -119,9 +119,14 @@ int plait__is_free(uint32_t index, uint32_t slices) {
   return plait__kind(tag) == PLAIT__FREE && plait__rest(tag) >= slices;
 }
 
-PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
+void plait__touch(uint32_t behind) {
   struct plait_heap *heap = plait_heap();
+  if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
+}
+
+PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
   uint32_t length = plait__rest(tag_inline(index)), behind = index + skip + slices, rest = length - skip - slices;
+  plait__touch(behind);
   plait__run_unlink(index, length);
   if (rest != 0) {
     set_tag_inline(behind, plait__tag(PLAIT__FREE, rest));
@@ -132,7 +137,6 @@ PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, 
     set_tag_inline(index, plait__tag(PLAIT__FREE, skip));
     plait__run_link(index, skip);
   }
-  if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
   plait__count_used((int32_t)slices);
 }
 
@@ -312,10 +316,12 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
   uint32_t need = slices + unit - 1;
+  struct plait_record *mine = plait__mine();
+  if (mine != NULL && plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
   for (;;) {
     if (plait__runs_lock() != 0) return 0;
     uint32_t index = plait__run_find(need);
-    if (index == 0 && plait_get(&heap->orphans) != 0 && plait__mine() != NULL && plait__adopt(plait__mine()))
+    if (index == 0 && plait_get(&heap->orphans) != 0 && mine != NULL && plait__adopt(mine))
       index = plait__run_find(need);
     if (index != 0) {
       uint32_t skip = (unit - index % unit) % unit;

@@ -26,7 +26,7 @@
 #include "../abi.h"
 #include "../platform/posix.h"
 
-#define TEST_DEADLINE 60
+#define TEST_DEADLINE 240
 
 static uint64_t test_seed;
 static char test_context[200]; /* what a failure report adds: set by tests that run many cases */

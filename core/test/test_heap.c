@@ -1,6 +1,7 @@
 /*
  * heap: a model in ordinary memory says what must hold; threads, wrong frees and the limit try to break it.
  */
+#include "../heap/internal.h"
 #include "harness.h"
 
 struct held {
@@ -340,6 +341,67 @@ static void test_last_growth(void) {
   }
 }
 
+static void *short_life(void *argument) {
+  (void)argument;
+  CHECK(plait_abi_enter() != 0);
+  plait_ref_t blocks[24];
+  for (uint32_t i = 0; i < 24; i++) CHECK((blocks[i] = plait_heap_alloc(plait__class_size(i))) != 0);
+  plait_ref_t medium = plait_heap_alloc(60000);
+  CHECK(medium != 0 && plait_heap_free(medium) == 0);
+  for (uint32_t i = 0; i < 24; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  plait_heap_leave();
+  plait_thread_t self = plait_self_id();
+  plait_slot_leave();
+  plait_slot_release(plait_slot_of(self));
+  return NULL;
+}
+
+/* A thread that lives on takes over what each short-lived thread leaves, and never lets it go. */
+static void test_growth_by_adoption(void) {
+  test_space(16384);
+  static plait_ref_t blocks[3000];
+  struct plait_heap_stats stats;
+  for (int round = 0; round < 1000; round++) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, short_life, NULL) == 0);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 3000; i++) CHECK((blocks[i] = plait_heap_alloc(16)) != 0);
+    for (int i = 0; i < 3000; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+    plait_heap_stats(&stats);
+    if (round % 100 == 0) printf("# round %d: %llu KiB used, %u live\n", round, (unsigned long long)stats.used_bytes >> 10, stats.live_blocks);
+  }
+  fflush(stdout);
+  CHECK(stats.used_bytes < 8u << 20);
+}
+
+/* A thread that works on with small blocks alone never takes back its medium ones. */
+static plait_ref_t passed[600];
+static void *other_frees(void *argument) {
+  (void)argument;
+  CHECK(plait_abi_enter() != 0);
+  for (int i = 0; i < 600; i++) CHECK(plait_heap_free(passed[i]) == 0);
+  return NULL;
+}
+static void test_remote_never_drained(void) {
+  test_space(4096);
+  for (int i = 0; i < 600; i++) CHECK((passed[i] = plait_heap_alloc(60000)) != 0);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, other_frees, NULL) == 0);
+  pthread_join(thread, NULL);
+  plait_ref_t blocks[20000];
+  for (int round = 0; round < 20; round++) {
+    for (int i = 0; i < 20000; i++) CHECK((blocks[i] = plait_heap_alloc(100)) != 0);
+    plait_ref_t large = plait_heap_alloc(1000000);
+    CHECK(large != 0 && plait_heap_free(large) == 0);
+    for (int i = 0; i < 20000; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  }
+  struct plait_heap_stats stats;
+  plait_heap_stats(&stats);
+  printf("# %llu KiB used with %u live blocks\n", (unsigned long long)stats.used_bytes >> 10, stats.live_blocks);
+  fflush(stdout);
+  CHECK(stats.used_bytes < 8u << 20);
+}
+
 static const struct test tests[] = {
     {"random blocks behave as the model", test_model},
     {"random blocks behave as the model while threads die", test_model_of_deaths},
@@ -352,5 +414,7 @@ static const struct test tests[] = {
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
     {"nobody is refused at the last growth", test_last_growth},
+    {"medium blocks come back to a thread that works with small ones", test_remote_never_drained},
+    {"short-lived threads beside a long-lived one do not make the heap grow", test_growth_by_adoption},
 };
 TEST_MAIN(tests)

@@ -392,7 +392,7 @@ static void test_deaths(void) {
 
 static void test_deaths_of_recoverers(void) {
   catch_signals();
-  uint32_t every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 7;
+  uint32_t every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 97;
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) run_scenario(&scenarios[i], every);
   printf("# %llu deaths\n", (unsigned long long)states);
 }

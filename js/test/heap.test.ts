@@ -4,4 +4,5 @@ import { heap } from 'plait/heap';
 import { heapCases } from './cases/heap-cases.ts';
 
 const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-for (const { name, run } of heapCases(heap, seed)) test(name, run);
+const module = (file: string): string => new URL(`../../js/test/fixtures/${file}`, import.meta.url).href;
+for (const { name, run } of heapCases(heap, seed, module)) test(name, { timeout: 60000 }, run);

@@ -83,7 +83,7 @@ export const Slice = {
   BYTES: 32,
   /** kind in the low four bits, and a length or distance in slices; the table is in internal.h */
   tag: 0,
-  /** REGION, PART: name of the record that allocates from it */
+  /** REGION, PART: the record that allocates from it */
   owner: 4,
   /** the last slice of a free run: the run's length; else 0 */
   back: 8,
@@ -91,7 +91,7 @@ export const Slice = {
   pages: 12,
   /** how many page records `pages` has room for */
   room: 16,
-  /** PAGES: a bit for each page in use */
+  /** PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
   used: 20,
   /** index of the next slice on the same list; 0 at the end */
   next: 24,
@@ -114,11 +114,13 @@ export const Page = {
   first: 44,
   /** bytes in a block: the owner's copy of `step` */
   size: 48,
+  /** how many words of `local` and `remote` are in use */
+  words: 52,
   /** zero */
-  unused: 52,
+  unused: 56,
   /** a bit for each block: freed by another thread, and not collected yet */
   remote: 64,
-  /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the name of the record that owns it */
+  /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   owner: 96,
   /** reference of block 0 */
   base: 100,
@@ -128,7 +130,7 @@ export const Page = {
   reciprocal: 108,
   /** blocks */
   count: 112,
-  /** size class */
+  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
   class: 116,
   /** zero */
   spare: 120,
@@ -160,15 +162,15 @@ export const PageList = {
 
 /** `struct plait_record` of core/heap/heap.h. */
 export const Record = {
-  BYTES: 704,
+  BYTES: 832,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
   foreign: 8,
   /** id of the thread that is bound to it; 0 none */
   thread: 64,
-  /** what it is called in `owner` words: index + 2 */
-  name: 68,
+  /** which slot's it is */
+  index: 68,
   /** 1: lists and counters are not to be trusted, and made anew before use */
   stale: 72,
   /** blocks taken off `remote`, and not freed yet */
@@ -186,14 +188,14 @@ export const Record = {
   /** first free header of each size range */
   bins: 104,
   /** its pages, by size class */
-  classes: 360,
+  classes: 296,
   /** zero */
-  unused: 648,
+  unused: 824,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 2048,
+  BYTES: 3008,
   /** guards the slice table and the records of nobody */
   runs: 0,
   /** index of the first slice */
@@ -230,16 +232,16 @@ export const Heap = {
   runBins: 72,
   /** slices with an unused page, by page size: first slice of the list */
   partial: 328,
-  /** where the descriptions of each 64 MiB lie; 0 none yet */
+  /** where the descriptions of each 16 MiB lie; 0 none yet */
   leaves: 344,
   /** where each slot's record lies; 0 none yet */
-  records: 600,
+  records: 1368,
   /** pages with free blocks for whoever needs them first */
-  pooled: 1624,
+  pooled: 2392,
   /** zero */
-  padding: 1912,
+  padding: 2872,
   /** a page without blocks, at the head of every empty list of pages */
-  empty: 1920,
+  empty: 2880,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -255,6 +257,68 @@ export const HeapStats = {
   liveBlocks: 24,
   /** allocations answered with 0 */
   failed: 28,
+} as const;
+
+/** `struct plait_heap_class_stats` of core/heap/heap.h. */
+export const HeapClassStats = {
+  BYTES: 16,
+  /** bytes in a block */
+  size: 0,
+  /** pages that are cut into such blocks */
+  pages: 4,
+  /** blocks of these pages that are in use */
+  used: 8,
+  /** blocks of these pages that are free */
+  free: 12,
+} as const;
+
+/** `struct plait_heap_thread_stats` of core/heap/heap.h. */
+export const HeapThreadStats = {
+  BYTES: 20,
+  /** id of the thread; 0: nobody's */
+  thread: 0,
+  /** the host's name for the thread: Node's threadId, 0 where there is none */
+  hostId: 4,
+  /** pages that are its own, with free small blocks or kept for any; a full page is nobody's */
+  pages: 8,
+  /** slices in its regions of medium blocks */
+  slices: 12,
+  /** medium blocks in use in these regions, whoever allocated them */
+  blocks: 16,
+} as const;
+
+/** `struct plait_heap_details` of core/heap/heap.h. */
+export const HeapDetails = {
+  BYTES: 5816,
+  /** the same as plait_heap_stats() */
+  total: 0,
+  /** slices cut into pages of small blocks */
+  pageSlices: 32,
+  /** slices in regions of medium blocks */
+  regionSlices: 36,
+  /** slices of bookkeeping */
+  metaSlices: 40,
+  /** slices in large blocks in use */
+  largeSlices: 44,
+  /** large blocks in use */
+  largeBlocks: 48,
+  /** how many of `threads` are filled in */
+  threadCount: 52,
+  /** small blocks by size class */
+  classes: 56,
+  /** what belongs to whom */
+  threads: 696,
+} as const;
+
+/** `struct plait_heap_fault` of core/heap/heap.h. */
+export const HeapFault = {
+  BYTES: 12,
+  /** enum plait_heap_fault_kind */
+  kind: 0,
+  /** reference of what is wrong: the structure, or the byte that was written */
+  at: 4,
+  /** BLOCK: the block in front of it, whose user may have written beyond its end; OVERRUN, FREED: which */
+  block: 8,
 } as const;
 
 /** `struct plait_task` of core/task/task.h. */
@@ -392,11 +456,15 @@ export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
 export const SLICE_SIZE = 65536;
-export const HEAP_LEAF_SLICES = 1024;
-export const HEAP_LEAF_LIMIT = 64;
-export const HEAP_CLASS_COUNT = 24;
-export const HEAP_BIN_COUNT = 64;
-export const HEAP_SMALL_LIMIT = 512;
+export const HEAP_LEAF_SLICES = 256;
+export const HEAP_LEAF_LIMIT = 256;
+export const HEAP_CLASS_COUNT = 40;
+export const HEAP_SHIFT_COUNT = 4;
+/** of a record: one for each class, and one of unused pages for each page size */
+export const HEAP_LIST_COUNT = 44;
+export const HEAP_BIN_COUNT = 48;
+export const HEAP_RUN_BIN_COUNT = 64;
+export const HEAP_SMALL_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
 /** What one slice is used for. */
 export const PAGE_WORDS = 4;
@@ -432,6 +500,30 @@ export const SlotState = {
   LIVE: 1,
   /** its thread is gone for certain; recovery has not finished */
   DEAD: 2,
+} as const;
+
+/** `enum plait_heap_fault_kind`. */
+export const HeapFaultKind = {
+  /** nothing */
+  NONE: 0,
+  /** the description of a slice cannot be true, or disagrees with its neighbours */
+  TABLE: 1,
+  /** the lists of free slices, or the counters, disagree with the table */
+  RUNS: 2,
+  /** the record of a page cannot be true */
+  PAGE: 3,
+  /** a list of pages disagrees with their records */
+  PAGES: 4,
+  /** the header of a medium block cannot be true */
+  BLOCK: 5,
+  /** the lists of free medium blocks disagree with their headers */
+  BINS: 6,
+  /** the counters of a thread's record disagree with what it owns */
+  RECORD: 7,
+  /** debug builds: a block was written beyond its end */
+  OVERRUN: 8,
+  /** debug builds: a block was written after it had been freed */
+  FREED: 9,
 } as const;
 
 /** `enum plait_heap_place`. */

@@ -48,7 +48,8 @@ export interface Core {
   plait_worker_condemn(thread: number, takes: number): number;
   plait_abi_space(): number;
   plait_abi_heap(): number;
-  plait_abi_heap_stats(out: number): void;
+  plait_abi_heap_details(out: number): void;
+  plait_abi_heap_fault(out: number): void;
   plait_abi_task_root(): number;
   plait_abi_init(maximumPages: number): number;
   plait_abi_attach(thread: number, mayBlock: number): number;

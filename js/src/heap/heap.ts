@@ -3,28 +3,34 @@
  *
  * A block is named by its reference, a number that means the same to every thread. It lives until somebody frees it,
  * on whatever thread; JavaScript's garbage collector knows nothing of it.
+ *
+ * Invariant: what is refused has changed nothing.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { HeapStats as Layout, PAGE_SIZE } from '../core/layout.generated.ts';
-import { outOfMemory, type Space } from '../core/space.ts';
+import { BOOT_SIZE, Errno, PAGE_SIZE, Space as S, TLS_SIZE } from '../core/layout.generated.ts';
+import { lockTimeout, type Space } from '../core/space.ts';
+import { corrupt, invalidPointer, notFreed, outOfRange, refused } from './faults.ts';
+import { type HeapStats, readStats } from './stats.ts';
 
-/** Counters of a heap. */
-export interface HeapStats {
-  /** Bytes that the heap covers: what it has taken from the system and not given back. */
-  readonly reserved: number;
-  /** Bytes in use, in units of 64 KiB: pages of small blocks, regions, large blocks, bookkeeping. */
-  readonly used: number;
-  /** The most that `used` has been. */
-  readonly peak: number;
-  /** Blocks that are allocated and not freed. */
-  readonly liveBlocks: number;
-  /** Allocations that found no room. */
-  readonly failed: number;
+/** Options of {@link Heap.alloc} and {@link Heap.bytes}. */
+export interface AllocOptions {
+  /** The reference is a multiple of it: a power of two, up to 2147483648. 16, if not given. */
+  readonly alignment?: number;
+  /** Whether all bytes are zero; else they are whatever was there before. */
+  readonly zeroed?: boolean;
 }
 
+/**
+ * Bytes of a block, as {@link Heap.bytes} returns them: an ordinary `Uint8Array` on shared memory that frees its block at
+ * the end of a `using` declaration's scope, where the runtime knows `Symbol.dispose`.
+ */
+export type HeapBytes = Uint8Array<SharedArrayBuffer> & Disposable;
+
 const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
+const LARGEST_ALIGNMENT = 2 ** 31;
 
 /** A block that a view from `bytes()` stands for. */
 interface Owned {
@@ -46,6 +52,65 @@ export function disown(view: Uint8Array): void {
   owned.delete(view);
 }
 
+/**
+ * A property of each view rather than a method of a subclass: slices, copies and what `structuredClone` makes stay
+ * ordinary Uint8Arrays, and so do the views themselves for whoever compares prototypes. Nobody sees it in a listing.
+ */
+const DISPOSE = {
+  value(this: Uint8Array): void {
+    const found = owned.get(this);
+    if (found === undefined) return; // it was freed or given away before: to be expected at the end of a scope
+    owned.delete(this);
+    freeBlock(found.space, found.block);
+  },
+};
+
+function own(space: Space, block: number, size: number): HeapBytes {
+  const view = space.bytes(block, size);
+  if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);
+  owned.set(view, { space, block });
+  return view as HeapBytes;
+}
+
+function checkSize(size: number): void {
+  if (Number.isInteger(size) && size >= 0 && size <= LARGEST) return;
+  throw outOfRange(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
+}
+
+function isReference(block: number): boolean {
+  return Number.isInteger(block) && block > 0 && block < 2 ** 32;
+}
+
+function freeBlock(space: Space, block: number): void {
+  if (!isReference(block)) throw invalidPointer(space, block);
+  if (space.core.plait_heap_free(block) !== 0) throw notFreed(space, block);
+}
+
+/** The objects that are the memory of each space: a new one each time the memory has grown, or was sent to a thread. */
+const buffersOf = new WeakMap<Space, WeakSet<ArrayBufferLike>>();
+
+/**
+ * Whether a buffer is the space's memory, under whichever object. Nothing tells but its bytes: a word that only this
+ * thread uses, at the bottom of its boot stack, is seen there as it changes.
+ */
+function isMemoryOf(space: Space, buffer: ArrayBufferLike): boolean {
+  if (buffer === space.u8.buffer) return true;
+  if (typeof SharedArrayBuffer === 'undefined' || !(buffer instanceof SharedArrayBuffer)) return false;
+  const known = buffersOf.get(space) ?? new WeakSet();
+  buffersOf.set(space, known);
+  if (known.has(buffer)) return true;
+  const boot = (space.core.plait_abi_space() >>> 0) + S.boots + (space.thread & 255) * BOOT_SIZE;
+  const index = (boot + TLS_SIZE) >>> 2;
+  if (buffer.byteLength < (index + 1) * 4) return false;
+  const seen = new Int32Array(buffer, 0, index + 1);
+  for (let probe = 0; probe < 2; probe++) {
+    const value = Atomics.store(space.i32, index, (Math.random() * 2 ** 32) | 0);
+    if (Atomics.load(seen, index) !== value) return false;
+  }
+  known.add(buffer);
+  return true;
+}
+
 /** The heap of one space. All methods may be called on any thread that is attached to the space. */
 export class Heap {
   readonly #space: () => Space;
@@ -55,90 +120,148 @@ export class Heap {
   }
 
   /**
-   * A block of `size` bytes with unspecified contents, aligned to 16.
+   * A block of `size` bytes, aligned to 16, with unspecified contents.
    *
-   * @throws {RangeError} if `size` is not a whole number from 0 to 4294901759
+   * @throws {RangeError} ERR_OUT_OF_RANGE if `size` is not a whole number from 0 to 4294901759, or for an alignment that
+   *   is no power of two
    * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY
    */
-  alloc(size: number): number {
-    if (!Number.isInteger(size) || size < 0 || size > LARGEST) {
-      throw new RangeError(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
-    }
-    const block = this.#space().core.plait_heap_alloc(size) >>> 0;
-    if (block === 0) throw outOfMemory(size);
+  alloc(size: number, options?: AllocOptions): number {
+    checkSize(size);
+    const space = this.#space();
+    const block =
+      (options === undefined ? space.core.plait_heap_alloc(size) : allocSpecial(space, size, options)) >>> 0;
+    if (block === 0) throw refused(space, size);
     return block;
   }
 
   /**
-   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)`, or give it to a
-   * task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does not free it.
+   * Makes a block larger or smaller: its new reference, which is the old one if it could stay where it is. The bytes up to
+   * the smaller of both sizes are kept. Given a view from {@link bytes}, it returns the view that takes its place.
+   *
+   * @throws {RangeError} as {@link alloc}
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY: the block stays as it is. ERR_PLAIT_INVALID_POINTER, as {@link free}
+   */
+  realloc(block: number, size: number): number;
+  realloc(view: HeapBytes, size: number): HeapBytes;
+  realloc(block: number | HeapBytes, size: number): number | HeapBytes {
+    checkSize(size);
+    const space = this.#space();
+    const from = typeof block === 'number' ? block : this.#blockOf(block);
+    if (!isReference(from)) throw invalidPointer(space, from);
+    const to = space.core.plait_heap_realloc(from, size) >>> 0;
+    if (to === 0) throw space.core.plait_heap_size(from) === 0 ? invalidPointer(space, from) : refused(space, size);
+    if (typeof block === 'number') return to;
+    disown(block);
+    return own(space, to, size);
+  }
+
+  /**
+   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)` or `using view`,
+   * or give it to a task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does not free
+   * it.
    *
    * @throws as {@link alloc}
    */
-  bytes(size: number): Uint8Array<SharedArrayBuffer> {
-    const block = this.alloc(size);
-    const view = this.view(block, size);
-    owned.set(view, { space: this.#space(), block });
-    return view;
+  bytes(size: number, options?: AllocOptions): HeapBytes {
+    const block = this.alloc(size, options);
+    return own(this.#space(), block, size);
   }
 
   /**
    * Gives a block back, by its reference or by the view that `bytes()` returned.
    *
-   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block; nothing changes then
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block, and says what it is; nothing changes then
    */
   free(block: number | Uint8Array): void {
-    if (typeof block !== 'number') {
-      const reference = ownedBlock(block, this.#space());
-      if (reference === undefined) {
-        throw new PlaitError(
-          'ERR_PLAIT_INVALID_POINTER',
-          'the view does not come from bytes(), or was freed or given away',
-        );
-      }
-      disown(block);
-      this.free(reference);
+    const space = this.#space();
+    if (typeof block === 'number') {
+      freeBlock(space, block);
       return;
     }
-    const valid = Number.isInteger(block) && block > 0 && block < 2 ** 32;
-    if (valid && this.#space().core.plait_heap_free(block) === 0) return;
+    freeBlock(space, this.#blockOf(block));
+    disown(block);
+  }
+
+  #blockOf(view: Uint8Array): number {
+    const block = ownedBlock(view, this.#space());
+    if (block !== undefined) return block;
     throw new PlaitError(
       'ERR_PLAIT_INVALID_POINTER',
-      `${block} is not the start of a live block: it was freed before, or never came from alloc()`,
+      'the view does not come from bytes() of this heap, or was freed or given away',
     );
   }
 
-  /** The bytes from `block` on as a view on shared memory: no copy. The view does not keep the block alive. */
-  view(block: number, length: number): Uint8Array<SharedArrayBuffer> {
-    return this.#space().bytes(block, length);
+  /**
+   * How many bytes a live block has room for: what was asked for, or somewhat more, which is the caller's to use.
+   *
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER, as {@link free}
+   */
+  size(block: number): number {
+    const space = this.#space();
+    const size = isReference(block) ? space.core.plait_heap_size(block) >>> 0 : 0;
+    if (size === 0) throw invalidPointer(space, block);
+    return size;
   }
 
-  /** Counters, each exact and read one after another. Cheap, on any thread, at any time. */
+  /**
+   * The bytes from `block` on as a view on shared memory: no copy. The view does not keep the block alive, and nobody
+   * checks that there is one.
+   *
+   * @throws {RangeError} ERR_OUT_OF_RANGE for numbers that are no place in the memory
+   */
+  view(block: number, length: number): Uint8Array<SharedArrayBuffer> {
+    if (!Number.isInteger(block) || !Number.isInteger(length) || block < 0 || length < 0) {
+      throw outOfRange(`block and length must be whole numbers from 0 on, not ${block} and ${length}`);
+    }
+    try {
+      return this.#space().bytes(block, length);
+    } catch {
+      throw outOfRange(`the bytes from ${block} to ${block + length} lie outside of the memory`);
+    }
+  }
+
+  /**
+   * The reference of a view's first byte: what another thread gives to its own `view()` to see the same bytes. The view
+   * may come from `bytes()` or `view()`, be a part of one, or have been sent here from another thread by `postMessage`.
+   *
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER if it lies in other memory
+   */
+  offset(view: ArrayBufferView): number {
+    if (ArrayBuffer.isView(view) && isMemoryOf(this.#space(), view.buffer)) return view.byteOffset;
+    throw new PlaitError('ERR_PLAIT_INVALID_POINTER', "the view does not lie in this heap's memory");
+  }
+
+  /** Counters, each right at some instant and read one after another. On any thread, at any time; nobody waits. */
   stats(): HeapStats {
-    const space = this.#space();
-    const stack = space.core.__stack_pointer;
-    const frame = (stack.value >>> 0) - Layout.BYTES;
-    stack.value = frame; // a frame of our own: the core works below it
-    space.core.plait_abi_heap_stats(frame);
-    stack.value = frame + Layout.BYTES;
-    const bytes = (field: number) => space.load(frame + field) + space.load(frame + field + 4) * 2 ** 32;
-    return {
-      reserved: bytes(Layout.reservedBytes),
-      used: bytes(Layout.usedBytes),
-      peak: bytes(Layout.peakBytes),
-      liveBlocks: space.load(frame + Layout.liveBlocks),
-      failed: space.load(frame + Layout.failed),
-    };
+    return readStats(this.#space());
   }
 
   /**
    * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside, and checks more.
    *
-   * @throws {PlaitError} ERR_PLAIT_CORRUPT
+   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where
    */
   check(options: { readonly quiescent?: boolean } = {}): void {
-    this.#space().check(options.quiescent === true);
+    const space = this.#space();
+    const rc = space.core.plait_abi_check(options.quiescent === true ? 1 : 0);
+    if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    if (rc !== 0) throw corrupt(space);
   }
+}
+
+function allocSpecial(space: Space, size: number, { alignment = 16, zeroed = false }: AllocOptions): number {
+  if (!Number.isInteger(alignment) || alignment < 1 || alignment > LARGEST_ALIGNMENT || !isPowerOfTwo(alignment)) {
+    throw outOfRange(`options.alignment must be a power of two from 1 to ${LARGEST_ALIGNMENT}, not ${alignment}`);
+  }
+  if (alignment <= 16) return zeroed ? space.core.plait_heap_alloc_zeroed(size) : space.core.plait_heap_alloc(size);
+  const block = space.core.plait_heap_alloc_aligned(size, alignment) >>> 0;
+  if (zeroed && block !== 0) space.bytes(block, size).fill(0);
+  return block;
+}
+
+function isPowerOfTwo(number: number): boolean {
+  return (number & (number - 1)) === 0;
 }
 
 /** The heap of the common space. */

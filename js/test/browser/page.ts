@@ -78,11 +78,15 @@ const browserCases: Case[] = [
       const worker = new Worker(fixture('web-attach.js'), { type: 'module' });
       const block = heap.alloc(3);
       heap.view(block, 3).set([1, 2, 3]);
-      worker.postMessage({ handle: commonSpace().handle, block });
+      const view = heap.bytes(3);
+      worker.postMessage({ handle: commonSpace().handle, block, view });
       const { data } = await new Promise<MessageEvent>((resolve) => {
         worker.onmessage = resolve;
       });
       same(data.sum, 6, 'the sum that the Worker found');
+      same(data.offset, heap.offset(view), 'where the bytes lie that were sent');
+      same(view[2], 9, 'a byte that it wrote there');
+      heap.free(view);
       heap.free(data.answer);
       heap.free(block);
       worker.terminate();
@@ -102,7 +106,7 @@ const browserCases: Case[] = [
   },
 ];
 
-const cases: Case[] = [...heapCases(heap, seed), ...taskCases(fixture), ...browserCases];
+const cases: Case[] = [...heapCases(heap, seed, fixture), ...taskCases(fixture), ...browserCases];
 
 /** What the driver calls. */
 export interface Driven {

@@ -1,0 +1,158 @@
+/*
+ * heap world: for the tests that go through what the heap does step by step. Threads with blocks that are noted inside the
+ * space, so that laying out an image of it lays out the notes too; and what must hold afterwards.
+ */
+#ifndef PLAIT_TEST_HEAP_WORLD_H
+#define PLAIT_TEST_HEAP_WORLD_H
+
+#include "steps.h"
+#include "../heap/internal.h"
+
+#ifdef STEPS
+
+#define PLACES 400u
+
+static plait_thread_t main_id, actor, recoverer, other, corpse;
+
+/*
+ * Where the blocks are noted, in the space: an operation notes what it has got, and strikes it out before it frees it.
+ * `moving`: the operation resizes it; its thread may have died with the old block freed already.
+ */
+struct note {
+  plait_word_t at, size, moving;
+};
+static plait_ref_t notes_at;
+
+static struct note *note(uint32_t place) {
+  return (struct note *)plait_at(notes_at) + place;
+}
+
+static void as(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+}
+
+static uint8_t byte_of(uint32_t place) {
+  return (uint8_t)(place * 7 + 1);
+}
+
+/* ---- what operations are made of: each leaves one block in flight at most ---- */
+
+static void keep(uint32_t place, plait_ref_t block, uint32_t size) {
+  if (block == 0) return;
+  memset(plait_at(block), byte_of(place), size < 64 ? size : 64); /* each store of it counts as a death */
+  atomic_store(&note(place)->size, size < 64 ? size : 64);
+  atomic_store(&note(place)->at, block);
+}
+
+static void get(uint32_t place, uint32_t size) {
+  keep(place, plait_heap_alloc(size), size);
+}
+
+/* As get, all of the block filled. For preparations. */
+static void fill(uint32_t place, uint32_t size) {
+  plait_ref_t block = plait_heap_alloc(size);
+  CHECK(block != 0);
+  memset(plait_at(block), byte_of(place), size);
+  atomic_store(&note(place)->size, size);
+  atomic_store(&note(place)->at, block);
+}
+
+static void drop(uint32_t place) {
+  plait_ref_t block = atomic_exchange(&note(place)->at, 0);
+  if (block != 0 && plait_heap_free(block) != 0) _exit(7);
+}
+
+static void resize(uint32_t place, uint32_t size) {
+  struct note *it = note(place);
+  if (size < atomic_load(&it->size)) atomic_store(&it->size, size);
+  atomic_store(&it->moving, 1);
+  plait_ref_t block = plait_heap_realloc(atomic_load(&it->at), size);
+  if (block != 0) atomic_store(&it->at, block);
+  atomic_store(&it->moving, 0);
+}
+
+/* ---- the world and the aftermath ---- */
+
+static void world(uint32_t start, uint32_t most) {
+  step_begin(most);
+  CHECK(plait_posix_map(start, most) == 0 && plait_abi_init(most) == 0);
+  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &other, &corpse};
+  for (int i = 0; i < 5; i++) CHECK((*ids[i] = plait_slot_claim(0)) != 0);
+  as(main_id);
+  CHECK((notes_at = plait_heap_alloc(PLACES * sizeof(struct note))) != 0);
+  memset(plait_at(notes_at), 0, PLACES * sizeof(struct note));
+}
+
+static void check_notes(void) {
+  for (uint32_t place = 0; place < PLACES; place++) {
+    plait_ref_t block = atomic_load(&note(place)->at);
+    if (block == 0 || atomic_load(&note(place)->moving) != 0) continue;
+    uint32_t size = atomic_load(&note(place)->size);
+    const uint8_t *bytes = plait_at(block);
+    CHECK(plait_heap_size(block) >= size);
+    for (uint32_t i = 0; i < size; i++) CHECK(bytes[i] == byte_of(place));
+  }
+}
+
+/* What anybody would do: it must work, and disturb nothing. */
+static void use(uint32_t salt) {
+  static const uint32_t sizes[] = {16, 16, 40, 40, 100, 300, 512, 600, 600, 1000, 2000, 5000, 5000, 9000, 30000, 60000, 70000, 200000};
+  enum { COUNT = sizeof sizes / sizeof *sizes };
+  plait_ref_t blocks[COUNT];
+  for (uint32_t i = 0; i < COUNT; i++) {
+    blocks[i] = (i & 1) == 0 ? plait_heap_alloc_zeroed(sizes[i]) : plait_heap_alloc(sizes[i]);
+    CHECK(blocks[i] != 0);
+    const uint8_t *bytes = plait_at(blocks[i]);
+    for (uint32_t k = 0; (i & 1) == 0 && k < sizes[i]; k++) CHECK(bytes[k] == 0);
+    memset(plait_at(blocks[i]), (int)(salt + i), sizes[i]);
+  }
+  check_notes();
+  for (uint32_t i = 0; i < COUNT; i++) {
+    const uint8_t *bytes = plait_at(blocks[i]);
+    for (uint32_t k = 0; k < sizes[i]; k++) CHECK(bytes[k] == (uint8_t)(salt + i));
+    CHECK(plait_heap_free(blocks[i]) == 0);
+  }
+}
+
+/* What lies on the stack of a record that is nobody's will be looked for. */
+static void check_nothing_stranded(void) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t ref = plait_get(&heap->records[i]);
+    struct plait_record *record = ref == 0 ? NULL : plait_at(ref);
+    if (record != NULL && plait_get(&record->thread) == 0)
+      CHECK(plait_get64(&record->remote) == 0 || plait_get(&heap->orphans) != 0);
+  }
+}
+
+/* No page is wholly free and nobody's, but for one for each death. */
+static void check_nothing_left(uint32_t deaths) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t left = 0;
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_get(&slice->tag);
+    if (plait__kind(tag) != PLAIT__PAGES) continue;
+    for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(tag); i++) {
+      struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+      uint32_t owner = plait_get(&page->owner), free = 0;
+      if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED) continue;
+      for (int word = 0; word < 4; word++)
+        free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait_get64(&page->remote[word]));
+      left += free == plait_get(&page->count);
+    }
+  }
+  CHECK(left <= deaths);
+  check_nothing_stranded();
+}
+
+/* Several at once. */
+static void fill_places(uint32_t from, uint32_t to, uint32_t size) {
+  for (; from < to; from++) fill(from, size);
+}
+static void drop_places(uint32_t from, uint32_t to) {
+  for (; from < to; from++) drop(from);
+}
+
+#endif
+#endif

@@ -1,0 +1,259 @@
+/*
+ * steps of the heap: a thread vanishes after every single store of what the heap does (see steps.h), and the thread that
+ * recovers it after every store of the recovery. Afterwards everything is looked at: all structures hold, every block of
+ * the others holds its bytes, nothing is given out twice, blocks that are zeroed are zero, nothing hangs, and at most one
+ * block is lost for each death.
+ *
+ * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ */
+#include "heap_world.h"
+
+#ifdef STEPS
+
+/* A block of memory that was never used is not zeroed by hand: what a dead thread has begun there must not show. */
+static void check_fresh_is_zero(void) {
+  plait_ref_t block = plait_heap_alloc_zeroed(12 * PLAIT_SLICE_SIZE);
+  if (block == 0) return;
+  const uint64_t *words = plait_at(block);
+  for (uint32_t i = 0; i < 12 * PLAIT_SLICE_SIZE / 8; i++) CHECK(words[i] == 0);
+  CHECK(plait_heap_free(block) == 0);
+}
+
+/* `last` is to be recovered by hand; the others of the dead are noted. */
+static void aftermath(plait_thread_t last, uint32_t deaths, int others_first) {
+  as(main_id);
+  if (others_first) check_fresh_is_zero();
+  if (others_first) { /* others meet the lock, the pages and the regions before recovery does */
+    use(0);
+    as(other);
+    use(50);
+    as(main_id);
+  }
+  plait_abi_recover(last);
+  CHECK(plait_heap_check(1) == 0);
+  if (!others_first) check_fresh_is_zero();
+  check_notes();
+  plait_abi_recover(recoverer), plait_abi_recover(corpse);
+  use(100);
+  as(other);
+  use(150);
+  CHECK(plait_heap_check(1) == 0);
+  check_notes();
+  for (uint32_t place = 0; place < PLACES; place++) {
+    plait_ref_t block = atomic_exchange(&note(place)->at, 0);
+    as(place % 3 == 0 ? main_id : other);
+    if (block != 0) CHECK(plait_heap_free(block) == 0 || atomic_load(&note(place)->moving) != 0);
+  }
+  as(main_id), use(200);
+  as(other), use(250);
+  CHECK(plait_heap_check(1) == 0);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  uint32_t live = test_live_blocks() - 1; /* the notes */
+  if (live > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
+  CHECK(live <= deaths);
+  check_nothing_left(deaths);
+}
+
+/* ---- scenarios: what is there before, and the operation whose thread dies ---- */
+
+static void recover_actor(void) { plait_abi_recover(actor); }
+static void recover_corpse(void) { plait_abi_recover(corpse); }
+
+static void make_nothing(void) { as(actor), fill(0, 20), drop(0); }
+
+static void make_unbound(void) { as(main_id), fill(0, 20); }
+static void do_small(void) { get(300, 100), drop(300); }
+static void make_left(void) { make_nothing(), fill_places(0, 30, 300), fill(40, 9000), plait_heap_leave(); }
+
+static void make_pages(void) { as(actor), fill_places(0, 130, 500), drop_places(10, 16); }
+static void do_pages(void) { for (uint32_t i = 200; i < 275; i++) get(i, 500); }
+static void do_empty_pages(void) { drop_places(0, 130); }
+
+static void make_abandoned(void) { as(main_id), fill_places(0, 385, 500), as(actor), fill(390, 500); }
+static void do_claim(void) { for (uint32_t i = 0; i < 384; i += 33) drop(i); }
+static void do_claim_all(void) { drop_places(0, 70); }
+
+static void make_pooled(void) { make_abandoned(), as(other), do_claim(), do_claim(); }
+static void do_take_pooled(void) { for (uint32_t i = 0; i < 384; i += 33) get(i, 500); }
+static void make_nearly_empty_pooled(void) {
+  make_abandoned(), as(other);
+  for (uint32_t i = 0; i < 384; i++)
+    if (i % 64 != 5) drop(i);
+  as(actor);
+}
+static void do_empty_pooled(void) { for (uint32_t i = 5; i < 384; i += 64) drop(i); }
+
+static void make_medium(void) { as(actor), fill_places(0, 10, 3000), drop(4), drop(7); }
+static void do_medium(void) { get(20, 1500), drop(5), get(21, 2990), drop(1), drop(20), drop(8); }
+static void do_aligned(void) {
+  keep(20, plait_heap_alloc_aligned(700, 1024), 700), drop(20);
+  keep(21, plait_heap_alloc_aligned(100, 32), 100), keep(22, plait_heap_alloc_aligned(4000, 64), 4000);
+  keep(23, plait_heap_alloc_aligned(30000, 32768), 30000);
+}
+static void do_resize(void) { resize(3, 5000), resize(3, 900), resize(6, 3040), resize(5, 1000), resize(9, 20000), resize(9, 900); }
+static void do_move(void) { resize(0, 4000), resize(1, 100), resize(1, 2000), resize(2, 80000); }
+static void do_regions(void) { for (uint32_t i = 30; i < 37; i++) get(i, 50000); }
+static void make_blocked(void) { make_medium(), as(other), fill(40, 40000), fill(41, 70000), as(actor); }
+static void make_regions(void) { make_blocked(), do_regions(), as(other), fill(42, 60000), as(actor), fill_places(43, 50, 50000); }
+static void do_release_regions(void) { drop_places(0, 10), drop_places(30, 37), drop_places(43, 50); }
+static void make_long(void) { as(actor), fill_places(0, 24, 60000); }
+static void do_trim(void) { drop_places(0, 24); }
+static void do_resize_at_end(void) { resize(23, 64000), resize(23, 120000), resize(23, 600); }
+
+static void make_foreign(void) { make_medium(), as(main_id), fill_places(50, 70, 3000), as(actor); }
+static void do_foreign_free(void) { drop_places(50, 54); }
+static void make_remote(void) {
+  make_medium(), fill_places(10, 20, 60000), as(other);
+  drop(0), drop(2), drop(3), drop(12), drop(13), drop(19), as(actor);
+}
+static void do_drain(void) { get(100, 2000), get(101, 8000); }
+
+static void make_large(void) {
+  as(other), fill_places(0, 6, 150000), drop(1), drop(4), as(actor), fill_places(10, 12, 70000);
+}
+static void do_large(void) { get(20, 100000), drop(2), get(21, 300000), drop(5), drop(20), drop(21); }
+static void do_large_resize(void) { resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000); }
+static void do_large_aligned(void) { keep(20, plait_heap_alloc_aligned(100000, 1u << 18), 100000), drop(20); }
+static void do_zeroed(void) { keep(20, plait_heap_alloc(300000), 300000), drop(20), get(21, 60000), get(22, 60000); }
+/* On the first slices that were never used: nothing of it may show in them. */
+static void do_region(void) { get(20, 60000), get(21, 60000); }
+static void do_grow(void) { get(20, 3000000), get(21, 60000), get(22, 500); }
+static void do_grow_far(void) { get(20, 40 * PLAIT_SLICE_SIZE), drop(20), get(21, 500); }
+
+static void make_orphan(void) { /* of a record that is nobody's: pages, regions of many slices, blocks on its stack */
+  as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
+  as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill(76, 3000);
+  as(other), fill(77, 60000);
+  as(corpse), fill_places(80, 86, 60000), plait_heap_leave();
+  as(main_id), drop(1), drop(5), drop(6), drop(11), drop(82), drop(25), drop(76);
+  CHECK(plait_get(&plait_heap()->orphans) == 1);
+}
+static void do_adopt(void) { get(100, 9000), get(101, 300); }
+static void make_dead_orphan(void) {
+  make_orphan(), as(corpse), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_death(corpse);
+}
+static void do_recover_adopt(void) { recover_corpse(), get(100, 9000), get(101, 300); }
+static void do_leave(void) { plait_heap_leave(); }
+static void make_leave(void) { make_remote(), fill_places(200, 230, 400); }
+
+static const struct scenario {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+  uint32_t start, most;
+} scenarios[] = {
+    {"bind", make_unbound, do_small, 4, 40},
+    {"bind what was left", make_left, do_small, 4, 40},
+    {"leave", make_leave, do_leave, 4, 60},
+    {"pages", make_pages, do_pages, 4, 40},
+    {"empty pages", make_pages, do_empty_pages, 4, 40},
+    {"claim abandoned pages", make_abandoned, do_claim, 4, 40},
+    {"empty abandoned pages", make_abandoned, do_claim_all, 4, 40},
+    {"take pooled pages", make_pooled, do_take_pooled, 4, 40},
+    {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 40},
+    {"medium blocks", make_medium, do_medium, 4, 40},
+    {"aligned medium blocks", make_medium, do_aligned, 4, 40},
+    {"resize medium blocks", make_medium, do_resize, 4, 40},
+    {"move blocks", make_medium, do_move, 4, 40},
+    {"make a region longer", make_medium, do_regions, 4, 40},
+    {"make regions", make_blocked, do_regions, 4, 60},
+    {"release regions", make_regions, do_release_regions, 4, 60},
+    {"trim a region", make_long, do_trim, 4, 80},
+    {"resize at the region's end", make_long, do_resize_at_end, 4, 80},
+    {"free another's medium blocks", make_foreign, do_foreign_free, 4, 40},
+    {"drain", make_remote, do_drain, 4, 60},
+    {"large blocks", make_large, do_large, 4, 80},
+    {"resize large blocks", make_large, do_large_resize, 4, 80},
+    {"aligned large blocks", make_large, do_large_aligned, 4, 80},
+    {"a region on fresh memory", make_nothing, do_region, 30, 80},
+    {"large and medium on fresh memory", make_nothing, do_zeroed, 30, 80},
+    {"resize a large block on fresh memory", make_large, do_large_resize, 60, 120},
+    {"grow", make_nothing, do_grow, 4, 120},
+    {"grow over the end of a leaf", make_nothing, do_grow_far, 1020, 1100},
+    {"adopt", make_orphan, do_adopt, 4, 80},
+    {"recover and adopt", make_dead_orphan, do_recover_adopt, 4, 80},
+};
+
+static uint64_t states;
+
+static void run_scenario(const struct scenario *scenario, uint32_t every) {
+  static struct step_log first, second;
+  world(scenario->start, scenario->most);
+  scenario->prepare();
+  step_save();
+  as(actor);
+  step_record(&first, scenario->operation);
+  for (uint32_t k = 0; k <= first.count; k++) {
+    if (k > 0) step_apply(&first.steps[k - 1]);
+    for (int others_first = 0; others_first < 2; others_first++) {
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k,
+               first.count, others_first ? "others" : "recovery");
+      step_restore();
+      plait_thread_note_death(actor);
+      aftermath(actor, 1, others_first);
+      states++;
+    }
+    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
+    step_restore();
+    plait_thread_note_death(actor);
+    as(recoverer);
+    step_record(&second, recover_actor);
+    for (uint32_t j = 0; j <= second.count; j++) {
+      if (j > 0) step_apply(&second.steps[j - 1]);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u",
+               scenario->name, k, first.count, j, second.count);
+      step_restore();
+      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
+      aftermath(recoverer, 2, (int)(j & 1));
+      states++;
+    }
+    for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);
+  }
+  plait_posix_unmap();
+}
+
+/* Each scenario in a process of its own, so that one that fails does not hide the others. */
+static void run_all(uint32_t every) {
+  uint32_t failed = 0;
+  const char *only = getenv("PLAIT_SCENARIO");
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+    if (only != NULL && strcmp(only, scenarios[i].name) != 0) continue;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      run_scenario(&scenarios[i], every);
+      printf("# %s: %llu deaths\n", scenarios[i].name, (unsigned long long)states);
+      fflush(NULL);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) printf("# %s: failed, status %x\n", scenarios[i].name, (unsigned)status);
+    failed += status != 0;
+  }
+  CHECK(failed == 0);
+}
+
+static void test_deaths(void) {
+  alarm(0);
+  run_all(0);
+}
+
+static void test_deaths_of_recoverers(void) {
+  alarm(0);
+  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 61);
+}
+
+static const struct test tests[] = {
+    {"death after every store", test_deaths},
+    {"death of the recoverer after every store", test_deaths_of_recoverers},
+};
+TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
+#endif

@@ -1,0 +1,181 @@
+/*
+ * turns of the heap: one thread stops at every single instruction of what it does, another one does something of its own
+ * there, and the first goes on (see steps.h). Afterwards everything is looked at, as in test_steps_heap.c; nothing at all
+ * may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out.
+ *
+ * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
+ */
+#include "heap_world.h"
+
+#ifdef STEPS
+
+static const struct turn *now;
+static uint32_t taken; /* whether the other thread had its turn */
+
+/* ---- what there is, and what the two do ---- */
+
+static void make_full_pages(void) { as(actor), fill_places(0, 60, 500), as(other), fill_places(60, 120, 500); }
+static void do_pages(void) { for (uint32_t i = 200; i < 210; i++) get(i, 500); }
+static void do_drop_0(void) { drop_places(0, 40); }
+static void do_drop_few(void) { drop(41), drop(43), drop(59); }
+static void do_drop_60(void) { drop_places(60, 100); }
+
+static void make_abandoned(void) {
+  as(main_id), fill_places(0, 350, 1000), as(actor), fill(390, 1000), as(other), fill(391, 1000);
+}
+static void do_even(void) { for (uint32_t i = 0; i < 24; i += 2) drop(i); }
+static void do_odd(void) { for (uint32_t i = 1; i < 24; i += 2) drop(i); }
+static void do_one(void) { drop(4); }
+static void make_one_left(void) { /* of each page, two blocks are left; some pages are pooled */
+  make_abandoned();
+  as(actor);
+  for (uint32_t i = 0; i < 350; i++)
+    if (i % 16 != 3 && i % 16 != 9) drop(i);
+}
+static void do_last_a(void) { for (uint32_t i = 3 + 16 * 17; i < 350; i += 16) drop(i); }
+static void do_last_b(void) { for (uint32_t i = 9 + 16 * 17; i < 350; i += 16) drop(i); }
+static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 1000); }
+
+static void make_medium(void) {
+  as(main_id), fill_places(0, 20, 3000), as(actor), fill_places(20, 40, 3000), as(other), fill_places(40, 60, 3000);
+}
+static void do_foreign(void) { drop(1), drop(2), drop(41); }
+static void do_own(void) { get(100, 4000), drop(25), get(101, 2500), drop(100); }
+static void do_main_own(void) { get(110, 4000), drop(0), drop(3), get(111, 9000), drop(5); }
+static void do_foreign_actor(void) { drop(22), drop(24), drop(26), drop(28); }
+static void do_resize(void) { resize(24, 2100), resize(29, 9000), resize(29, 3000), resize(39, 60000); }
+static void do_foreign_between(void) { drop(23), drop(30), drop(38); }
+
+static void make_orphan(void) {
+  as(actor), fill(95, 500), as(other), fill_places(90, 94, 500), as(main_id), fill(96, 500);
+  as(corpse), fill_places(0, 12, 60000), fill_places(20, 40, 300), fill_places(60, 75, 500), fill(76, 3000);
+  as(main_id), fill(77, 60000), as(corpse), fill_places(80, 84, 60000), plait_heap_leave();
+  as(main_id), drop(1), drop(5), drop(82), drop(25), drop(76), as(actor);
+  CHECK(plait_get(&plait_heap()->orphans) == 1);
+}
+static void do_adopt(void) { get(100, 9000); }
+static void do_orphan_free(void) { drop(0), drop(6), drop(83), drop(80), drop(26), drop(61); }
+static void do_orphan_one(void) { drop(6); }
+static void make_dead(void) { make_orphan(), as(corpse), fill(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse); }
+static void do_recover(void) { plait_abi_recover(corpse); }
+static void do_recover_all(void) { plait_thread_note_death(corpse), plait_abi_recover(corpse); }
+
+static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill(20, 3000); }
+static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
+static void do_large_one(void) { drop(1); }
+static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
+static void do_leave(void) { plait_heap_leave(); }
+static void make_leave(void) { make_medium(), as(actor), fill_places(200, 230, 400); }
+static void do_free_left(void) { drop(21), drop(22), drop(201), drop_places(210, 230), get(100, 30000); }
+static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill(50, 3000); }
+static void do_bind(void) { drop(3), get(60, 2500), get(61, 20); }
+static void do_bind_too(void) { drop(4), get(62, 2500), get(63, 20); }
+
+static const struct turn {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+  void (*between)(void);
+  plait_thread_t *who; /* does `between` */
+} turns[] = {
+    {"take blocks, another frees", make_full_pages, do_pages, do_drop_0, &other},
+    {"take blocks, another frees some", make_full_pages, do_pages, do_drop_few, &other},
+    {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
+    {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
+    {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
+    {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
+    {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
+    {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
+    {"free another's medium blocks, who drains", make_medium, do_foreign, do_main_own, &main_id},
+    {"use medium blocks, another frees", make_medium, do_own, do_foreign_actor, &other},
+    {"resize medium blocks, another frees", make_medium, do_resize, do_foreign_between, &other},
+    {"free an orphan's block, another adopts", make_orphan, do_orphan_one, do_adopt, &other},
+    {"free an orphan's blocks, another adopts", make_orphan, do_orphan_free, do_adopt, &other},
+    {"adopt, another frees an orphan's blocks", make_orphan, do_adopt, do_orphan_free, &other},
+    {"free a dead thread's blocks, another recovers", make_dead, do_orphan_free, do_recover, &other},
+    {"free a dead thread's blocks, another recovers and adopts", make_dead, do_orphan_free, do_recover_all, &other},
+    {"large blocks of two", make_large, do_large, do_other_large, &other},
+    {"free a large block, another repairs", make_large, do_large_one, do_recover_all, &other},
+    {"large blocks, another repairs", make_large, do_large, do_recover_all, &other},
+    {"leave, another frees", make_leave, do_leave, do_free_left, &other},
+    {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
+    {"two bind", make_unbound, do_bind, do_bind_too, &other},
+};
+
+static void between(void) {
+  if (plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor) return;
+  void *room = plait_self_room;
+  as(*now->who);
+  now->between();
+  as(actor);
+  plait_self_room = room;
+  taken++;
+}
+
+static void aftermath(void) {
+  check_nothing_stranded();
+  if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
+  as(main_id);
+  CHECK(plait_heap_check(1) == 0);
+  check_notes();
+  static const plait_thread_t *who[] = {&main_id, &other, &actor};
+  for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50);
+  for (uint32_t place = 0; place < PLACES; place++) {
+    plait_ref_t block = atomic_exchange(&note(place)->at, 0);
+    as(*who[place % 3]);
+    if (block != 0) CHECK(plait_heap_free(block) == 0);
+  }
+  for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50 + 7);
+  CHECK(plait_heap_check(1) == 0);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  CHECK(test_live_blocks() == 1); /* the notes */
+  check_nothing_left(0);
+}
+
+static void run_turn(const struct turn *turn, uint32_t every) {
+  now = turn, taken = 0;
+  world(4, 80);
+  turn->prepare();
+  step_save();
+  uint32_t at = (uint32_t)test_seed % every;
+  for (int reached = 1; reached; at += every) {
+    snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
+    step_restore();
+    as(actor);
+    reached = step_turn(turn->operation, at, between);
+    aftermath();
+  }
+  printf("# %s: %u instructions, %u turns\n", turn->name, at, taken);
+  plait_posix_unmap();
+}
+
+static void test_turns(void) {
+  alarm(0);
+  uint32_t failed = 0, every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 31;
+  const char *only = getenv("PLAIT_SCENARIO");
+  for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+    if (only != NULL && strcmp(only, turns[i].name) != 0) continue;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      run_turn(&turns[i], every);
+      fflush(NULL);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    failed += status != 0;
+  }
+  CHECK(failed == 0);
+}
+
+static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
+#endif
