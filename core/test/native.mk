@@ -34,7 +34,8 @@ native_run = failed=0; for test in $(1); do echo "== $$test"; $(2) $$test || fai
 native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@$(call native_run,$^,)
 
-native-asan: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/asan/%)
+# Not those that single-step: a sanitizer makes many steps of one.
+native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_steps_heap test_turns_heap,$(PLAIT_NATIVE_TESTS)))
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see what another process does.
@@ -42,5 +43,5 @@ native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap $(BUI
 	@$(call native_run,$^,PLAIT_SCALE=20)
 
 # Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture
-native-torture: $(BUILD)/native/plain/test_kill $(BUILD)/native/plain/test_steps
+native-torture: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@$(call native_run,$^,PLAIT_ROUNDS=$${PLAIT_ROUNDS:-10000})

@@ -242,7 +242,7 @@ static void test_deaths(void) {
 
 static void test_deaths_of_recoverers(void) {
   alarm(0);
-  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 61);
+  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 997);
 }
 
 static const struct test tests[] = {
