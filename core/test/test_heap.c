@@ -1,8 +1,9 @@
 /*
  * heap: a model in ordinary memory says what must hold; threads, wrong frees and the limit try to break it.
  */
-#include "../heap/internal.h"
 #include "harness.h"
+
+#include "../heap/internal.h"
 
 struct held {
   plait_ref_t at;
