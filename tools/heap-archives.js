@@ -9,6 +9,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const build = new URL('../build/', import.meta.url);
 const FAMILY = /^(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|malloc_usable_size|plait_\w+)$/;
@@ -190,7 +191,7 @@ const single = countAtomics(readFileSync(new URL('examples/words.wasm', build)))
 const shared = countAtomics(readFileSync(new URL('examples/threads.wasm', build)));
 expect(single === 0, `the program without threads has ${single} atomic instructions`);
 expect(shared > 0, 'the program with threads has no atomic instruction: the check itself is broken');
-const dynamic = execFileSync('nm', ['-D', '--defined-only', new URL('libplait_heap.so', build).pathname], {
+const dynamic = execFileSync('nm', ['-D', '--defined-only', fileURLToPath(new URL('libplait_heap.so', build))], {
   encoding: 'utf8',
 });
 const names = dynamic

@@ -10,6 +10,8 @@ Ends with 1 if a program differs.
 The peak is the largest resident set of any one process of the program. A child of this script counts this script's own
 until it execs, so that peaks below some 16 MiB are not told apart.
 """
+import atexit
+import functools
 import os
 import shutil
 import subprocess
@@ -23,6 +25,19 @@ LIBRARY = os.path.join(ROOT, "build", "libplait_heap.so")
 THREADS = os.path.join(ROOT, "build", "preload_threads")
 LIMIT_S = 900
 PYTHON = sys.executable
+
+
+@functools.cache
+def preloadable():
+    """The library by a path without spaces and colons: LD_PRELOAD is a list that both separate."""
+    if not any(character in LIBRARY for character in " :"):
+        return LIBRARY
+    folder = tempfile.mkdtemp(prefix="plait-preload-")
+    atexit.register(shutil.rmtree, folder, True)
+    path = os.path.join(folder, "libplait_heap.so")
+    os.symlink(LIBRARY, path)
+    return path
+
 
 # CPython's own tests that allocate a lot, start threads or fork.
 PYTHON_TESTS = (
@@ -94,7 +109,7 @@ def missing(command):
 
 def run(script, preload):
     """Returns (what to compare, its measures, what it wrote to stderr); measures: wall s, CPU s, peak MiB."""
-    environment = dict(os.environ, LC_ALL="C", **({"LD_PRELOAD": LIBRARY} if preload else {}))
+    environment = dict(os.environ, LC_ALL="C", **({"LD_PRELOAD": preloadable()} if preload else {}))
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.monotonic()
         child = subprocess.Popen(
