@@ -9,6 +9,7 @@ import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { type Core, outOfMemory, Space, type SpaceHandle } from './space.ts';
+import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
 /** What a thread uses its slot for; for people who look at a space. */
@@ -190,19 +191,19 @@ export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0)
   return enter(handle, instantiate(handle), role, pool);
 }
 
-let common: Space | undefined;
+const common = threadWide('common space', (): { space?: Space } => ({}));
 
 /**
  * The common space of the process or page, as this thread sees it. Threads started from here on inherit it.
  * A thread attaches when it first asks.
  */
 export function commonSpace(role?: number, pool?: number): Space {
-  if (common === undefined) {
+  if (common.space === undefined) {
     const handle = host.inheritedSpace();
-    common = handle === undefined ? openSpace() : attach(handle, role, pool);
-    host.bequeathSpace(common.handle);
+    common.space = handle === undefined ? openSpace() : attach(handle, role, pool);
+    host.bequeathSpace(common.space.handle);
     const port = host.watchPort();
-    port?.post(common.thread);
+    port?.post(common.space.thread);
   }
-  return common;
+  return common.space;
 }

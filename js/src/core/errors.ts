@@ -6,6 +6,8 @@
  * RangeError instead, thrown at once.
  */
 
+import { threadWide } from './thread-wide.ts';
+
 /** What can go wrong, by stable code. The text says when a user meets it. */
 export const ERROR_CODES = {
   ERR_PLAIT_OUT_OF_MEMORY: 'The space has reached its maximum, or its host would not give more memory.',
@@ -29,8 +31,7 @@ export const ERROR_CODES = {
 /** A stable name of one thing that can go wrong; see {@link ERROR_CODES}. */
 export type PlaitErrorCode = keyof typeof ERROR_CODES;
 
-/** An error of Plait's own, told apart by its `code`. */
-export class PlaitError extends Error {
+class OwnError extends Error {
   /** Which error this is; stable between versions. */
   readonly code: PlaitErrorCode;
 
@@ -43,3 +44,10 @@ export class PlaitError extends Error {
     return 'PlaitError';
   }
 }
+
+// Stack traces and listings name the class.
+Object.defineProperty(OwnError, 'name', { value: 'PlaitError' });
+
+/** An error of Plait's own, told apart by its `code`. */
+export type PlaitError = OwnError;
+export const PlaitError: typeof OwnError = threadWide('PlaitError', () => OwnError);

@@ -1,15 +1,15 @@
 /**
  * What Plait needs from the program that runs it, the same in Node and in browsers.
  *
- * Invariant: this file, host-node.ts and host-web.ts are the only ones that know which host it is. Node's modules are
- * reached through `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
+ * Invariant: the files host*.ts are the only ones that know which host it is. Node's modules are reached through
+ * `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
  */
 
 import { createNodeHost } from './host-node.ts';
 import { createWebHost } from './host-web.ts';
 import type { SpaceHandle } from './space.ts';
 
-/** A started thread, as the thread that started it sees it. */
+/** A thread of Plait's own, as the thread that started it sees it. */
 export interface HostThread {
   /** The host's number for the thread, unique in the process or page; the thread's slot carries it. */
   readonly hostId: number;
@@ -68,9 +68,9 @@ export interface Host {
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
-  /** Starts a module as a thread. `url` must come from `new URL('./file.js', import.meta.url)`. */
-  startThread(url: URL, options: ThreadOptions): HostThread;
-  /** In a thread that `startThread` started: its instructions. */
+  /** Starts a thread that runs `script`; in a thread that was started so, the same script, if none is given. */
+  startThread(options: ThreadOptions, script?: string): HostThread;
+  /** In a thread that `startThread` started: its instructions. Every call gives the same promise. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it. */
   postToStarter(message: unknown, transfer?: readonly Transferable[]): void;

@@ -70,7 +70,7 @@ export class CoordinatedPool {
     const { pool, module, workerData, env, execArgv, resourceLimits } = this.#options;
     let thread: HostThread;
     try {
-      thread = host.startThread(new URL('./worker.js', import.meta.url), {
+      thread = host.startThread({
         name: `plait worker ${++this.#started}`,
         workerData,
         ...(env && { env }),
@@ -109,7 +109,7 @@ export class CoordinatedPool {
       worker.hasError = true;
     };
     thread.onExit = (code) => this.#ended(worker, code);
-    thread.post({ space: this.#space.handle, pool, module } satisfies WorkerStart);
+    thread.post({ role: 'worker', space: this.#space.handle, pool, module } satisfies WorkerStart);
   }
 
   #ended(worker: WorkerRecord, code: number): void {

@@ -9,7 +9,8 @@ import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
-import type { FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+import type { CoordinatorStart, FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+import { THREAD_SCRIPT } from './thread.generated.ts';
 
 interface Listener {
   readonly closed: () => void;
@@ -22,7 +23,7 @@ export class CoordinatorLink {
   #refs = 0;
 
   constructor(space: Space) {
-    this.#thread = host.startThread(new URL('./coordinator.js', import.meta.url), { name: 'plait coordinator' });
+    this.#thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
     this.#thread.setRef(false);
     this.#thread.onMessage = (message) => {
       const { pool } = message as FromCoordinator;
@@ -47,7 +48,7 @@ export class CoordinatorLink {
       }
       this.#pools.clear();
     };
-    this.#thread.post({ space: space.handle });
+    this.#thread.post({ role: 'coordinator', space: space.handle } satisfies CoordinatorStart);
   }
 
   /** Begins to coordinate a pool. */

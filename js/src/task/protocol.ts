@@ -14,6 +14,7 @@ import type { SpaceHandle } from '../core/space.ts';
 
 /** The coordinator's first message. */
 export interface CoordinatorStart {
+  readonly role: 'coordinator';
   readonly space: SpaceHandle;
 }
 
@@ -55,6 +56,7 @@ export type FromCoordinator = PoolClosed;
 
 /** A worker's first message. */
 export interface WorkerStart {
+  readonly role: 'worker';
   readonly space: SpaceHandle;
   readonly pool: number;
   readonly module: string;
