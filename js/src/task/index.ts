@@ -4,6 +4,7 @@ import { commonSpace } from '../core/boot.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
 export type { ResourceLimits } from '../core/host.ts';
+export { expose } from './expose.ts';
 export type { MapOptions, Settled } from './map.ts';
 export { type CloseOptions, Pool, type PoolOptions, type RunOptions } from './pool.ts';
 export { type WorkerOptionsLike, workerOptions } from './worker-options.ts';

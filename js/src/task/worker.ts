@@ -14,7 +14,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Next, Pool as P, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { findExport, loadModule } from './module.ts';
+import { findExport, loadError, loadModule } from './module.ts';
 import type { FromWorker, WorkerStart } from './protocol.ts';
 import { Transport } from './transport.ts';
 import { ValueWriter } from './value-writer.ts';
@@ -170,8 +170,7 @@ let namespace: Record<string, unknown> | undefined;
 try {
   namespace = await loadModule(start.module);
 } catch (cause) {
-  const message = `cannot load ${start.module}: ${(cause as Error)?.message ?? cause}`;
-  const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
+  const error = loadError(start.module, cause);
   tell({ type: 'failed', error: new ValueWriter().write(error, 'error').slice() });
 }
 if (namespace === undefined) {
