@@ -29,7 +29,7 @@ THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
-	heap-debug debug-test heap-library browser-test torture clean
+	heap-debug debug-test heap-library browser-test bundlers-test torture clean
 
 all: build
 
@@ -39,7 +39,7 @@ demo: build
 	@$(NODE) demo/terminal/demo.js
 
 test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test bundlers-test
 	@echo "all tests passed"
 
 bench: build
@@ -154,6 +154,17 @@ js-test: $(BUILD)/test.stamp
 browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
+
+BUNDLERS := examples/bundlers/node_modules/.package-lock.json
+
+$(BUNDLERS): examples/bundlers/package-lock.json
+	@tools/need.sh $(NPM) npm
+	cd examples/bundlers && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
+	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/bundlers/*.test.js
 
 -include core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 

@@ -9,6 +9,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -49,7 +50,7 @@ const { outputFiles } = await build({
   ],
 });
 const script = outputFiles[0].text;
-if (/^\s*(import|export)\b/m.test(script)) throw new Error('the thread script imports or exports something');
+new Script(script); // throws if it imports or exports something
 
 if (folder !== undefined) {
   writeFileSync(`${folder}/plait-thread.js`, script);

@@ -19,13 +19,38 @@ export const WATCH_PORT_KEY = 'plaitPort';
 
 /** How a thread's first message travels. */
 interface Hello {
-  /** What the thread runs, for threads that it starts itself. */
+  /** What the thread runs. */
   readonly plaitScript: string;
   readonly message: unknown;
 }
 
-/** What this thread runs, if Plait has started it. */
-let ownScript = '';
+/** What the script of Plait's threads is called with. */
+interface Boot {
+  readonly hello: Hello;
+  importUrl(url: string): Promise<unknown>;
+}
+
+/**
+ * The module that a thread starts with: it hears the first message, and runs the script that is in it. It is a module,
+ * and not the script itself as a string, so that Node runs what `--import` names first, and so that loaders such as tsx
+ * see a module import the user's.
+ */
+const ENTRY = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+import vm from 'node:vm';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+// It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
+const hello =
+  receiveMessageOnPort(parentPort)?.message ?? (await new Promise((resolve) => parentPort.once('message', resolve)));
+const script = vm.runInThisContext('(function (plaitBoot) {' + hello.plaitScript + '})', 'plait-thread.js');
+script({ hello, importUrl: (url) => import(url) });
+`)}`,
+);
+
+declare const plaitBoot: Boot | undefined;
+
+/** Set in the script of Plait's threads alone. */
+const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
 
 function wrapPort(port: NodePort): HostPort {
   const wrapped: HostPort = {
@@ -39,9 +64,9 @@ function wrapPort(port: NodePort): HostPort {
   return wrapped;
 }
 
-function startThread({ name, ...rest }: ThreadOptions, script = ownScript): HostThread {
+function startThread({ name, ...rest }: ThreadOptions, script = boot?.hello.plaitScript ?? ''): HostThread {
   const { Worker } = process.getBuiltinModule('node:worker_threads');
-  const worker: NodeWorker = new Worker(script, { ...rest, name, eval: true } as never);
+  const worker: NodeWorker = new Worker(ENTRY, { ...rest, name } as never);
   let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,
@@ -63,6 +88,27 @@ function startThread({ name, ...rest }: ThreadOptions, script = ownScript): Host
   return thread;
 }
 
+/**
+ * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is found
+ * beside the loader that the program was started with. It must come first: an import that failed is not tried again.
+ */
+async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
+  const loader = process.execArgv.find((arg) => /^(--import=)?(tsx|.*[/\\]tsx[/\\]dist[/\\]loader\.mjs)$/.test(arg));
+  if (loader === undefined || Number.parseInt(process.versions.node, 10) >= 22) return;
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const { pathToFileURL } = process.getBuiltinModule('node:url');
+  const name = loader.replace(/^--import=/, '');
+  const url = /^file:/.test(name) ? name : pathToFileURL(createRequire(`${process.cwd()}/`).resolve(name)).href;
+  const { register } = (await importUrl(url.replace(/loader\.mjs$/, 'esm/api/index.mjs'))) as { register(): void };
+  register();
+}
+
+async function importModule(url: string): Promise<unknown> {
+  if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+  if (/\.[cm]?tsx?$/.test(url)) await prepareTypeScript(boot);
+  return boot.importUrl(url);
+}
+
 /** Node's host, or undefined where there is no Node. */
 export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
@@ -73,16 +119,6 @@ export function createNodeHost(): Host | undefined {
   const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
   const starter = threads.parentPort;
-  let first: Promise<unknown> | undefined;
-
-  async function hearFirst(): Promise<unknown> {
-    if (starter === null) throw new Error('this script runs only in a thread that Plait started');
-    // It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
-    const received = threads.receiveMessageOnPort(starter);
-    const hello = (received?.message ?? (await new Promise((resolve) => starter.once('message', resolve)))) as Hello;
-    ownScript = hello.plaitScript;
-    return hello.message;
-  }
 
   return {
     kind: 'node',
@@ -105,9 +141,9 @@ export function createNodeHost(): Host | undefined {
       return port instanceof threads.MessagePort ? wrapPort(port) : undefined;
     },
     startThread,
-    firstMessage() {
-      first ??= hearFirst();
-      return first;
+    async firstMessage() {
+      if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+      return boot.hello.message;
     },
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
     listenToStarter: (listener) => void starter?.on('message', listener),
@@ -119,5 +155,6 @@ export function createNodeHost(): Host | undefined {
       if (/^(file|data|node):/.test(name)) return name;
       return url.pathToFileURL(path.resolve(name)).href;
     },
+    importModule,
   };
 }

@@ -25,6 +25,10 @@ export const LISTENING = 'plait.listening';
 /** It holds its lock. */
 export const ALIVE = 'plait.alive';
 
+const NOT_STARTED =
+  'the browser does not start it, neither from the file plait-thread.js beside the bundle nor from a blob: URL; see ' +
+  '"Bundlers" in the documentation of Plait';
+
 /** Where the script is: in its file, in the string, or (in a thread that runs it) where this thread has it from. */
 let source: 'file' | 'string' | 'own' = 'file';
 let stringUrl: string | undefined;
@@ -90,12 +94,19 @@ export function startThread({ name }: ThreadOptions, script = ''): HostThread {
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      if (from === 'file' && unsent !== undefined && !gone) {
+      if (gone) return;
+      const started = unsent === undefined;
+      if (!started && from === 'file') {
         source = 'string';
-        begin();
-        return;
+        try {
+          return begin();
+        } catch {
+          // Refused at once, not later: the same.
+        }
       }
-      thread.onError?.(event.error ?? new Error(event.message || 'the browser does not start a thread'));
+      thread.onError?.(
+        event.error ?? new Error(event.message || (started ? 'an error without a message' : NOT_STARTED)),
+      );
       exit(1); // Node ends a thread after an uncaught error; here we do.
     };
   };

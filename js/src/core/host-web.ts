@@ -91,6 +91,7 @@ export function createWebHost(): Host {
       const { protocol, origin, href } = globalThis.location;
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from
     },
+    importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
   };
   return web;
 }

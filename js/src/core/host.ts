@@ -70,7 +70,7 @@ export interface Host {
   watchPort(): HostPort | undefined;
   /** Starts a thread that runs `script`; in a thread that was started so, the same script, if none is given. */
   startThread(options: ThreadOptions, script?: string): HostThread;
-  /** In a thread that `startThread` started: its instructions. Every call gives the same promise. */
+  /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it. */
   postToStarter(message: unknown, transfer?: readonly Transferable[]): void;
@@ -83,6 +83,8 @@ export interface Host {
   wrapPort(port: unknown): HostPort;
   /** The URL that a module's name, given by the user, stands for. */
   moduleUrl(name: string | URL): string;
+  /** Imports a module of the user by its URL, in a thread that `startThread` started. */
+  importModule(url: string): Promise<unknown>;
 }
 
 export const host: Host = createNodeHost() ?? createWebHost();

@@ -37,9 +37,9 @@ export class CoordinatorLink {
     };
     this.#thread.onExit = (code) => {
       links.delete(space);
-      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', `the coordinator thread ended with code ${code}`, {
-        cause,
-      });
+      const why = cause instanceof Error ? `: ${cause.message}` : '';
+      const message = `the coordinator thread ended with code ${code}${why}`;
+      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
       for (const listener of this.#pools.values()) listener.died(error);
       // Its workers ended before it did, and there is nobody else to recover them.
       recoverHost(space, this.#thread.hostId);

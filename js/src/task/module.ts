@@ -4,6 +4,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
 import { exposedFunctions } from './expose.ts';
 
 type TaskFunction = (input: unknown) => unknown;
@@ -12,7 +13,7 @@ const BUNDLERS = 'see "Bundlers" in the documentation of Plait';
 
 /** Imports a module by its URL. */
 export async function loadModule(url: string): Promise<Record<string, unknown>> {
-  return (await import(/* @vite-ignore */ /* webpackIgnore: true */ url)) as Record<string, unknown>;
+  return (await host.importModule(url)) as Record<string, unknown>;
 }
 
 /** The error for a module that could not be loaded. */
