@@ -31,7 +31,8 @@ const { outputFiles } = await build({
   // Without imports, exports and awaits of its own it is a script and a module at once: bundlers want the one or the other.
   format: 'esm',
   banner: { js: `${HEAD}(async () => {` },
-  footer: { js: '})();' },
+  // What goes wrong must reach the starter; of a rejection nobody hears in browsers, nor everywhere in Node.
+  footer: { js: '})().catch((error) => queueMicrotask(() => { throw error; }));' },
   target: 'es2022',
   charset: 'utf8',
   legalComments: 'none',
