@@ -190,7 +190,12 @@ test('esbuild', async (t) => {
 test('rollup', async (t) => {
   await step(t, 'a program for Node', async () => {
     await node(tool('rollup/dist/bin/rollup'), '-c', 'rollup/rollup.config.js', '--silent');
-    assert.equal(await node('rollup/dist/main.js'), `${expected}\n`);
+    assert.equal(await node('rollup/dist/node/main.js'), `${expected}\n`);
+  });
+  await step(t, 'a page', async () => {
+    const { text, loaded } = await showFolder('rollup/dist/page');
+    assert.equal(text, expected);
+    assert.ok(fromFile(loaded), loaded.join('\n'));
   });
 });
 
