@@ -55,7 +55,7 @@ PLAIT_EXPORT void plait_abi_detach(void) {
 static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
-  if (plait_task_recover(slot, &task) != 0) return 0; /* stays DEAD: for a later sweep */
+  if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
   if (stack != 0) plait_heap_free(stack);
@@ -86,8 +86,8 @@ static void sweep_except(plait_thread_t except) {
     uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
     plait_thread_t thread = (life & ~255u) | i;
     if ((life & 255u) != PLAIT_SLOT_DEAD || thread == except) continue;
-    plait_ref_t task = recover_dead(thread);
-    if (task != 0) plait_task_finish(task);
+    for (plait_ref_t task; (task = recover_dead(thread)) != 0;)
+      if (plait_task_finish(task) != 0) break;
   }
 }
 

@@ -34,8 +34,9 @@ plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 void plait_abi_detach(void);
 
 /*
- * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns the task that it ran,
- * which the calling thread has adopted and must finish, or 0. Stale ids are ignored. If a lock's owner is stuck, the
+ * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns a task that it ran,
+ * which the calling thread has adopted and must finish or requeue, or 0. It may have had more than one: call again until
+ * the answer is 0. Stale ids are ignored. If a lock's owner is stuck, the
  * slot stays DEAD, and the task comes back as WORKER_DIED from a later call of this or of sweep.
  * pre: what the caller has adopted before is finished; else it is now, as it is.
  */

@@ -25,7 +25,7 @@ const ALIVE = 'plait.alive';
 
 /** Where a worker's instructions leave the space for `import 'plait'` in the user's module. */
 const scope = globalThis as typeof globalThis & { [inherited]?: SpaceHandle };
-const inherited: unique symbol = Symbol.for('plait.space.1') as never;
+const inherited: unique symbol = Symbol.for('plait.space.2') as never;
 
 function randomId(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0]! >>> 1) + 1;
@@ -134,6 +134,12 @@ export function createWebHost(): Host {
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');
     },
+    fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
+    bindContext: <F>(call: F) => call,
+    newContext: () => undefined,
+    holdLoop: () => () => {},
+    activeTime: () => 0,
+    heapUsed: () => 0,
     moduleUrl: (name: string | URL) => new URL(name, globalThis.location.href).href,
   };
   return web;

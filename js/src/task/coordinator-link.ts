@@ -9,11 +9,13 @@ import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
-import type { FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+import type { FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
 
 interface Listener {
   readonly closed: () => void;
   readonly died: (error: PlaitError) => void;
+  readonly seats: (id: number, seats: readonly number[]) => void;
+  readonly event: (event: PoolEvent) => void;
 }
 
 export class CoordinatorLink {
@@ -24,11 +26,23 @@ export class CoordinatorLink {
   constructor(space: Space) {
     this.#thread = host.startThread(new URL('./coordinator.js', import.meta.url), { name: 'plait coordinator' });
     this.#thread.setRef(false);
-    this.#thread.onMessage = (message) => {
-      const { pool } = message as FromCoordinator;
-      const listener = this.#pools.get(pool);
-      this.#pools.delete(pool);
-      listener?.closed();
+    this.#thread.onMessage = (data) => {
+      const message = data as FromCoordinator;
+      const listener = this.#pools.get(message.pool);
+      switch (message.type) {
+        case 'closed':
+          this.#pools.delete(message.pool);
+          listener?.closed();
+          break;
+        case 'seats':
+          listener?.seats(message.id, message.seats);
+          break;
+        case 'event':
+          listener?.event(message.event);
+          break;
+        default:
+          message satisfies never;
+      }
     };
     let cause: unknown;
     this.#thread.onError = (error) => {
