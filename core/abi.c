@@ -76,18 +76,23 @@ static plait_ref_t recover_dead(plait_thread_t thread) {
   return task;
 }
 
+PLAIT_EXPORT int plait_abi_settle(plait_ref_t task) {
+  int stopped = plait_load(&((struct plait_task *)plait_at(task))->control) != 0;
+  return !stopped && plait_task_requeue(task) == 0 ? 0 : plait_task_finish(task);
+}
+
 /* Recovers every DEAD thread but `except`. */
 static void sweep_except(plait_thread_t except) {
   /* Adopted before, and its pool's lock was stuck then. */
   plait_ref_t left = atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed);
-  if (left != 0) plait_task_finish(left);
+  if (left != 0) plait_abi_settle(left);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
     plait_thread_t thread = (life & ~255u) | i;
     if ((life & 255u) != PLAIT_SLOT_DEAD || thread == except) continue;
     for (plait_ref_t task; (task = recover_dead(thread)) != 0;)
-      if (plait_task_finish(task) != 0) break;
+      if (plait_abi_settle(task) != 0) break;
   }
 }
 

@@ -42,7 +42,16 @@ void plait_abi_detach(void);
  */
 plait_ref_t plait_abi_recover(plait_thread_t thread);
 
-/* Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, come back as WORKER_DIED. Any thread. */
+/*
+ * Puts an adopted task back into its queue if it may be run again and was not told to stop, or delivers it as it is. 0, or
+ * what plait_task_finish() answers.
+ */
+int plait_abi_settle(plait_ref_t task);
+
+/*
+ * Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, are settled: run again, or they
+ * come back as WORKER_DIED. Any thread.
+ */
 void plait_abi_sweep(void);
 
 /* Wakes all that may sleep for good reason or none; for the host's own use after a change of plans. */

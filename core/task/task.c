@@ -249,7 +249,8 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
     plait_put(link, plait_get(&task_at(ref)->link));
   }
   struct plait_client *wake = plait__task_deliver(pool, ref, adopted ? &self->adopted : &self->running, 0, 1);
-  if (!adopted) plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
+  if (adopted) plait_put(&pool->lost, plait_get(&pool->lost) + 1);
+  else plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
   return 0;

@@ -218,7 +218,8 @@ struct plait_pool {
   plait_word_t wake_all;    /* 1: a new task wakes all sleepers, because some of them may be busy with others */
   plait_word_t ended[7];    /* workers ever ended, by enum plait_ended (wrap) */
   plait_word_t usual_timeout_ms; /* timeout of a task that says none; 0: it has none */
-  plait_word_t unused[2];   /* zero */
+  plait_word_t lost;        /* tasks that ended with their worker (wraps) */
+  plait_word_t unused;      /* zero */
 };
 _Static_assert(sizeof(struct plait_pool) == 144, "no padding");
 

@@ -379,6 +379,7 @@ static void make_others_pool(void) { /* the actor owns a pool in which the main 
   as(actor), plait_pool_end(actor_pool, PLAIT_POOL_CLOSED);
 }
 static void make_left_pool(void) { make_others_pool(), as(main_id), plait_pool_release(actor_pool), as(actor); }
+static void do_settle(void) { plait_abi_sweep(); }
 static void do_release(void) { plait_pool_release(actor_pool); }
 static void make_dead_user(void) { submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse); }
 static void make_overdue(void) {
@@ -432,6 +433,7 @@ static const struct scenario {
     {"submit to a seat", make_seat, do_submit_seat},
     {"take from a seat", make_seated, do_next},
     {"requeue", make_corpse_retry, do_requeue},
+    {"sweep what may be run again", make_corpse_retry, do_settle},
     {"recover a holder", make_corpse_holder, do_recover_all},
     {"let go of a pool with a client", make_others_pool, do_release},
     {"let go of a pool", make_left_pool, do_release},

@@ -99,10 +99,10 @@ export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
 }
 
-/** Recovers a thread that is gone for certain; the tasks that it ran come back as WORKER_DIED. */
+/** Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as WORKER_DIED. */
 export function recoverThread(space: Space, thread: number): void {
   for (let task = space.core.plait_abi_recover(thread); task !== 0; task = space.core.plait_abi_recover(thread)) {
-    if (space.core.plait_task_finish(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
+    if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
   }
 }
 

@@ -79,7 +79,10 @@ export function createNodeHost(): Host | undefined {
     },
     startThread(entry: URL, options: ThreadOptions) {
       const { name, ...rest } = options;
-      return wrapWorker(new threads.Worker(entry, { ...rest, name } as never));
+      // Meant for a program given as text; a thread that inherited it would refuse its own file.
+      const inherited = process.execArgv.filter((option) => !option.startsWith('--input-type'));
+      const execArgv = inherited.length < process.execArgv.length ? { execArgv: inherited } : undefined;
+      return wrapWorker(new threads.Worker(entry, { ...execArgv, ...rest, name } as never));
     },
     async firstMessage() {
       if (starter === null) throw new Error('this module runs only in a thread that Plait started');

@@ -532,8 +532,10 @@ export const Pool = {
   ended: 104,
   /** timeout of a task that says none; 0: it has none */
   usualTimeoutMs: 132,
+  /** tasks that ended with their worker (wraps) */
+  lost: 136,
   /** zero */
-  unused: 136,
+  unused: 140,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */

@@ -63,6 +63,7 @@ export interface Core {
   plait_abi_init(maximumPages: number): number;
   plait_abi_attach(thread: number, mayBlock: number): number;
   plait_abi_detach(): void;
+  plait_abi_settle(task: number): number;
   plait_abi_recover(thread: number): number;
   plait_abi_sweep(): void;
   plait_abi_wake(pool: number): void;

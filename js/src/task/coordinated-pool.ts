@@ -3,7 +3,7 @@
  *
  * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
  * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
- * ever. When no worker is left that is ready or loading, the pool has failed, and every task gets the reason.
+ * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool has failed, and every task gets the reason.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
  * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be idle for
@@ -65,6 +65,9 @@ const RETRY_MS = 20;
 /** How long a task may wait, while all workers are busy, before the pool grows. */
 const GROW_AFTER_MS = 5;
 const IDLE_TICK_MS = 250;
+/** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
 
 export class CoordinatedPool {
   readonly #space: Space;
@@ -78,6 +81,7 @@ export class CoordinatedPool {
   #ended = false;
   #started = 0;
   #queuedSince = 0;
+  #failures = 0;
   #loadError: unknown;
 
   constructor(space: Space, options: OpenPool, listener: PoolListener) {
@@ -135,7 +139,8 @@ export class CoordinatedPool {
       return;
     }
     this.#lookAtTasks();
-    if (this.#word(P.state) !== PoolState.OPEN) return;
+    // After one that failed to load, no further worker would fare better, for a while.
+    if (this.#word(P.state) !== PoolState.OPEN || this.#loadError !== undefined) return;
     this.#fillSeats();
     this.#grow();
     this.#shrink();
@@ -188,10 +193,9 @@ export class CoordinatedPool {
    * are on their way, up to the maximum.
    */
   #grow(): void {
-    if (this.#loadError !== undefined) return; // no further worker would fare better
     const max = this.#word(P.maxThreads);
     // One that is about to end keeps its seat until then.
-    while (this.#workers.size < this.#word(P.minThreads) && this.#loadError === undefined) this.#start();
+    while (this.#workers.size < this.#word(P.minThreads)) this.#start();
     const live = this.#workers.size;
     if (live >= max) {
       this.#queuedSince = 0;
@@ -318,7 +322,7 @@ export class CoordinatedPool {
       case 'ready':
         worker.state = 'ready';
         worker.since = performance.now();
-        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat });
+        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: clock() });
         this.#look();
         break;
       case 'failed':
@@ -354,7 +358,7 @@ export class CoordinatedPool {
       worker.state = 'failed';
       this.#loadError = this.#encodeLoadError(worker, code);
     }
-    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, reason });
+    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
     else this.#settle(worker);
     if (!this.#closing) this.#look();
@@ -376,7 +380,6 @@ export class CoordinatedPool {
         // Not again those that were to stop, nor what was stopped by force.
         const again = this.#control(task) === 0 && worker.stopping === undefined;
         if (!again || core.plait_task_requeue(task) !== 0) {
-          this.#countFailure(worker.seat);
           this.#deliver(task, this.#whyDied(worker, task, code));
         }
         if (this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0) break; // delivered later
@@ -384,14 +387,6 @@ export class CoordinatedPool {
     }
     // A thread that is left stands behind a lock whose owner does not move.
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.#recover(worker, code), RETRY_MS);
-  }
-
-  /** In the place of the worker that sat there. */
-  #countFailure(index: number): void {
-    const seat = this.#space.load(this.#word(P.seats) + index * 4);
-    if (seat === 0) return;
-    this.#space.cover(seat + Seat.BYTES);
-    Atomics.add(this.#space.u32, (seat + Seat.failed) >>> 2, 1);
   }
 
   #control(task: number): number {
@@ -408,9 +403,21 @@ export class CoordinatedPool {
 
   /** After a death without a replacement: has the pool failed, or is it closed? */
   #settle(worker: WorkerRecord): void {
-    if (this.#workers.size > 0) return;
+    if (this.#workers.size > 0) {
+      if (worker.state === 'failed') this.#tryLater();
+      return;
+    }
     if (worker.state === 'failed') this.#fail();
     if (this.#closing) this.#end();
+  }
+
+  /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
+  #tryLater(): void {
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
+    setTimeout(() => {
+      this.#loadError = undefined;
+      this.#look();
+    }, wait);
   }
 
   #end(): void {

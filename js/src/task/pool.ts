@@ -13,7 +13,7 @@ import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { PoolCalls } from './calls.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
-import type { BroadcastCall, EndReason, PoolEvent } from './protocol.ts';
+import type { BroadcastCall, EndReason, PoolEvent, WorkerEvent } from './protocol.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
 import { ValueWriter } from './value-writer.ts';
 
@@ -64,9 +64,9 @@ export interface CloseOptions {
 /** What a pool's listeners hear, by name. */
 export interface PoolEvents {
   /** A worker is ready. */
-  start: { readonly worker: number; readonly seat: number };
+  start: WorkerEvent;
   /** A worker has ended, and why. */
-  end: { readonly worker: number; readonly seat: number; readonly reason: EndReason };
+  end: WorkerEvent & { readonly reason: EndReason };
   /** A queue that was full is down to half of `maxQueue`. */
   drain: undefined;
 }
@@ -407,7 +407,8 @@ export class Pool extends PoolCalls {
     return new Promise((resolve, reject) => {
       let patience = STUCK_MS;
       const watch = setInterval(() => {
-        if (this.#forced && (patience -= 100) <= 0) {
+        if (this.#forced) patience -= 100;
+        if (patience <= 0) {
           const message = `a worker did not end within ${STUCK_MS / 1000} s of having been stopped: it sits in native code`;
           reject(new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message));
         }

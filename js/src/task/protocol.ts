@@ -96,9 +96,18 @@ export interface PoolSeats {
 export type EndReason = 'idle' | 'recycled' | 'stopped' | 'crashed' | 'memory' | 'exit' | 'closed';
 
 /** What a pool's listeners hear of its workers. */
+export interface WorkerEvent {
+  /** The host's number for the thread (Node: its threadId). */
+  readonly worker: number;
+  /** Its place in the pool. */
+  readonly seat: number;
+  /** When the coordinator saw it, in milliseconds since 1970, by the clock of performance. */
+  readonly at: number;
+}
+
 export type PoolEvent =
-  | { readonly type: 'start'; readonly worker: number; readonly seat: number }
-  | { readonly type: 'end'; readonly worker: number; readonly seat: number; readonly reason: EndReason };
+  | ({ readonly type: 'start' } & WorkerEvent)
+  | ({ readonly type: 'end'; readonly reason: EndReason } & WorkerEvent);
 
 export interface PoolHappening {
   readonly type: 'event';

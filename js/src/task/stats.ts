@@ -106,7 +106,7 @@ export function readStats(space: Space, pool: number): PoolStats {
   let longestWait = 0;
   let longestRun = 0;
   let completed = 0;
-  let failed = 0;
+  let failed = space.load(pool + P.lost);
   let running = 0;
   const workers: WorkerStats[] = [];
   const now = clock();

@@ -29,9 +29,10 @@ try {
   space.cover(seat + Seat.BYTES);
   space.core.plait_worker_sit(seat);
   const namespace = await loadModule(start.module);
-  for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
   space.f64[(seat + Seat.born) / 8] = clock();
-  worker = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
+  const loaded = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
+  for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
+  worker = loaded;
 } catch (cause) {
   const message = `cannot load ${start.module}: ${(cause as Error)?.message ?? cause}`;
   const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
