@@ -31,7 +31,7 @@ const INITIAL_PAGES = 8;
 let compiled: WebAssembly.Module | undefined;
 
 function compile(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(WASM_BASE64), (char) => char.charCodeAt(0)));
+  compiled ??= new WebAssembly.Module(host.fromBase64(WASM_BASE64));
   return compiled;
 }
 
@@ -100,10 +100,11 @@ export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
 }
 
-/** Recovers a thread that is gone for certain; its task, if it ran one, comes back as WORKER_DIED. */
+/** Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as WORKER_DIED. */
 export function recoverThread(space: Space, thread: number): void {
-  const task = space.core.plait_abi_recover(thread) >>> 0;
-  if (task !== 0) space.core.plait_task_finish(task);
+  for (let task = space.core.plait_abi_recover(thread); task !== 0; task = space.core.plait_abi_recover(thread)) {
+    if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
+  }
 }
 
 /** The ids of the threads that the host calls `hostId`, dead ones that nobody has recovered included. */

@@ -12,7 +12,7 @@ import type { Host, HostPort, HostThread, ThreadOptions } from './host.ts';
 import type { SpaceHandle } from './space.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
-const ENVIRONMENT_KEY = 'plait.space.1';
+const ENVIRONMENT_KEY = 'plait.space.2';
 
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
@@ -119,6 +119,9 @@ export function createNodeHost(): Host | undefined {
   const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
   const starter = threads.parentPort;
+  const hooks = () => process.getBuiltinModule('node:async_hooks');
+  const perf = () => process.getBuiltinModule('node:perf_hooks');
+  const v8 = () => process.getBuiltinModule('node:v8');
 
   return {
     kind: 'node',
@@ -150,6 +153,15 @@ export function createNodeHost(): Host | undefined {
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     wrapPort: (port) => wrapPort(port as NodePort),
+    fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
+    bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
+    newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),
+    holdLoop() {
+      const timer = setInterval(() => {}, 2 ** 30);
+      return () => clearInterval(timer);
+    },
+    activeTime: () => perf().performance.eventLoopUtilization().active,
+    heapUsed: () => v8().getHeapStatistics().used_heap_size,
     moduleUrl(name) {
       if (name instanceof URL) return name.href;
       if (/^(file|data|node):/.test(name)) return name;

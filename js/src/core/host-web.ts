@@ -13,7 +13,7 @@ interface WorkerScope {
 
 /** Where a worker's instructions leave the space for `import 'plait'` in the user's module. */
 const scope = globalThis as typeof globalThis & { [inherited]?: SpaceHandle };
-const inherited: unique symbol = Symbol.for('plait.space.1') as never;
+const inherited: unique symbol = Symbol.for('plait.space.2') as never;
 
 /** The browser's host. */
 export function createWebHost(): Host {
@@ -92,6 +92,12 @@ export function createWebHost(): Host {
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from
     },
     importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
+    fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
+    bindContext: <F>(call: F) => call,
+    newContext: () => undefined,
+    holdLoop: () => () => {},
+    activeTime: () => 0,
+    heapUsed: () => 0,
   };
   return web;
 }

@@ -81,6 +81,17 @@ export interface Host {
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
   wrapPort(port: unknown): HostPort;
+  /** The bytes that a base64 text stands for. */
+  fromBase64(text: string): Uint8Array<ArrayBuffer>;
+  /** A function that runs in the asynchronous context of now: an AsyncLocalStorage has the value that it has here. */
+  bindContext<F extends (...args: never[]) => unknown>(call: F): F;
+  /** Something that carries a value along with asynchronous control flow; undefined where the host has none. */
+  newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
+  /** Keeps this thread's event loop alive until the answer is called; for threads that nothing else keeps. */
+  holdLoop(): () => void;
+  /** How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0: unknown. */
+  activeTime(): number;
+  heapUsed(): number;
   /** The URL that a module's name, given by the user, stands for. */
   moduleUrl(name: string | URL): string;
   /** Imports a module of the user by its URL, in a thread that `startThread` started. */

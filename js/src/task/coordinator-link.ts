@@ -9,12 +9,14 @@ import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
-import type { CoordinatorStart, FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
 import { THREAD_SCRIPT } from './thread.generated.ts';
 
 interface Listener {
   readonly closed: () => void;
   readonly died: (error: PlaitError) => void;
+  readonly seats: (id: number, seats: readonly number[]) => void;
+  readonly event: (event: PoolEvent) => void;
 }
 
 export class CoordinatorLink {
@@ -25,11 +27,23 @@ export class CoordinatorLink {
   constructor(space: Space) {
     this.#thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
     this.#thread.setRef(false);
-    this.#thread.onMessage = (message) => {
-      const { pool } = message as FromCoordinator;
-      const listener = this.#pools.get(pool);
-      this.#pools.delete(pool);
-      listener?.closed();
+    this.#thread.onMessage = (data) => {
+      const message = data as FromCoordinator;
+      const listener = this.#pools.get(message.pool);
+      switch (message.type) {
+        case 'closed':
+          this.#pools.delete(message.pool);
+          listener?.closed();
+          break;
+        case 'seats':
+          listener?.seats(message.id, message.seats);
+          break;
+        case 'event':
+          listener?.event(message.event);
+          break;
+        default:
+          message satisfies never;
+      }
     };
     let cause: unknown;
     this.#thread.onError = (error) => {

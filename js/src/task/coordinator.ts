@@ -11,7 +11,7 @@ import { attach, Role, recoverThread } from '../core/boot.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';
-import type { CoordinatorStart, FromCoordinator, ToCoordinator, WatchThread } from './protocol.ts';
+import type { CoordinatorStart, FromCoordinator, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
 
 const { space: handle } = (await host.firstMessage()) as CoordinatorStart;
 const space: Space = attach(handle, Role.coordinator);
@@ -32,15 +32,27 @@ host.listenToStarter((data) => {
   const message = data as ToCoordinator;
   switch (message.type) {
     case 'open': {
-      const closed = () => {
-        pools.delete(message.pool);
-        host.postToStarter({ type: 'closed', pool: message.pool } satisfies FromCoordinator);
+      const { pool } = message;
+      const tell = (said: FromCoordinator): void => host.postToStarter(said);
+      const listener = {
+        closed: () => {
+          pools.delete(pool);
+          tell({ type: 'closed', pool });
+        },
+        seats: (id: number, seats: readonly number[]) => tell({ type: 'seats', pool, id, seats }),
+        event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
       };
-      pools.set(message.pool, new CoordinatedPool(space, message, closed));
+      pools.set(pool, new CoordinatedPool(space, message, listener));
       break;
     }
     case 'close':
       pools.get(message.pool)?.close(message.force);
+      break;
+    case 'resize':
+      pools.get(message.pool)?.resize();
+      break;
+    case 'broadcast':
+      pools.get(message.pool)?.broadcast(message);
       break;
     case 'watch':
       watch(message);

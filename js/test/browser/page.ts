@@ -6,6 +6,7 @@
 import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
 import { type Case, ok, same } from '../cases/check.ts';
 import { heapCases } from '../cases/heap-cases.ts';
+import { poolCases } from '../cases/pool-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
 const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
@@ -121,7 +122,12 @@ const browserCases: Case[] = [
   },
 ];
 
-const cases: Case[] = [...heapCases(heap, seed, fixture), ...taskCases(fixture), ...browserCases];
+const cases: Case[] = [
+  ...heapCases(heap, seed, fixture),
+  ...taskCases(fixture),
+  ...poolCases(fixture),
+  ...browserCases,
+];
 
 /** What the driver calls. */
 export interface Driven {
