@@ -12,16 +12,19 @@ import { host } from '../core/host.ts';
 import type { Space, SpaceHandle } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';
 import type { FromCoordinator, OpenPool, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
+import { publish } from './publish.ts';
 import type { StartedThread } from './start-worker.ts';
 
 export class Coordination {
   readonly #space: Space;
   readonly #early: Map<number, StartedThread[]>;
   readonly #pools = new Map<number, CoordinatedPool>();
+  readonly #modules = new Map<number, string>();
 
   constructor(handle: SpaceHandle, early: Map<number, StartedThread[]>) {
     this.#space = attach(handle, Role.coordinator);
     this.#early = early;
+    publish(this.#space, () => this.#modules);
   }
 
   handle(message: ToCoordinator): void {
@@ -52,11 +55,13 @@ export class Coordination {
     const listener = {
       closed: () => {
         this.#pools.delete(pool);
+        this.#modules.delete(pool);
         tell({ type: 'closed', pool });
       },
       seats: (id: number, seats: readonly number[]) => tell({ type: 'seats', pool, id, seats }),
       event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
     };
+    this.#modules.set(pool, message.module);
     const early = this.#early.get(pool) ?? [];
     this.#early.delete(pool);
     this.#pools.set(pool, new CoordinatedPool(this.#space, message, listener, early));
