@@ -18,16 +18,8 @@ import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import { Errno, Look, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import type {
-  BroadcastCall,
-  BroadcastPool,
-  EndReason,
-  FromWorker,
-  OpenPool,
-  PoolEvent,
-  ToWorker,
-  WorkerStart,
-} from './protocol.ts';
+import type { BroadcastCall, BroadcastPool, EndReason, FromWorker, OpenPool, PoolEvent, ToWorker } from './protocol.ts';
+import { type StartedThread, startWorker } from './start-worker.ts';
 import { END_REASONS } from './stats.ts';
 import { Transport } from './transport.ts';
 import { ValueWriter } from './value-writer.ts';
@@ -84,13 +76,16 @@ export class CoordinatedPool {
   #failures = 0;
   #loadError: unknown;
 
-  constructor(space: Space, options: OpenPool, listener: PoolListener) {
+  /** `early`: threads that were started for the first seats. */
+  constructor(space: Space, options: OpenPool, listener: PoolListener, early: readonly StartedThread[]) {
     this.#space = space;
     this.#options = options;
     this.#listener = listener;
     space.cover(options.pool + P.BYTES);
     this.#setWord(P.growable, 1);
-    for (let i = this.#word(P.minThreads); i > 0; i--) this.#start();
+    this.#started = early.length;
+    for (const [seat, thread] of early.entries()) this.#take(thread, seat);
+    while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
     this.#attend();
     this.#look();
   }
@@ -263,26 +258,24 @@ export class CoordinatedPool {
   }
 
   #start(seat: number = this.#freeSeat()): void {
-    const { pool, module, workerData, env, execArgv, resourceLimits } = this.#options;
-    let thread: HostThread;
+    let started: StartedThread;
     try {
-      thread = host.startThread({
-        name: `plait worker ${++this.#started}`,
-        workerData,
-        ...(env && { env }),
-        ...(execArgv && { execArgv }),
-        ...(resourceLimits && { resourceLimits }),
-      });
+      started = startWorker(this.#space.handle, this.#options, seat, ++this.#started, [...this.#later]);
     } catch (cause) {
       // Options that the host refuses: no worker will ever start.
-      const message = `cannot start a worker of ${module}: ${(cause as Error)?.message ?? cause}`;
+      const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
       const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
       this.#loadError = new ValueWriter().write(error, 'error').slice();
       if (this.#workers.size === 0) this.#fail();
       return;
     }
+    this.#take(started, seat);
+  }
+
+  /** A thread that was started for a seat is this pool's worker from now on. */
+  #take(started: StartedThread, seat: number): void {
     const worker: WorkerRecord = {
-      thread,
+      thread: started.thread,
       seat,
       state: 'loading',
       stopping: undefined,
@@ -295,26 +288,14 @@ export class CoordinatedPool {
     this.#workers.add(worker);
     this.#count(P.born);
     this.#setWord(P.threads, this.#workers.size);
-    thread.onMessage = (data) => this.#hear(worker, data as FromWorker);
-    thread.onError = (error) => {
-      worker.error = error;
-      worker.hasError = true;
-    };
-    thread.onExit = (code) => this.#exited(worker, code);
-    const { concurrency, grace, recycle, inline } = this.#options;
-    const space = this.#space.handle;
-    thread.post({
-      role: 'worker',
-      space,
-      pool,
-      seat,
-      module,
-      concurrency,
-      grace,
-      recycle,
-      inline,
-      first: [...this.#later],
-    } satisfies WorkerStart);
+    started.listen({
+      message: (data) => this.#hear(worker, data as FromWorker),
+      error: (error) => {
+        worker.error = error;
+        worker.hasError = true;
+      },
+      exit: (code) => this.#exited(worker, code),
+    });
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {

@@ -242,7 +242,17 @@ export class Pool extends PoolCalls {
     };
     const { workerData, env, execArgv, resourceLimits } = options;
     this.#link.open(
-      { type: 'open', pool: this.ref, module, ...rules, workerData, env, execArgv, resourceLimits },
+      {
+        type: 'open',
+        pool: this.ref,
+        threads: this.space.load(this.ref + P.minThreads),
+        module,
+        ...rules,
+        workerData,
+        env,
+        execArgv,
+        resourceLimits,
+      },
       { closed, died, seats, event },
     );
     return ended;

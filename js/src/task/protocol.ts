@@ -30,6 +30,8 @@ export interface RecycleRule {
 export interface OpenPool {
   readonly type: 'open';
   readonly pool: number;
+  /** Workers to start at once; the same as pool.min_threads. */
+  readonly threads: number;
   readonly module: string;
   readonly concurrency: number;
   readonly grace: number;

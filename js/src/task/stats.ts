@@ -7,6 +7,7 @@ import { slotOf } from '../core/boot.ts';
 import { clock } from '../core/clock.ts';
 import { BUCKET_COUNT, Pool as P, SEAT_LIMIT, Seat, Slot, SlotState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { timeOfBucket } from './histogram.ts';
 import type { EndReason } from './protocol.ts';
 
 /** How long things took, in milliseconds. Percentiles are right to within 20 %. */
@@ -58,21 +59,6 @@ export interface PoolStats {
 }
 
 export const END_REASONS: readonly EndReason[] = ['idle', 'recycled', 'stopped', 'crashed', 'memory', 'exit', 'closed'];
-
-/** The bucket of a histogram for a time in microseconds: four for each doubling. */
-export function bucketOf(microseconds: number): number {
-  if (microseconds < 4) return microseconds < 0 ? 0 : microseconds | 0;
-  const bounded = microseconds < 0xffffffff ? microseconds >>> 0 : 0xffffffff;
-  const exponent = 31 - Math.clz32(bounded);
-  return (exponent - 1) * 4 + ((bounded >>> (exponent - 2)) & 3);
-}
-
-/** The time, in microseconds, in the middle of a bucket. */
-export function timeOfBucket(bucket: number): number {
-  if (bucket < 4) return bucket + 0.5;
-  const width = 2 ** (Math.floor(bucket / 4) - 1);
-  return width * (4 + (bucket & 3)) + width / 2;
-}
 
 /** Reads the seats that there are: their references, by index. */
 function seatsOf(space: Space, pool: number): { index: number; seat: number }[] {

@@ -19,11 +19,10 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { ConnectedPool } from './connect.ts';
-import { Run, setWorkerContext } from './context.ts';
+import { bucketOf } from './histogram.ts';
 import { findExport } from './module.ts';
 import type { WorkerStart } from './protocol.ts';
-import { bucketOf } from './stats.ts';
+import { Run, setWorkerContext, type WorkerContext } from './run.ts';
 import { detachAll, movedParts } from './transfer.ts';
 import { Transport } from './transport.ts';
 
@@ -51,7 +50,7 @@ export class Worker {
   readonly #transport: Transport;
   readonly #context: ReturnType<typeof host.newContext<Run>>;
   readonly #pending = new Set<Run>();
-  #pool: ConnectedPool | undefined;
+  readonly #shared: WorkerContext;
   /** The pending task that is not put aside. */
   #alone: Run | undefined;
   /** The task on this thread's stack, and its Run once somebody asked for it. */
@@ -79,20 +78,16 @@ export class Worker {
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
     this.#sample(performance.now());
-    setWorkerContext({
+    this.#shared = {
       current: () => this.#current(),
       seat: start.seat,
       hostId: host.hostId,
-      pool: () => this.#connect(),
-    });
-  }
-
-  #connect(): ConnectedPool {
-    if (this.#pool === undefined) {
-      this.#pool = new ConnectedPool(this.#space, this.#start.pool, true);
-      this.#pool.end.onSubmit = () => this.#wake();
-    }
-    return this.#pool;
+      space,
+      pool: start.pool,
+      end: undefined,
+      submitted: () => this.#wake(),
+    };
+    setWorkerContext(this.#shared);
   }
 
   #current(): Run | undefined {
@@ -139,7 +134,7 @@ export class Worker {
           this.#leaving = true;
           continue;
         }
-      } else if (this.#pool !== undefined) {
+      } else if (this.#shared.end !== undefined) {
         task = this.#help();
       }
       if (task > Next.RETRY) {
@@ -223,7 +218,7 @@ export class Worker {
         await Promise.race([change, this.#parking(signal)]);
         core.plait_worker_sleep_end();
       }
-    } else if (this.#pool !== undefined && this.#pool.end.outstanding > 0) {
+    } else if (this.#shared.end !== undefined && this.#shared.end.outstanding > 0) {
       const timer = setTimeout(() => this.#wake(), RETRY_MS);
       await change;
       clearTimeout(timer);
@@ -248,7 +243,7 @@ export class Worker {
 
   /** Takes a task that a pending one may wait for. */
   #help(): number {
-    const own = this.#pool?.end;
+    const own = this.#shared.end;
     if (own === undefined || own.outstanding === 0) return Next.NONE;
     if (this.#alone !== undefined) this.#hold(this.#alone);
     if (this.#alone !== undefined) return Next.NONE;
