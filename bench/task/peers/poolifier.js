@@ -8,7 +8,7 @@ const SCRIPT = fileURLToPath(new URL('./poolifier-worker.js', import.meta.url));
 export function create({ threads, workerData }) {
   const pool = new FixedThreadPool(threads, SCRIPT, { workerOptions: { workerData } });
   return {
-    run: (name, payload, transferList) => pool.execute(payload, name, transferList),
+    run: (name, payload, transferList) => pool.execute(payload, name, undefined, transferList),
     close: () => pool.destroy(),
   };
 }
