@@ -33,7 +33,7 @@ static uint32_t shift_of(uint32_t class) {
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FULL_PAGES 8u   /* so many of a class may be full and yet stay their owner's, who will free into them */
-#define ENOUGH_PAGES 8u /* a thread that has so many of a class does not take over more */
+#define ENOUGH_PAGES 16u /* a thread that has so many of a class does not take over more */
 
 uint32_t plait__class_size(uint32_t class) {
   return class_sizes[class];
