@@ -50,7 +50,8 @@ int plait_abi_settle(plait_ref_t task);
 
 /*
  * Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, are settled: run again, or they
- * come back as WORKER_DIED. Any thread.
+ * come back as WORKER_DIED. Not the workers of a pool whose owner lives: its coordinator hears of their end, knows more
+ * about it, and recovers them. Any thread.
  */
 void plait_abi_sweep(void);
 

@@ -164,7 +164,11 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
     drain_into(seen);
     as(main_id);
   }
-  for (plait_ref_t task; (task = plait_abi_recover(last)) != 0;) CHECK(plait_task_finish(task) == 0);
+  plait_thread_t dead[] = {last, actor, recoverer, corpse};
+  for (int i = 0; i < 4; i++) {
+    if ((atomic_load(&plait_slot_of(dead[i])->life) & 255u) != PLAIT_SLOT_DEAD) continue;
+    for (plait_ref_t task; (task = plait_abi_recover(dead[i])) != 0;) CHECK(plait_task_finish(task) == 0);
+  }
   CHECK(plait_task_check() == 0);
   CHECK(plait_heap_check(1) == 0);
   struct plait_pool *record = plait_at(pool); /* what a dead thread has begun to end is ended */
@@ -178,6 +182,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   as(main_id);
   plait_abi_sweep();
   CHECK(plait_pool_destroy(pool) == 0);
+  plait_abi_sweep();
   plait_abi_recover(recoverer), plait_abi_recover(corpse);
   if (actor_pool != 0) plait_pool_release(actor_pool); /* where the main thread has a client */
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
@@ -379,7 +384,10 @@ static void make_others_pool(void) { /* the actor owns a pool in which the main 
   as(actor), plait_pool_end(actor_pool, PLAIT_POOL_CLOSED);
 }
 static void make_left_pool(void) { make_others_pool(), as(main_id), plait_pool_release(actor_pool), as(actor); }
-static void do_settle(void) { plait_abi_sweep(); }
+static void do_settle(void) {
+  plait_ref_t task = plait_abi_recover(corpse);
+  if (task != 0) plait_abi_settle(task);
+}
 static void do_release(void) { plait_pool_release(actor_pool); }
 static void make_dead_user(void) { submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse); }
 static void make_overdue(void) {
@@ -433,7 +441,7 @@ static const struct scenario {
     {"submit to a seat", make_seat, do_submit_seat},
     {"take from a seat", make_seated, do_next},
     {"requeue", make_corpse_retry, do_requeue},
-    {"sweep what may be run again", make_corpse_retry, do_settle},
+    {"settle what may be run again", make_corpse_retry, do_settle},
     {"recover a holder", make_corpse_holder, do_recover_all},
     {"let go of a pool with a client", make_others_pool, do_release},
     {"let go of a pool", make_left_pool, do_release},

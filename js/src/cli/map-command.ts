@@ -109,6 +109,8 @@ class MapRun {
   constructor(options: MapArguments, module: ModuleName) {
     this.#options = options;
     this.#module = module;
+    this.#journal =
+      options.resume === undefined ? undefined : new Journal(options.resume, `${module.url.href}#${module.export}`);
     this.#stdout = new Output(process.stdout, (error) => this.#stdoutFailed(error));
     this.#stderr = new Output(process.stderr, () => {}); // there is nowhere left to tell it
     const { stderr } = process;
@@ -116,8 +118,7 @@ class MapRun {
     divertWorkerOutput((text) => this.#pass(text));
     this.#inputs = new Inputs(options.files, () => process.stdin);
     const { total } = this.#inputs;
-    const { threads, timeout, resume } = options;
-    this.#journal = resume === undefined ? undefined : new Journal(resume, `${module.url.href}#${module.export}`);
+    const { threads, timeout } = options;
     this.#pool = new Pool(module.url, {
       ...(threads !== undefined && { threads: Math.min(threads, total ?? threads) }),
       ...(timeout !== undefined && { timeout }),

@@ -129,13 +129,12 @@ export class CoordinatedPool {
   }
 
   #look(): void {
-    if (this.#ended || this.#closing) {
-      if (!this.#ended) this.#lookAtTasks();
-      return;
-    }
+    if (this.#ended) return;
     this.#lookAtTasks();
+    const state = this.#word(P.state);
+    if (state === PoolState.CLOSING) this.#serveRest();
     // After one that failed to load, no further worker would fare better, for a while.
-    if (this.#word(P.state) !== PoolState.OPEN || this.#loadError !== undefined) return;
+    if (state !== PoolState.OPEN || this.#loadError !== undefined) return;
     this.#fillSeats();
     this.#grow();
     this.#shrink();
@@ -145,13 +144,27 @@ export class CoordinatedPool {
 
   #lookAtTasks(): void {
     const timeout = this.#word(P.timeoutMs);
+    let most = this.#lookAtWorkers();
+    if (timeout !== 0 && most === Look.CALM) {
+      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen here.
+      this.#setWord(P.timeoutMs, 0);
+      most = this.#word(P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
+      if (most === Look.CALM) return;
+      Atomics.compareExchange(this.#space.u32, (this.#options.pool + P.timeoutMs) >>> 2, 0, timeout);
+    }
+    const every = timeout === 0 ? tickOf(this.#options.grace) : tickOf(timeout);
+    if (most !== Look.CALM) this.#lookIn(Math.min(every, tickOf(this.#options.grace)));
+  }
+
+  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
+  #lookAtWorkers(): number {
     const now = stampOf(clock());
     let most: number = Look.CALM;
     for (const worker of this.#workers) {
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
       const seen = this.#space.core.plait_worker_look(thread, now);
-      if (seen > most) most = seen;
+      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
       if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
       // From here on it takes no other task: what we stop is the late one, or nothing.
       if (seen === Look.OVERDUE) {
@@ -159,9 +172,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
       }
     }
-    const grace = this.#options.grace;
-    if (timeout !== 0) this.#lookIn(Math.min(tickOf(timeout), most >= Look.WATCH ? tickOf(grace) : 50));
-    else if (most >= Look.WATCH) this.#lookIn(tickOf(grace));
+    return most;
   }
 
   // ---- how many workers ----
@@ -341,8 +352,9 @@ export class CoordinatedPool {
     }
     this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
-    else this.#settle(worker);
-    if (!this.#closing) this.#look();
+    else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+    this.#settle(worker);
+    this.#look();
   }
 
   #reasonOf(worker: WorkerRecord): EndReason {
@@ -376,10 +388,15 @@ export class CoordinatedPool {
 
   #needsReplacement(worker: WorkerRecord): boolean {
     if (worker.state === 'failed') return false;
-    const state = this.#word(P.state);
-    if (state === PoolState.OPEN) return worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
-    // Closing: what is queued still wants to be run, by whoever is left.
-    return state === PoolState.CLOSING && this.#word(P.queued) > 0 && this.#workers.size === 0;
+    const isOpen = this.#word(P.state) === PoolState.OPEN;
+    return isOpen && worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
+  }
+
+  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. */
+  #serveRest(): void {
+    if (this.#loadError !== undefined) return;
+    this.#fillSeats();
+    if (this.#workers.size === 0 && this.#word(P.queued) > 0) this.#start();
   }
 
   /** After a death without a replacement: has the pool failed, or is it closed? */
@@ -389,7 +406,7 @@ export class CoordinatedPool {
       return;
     }
     if (worker.state === 'failed') this.#fail();
-    if (this.#closing) this.#end();
+    if (this.#closing && !this.#ended) this.#end();
   }
 
   /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
@@ -499,6 +516,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
       }
     }
+    if (!force) this.#serveRest();
     if (this.#workers.size === 0 && !this.#ended) this.#end();
   }
 }

@@ -353,6 +353,24 @@ export function poolCases(module: (name: string) => string): Case[] {
         ok(thrown(() => pool.resize({ max: 3 })) instanceof PlaitError, 'resize');
       },
     },
+    {
+      name: 'close: what was submitted is run, also by workers that have yet to be started, on their seats',
+      run: async () => {
+        for (const options of [
+          { minThreads: 0, maxThreads: 3 },
+          { threads: 2, recycle: { tasks: 1 } },
+        ]) {
+          const pool = new Pool(tasks, options);
+          const runs = Array.from({ length: 12 }, (_, i) => pool.run(i, i % 3 === 0 ? {} : { affinity: i % 5 }));
+          const closed = pool.close();
+          alike(
+            await Promise.all(runs),
+            Array.from({ length: 12 }, (_, i) => i),
+          );
+          await closed;
+        }
+      },
+    },
     // ---- several at a time, progress ----
     {
       name: 'concurrentTasksPerWorker: asynchronous tasks run beside each other, and know who they are',
