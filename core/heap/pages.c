@@ -264,7 +264,8 @@ static PLAIT_COLD void page_destroy(struct plait_page *page) {
   }
 }
 
-PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
+PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
+  int given = 0;
   for (uint32_t list = 0; list < PLAIT_HEAP_LIST_COUNT; list++) {
     for (uint32_t i = plait_get(&record->classes[list].count), next = plait_get(&record->classes[list].head); i > 0; i--) {
       struct plait_page *page = plait_at(next);
@@ -272,8 +273,10 @@ PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
       if (list < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
       own_unlink(record, page);
       page_destroy(page);
+      given = 1;
     }
   }
+  return given;
 }
 
 /*
@@ -422,7 +425,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
     if (page != NULL) plait__own_link(record, page);
     plait__runs_unlock();
     if (adopted || page != NULL) return 0;
-    if (any) return -PLAIT_ENOMEM;
+    if (any && !plait__relinquish(record)) return -PLAIT_ENOMEM;
     any = plait__grow(1) != 0;
   }
 }
