@@ -15,4 +15,5 @@
 #include "flat.c"
 #include "view.c"
 #include "pbc.c"
+#include "ffi.c"
 #include "module.c"

@@ -93,6 +93,7 @@ static int encode_sub(struct call *call, const struct plait_field *field, int in
   const uint8_t *data;
   size_t size;
   int status;
+  if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
   if (!lua_checkstack(L, ENCODE_SLOTS)) return -PLAIT_MESSAGE_MEMORY;
   if (field->kind == PLAIT_KIND_GROUP && (status = plait_write_varint(writer, (field->tag & ~7u) | PLAIT_WIRE_END)) < 0) return status;
   size_t before = plait_written(writer);

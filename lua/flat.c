@@ -209,7 +209,7 @@ int schema_pattern(lua_State *L) {
   struct schema_box *schema = luaL_checkudata(L, 1, SCHEMA_METATABLE);
   size_t length;
   const char *text = luaL_checklstring(L, 3, &length);
-  struct options options = {.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_MESSAGE_DEPTH};
+  struct options options = {.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};
   struct plait_message_error error;
   check_options(L, 4, &options);
   struct pattern_box *box = new_pattern(L, schema, &options, text, length, &error);

@@ -139,6 +139,7 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *box, const stru
 int type_view(lua_State *L);
 void open_view(lua_State *L);
 void open_pbc(lua_State *L);
+void open_ffi(lua_State *L);
 /* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
 void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
 

@@ -79,7 +79,7 @@ void check_options(lua_State *L, int index, struct options *options) {
 }
 
 static struct options default_options(void) {
-  return (struct options){.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_MESSAGE_DEPTH};
+  return (struct options){.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};
 }
 
 struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys) {
@@ -481,6 +481,7 @@ int luaopen_plait_message_core(lua_State *L) {
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);
   open_view(L);
+  open_ffi(L);
   lua_pushliteral(L, UNKNOWN_KEY);
   lua_setfield(L, -2, "unknown");
   open_pbc(L);

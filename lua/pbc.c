@@ -10,7 +10,7 @@
 
 enum { UP_STATE = 1, UP_TYPES = 2, UP_PATTERNS = 3 };
 
-static const struct options pbc_options = {.int64 = INT64_NUMBER, .pbc = 1, .depth = PLAIT_MESSAGE_DEPTH};
+static const struct options pbc_options = {.int64 = INT64_NUMBER, .pbc = 1, .depth = PLAIT_DEPTH_USUAL};
 
 /* Pushes the current keys; the schema or NULL. */
 static struct schema_box *push_keys(lua_State *L) {

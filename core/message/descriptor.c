@@ -64,7 +64,7 @@ static int next_field(struct plait__build *build, struct cursor *cursor) {
   uint32_t tag;
   int status = -PLAIT_MESSAGE_TAG;
   const uint8_t *at = plait_wire_tag(cursor->at, cursor->end, &tag), *next = NULL;
-  if (at != NULL) next = plait_wire_skip(at, cursor->end, tag, PLAIT_MESSAGE_DEPTH, &status);
+  if (at != NULL) next = plait_wire_skip(at, cursor->end, tag, PLAIT_DEPTH_USUAL, &status);
   if (next == NULL) {
     build->error->status = -status;
     build->error->offset = (uint32_t)(cursor->at - build->start);

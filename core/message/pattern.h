@@ -84,7 +84,7 @@ struct plait_pattern_elements {
 
 /*
  * Reads the pattern's fields into values[0 .. slot_count - 1]; absent ones have present 0. data points into `bytes`.
- * Without `elements`, repeated fields are left out. depth: how deep messages may be nested, as PLAIT_MESSAGE_DEPTH.
+ * Without `elements`, repeated fields are left out. depth: how deep messages may be nested, as PLAIT_DEPTH_USUAL.
  */
 int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size,
                          uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
