@@ -136,7 +136,12 @@ static int bad_field(const struct plait_schema *schema, const struct plait_field
   int numbers = field->wire != PLAIT_WIRE_BYTES && field->wire != PLAIT_WIRE_START;
   if (field->tag >> 3 == 0 || (field->flags & (PLAIT_FIELD_PACKED | PLAIT_FIELD_PACKABLE) && !(numbers && repeated))) return 1;
   if ((field->tag & 7) != (field->flags & PLAIT_FIELD_PACKED ? PLAIT_WIRE_BYTES : field->wire)) return 1;
-  if (field->message >= schema->message_count) return 1;
+  if (field->message >= schema->message_count || field->flags > 2 * PLAIT_FIELD_DEFAULT - 1) return 1;
+  if (field->flags & PLAIT_FIELD_PACKED && !(field->flags & PLAIT_FIELD_PACKABLE)) return 1;
+  if (field->flags & PLAIT_FIELD_CLOSED && kind != PLAIT_KIND_ENUM) return 1;
+  if (field->flags & PLAIT_FIELD_UTF8 && kind != PLAIT_KIND_STRING) return 1;
+  if (field->flags & (PLAIT_FIELD_IMPLICIT | PLAIT_FIELD_REQUIRED) && repeated) return 1;
+  if (field->flags & PLAIT_FIELD_IMPLICIT && plait_kind_is_message(kind)) return 1;
   if (plait_kind_is_message(kind) ? field->type >= schema->message_count
                                   : kind == PLAIT_KIND_ENUM ? field->type >= schema->enum_count : field->type != PLAIT_SCHEMA_NONE)
     return 1;
