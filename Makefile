@@ -38,7 +38,7 @@ demo: build
 	@$(NODE) demo/terminal/demo.js
 
 test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test
 	@echo "all tests passed"
 
 bench: build

@@ -27,3 +27,48 @@ endef
 $(foreach version,$(LUA_VERSIONS),$(eval $(call lua_rules,$(version))))
 
 lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
+
+# ---- tests: the same for every version; protoc is the oracle ----
+
+LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
+LUA_TESTS := message pbc hostile oracle
+LUA_MEMORY := 5.1 5.2 5.3 5.4
+
+$(LUA_DESCRIPTORS)/all.pb: $(wildcard lua/test/protos/*.proto)
+	@tools/need.sh protoc protobuf-compiler
+	@mkdir -p $(LUA_DESCRIPTORS)
+	@cd lua/test/protos && protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto && \
+		protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds3.pb kinds3.proto && \
+		protoc --include_imports --descriptor_set_out=$(CURDIR)/$@ kinds2.proto kinds3.proto person.proto
+
+# The module and a Lua whose allocator fails, in one program under ASan and UBSan.
+$(BUILD)/lua/%/memory: lua/test/memory.c $(BUILD)/lua/%/.built
+	@$(CC) -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I$(call lua_headers,$*) lua/test/memory.c lua/all.c \
+		-o $@ -llua$* -lm
+
+# lua_run(version, test)
+lua_run = LUA_PATH="$(BUILD)/lua/$(1)/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/$(1)/?.so" \
+	$(call lua_program,$(1)) lua/test/$(2)_test.lua $(1) $(LUA_DESCRIPTORS)
+
+.PHONY: $(LUA_VERSIONS:%=lua-test-%)
+$(LUA_VERSIONS:%=lua-test-%): lua-test-%: $(BUILD)/lua/%/.built $(LUA_DESCRIPTORS)/all.pb
+	@failed=0; for test in $(LUA_TESTS); do echo "== lua $* $$test"; $(call lua_run,$*,$${test}) || failed=1; done; exit $$failed
+
+.PHONY: $(LUA_MEMORY:%=lua-memory-%)
+$(LUA_MEMORY:%=lua-memory-%): lua-memory-%: $(BUILD)/lua/%/memory $(LUA_DESCRIPTORS)/all.pb
+	@echo "== lua $* memory"
+	@$< lua/test/memory_script.lua 'lua/?.lua' $(LUA_DESCRIPTORS)
+
+# All that reads bytes of strangers, once more under ASan and UBSan.
+lua-asan: $(BUILD)/lua/5.4/.built $(LUA_DESCRIPTORS)/all.pb
+	@mkdir -p $(BUILD)/lua/asan/plait/message
+	@cp -R $(BUILD)/lua/5.4/. $(BUILD)/lua/asan
+	@$(CC) -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all -fPIC -shared \
+		-I$(call lua_headers,5.4) lua/all.c -o $(BUILD)/lua/asan/plait/message/core.so
+	@failed=0; for test in message pbc hostile; do echo "== lua 5.4 under ASan $$test"; \
+		LUA_PATH="$(BUILD)/lua/asan/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/asan/?.so" PLAIT_ROUNDS=$${PLAIT_ROUNDS:-300} \
+		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		lua5.4 lua/test/$${test}_test.lua 5.4 $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed
+
+.PHONY: lua-asan
+lua-test: $(LUA_VERSIONS:%=lua-test-%) $(LUA_MEMORY:%=lua-memory-%) lua-asan

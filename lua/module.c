@@ -137,7 +137,7 @@ static int schema_gc(lua_State *L) {
   if (box->image != NULL) {
     uint32_t messages = box->image->message_count;
     if (box->names != NULL) lua_allocate(box, box->names, (box->name_mask + 1) * sizeof *box->names, 0);
-    if (box->hints != NULL) lua_allocate(box, box->hints, messages, 0);
+    if (box->hints != NULL) lua_allocate(box, box->hints, messages + 1u, 0);
     if (box->owned) lua_allocate(box, box->image, box->image->size, 0);
   }
   box->names = NULL;
