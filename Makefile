@@ -149,7 +149,7 @@ browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
 
--include lua/lua.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
+-include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS)

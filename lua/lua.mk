@@ -31,13 +31,13 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message pbc hostile oracle
+LUA_TESTS := message cases pbc hostile oracle
 LUA_MEMORY := 5.1 5.2 5.3 5.4
 
-$(LUA_DESCRIPTORS)/all.pb: $(wildcard lua/test/protos/*.proto)
+$(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
 	@tools/need.sh protoc protobuf-compiler
 	@mkdir -p $(LUA_DESCRIPTORS)
-	@cd lua/test/protos && protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto && \
+	@cd conformance/protos && protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto && \
 		protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds3.pb kinds3.proto && \
 		protoc --include_imports --descriptor_set_out=$(CURDIR)/$@ kinds2.proto kinds3.proto person.proto
 
@@ -72,3 +72,8 @@ lua-asan: $(BUILD)/lua/5.4/.built $(LUA_DESCRIPTORS)/all.pb
 
 .PHONY: lua-asan
 lua-test: $(LUA_VERSIONS:%=lua-test-%) $(LUA_MEMORY:%=lua-memory-%) lua-asan
+
+# The official conformance suite; it fetches the runner, so it is no part of make test.
+.PHONY: conformance
+conformance: lua
+	@for version in $(LUA_VERSIONS); do echo "== conformance, lua $$version"; conformance/run.sh $$version || exit 1; done

@@ -192,6 +192,7 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
 
 int plait_schema_build(const uint8_t *bytes, size_t size, uint32_t flags, const struct plait_allocator *allocator,
                        struct plait_schema **image, struct plait_message_error *error) {
+  if (size == 0) bytes = (const uint8_t *)"";
   struct plait__build build = {.allocator = allocator, .error = error, .flags = flags, .start = bytes};
   build.messages_end = &build.messages;
   build.enums_end = &build.enums;

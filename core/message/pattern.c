@@ -346,6 +346,7 @@ int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_p
   error->length = 0;
   error->text[0] = 0;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) return -(error->status = PLAIT_MESSAGE_SIZE);
+  if (size == 0) unpacking.bytes = bytes = (const uint8_t *)""; /* NULL is as good as any place for nothing */
   for (uint32_t i = 0; i < pattern->slot_count; i++) values[i].present = 0;
   int status = unpack_node(&unpacking, 0, bytes, bytes + size, depth);
   if (status < 0) return status;

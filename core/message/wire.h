@@ -201,9 +201,10 @@ static inline int plait_write_64(struct plait_writer *writer, uint64_t value) {
 }
 
 static inline int plait_write_raw(struct plait_writer *writer, const void *bytes, size_t length) {
+  if (length == 0) return 0;
   uint8_t *at = plait_write_room(writer, length);
   if (at == NULL) return -PLAIT_MESSAGE_MEMORY;
-  if (length != 0) __builtin_memcpy(at, bytes, length);
+  __builtin_memcpy(at, bytes, length);
   return 0;
 }
 
