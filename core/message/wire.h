@@ -155,7 +155,7 @@ static inline int plait_utf8_valid(const uint8_t *at, size_t length) {
 
 /* ---- writing ---- */
 
-/* What is written lies from at to end. Room is from start to at. */
+/* What is written lies from at to end. Room is from start to at. None of them is ever NULL. */
 struct plait_writer {
   uint8_t *start, *at, *end;
   /*

@@ -48,7 +48,10 @@ static inline int test_writer_grow(struct plait_writer *writer, size_t need) {
   return 0;
 }
 
-static inline struct plait_writer test_writer(void) { return (struct plait_writer){.grow = test_writer_grow}; }
+static inline struct plait_writer test_writer(void) {
+  uint8_t *block = malloc(16);
+  return (struct plait_writer){.start = block, .at = block + 16, .end = block + 16, .grow = test_writer_grow};
+}
 
 static inline void put_number(struct plait_writer *writer, uint32_t field, uint64_t value) {
   plait_write_varint(writer, value);
