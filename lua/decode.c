@@ -126,6 +126,7 @@ static inline int is_closed_out(struct call *call, const struct plait_field *fie
 
 /* ---- lists ---- */
 
+/* While no list goes on, the table is the stack's top. */
 static void leave_list(struct call *call, struct frame *frame) {
   for (int i = frame->length + 1; i <= frame->old_length; i++) {
     lua_pushnil(call->L);
@@ -133,13 +134,13 @@ static void leave_list(struct call *call, struct frame *frame) {
   }
   frame->list = NULL;
   frame->old_length = 0;
+  lua_settop(call->L, frame->table);
 }
 
 /* Makes the field's list (or map) the one at table + 1. expected: how many elements are known to come. */
 static void enter_list(struct call *call, struct frame *frame, const struct plait_field *field, uint32_t expected) {
   lua_State *L = call->L;
   if (frame->list != NULL) leave_list(call, frame);
-  lua_settop(L, frame->table);
   int before = see(frame, field), map = field->flags & PLAIT_FIELD_MAP;
   frame->length = 0;
   frame->list = field;
@@ -558,7 +559,6 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
       hint = field + 1;
       if (plait_kind_is_message(field->kind)) {
         if (frame->list != NULL) leave_list(call, frame);
-        lua_settop(L, frame->table);
         at = decode_sub(call, frame, field, at, end);
         if (at == NULL) return -call->error.status;
         if (field->oneof != PLAIT_SCHEMA_NONE) clear_others(call, frame, field);
@@ -600,7 +600,6 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
   if (group != 0) return decode_fail(call, -PLAIT_MESSAGE_GROUP, at);
 done:
   if (frame->list != NULL) leave_list(call, frame);
-  lua_settop(L, frame->table);
   if (frame->reuse) clear_unseen(call, frame, 0);
   if (frame->unknown) unknown_finish(call, frame);
   call->box->hints[message - plait_schema_message(call->schema, 0)] = (uint8_t)(frame->count > 255 ? 255 : frame->count);

@@ -110,21 +110,28 @@ static int encode_sub(struct call *call, const struct plait_field *field, int in
   return field->kind == PLAIT_KIND_GROUP ? 0 : plait_write_varint(writer, length);
 }
 
+static int encode_text(struct call *call, const struct plait_field *field, const char *text, size_t length) {
+  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  if (field->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)text, length)) return -PLAIT_MESSAGE_UTF8;
+  int status = plait_write_raw(&call->writer, text, length);
+  return status < 0 ? status : plait_write_varint(&call->writer, length);
+}
+
 /* A string's bytes and length. In pbc's way numbers become strings. */
 static int encode_bytes(struct call *call, const struct plait_field *field, int index) {
   lua_State *L = call->L;
-  struct plait_writer *writer = &call->writer;
   size_t length;
-  int status, type = lua_type(L, index);
-  if (type != LUA_TSTRING && !(call->options.pbc && type == LUA_TNUMBER)) return -PLAIT_MESSAGE_TYPE;
-  lua_pushvalue(L, index); /* lua_tolstring() would change a number in place */
+  int type = lua_type(L, index);
+  if (type == LUA_TSTRING) {
+    const char *text = lua_tolstring(L, index, &length);
+    return encode_text(call, field, text, length);
+  }
+  if (type != LUA_TNUMBER || !call->options.pbc) return -PLAIT_MESSAGE_TYPE;
+  lua_pushvalue(L, index); /* lua_tolstring() would change the number in place */
   const char *text = lua_tolstring(L, -1, &length);
-  status = length > PLAIT_WIRE_LENGTH_LIMIT ? -PLAIT_MESSAGE_SIZE
-           : field->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)text, length)
-               ? -PLAIT_MESSAGE_UTF8
-               : plait_write_raw(writer, text, length);
+  int status = encode_text(call, field, text, length);
   lua_pop(L, 1);
-  return status < 0 ? status : plait_write_varint(writer, length);
+  return status;
 }
 
 /* One value without its tag. */

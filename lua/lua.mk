@@ -5,7 +5,7 @@
 LUA_VERSIONS := 5.1 5.2 5.3 5.4 jit
 LUA_SOURCES := $(wildcard lua/*.[ch] core/message/*.[ch]) core/platform/platform.h core/platform/errors.h
 LUA_MODULES := lua/protobuf.lua lua/plait/message.lua lua/plait/ffi.lua
-LUA_FLAGS := -std=gnu17 -O2 -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden
+LUA_FLAGS := -std=gnu17 -O2 -fno-plt -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden
 
 lua_headers = $(if $(filter jit,$(1)),/usr/include/luajit-2.1,/usr/include/lua$(1))
 lua_program = $(if $(filter jit,$(1)),luajit,lua$(1))
@@ -31,7 +31,7 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message cases pbc hostile oracle
+LUA_TESTS := message readme cases pbc hostile oracle
 LUA_MEMORY := 5.1 5.2 5.3 5.4
 
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
