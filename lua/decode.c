@@ -24,7 +24,7 @@ struct frame {
   /* the repeated field that goes on; its list is at table + 1 */
   const struct plait_field *list;
   int length, old_length;
-  int unknown;        /* its buffer is in the table */
+  void *unknown;      /* the buffer that it has put into the table, or NULL */
 };
 
 struct unknown {
@@ -74,7 +74,8 @@ static PLAIT_COLD void unknown_add(struct call *call, struct frame *frame, const
   if (!call->options.unknown) return;
   lua_rawgeti(L, call->keys, 0);
   lua_rawget(L, frame->table);
-  struct unknown *buffer = frame->unknown ? lua_touserdata(L, -1) : NULL;
+  /* Another one is there if the user's tables hold each other, or if a finalizer has been at it. */
+  struct unknown *buffer = frame->unknown != NULL && lua_touserdata(L, -1) == frame->unknown ? frame->unknown : NULL;
   size_t used = 0;
   const void *old = NULL;
   if (buffer != NULL) {
@@ -92,7 +93,7 @@ static PLAIT_COLD void unknown_add(struct call *call, struct frame *frame, const
     lua_pushvalue(L, -2);
     lua_rawset(L, frame->table);
     lua_pop(L, 1);
-    frame->unknown = 1;
+    frame->unknown = buffer;
   }
   memcpy(buffer->bytes + used, bytes, length);
   buffer->used = used + length;
@@ -104,7 +105,11 @@ static PLAIT_COLD void unknown_finish(struct call *call, struct frame *frame) {
   lua_rawgeti(L, call->keys, 0);
   lua_pushvalue(L, -1);
   lua_rawget(L, frame->table);
-  const struct unknown *buffer = lua_touserdata(L, -1);
+  if (lua_touserdata(L, -1) != frame->unknown) {
+    lua_pop(L, 2);
+    return;
+  }
+  const struct unknown *buffer = frame->unknown;
   lua_pushlstring(L, (const char *)buffer->bytes, buffer->used);
   lua_remove(L, -2);
   lua_rawset(L, frame->table);
@@ -446,7 +451,7 @@ static void clear_unseen(struct call *call, struct frame *frame, uint32_t first)
     lua_pushnil(call->L);
     lua_rawset(call->L, frame->table);
   }
-  if (first != 0 || frame->unknown) return;
+  if (first != 0 || frame->unknown != NULL) return;
   lua_rawgeti(call->L, call->keys, 0);
   lua_pushnil(call->L);
   lua_rawset(call->L, frame->table);
@@ -601,7 +606,7 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
 done:
   if (frame->list != NULL) leave_list(call, frame);
   if (frame->reuse) clear_unseen(call, frame, 0);
-  if (frame->unknown) unknown_finish(call, frame);
+  if (frame->unknown != NULL) unknown_finish(call, frame);
   call->box->hints[message - plait_schema_message(call->schema, 0)] = (uint8_t)(frame->count > 255 ? 255 : frame->count);
   return 0;
 }

@@ -194,6 +194,7 @@ static int encode_sorted(struct call *call, const struct plait_field *field, int
     lua_rawseti(L, top + 1, at + 1);
   }
   lua_settop(L, top + 2);
+  count = at; /* fewer, if a finalizer has been at the table */
   qsort(keys, (size_t)count, sizeof *keys, compare_keys);
   for (at = count; status == 0 && at-- > 0;) {
     lua_rawgeti(L, top + 1, keys[at].place);

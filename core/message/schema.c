@@ -146,6 +146,7 @@ static int bad_field(const struct plait_schema *schema, const struct plait_field
                                   : kind == PLAIT_KIND_ENUM ? field->type >= schema->enum_count : field->type != PLAIT_SCHEMA_NONE)
     return 1;
   if (field->oneof != PLAIT_SCHEMA_NONE && (field->oneof >= schema->oneof_count || repeated)) return 1;
+  if (!(field->flags & PLAIT_FIELD_DEFAULT) && field->default_length != 0) return 1;
   if (field->flags & PLAIT_FIELD_DEFAULT && field->wire == PLAIT_WIRE_BYTES &&
       (kind == PLAIT_KIND_MESSAGE || field->default_bits > schema->size ||
        bad_name(schema, (uint32_t)field->default_bits, field->default_length)))

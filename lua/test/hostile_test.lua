@@ -157,6 +157,15 @@ test('random patterns', function()
   end
 end)
 
+test('tables that hold themselves are decoded into', function()
+  for _, bytes in ipairs { sample, Three.encode { f_message = { [message.unknown] = unhex '98 7d 02' }, [message.unknown] = unhex '98 7d 01' },
+    unhex '98 7d 01 5a 03 98 7d 02 98 7d 03' } do
+    local loop = {}
+    loop.f_message, loop.c_message, loop.r_message, loop.r_int64, loop.m_string, loop.m_message = loop, loop, { loop, loop }, loop, loop, loop
+    assert(Three.decode(bytes, nil, loop))
+  end
+end)
+
 test('a finalizer that encodes and decodes', function()
   local runs = 0
   local function finalize()
