@@ -20,7 +20,7 @@ WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
 	--initial-memory=393216 --max-memory=4294967296 -z stack-size=4096 --strip-all \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
-CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/task/*.[ch])
+CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/task/*.[ch] core/message/*.[ch])
 TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts))
 TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
 WASM    := $(BUILD)/plait.wasm
@@ -39,7 +39,7 @@ demo: build
 	@$(NODE) demo/terminal/demo.js
 
 test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test bundlers-test
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test bundlers-test
 	@echo "all tests passed"
 
 bench: build
@@ -166,7 +166,7 @@ bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/bundlers/*.test.js
 
--include core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
+-include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS) $(THREAD_TS)
