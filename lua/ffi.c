@@ -8,6 +8,7 @@
 struct ffi_value {
   union {
     double number;
+    uint64_t bits;
     const char *data;
   };
   uint32_t length, present;
@@ -61,6 +62,14 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
   return (int)plait_written(&writer);
 }
 
+/*
+ * A NaN of strangers as the one NaN of LuaJIT: it reads the others from memory as what they look like to it, which is objects
+ * at any address they like.
+ */
+static uint64_t ffi_plain_nan(uint64_t bits) {
+  return (bits & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0xFFF8000000000000u : bits;
+}
+
 /* 0, or -1. */
 static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_t size, struct ffi_value *to) {
   struct plait_value values[FFI_VALUES];
@@ -76,7 +85,7 @@ static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_
         to[i].data = (const char *)values[i].data;
         to[i].length = values[i].length;
         break;
-      case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to[i].number = values[i].number; break;
+      case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to[i].bits = ffi_plain_nan(values[i].bits); break;
       case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64:
         if (values[i].integer > (int64_t)EXACT_INTEGER || values[i].integer < -(int64_t)EXACT_INTEGER) return -1;
         to[i].number = (double)values[i].integer;
