@@ -200,6 +200,7 @@ static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   const struct plait_field *field = names_find(type->schema, type->message, L, 2);
   struct call call;
+  luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
   if (field == NULL) {
     lua_settop(L, 2);
     return lua_error(L);
@@ -225,6 +226,7 @@ static int default_index(lua_State *L) {
 static void expand(lua_State *L, const struct type_box *type) {
   struct call call;
   size_t size;
+  luaL_checktype(L, 1, LUA_TTABLE);
   lua_rawgeti(L, 1, 2);
   const char *bytes = lua_tolstring(L, -1, &size);
   if (bytes == NULL) luaL_error(L, "this message was changed before it was decoded");
