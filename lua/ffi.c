@@ -45,6 +45,7 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
   struct plait_message_error error;
   struct plait_writer writer = {.start = buffer, .at = buffer + size, .end = buffer + size, .grow = ffi_full};
   const struct plait_schema *schema = box->schema->image;
+  if (box->pattern == NULL || schema == NULL) return -1; /* see check_alive() */
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     uint32_t kind = plait_schema_field(schema, plait_pattern_field(box->pattern, i))->kind;
     values[i].present = from[i].present;
@@ -75,6 +76,7 @@ static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_
   struct plait_value values[FFI_VALUES];
   struct plait_message_error error;
   const struct plait_schema *schema = box->schema->image;
+  if (box->pattern == NULL || schema == NULL) return -1;
   if (plait_pattern_unpack(schema, box->pattern, bytes, size, box->options.depth + 1u, values, NULL, &error) != 0) return -1;
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, plait_pattern_field(box->pattern, i));

@@ -108,6 +108,7 @@ static int flat_failure(struct call *call, const struct plait_pattern *pattern) 
 static int pattern_pack(lua_State *L) {
   struct pattern_box *box = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
+  check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
   if (pack_arguments(&call, box->pattern, 1, lua_gettop(L)) < 0) return flat_failure(&call, box->pattern);
   lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
@@ -199,6 +200,7 @@ static int pattern_unpack(lua_State *L) {
   struct call call;
   size_t size;
   const uint8_t *bytes = check_bytes(L, 1, &size);
+  check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
   int count = push_unpacked(&call, box->pattern, bytes, size);
   return count < 0 ? flat_failure(&call, box->pattern) : count;
@@ -206,7 +208,7 @@ static int pattern_unpack(lua_State *L) {
 
 /* core.pattern(schema, keys, text, options) -> { pack, unpack, count, pattern, kinds } | nil, message, code */
 int schema_pattern(lua_State *L) {
-  struct schema_box *schema = luaL_checkudata(L, 1, SCHEMA_METATABLE);
+  struct schema_box *schema = check_schema(L, 1);
   size_t length;
   const char *text = luaL_checklstring(L, 3, &length);
   struct options options = {.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};

@@ -85,7 +85,19 @@ struct call {
   uint8_t space[BUFFER_SIZE];
 };
 
+/*
+ * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls asks here
+ * before it looks into a schema.
+ */
+static inline void check_alive(lua_State *L, const struct schema_box *box) {
+  if (box->image == NULL) luaL_error(L, "the schema was already collected when this finalizer used it");
+}
+static inline void check_pattern_alive(lua_State *L, const struct pattern_box *box) {
+  if (box->pattern == NULL) luaL_error(L, "the pattern was already collected when this finalizer used it");
+}
+
 /* ---- module.c ---- */
+struct schema_box *check_schema(lua_State *L, int index);
 void check_options(lua_State *L, int index, struct options *options);
 struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
 /* Leaves nil, message, code. `type`: what the path begins with. */

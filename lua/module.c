@@ -4,7 +4,11 @@
  */
 #include "message.h"
 
-static struct schema_box *check_schema(lua_State *L, int index) { return luaL_checkudata(L, index, SCHEMA_METATABLE); }
+struct schema_box *check_schema(lua_State *L, int index) {
+  struct schema_box *box = luaL_checkudata(L, index, SCHEMA_METATABLE);
+  check_alive(L, box);
+  return box;
+}
 
 void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size) {
   struct schema_box *box = context;
@@ -83,6 +87,7 @@ static struct options default_options(void) {
 }
 
 struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys) {
+  check_alive(L, box);
   call->L = L;
   call->box = box;
   call->schema = box->image;

@@ -48,6 +48,7 @@ static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
   const char *name = luaL_checklstring(L, 1, &length);
   struct schema_box *box = push_keys(L);
   lua_pop(L, 1);
+  if (box != NULL) check_alive(L, box);
   uint32_t message = box == NULL ? PLAIT_SCHEMA_NONE : plait_schema_find_message(box->image, name, length);
   if (message == PLAIT_SCHEMA_NONE) {
     lua_pushfstring(L, "no message type has the name %s", name);
@@ -145,6 +146,7 @@ static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
   struct schema_box *box = push_keys(L);
   lua_pop(L, 1);
   if (box == NULL) luaL_error(L, "nothing is registered");
+  check_alive(L, box);
   struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
   if (pattern == NULL) {
     lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
@@ -165,6 +167,7 @@ static int pbc_pack(lua_State *L) {
   struct call call;
   int top = lua_gettop(L) - (pattern != NULL);
   if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
   if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
@@ -183,6 +186,7 @@ static int pbc_unpack(lua_State *L) {
   size_t size;
   const uint8_t *bytes = check_bytes(L, 2, &size);
   if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
   call.options.enums_numbers = 1;
@@ -198,6 +202,7 @@ static int pbc_unpack(lua_State *L) {
 /* __index of a decoded message: a default. Lists and messages are new ones, which the table keeps. */
 static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
+  check_alive(L, type->schema);
   const struct plait_field *field = names_find(type->schema, type->message, L, 2);
   struct call call;
   luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
@@ -309,7 +314,7 @@ void push_pbc_metatable(struct call *call, uint32_t message, int lazy) {
 
 /* metatable(keys, schema, type name, lazy) -> the metatable | nil */
 static int pbc_metatable(lua_State *L) {
-  struct schema_box *box = luaL_checkudata(L, 2, SCHEMA_METATABLE);
+  struct schema_box *box = check_schema(L, 2);
   size_t length;
   const char *name = luaL_checklstring(L, 3, &length);
   uint32_t message = plait_schema_find_message(box->image, name, length);

@@ -41,6 +41,7 @@ static void push_view(lua_State *L, struct schema_box *box, int schema, int keys
 
 static struct view *check_view(lua_State *L) {
   struct view *view = luaL_checkudata(L, 1, VIEW_METATABLE);
+  check_alive(L, view->schema);
 #if LUA_VERSION_NUM >= 502
   lua_getuservalue(L, 1);
 #else

@@ -33,4 +33,44 @@ test('the functions of metatables, called by hand', function()
   end
 end)
 
+-- When a state ends, the oldest finalizers run last.
+test('a finalizer that is older than the schema it uses', function()
+  local path = os.tmpname()
+  local file = assert(io.open(path, 'w'))
+  file:write(([[
+    require 'plait.message.core' -- before: Lua 5.1 unloads a library in the same order
+    local uses, calls = {}, {}
+    local function finish()
+      for i, use in ipairs(uses) do
+        local ok, reason = pcall(use)
+        calls[i] = ok and 'ok' or tostring(reason):match 'already collected' or reason
+      end
+      io.stdout:write(table.concat(calls, ' '), ' ', #uses, '\n')
+    end
+    if newproxy then anchor = newproxy(true) getmetatable(anchor).__gc = finish else anchor = setmetatable({}, { __gc = finish }) end
+    local message, protobuf = require 'plait.message', require 'protobuf'
+    local schema = assert(message.load '%s/all.pb')
+    protobuf.register_file '%s/all.pb'
+    local Three, flat = schema.type 'kinds.Three', schema.pattern 'kinds.Three f_int32 f_string'
+    local list = schema.pattern 'kinds.Three r_int64'
+    local view, decoded = Three.view '', protobuf.decode('kinds.Three', '\90\0')
+    protobuf.unpack('kinds.Three f_int32', '')
+    uses = {
+      function() Three.encode {} end, function() Three.decode '' end, function() Three.view '' return view.f_int32 end,
+      function() message.expand(view) end, function() message.bytes(view) end, function() flat.pack(1, 'x') end,
+      function() flat.unpack '' end, function() list.pack { 1 } end, function() schema.pattern 'kinds.Three f_int64' end,
+      function() schema.fields 'kinds.Three' end, function() schema.freeze() end, function() schema.type 'kinds.Two' end,
+      function() protobuf.encode('kinds.Three', {}) end, function() protobuf.decode('kinds.Two', '') end,
+      function() protobuf.pack('kinds.Three f_int32', 1) end, function() protobuf.unpack('kinds.Three f_bool', '') end,
+      function() return decoded.f_int64 end, function() return decoded.f_message.f_int64 end, function() protobuf.default('kinds.Two', {}) end,
+    }
+  ]]):format(check.folder, check.folder))
+  file:close()
+  local pipe = assert(io.popen(('%s %s 2>&1'):format(arg[-1], path)))
+  local said = pipe:read '*a'
+  pipe:close()
+  os.remove(path)
+  equal(said, ('already collected '):rep(19) .. '19\n')
+end)
+
 check.done()
