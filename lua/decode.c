@@ -443,9 +443,10 @@ static PLAIT_COLD void clear_others(struct call *call, struct frame *frame, cons
   }
 }
 
-/* Of a table that is reused: takes out what was there and did not come. */
+/* Of a table that is reused: takes out what was there and did not come. From 64 on: at the beginning, the others at the end. */
 static void clear_unseen(struct call *call, struct frame *frame, uint32_t first) {
-  for (uint32_t i = first; i < frame->message->field_count; i++) {
+  uint32_t count = frame->message->field_count;
+  for (uint32_t i = first; i < (first == 0 && count > 64 ? 64 : count); i++) {
     if (i < 64 && frame->seen >> i & 1) continue;
     push_key(call, &frame->fields[i]);
     lua_pushnil(call->L);

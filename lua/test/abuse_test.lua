@@ -73,4 +73,24 @@ test('a finalizer that is older than the schema it uses', function()
   equal(said, ('already collected '):rep(19) .. '19\n')
 end)
 
+local function part(number, bytes) return string.char(number * 8 + 2, #bytes % 128 + (#bytes > 127 and 128 or 0)) .. (#bytes > 127 and string.char(math.floor(#bytes / 128)) or '') .. bytes end
+
+-- A set with one file of proto2 that has these declarations.
+local function set_of(...)
+  return part(1, part(1, 'made.proto') .. table.concat { ... })
+end
+
+-- An optional int32.
+local function field(name, number) return part(2, part(1, name) .. '\24' .. string.char(number) .. '\32\1\40\5') end
+
+test('more than 64 fields are decoded into a table', function()
+  local fields = {}
+  for i = 1, 90 do fields[i] = field('f' .. i, i) end
+  local Wide = assert(message.schema(set_of(part(4, part(1, 'Wide') .. table.concat(fields))))).type 'Wide'
+  local into = { other = 'kept' }
+  for i = 1, 90 do into['f' .. i] = -i end
+  into = Wide.decode(Wide.encode { f2 = 1, f88 = 2, f90 = 3 }, nil, into)
+  equal(into, { f2 = 1, f88 = 2, f90 = 3, other = 'kept' })
+end)
+
 check.done()
