@@ -93,4 +93,25 @@ test('more than 64 fields are decoded into a table', function()
   equal(into, { f2 = 1, f88 = 2, f90 = 3, other = 'kept' })
 end)
 
+test('an image with a field that its message does not list', function()
+  local image = assert(message.schema(set_of(part(4, part(1, 'A') .. field('a', 1)), part(4, part(1, 'B') .. field('b', 1))))).freeze()
+  local little = image:byte(1) == 0x50
+  local function word(at)
+    local a, b, c, d = image:byte(at + 1, at + 4)
+    return little and a + b * 256 + c * 65536 + d * 16777216 or d + c * 256 + b * 65536 + a * 16777216
+  end
+  local function put(at, value)
+    local bytes = string.char(value, 0, 0, 0)
+    image = image:sub(1, at) .. (little and bytes or bytes:reverse()) .. image:sub(at + 5)
+  end
+  local messages, fields = word(32), word(36)
+  assert(message.thaw(image))
+  put(messages + 12, 0) -- A has no field,
+  put(messages + 20, 0)
+  put(fields + 16, 1)   -- and what was its field says that it is B's
+  local changed = message.thaw(image)
+  if changed then changed.type('B').encode { a = 1 } end
+  equal(changed, nil)
+end)
+
 check.done()
