@@ -128,7 +128,7 @@ int push_message(struct call *call, const struct plait_field *field, const uint8
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known);
 /* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
-int check_required(struct call *call, const struct plait_message *message, int table);
+int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 int decode_fail(struct call *call, int status, const uint8_t *at);
 void path_field(struct call *call, const struct plait_field *field);
 

@@ -425,7 +425,7 @@ static int type_decode(lua_State *L) {
   int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
   else status = decode_message(&call, message, bytes, bytes + size, table, fresh);
-  if (status == 0 && call.options.required) status = check_required(&call, message, table);
+  if (status == 0 && call.options.required) status = check_required(&call, message, table, call.options.depth + 1u);
   if (status == 0) return 1;
   lua_settop(L, table);
   if (!lua_checkstack(L, 8)) return luaL_error(L, "stack overflow");

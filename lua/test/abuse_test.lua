@@ -114,4 +114,14 @@ test('an image with a field that its message does not list', function()
   equal(changed, nil)
 end)
 
+test('required fields in tables that hold themselves, or are two fields', function()
+  local Three = schema.type 'kinds.Three'
+  local loop, list = {}, {}
+  loop.f_message = loop
+  equal(select(3, Three.decode(unhex '5a 00', { required = true }, loop)), 'DEPTH')
+  equal(select(3, Three.decode(unhex 'fa 01 00 b8 01 05', { required = true }, { r_message = list, r_int64 = list })), 'TYPE')
+  local both = { r_message = list, m_message = list }
+  Three.decode(unhex 'fa 01 00 d2 02 02 08 02', { required = true }, both)
+end)
+
 check.done()
