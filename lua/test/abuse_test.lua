@@ -124,4 +124,15 @@ test('required fields in tables that hold themselves, or are two fields', functi
   Three.decode(unhex 'fa 01 00 d2 02 02 08 02', { required = true }, both)
 end)
 
+if type(jit) == 'table' then
+  test("integers of LuaJIT's FFI for doubles and enums", function()
+    local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
+    local number = assert(loadstring 'return { 5LL, -5LL, 18446744073709551615ULL, 77LL, 3LL }')()
+    equal(Three.decode(Three.encode { f_double = number[1], f_float = number[2], r_double = { number[3] } }),
+      { f_double = 5, f_float = -5, r_double = { 2 ^ 64 } })
+    equal(select(3, Two.encode { closed = number[4] }), 'RANGE')
+    equal(Two.decode(Two.encode { closed = number[5] }), { closed = 'SOME' })
+  end)
+end
+
 check.done()
