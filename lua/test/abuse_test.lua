@@ -133,6 +133,14 @@ if type(jit) == 'table' then
     equal(select(3, Two.encode { closed = number[4] }), 'RANGE')
     equal(Two.decode(Two.encode { closed = number[5] }), { closed = 'SOME' })
   end)
+
+  test("64-bit integers of the FFI without the compiler", function()
+    local script = ("assert(require 'plait.message'.load '%s/all.pb').type 'kinds.Three'.decode('\24\5', { int64 = 'cdata' })"):format(check.folder)
+    local pipe = assert(io.popen(('%s -joff -e "print(%s.f_int64)" 2>&1'):format(arg[-1], script)))
+    local said = pipe:read '*a'
+    pipe:close()
+    equal(said, '5LL\n')
+  end)
 end
 
 check.done()
