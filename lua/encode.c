@@ -79,7 +79,9 @@ static int lazy_bytes(struct call *call, const struct plait_field *field, int in
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return 0;
   push_pbc_metatable(call, field->type, 1);
   int lazy = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
+  if (!lazy) lazy = is_lazy_metatable(L); /* from before the last registration */
+  lua_pop(L, 1);
   if (!lazy) return 0;
   lua_rawgeti(L, index, 2);
   *data = (const uint8_t *)lua_tolstring(L, -1, length); /* the table still has it */

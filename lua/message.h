@@ -154,5 +154,7 @@ void open_pbc(lua_State *L);
 void open_ffi(lua_State *L);
 /* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
 void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
+/* Whether the table on top is such a metatable of messages not decoded yet, of any schema. */
+int is_lazy_metatable(lua_State *L);
 
 #endif

@@ -325,14 +325,21 @@ static int pbc_metatable(lua_State *L) {
   return 1;
 }
 
+int is_lazy_metatable(lua_State *L) {
+  luaL_checkstack(L, 1, "metatable");
+  lua_pushliteral(L, "__index");
+  lua_rawget(L, -2);
+  int lazy = lua_tocfunction(L, -1) == lazy_index;
+  lua_pop(L, 1);
+  return lazy;
+}
+
 /* touch(table): decodes it if it is a message that is not decoded yet. */
 static int pbc_touch(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
-  if (!lua_getmetatable(L, 1)) return 0;
-  lua_pushliteral(L, "__index");
-  lua_rawget(L, -2);
-  if (lua_tocfunction(L, -1) != lazy_index) return 0;
+  if (!lua_getmetatable(L, 1) || !is_lazy_metatable(L)) return 0;
+  lua_getfield(L, -1, "__index");
   lua_pushvalue(L, 1);
   lua_pushnil(L);
   lua_call(L, 2, 0);

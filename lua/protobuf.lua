@@ -79,6 +79,7 @@ end
 function protobuf.default(name, message)
   local fields = state[1] and core.fields(state[1], state[2], name)
   if not fields then error('no message type has the name ' .. tostring(name), 2) end
+  core.touch(message)
   for _, field in ipairs(fields) do
     local value = rawget(message, field.name)
     if type(value) == 'table' and field.type and field.kind ~= 'enum' then
