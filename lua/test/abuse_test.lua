@@ -124,6 +124,25 @@ test('required fields in tables that hold themselves, or are two fields', functi
   Three.decode(unhex 'fa 01 00 d2 02 02 08 02', { required = true }, both)
 end)
 
+test("pbc's undecoded messages with a number for their bytes, or decoded while they are written", function()
+  local decoded = protobuf.decode('kinds.Three', unhex '5a 02 28 01')
+  local lazy = getmetatable(rawget(decoded, 'f_message'))
+  raises('kinds.Three.f_message', protobuf.encode, 'kinds.Three', { f_message = setmetatable({ 'kinds.Three', 42 }, lazy) })
+  local large = protobuf.encode('kinds.Three', { f_message = { f_string = ('x'):rep(5000) } })
+  for _ = 1, 200 do
+    local message_of = protobuf.decode('kinds.Three', large)
+    local inner = rawget(message_of, 'f_message')
+    local function finalize()
+      local _ = inner.f_int32
+      collectgarbage()
+    end
+    if newproxy then getmetatable(newproxy(true)).__gc = finalize else setmetatable({}, { __gc = finalize }) end
+    message_of.r_string = { 'a' }
+    local ok, bytes = pcall(protobuf.encode, 'kinds.Three', message_of)
+    assert(ok and #bytes == #large + 4, bytes)
+  end
+end)
+
 if type(jit) == 'table' then
   test("integers of LuaJIT's FFI for doubles and enums", function()
     local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
