@@ -5,6 +5,9 @@
  * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
  * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded with
  * the old one go on with it.
+ *
+ * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and patterns is
+ * made first, and belongs to the schema that is there when it goes in.
  */
 #include "message.h"
 
@@ -46,6 +49,7 @@ static void remember(lua_State *L, int cache) {
 static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
+  struct type_box *type = new_type(L, NULL, 0);
   struct schema_box *box = push_keys(L);
   lua_pop(L, 1);
   if (box != NULL) check_alive(L, box);
@@ -54,7 +58,8 @@ static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
     lua_pushfstring(L, "no message type has the name %s", name);
     return NULL;
   }
-  struct type_box *type = new_type(L, box, message);
+  type->schema = box;
+  type->message = message;
   remember(L, UP_TYPES);
   return type;
 }
@@ -143,18 +148,25 @@ static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
   size_t length;
   struct plait_message_error error;
   const char *text = luaL_checklstring(L, 1, &length);
-  struct schema_box *box = push_keys(L);
-  lua_pop(L, 1);
-  if (box == NULL) luaL_error(L, "nothing is registered");
-  check_alive(L, box);
-  struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
-  if (pattern == NULL) {
-    lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
-    note_error(L);
-    lua_error(L);
+  for (;;) {
+    struct schema_box *box = push_keys(L); /* the keys hold it */
+    if (box == NULL) luaL_error(L, "nothing is registered");
+    check_alive(L, box);
+    struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
+    if (pattern == NULL) {
+      lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
+      note_error(L);
+      lua_error(L);
+    }
+    lua_remove(L, -2);
+    int same = push_keys(L) == box;
+    lua_pop(L, 1);
+    if (same) {
+      remember(L, UP_PATTERNS);
+      return pattern;
+    }
+    lua_pop(L, 1);
   }
-  remember(L, UP_PATTERNS);
-  return pattern;
 }
 
 static PLAIT_COLD void push_pattern_failure(struct call *call, const struct plait_pattern *pattern) {

@@ -143,6 +143,26 @@ test("pbc's undecoded messages with a number for their bytes, or decoded while t
   end
 end)
 
+test('a finalizer that registers', function()
+  local count = 0
+  local function finalize()
+    count = count + 1
+    protobuf.register(set_of(part(2, 'made' .. count), part(4, part(1, 'M') .. field('f' .. count, 1))):gsub('made.proto', ('%010d'):format(count)))
+    collectgarbage()
+  end
+  for i = 1, 60 do
+    for _ = 1, 3 do
+      if newproxy then getmetatable(newproxy(true)).__gc = finalize else setmetatable({}, { __gc = finalize }) end
+      collectgarbage 'step'
+      local text = ('x'):rep(100)
+      equal(protobuf.unpack('kinds.Three f_string' .. (' '):rep(i), protobuf.encode('kinds.Three', { f_string = text })), text)
+      equal(protobuf.decode('kinds.Two', protobuf.encode('kinds.Two', { text = text })).text, text)
+    end
+    if count > 20 then break end
+  end
+  assert(count > 0)
+end)
+
 if type(jit) == 'table' then
   test("integers of LuaJIT's FFI for doubles and enums", function()
     local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
