@@ -161,4 +161,10 @@ test('decoded messages outlive a registration, and defaults do not cover what is
   equal(protobuf.encode('tutorial.Person', after), bytes)
 end)
 
+test('registering the same again changes nothing and costs nothing', function()
+  local metatable = getmetatable(protobuf.decode('tutorial.Person', ''))
+  for _ = 1, 3 do protobuf.register_file(check.folder .. '/all.pb') end
+  assert(getmetatable(protobuf.decode('tutorial.Person', '')) == metatable)
+end)
+
 check.done()
