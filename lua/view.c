@@ -57,8 +57,9 @@ int type_view(lua_State *L) {
   luaL_argcheck(L, lua_type(L, 1) == LUA_TSTRING, 1, "a string of encoded bytes expected");
   lua_tolstring(L, 1, &size);
   luaL_argcheck(L, size <= PLAIT_WIRE_LENGTH_LIMIT, 1, "2 GiB or more");
-  struct view view = {.message = type->message, .length = (uint32_t)size, .depth = type->options.depth, .options = type->options};
+  struct view view = {.message = type->message, .length = (uint32_t)size, .options = type->options};
   check_options(L, 2, &view.options);
+  view.depth = view.options.depth;
   push_view(L, type->schema, lua_upvalueindex(UP_SCHEMA), lua_upvalueindex(UP_KEYS), 1, &view);
   return 1;
 }

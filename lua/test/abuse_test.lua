@@ -163,6 +163,12 @@ test('a finalizer that registers', function()
   assert(count > 0)
 end)
 
+test('a view is no deeper than it is asked to be', function()
+  local Three = schema.type 'kinds.Three'
+  raises('nested deeper', function() return Three.view(unhex '5a 02 5a 00', { depth = 1 }).f_message.f_message end)
+  equal(Three.view(unhex '5a 02 28 07', { depth = 1 }).f_message.f_int32, 7)
+end)
+
 if type(jit) == 'table' then
   test("integers of LuaJIT's FFI for doubles and enums", function()
     local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
