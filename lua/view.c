@@ -106,7 +106,7 @@ static int view_index(lua_State *L) {
     const struct plait_field *other = tag >> 3 == field->tag >> 3 ? field : NULL;
     if (other == NULL && field->oneof != PLAIT_SCHEMA_NONE) {
       other = plait_message_find_number(schema, message, tag >> 3);
-      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7)) continue;
+      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) || !plait_wire_counts(schema, other, value, end)) continue;
       found = 0; /* another member of the oneof: those before do not count */
       lua_newtable(L);
       lua_replace(L, 8);

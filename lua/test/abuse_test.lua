@@ -163,6 +163,19 @@ test('a finalizer that registers', function()
   assert(count > 0)
 end)
 
+test('an unknown number of a closed enum sets no member of its oneof, however it is read', function()
+  local function member(name, number, kind, more) return part(2, part(1, name) .. '\24' .. string.char(number) .. '\32\1\40' .. kind .. '\72\0' .. (more or '')) end
+  local made = assert(message.schema(set_of(part(5, part(1, 'E') .. part(2, part(1, 'ONE') .. '\16\1')),
+    part(4, part(1, 'M') .. part(8, part(1, 'o')) .. member('i', 1, '\5') .. member('e', 2, '\14', part(6, '.E'))))))
+  local M, bytes = made.type 'M', unhex '08 05 10 63'
+  equal(M.decode(bytes, { unknown = false }), { i = 5 })
+  equal(M.view(bytes).i, 5)
+  equal({ made.pattern('M i').unpack(bytes) }, { 5 })
+  equal({ made.pattern('M e i').unpack(bytes) }, { nil, 5 })
+  equal({ M.view(unhex '08 05 10 01').i, made.pattern('M i').unpack(unhex '08 05 10 01') }, {})
+  equal({ made.pattern('M i e').unpack(unhex '08 05 10 01') }, { nil, 'ONE' })
+end)
+
 test('a view is no deeper than it is asked to be', function()
   local Three = schema.type 'kinds.Three'
   raises('nested deeper', function() return Three.view(unhex '5a 02 5a 00', { depth = 1 }).f_message.f_message end)
