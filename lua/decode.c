@@ -297,6 +297,14 @@ static const uint8_t *decode_sub(struct call *call, struct frame *frame, const s
   return next;
 }
 
+/* An integer of the FFI is a key that nobody finds again. */
+static void push_map_key(struct call *call, const struct plait_field *key, uint64_t bits) {
+  uint8_t int64 = call->options.int64;
+  if (int64 == INT64_CDATA) call->options.int64 = INT64_EXACT;
+  push_number(call, key, bits);
+  call->options.int64 = int64;
+}
+
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known) {
   lua_State *L = call->L;
@@ -363,7 +371,7 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
     return 0;
   }
   if (key->kind == PLAIT_KIND_STRING) lua_pushlstring(L, (const char *)key_data, key_length);
-  else push_number(call, key, key_bits);
+  else push_map_key(call, key, key_bits);
   if (value->kind == PLAIT_KIND_MESSAGE) {
     if (merged == 0) push_message(call, value, end, 0, depth);
     else lua_pushvalue(L, base + 1);

@@ -192,6 +192,11 @@ if type(jit) == 'table' then
     equal(Two.decode(Two.encode { closed = number[5] }), { closed = 'SOME' })
   end)
 
+  test('keys of maps are no cdata, which could not be found again', function()
+    local got = schema.type 'kinds.Three'.decode(unhex 'd2 02 04 08 05 12 00 d2 02 04 08 05 12 00 d2 02 0d 08 ff ff ff ff ff ff ff ff 7f 12 00', { int64 = 'cdata' })
+    equal(got.m_message, { [5] = {}, ['9223372036854775807'] = {} })
+  end)
+
   test("64-bit integers of the FFI without the compiler", function()
     local script = ("assert(require 'plait.message'.load '%s/all.pb').type 'kinds.Three'.decode('\24\5', { int64 = 'cdata' })"):format(check.folder)
     local pipe = assert(io.popen(('%s -joff -e "print(%s.f_int64)" 2>&1'):format(arg[-1], script)))
