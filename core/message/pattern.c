@@ -287,7 +287,13 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
       return NULL;
     }
   } else if (step->slot != PLAIT_PATTERN_NO) {
-    unpacking->values[step->slot] = value;
+    struct plait_value *place = &unpacking->values[step->slot];
+    if (plait_kind_is_message(step->kind) && place->present && unpacking->elements != NULL && unpacking->elements->join != NULL &&
+        (*status = unpacking->elements->join(unpacking->elements->context, step->slot, place, &value)) < 0) {
+      unpack_fail(unpacking, *status, at, field);
+      return NULL;
+    }
+    *place = value;
   }
   return next;
 }

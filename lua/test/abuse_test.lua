@@ -181,6 +181,21 @@ test('an unknown number of a closed enum sets no member of its oneof, however it
   equal({ made.pattern('M i e').unpack(unhex '08 05 10 01') }, { nil, 'ONE' })
 end)
 
+test('a message that comes in parts is whole in a pattern too', function()
+  local bytes = unhex '5a 02 28 01 5a 02 18 07 5a 00'
+  local whole = { f_int32 = 1, f_int64 = 7 }
+  local Three = schema.type 'kinds.Three'
+  local one, number, two = schema.pattern('kinds.Three f_message f_message.f_int32 f_message').unpack(bytes)
+  equal({ Three.decode(one), number, Three.decode(two) }, { whole, 1, whole })
+  local span = protobuf.unpack('kinds.Three f_message', bytes)
+  collectgarbage()
+  equal({ protobuf.unpack('kinds.Three f_int32 f_int64', span[1], span[2]) }, { 1, 7 })
+  -- another member of the oneof between them
+  equal({ schema.pattern('kinds.Three c_message').unpack(unhex 'aa 03 02 28 01 aa 03 02 18 07 98 03 01 aa 03 02 28 02') }, { unhex '28 02' })
+  local Two = schema.pattern 'kinds.Two pair'
+  equal({ Two.unpack(unhex '53 08 01 54 53 10 02 54') }, { unhex '08 01 10 02' })
+end)
+
 test('a view is no deeper than it is asked to be', function()
   local Three = schema.type 'kinds.Three'
   raises('nested deeper', function() return Three.view(unhex '5a 02 5a 00', { depth = 1 }).f_message.f_message end)
