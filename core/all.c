@@ -17,6 +17,7 @@
 #include "heap/stats.c"
 #include "heap/check.c"
 #include "task/pool.c"
+#include "task/lane.c"
 #include "task/task.c"
 #include "task/worker.c"
 #include "task/recover.c"

@@ -42,13 +42,16 @@ static int writer_grow(struct plait_writer *writer, size_t need) {
   writer->start = block;
   writer->end = block + size;
   writer->at = writer->end - used;
-  lua_replace(call->L, call->buffer);
+  if (call->buffer == 0) call->buffer = lua_gettop(call->L);
+  else lua_replace(call->L, call->buffer);
   return 0;
 }
 
-void start_writer(struct call *call) {
+void start_writer(struct call *call, int reserve) {
   uint8_t *end = call->space + sizeof call->space;
   call->writer = (struct plait_writer){.start = call->space, .at = end, .end = end, .grow = writer_grow, .context = call};
+  call->buffer = 0;
+  if (!reserve) return;
   lua_pushnil(call->L);
   call->buffer = lua_gettop(call->L);
 }

@@ -30,9 +30,15 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const s
   }
   lua_setmetatable(L, -2);
   struct plait_allocator allocator = {lua_allocate, schema};
-  if (plait_pattern_build(schema->image, text, length, &allocator, &box->pattern, error) == 0) return box;
-  box->pattern = NULL;
-  return NULL;
+  if (plait_pattern_build(schema->image, text, length, &allocator, &box->pattern, error) != 0) {
+    box->pattern = NULL;
+    return NULL;
+  }
+  for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
+    const struct plait_field *field = plait_schema_field(schema->image, plait_pattern_field(box->pattern, i));
+    box->lists |= field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind);
+  }
+  return box;
 }
 
 /* ---- packing ---- */
@@ -72,7 +78,8 @@ static int to_value(struct call *call, const struct plait_field *field, int inde
 }
 
 /* Packs the arguments from `first` on; the writer then has the bytes. */
-int pack_arguments(struct call *call, const struct plait_pattern *pattern, int first, int top) {
+int pack_arguments(struct call *call, const struct pattern_box *box, int first, int top) {
+  const struct plait_pattern *pattern = box->pattern;
   lua_State *L = call->L;
   struct plait_value few[VALUES_ON_STACK], *values = few;
   struct giving giving = {call, first};
@@ -92,7 +99,7 @@ int pack_arguments(struct call *call, const struct plait_pattern *pattern, int f
     int status = to_value(call, field, first + (int)i, &values[i]);
     if (status < 0) return status;
   }
-  start_writer(call);
+  start_writer(call, box->lists);
   return plait_pattern_pack(call->schema, pattern, values, &elements, &call->writer, &call->error);
 }
 
@@ -110,7 +117,7 @@ static int pattern_pack(lua_State *L) {
   struct call call;
   check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
-  if (pack_arguments(&call, box->pattern, 1, lua_gettop(L)) < 0) return flat_failure(&call, box->pattern);
+  if (pack_arguments(&call, box, 1, lua_gettop(L)) < 0) return flat_failure(&call, box->pattern);
   lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
   return 1;
 }
@@ -186,19 +193,16 @@ static void push_absent(struct call *call, const struct plait_field *field) {
 }
 
 /* Pushes one value for each name; or a negated status. */
-int push_unpacked(struct call *call, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size) {
+int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_t *bytes, size_t size) {
+  const struct plait_pattern *pattern = box->pattern;
   lua_State *L = call->L;
   struct plait_value few[VALUES_ON_STACK], *values = few;
   uint32_t count = pattern->slot_count;
-  int lists = 0;
-  luaL_checkstack(L, 2 * (int)count + 24, "pattern");
+  int lists = box->lists;
+  if (lists || count > 4) luaL_checkstack(L, 2 * (int)count + 24, "pattern"); /* Lua keeps 20 places anyway */
   if (count > VALUES_ON_STACK) values = lua_newuserdatauv(L, count * sizeof *values, 0);
   struct taking taking = {call, lua_gettop(L) + 1};
   const struct plait_pattern_elements elements = {.take = take, .join = join, .context = &taking};
-  for (uint32_t i = 0; i < count; i++) {
-    const struct plait_field *field = plait_schema_field(call->schema, plait_pattern_field(pattern, i));
-    lists |= field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind);
-  }
   if (lists) lua_settop(L, lua_gettop(L) + (int)count);
   call->bytes = bytes;
   int status = plait_pattern_unpack(call->schema, pattern, bytes, size, call->options.depth + 1u, values, &elements, &call->error);
@@ -233,7 +237,7 @@ static int pattern_unpack(lua_State *L) {
   const uint8_t *bytes = check_bytes(L, 1, &size);
   check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
-  int count = push_unpacked(&call, box->pattern, bytes, size);
+  int count = push_unpacked(&call, box, bytes, size);
   return count < 0 ? flat_failure(&call, box->pattern) : count;
 }
 

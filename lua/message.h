@@ -68,6 +68,7 @@ struct pattern_box {
   struct schema_box *schema;
   struct plait_pattern *pattern;
   struct options options;
+  int lists;                 /* whether it has fields that need a place on the stack: repeated ones, messages */
 };
 
 /* One call, in either direction. */
@@ -133,7 +134,8 @@ int decode_fail(struct call *call, int status, const uint8_t *at);
 void path_field(struct call *call, const struct plait_field *field);
 
 /* ---- encode.c ---- */
-void start_writer(struct call *call);
+/* reserve: keeps a place on the stack for a larger buffer; else one goes on top, where nothing may be moved any more. */
+void start_writer(struct call *call, int reserve);
 /* Writes the table at index in front of what the writer has. depth: how deep it may nest. */
 int encode_message(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
@@ -144,8 +146,8 @@ int encode_fail(struct call *call, int status);
 
 /* ---- flat.c, view.c, pbc.c ---- */
 int schema_pattern(lua_State *L);
-int push_unpacked(struct call *call, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size);
-int pack_arguments(struct call *call, const struct plait_pattern *pattern, int first, int top);
+int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_t *bytes, size_t size);
+int pack_arguments(struct call *call, const struct pattern_box *box, int first, int top);
 struct pattern_box *new_pattern(lua_State *L, struct schema_box *box, const struct options *options, const char *text, size_t length,
                                 struct plait_message_error *error);
 int type_view(lua_State *L);

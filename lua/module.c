@@ -103,6 +103,7 @@ struct call *start_call(struct call *call, lua_State *L, struct schema_box *box,
 }
 
 const uint8_t *check_bytes(lua_State *L, int index, size_t *size) {
+  if (lua_type(L, index) == LUA_TSTRING) return (const uint8_t *)lua_tolstring(L, index, size);
   if (lua_islightuserdata(L, index)) {
     lua_Number length = luaL_checknumber(L, index + 1);
     luaL_argcheck(L, length >= 0 && length <= PLAIT_WIRE_LENGTH_LIMIT, index + 1, "not a length");
@@ -110,8 +111,8 @@ const uint8_t *check_bytes(lua_State *L, int index, size_t *size) {
     luaL_argcheck(L, *size == 0 || lua_touserdata(L, index) != NULL, index, "no address");
     return *size == 0 ? (const uint8_t *)"" : lua_touserdata(L, index);
   }
-  luaL_argcheck(L, lua_type(L, index) == LUA_TSTRING, index, "a string of encoded bytes expected");
-  return (const uint8_t *)lua_tolstring(L, index, size);
+  luaL_argerror(L, index, "a string of encoded bytes expected");
+  return NULL;
 }
 
 /* ---- names ---- */
@@ -388,7 +389,7 @@ static int type_encode(lua_State *L) {
     check_options(L, 2, &call.options);
   }
   lua_settop(L, 1);
-  start_writer(&call);
+  start_writer(&call, 1);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
   if (encode_message(&call, message, 1, call.options.depth + 1u) == 0) {
     if (plait_written(&call.writer) <= PLAIT_WIRE_LENGTH_LIMIT) {

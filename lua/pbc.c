@@ -89,7 +89,7 @@ static int pbc_encode(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   push_keys(L);
   start_call(&call, L, type->schema, &type->options, lua_gettop(L));
-  start_writer(&call);
+  start_writer(&call, 1);
   if (encode_message(&call, plait_schema_message(call.schema, type->message), 2, call.options.depth + 1u) < 0) {
     push_type_failure(&call, type->message);
     if (call.error.status == PLAIT_MESSAGE_NAME && call.error.length > 1 && strchr(call.error.text + 1, '.') == NULL) {
@@ -183,7 +183,7 @@ static int pbc_pack(lua_State *L) {
   if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
-  if (pack_arguments(&call, pattern->pattern, 2, top) < 0) {
+  if (pack_arguments(&call, pattern, 2, top) < 0) {
     push_pattern_failure(&call, pattern->pattern);
     return lua_error(L);
   }
@@ -203,7 +203,7 @@ static int pbc_unpack(lua_State *L) {
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
   call.options.enums_numbers = 1;
   call.anchor = lua_type(L, 2) == LUA_TSTRING ? 2 : 0;
-  int count = push_unpacked(&call, pattern->pattern, bytes, size);
+  int count = push_unpacked(&call, pattern, bytes, size);
   if (count >= 0) return count;
   push_pattern_failure(&call, pattern->pattern);
   return 0;

@@ -94,8 +94,7 @@ static int view_index(lua_State *L) {
   int singular = plait_kind_is_message(field->kind) && !(field->flags & PLAIT_FIELD_REPEATED);
   const uint8_t *first = NULL, *first_end = NULL;
   uint32_t found = 0;
-  start_writer(&call); /* 7 */
-  lua_newtable(L);     /* 8: the occurrences, to be joined */
+  lua_newtable(L);     /* 7: the occurrences, to be joined */
   while (at < end) {
     uint32_t tag;
     int status;
@@ -109,7 +108,7 @@ static int view_index(lua_State *L) {
       if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) || !plait_wire_counts(schema, other, value, end)) continue;
       found = 0; /* another member of the oneof: those before do not count */
       lua_newtable(L);
-      lua_replace(L, 8);
+      lua_replace(L, 7);
       continue;
     }
     if (other == NULL) continue;
@@ -128,10 +127,10 @@ static int view_index(lua_State *L) {
     if (found == 2 || !singular || found > 2) {
       if (found == 2 && singular) {
         lua_pushlstring(L, (const char *)first, (size_t)(first_end - first));
-        lua_rawseti(L, 8, 1);
+        lua_rawseti(L, 7, 1);
       }
       lua_pushlstring(L, (const char *)start, (size_t)(value_end - start));
-      lua_rawseti(L, 8, (int)found);
+      lua_rawseti(L, 7, (int)found);
     }
   }
   if (found == 0) return 0;
@@ -149,7 +148,7 @@ static int view_index(lua_State *L) {
   luaL_Buffer buffer;
   luaL_buffinit(L, &buffer);
   for (uint32_t i = 1; i <= found; i++) {
-    lua_rawgeti(L, 8, (int)i);
+    lua_rawgeti(L, 7, (int)i);
     luaL_addvalue(&buffer);
   }
   luaL_pushresult(&buffer);

@@ -6,6 +6,7 @@
 import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
 import { type Case, ok, same } from '../cases/check.ts';
 import { heapCases } from '../cases/heap-cases.ts';
+import { poolCases } from '../cases/pool-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
 const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
@@ -93,6 +94,21 @@ const browserCases: Case[] = [
     },
   },
   {
+    name: 'a thread that cannot attach ends, and its starter is told why',
+    async run() {
+      const { host } = await import(new URL('/dist/core/host.js', location.href).href);
+      const { THREAD_SCRIPT } = await import(new URL('/dist/task/thread.generated.js', location.href).href);
+      const thread = host.startThread({ name: 'test' }, THREAD_SCRIPT);
+      let why: unknown;
+      thread.onError = (error: unknown) => {
+        why = error;
+      };
+      thread.post({ role: 'coordinator', space: { ...commonSpace().handle, layoutVersion: 999 } });
+      same(await new Promise((resolve) => Object.assign(thread, { onExit: resolve })), 1, 'the exit code');
+      ok(/layout 999/.test(String((why as Error)?.message)), `the reason, not ${why}`);
+    },
+  },
+  {
     name: 'a handle of another layout is refused',
     run() {
       try {
@@ -106,7 +122,12 @@ const browserCases: Case[] = [
   },
 ];
 
-const cases: Case[] = [...heapCases(heap, seed, fixture), ...taskCases(fixture), ...browserCases];
+const cases: Case[] = [
+  ...heapCases(heap, seed, fixture),
+  ...taskCases(fixture),
+  ...poolCases(fixture),
+  ...browserCases,
+];
 
 /** What the driver calls. */
 export interface Driven {
