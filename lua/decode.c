@@ -297,6 +297,14 @@ static const uint8_t *decode_sub(struct call *call, struct frame *frame, const s
   return next;
 }
 
+/* An integer of the FFI is a key that nobody finds again. */
+static void push_map_key(struct call *call, const struct plait_field *key, uint64_t bits) {
+  uint8_t int64 = call->options.int64;
+  if (int64 == INT64_CDATA) call->options.int64 = INT64_EXACT;
+  push_number(call, key, bits);
+  call->options.int64 = int64;
+}
+
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known) {
   lua_State *L = call->L;
@@ -363,7 +371,7 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
     return 0;
   }
   if (key->kind == PLAIT_KIND_STRING) lua_pushlstring(L, (const char *)key_data, key_length);
-  else push_number(call, key, key_bits);
+  else push_map_key(call, key, key_bits);
   if (value->kind == PLAIT_KIND_MESSAGE) {
     if (merged == 0) push_message(call, value, end, 0, depth);
     else lua_pushvalue(L, base + 1);
@@ -443,9 +451,10 @@ static PLAIT_COLD void clear_others(struct call *call, struct frame *frame, cons
   }
 }
 
-/* Of a table that is reused: takes out what was there and did not come. */
+/* Of a table that is reused: takes out what was there and did not come. From 64 on: at the beginning, the others at the end. */
 static void clear_unseen(struct call *call, struct frame *frame, uint32_t first) {
-  for (uint32_t i = first; i < frame->message->field_count; i++) {
+  uint32_t count = frame->message->field_count;
+  for (uint32_t i = first; i < (first == 0 && count > 64 ? 64 : count); i++) {
     if (i < 64 && frame->seen >> i & 1) continue;
     push_key(call, &frame->fields[i]);
     lua_pushnil(call->L);
@@ -623,9 +632,12 @@ int decode_message(struct call *call, const struct plait_message *message, const
 
 /* ---- required fields ---- */
 
-int check_required(struct call *call, const struct plait_message *message, int table) {
+int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
   lua_State *L = call->L;
   int status = 0;
+  /* The user's tables may hold each other, or be one for two fields. */
+  if (depth == 0) return decode_fail(call, -PLAIT_MESSAGE_DEPTH, call->bytes);
+  if (!lua_istable(L, table)) return decode_fail(call, -PLAIT_MESSAGE_TYPE, call->bytes);
   if (!lua_checkstack(L, DECODE_SLOTS)) return decode_fail(call, -PLAIT_MESSAGE_MEMORY, call->bytes);
   int top = lua_gettop(L);
   for (uint32_t i = 0; i < message->field_count && status == 0; i++) {
@@ -635,23 +647,25 @@ int check_required(struct call *call, const struct plait_message *message, int t
     lua_rawget(L, table);
     if (lua_isnil(L, -1)) {
       if (field->flags & PLAIT_FIELD_REQUIRED) status = field_fail(call, -PLAIT_MESSAGE_REQUIRED, call->bytes, field, 0);
+    } else if (field->flags & PLAIT_FIELD_REPEATED && !lua_istable(L, -1)) {
+      status = field_fail(call, -PLAIT_MESSAGE_TYPE, call->bytes, field, 0);
     } else if (field->flags & PLAIT_FIELD_MAP) {
       const struct plait_field *value = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)) + 1;
       if (value->kind == PLAIT_KIND_MESSAGE) {
         for (lua_pushnil(L); status == 0 && lua_next(L, -2) != 0; lua_pop(L, 1))
-          status = check_required(call, plait_schema_message(call->schema, value->type), lua_gettop(L));
+          status = check_required(call, plait_schema_message(call->schema, value->type), lua_gettop(L), depth - 1);
         if (status < 0) path_field(call, field);
       }
     } else if (field->flags & PLAIT_FIELD_REPEATED) {
       int count = (int)lua_rawlen(L, -1);
       for (int j = 1; j <= count && status == 0; j++) {
         lua_rawgeti(L, -1, j);
-        status = check_required(call, plait_schema_message(call->schema, field->type), lua_gettop(L));
+        status = check_required(call, plait_schema_message(call->schema, field->type), lua_gettop(L), depth - 1);
         if (status < 0) field_fail(call, status, call->bytes, field, j);
         lua_pop(L, 1);
       }
     } else if (plait_kind_is_message(field->kind)) {
-      status = check_required(call, plait_schema_message(call->schema, field->type), lua_gettop(L));
+      status = check_required(call, plait_schema_message(call->schema, field->type), lua_gettop(L), depth - 1);
       if (status < 0) path_field(call, field);
     }
     lua_settop(L, top);

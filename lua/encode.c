@@ -82,12 +82,18 @@ static int lazy_bytes(struct call *call, const struct plait_field *field, int in
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return 0;
   push_pbc_metatable(call, field->type, 1);
   int lazy = lua_rawequal(L, -1, -2);
-  lua_pop(L, 2);
+  lua_pop(L, 1);
+  if (!lazy) lazy = is_lazy_metatable(L); /* from before the last registration */
+  lua_pop(L, 1);
   if (!lazy) return 0;
   lua_rawgeti(L, index, 2);
-  *data = (const uint8_t *)lua_tolstring(L, -1, length); /* the table still has it */
-  lua_pop(L, 1);
-  return *data != NULL;
+  if (lua_type(L, -1) != LUA_TSTRING) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  *data = (const uint8_t *)lua_tolstring(L, -1, length);
+  lua_replace(L, index); /* in the place of its table, which a finalizer may decode while a buffer grows */
+  return 1;
 }
 
 static int encode_sub(struct call *call, const struct plait_field *field, int index, uint32_t depth) {

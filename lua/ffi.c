@@ -8,6 +8,7 @@
 struct ffi_value {
   union {
     double number;
+    uint64_t bits;
     const char *data;
   };
   uint32_t length, present;
@@ -44,6 +45,7 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
   struct plait_message_error error;
   struct plait_writer writer = {.start = buffer, .at = buffer + size, .end = buffer + size, .grow = ffi_full};
   const struct plait_schema *schema = box->schema->image;
+  if (box->pattern == NULL || schema == NULL) return -1; /* see check_alive() */
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     uint32_t kind = plait_schema_field(schema, plait_pattern_field(box->pattern, i))->kind;
     values[i].present = from[i].present;
@@ -61,11 +63,20 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
   return (int)plait_written(&writer);
 }
 
+/*
+ * A NaN of strangers as the one NaN of LuaJIT: it reads the others from memory as what they look like to it, which is objects
+ * at any address they like.
+ */
+static uint64_t ffi_plain_nan(uint64_t bits) {
+  return (bits & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0xFFF8000000000000u : bits;
+}
+
 /* 0, or -1. */
 static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_t size, struct ffi_value *to) {
   struct plait_value values[FFI_VALUES];
   struct plait_message_error error;
   const struct plait_schema *schema = box->schema->image;
+  if (box->pattern == NULL || schema == NULL) return -1;
   if (plait_pattern_unpack(schema, box->pattern, bytes, size, box->options.depth + 1u, values, NULL, &error) != 0) return -1;
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, plait_pattern_field(box->pattern, i));
@@ -76,7 +87,7 @@ static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_
         to[i].data = (const char *)values[i].data;
         to[i].length = values[i].length;
         break;
-      case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to[i].number = values[i].number; break;
+      case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to[i].bits = ffi_plain_nan(values[i].bits); break;
       case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64:
         if (values[i].integer > (int64_t)EXACT_INTEGER || values[i].integer < -(int64_t)EXACT_INTEGER) return -1;
         to[i].number = (double)values[i].integer;

@@ -34,8 +34,10 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const s
     box->pattern = NULL;
     return NULL;
   }
-  for (uint32_t i = 0; i < box->pattern->slot_count; i++)
-    box->lists |= plait_schema_field(schema->image, plait_pattern_field(box->pattern, i))->flags & PLAIT_FIELD_REPEATED;
+  for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
+    const struct plait_field *field = plait_schema_field(schema->image, plait_pattern_field(box->pattern, i));
+    box->lists |= field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind);
+  }
   return box;
 }
 
@@ -113,6 +115,7 @@ static int flat_failure(struct call *call, const struct plait_pattern *pattern) 
 static int pattern_pack(lua_State *L) {
   struct pattern_box *box = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
+  check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
   if (pack_arguments(&call, box, 1, lua_gettop(L)) < 0) return flat_failure(&call, box->pattern);
   lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
@@ -157,6 +160,30 @@ static int take(void *context, uint32_t slot, const struct plait_field *field, c
   return 0;
 }
 
+/* A message that comes in parts is their bytes, one behind the other: that is what merging means. */
+static int join(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value) {
+  struct taking *taking = context;
+  lua_State *L = taking->call->L;
+  size_t length;
+  if ((uint64_t)before->length + value->length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  lua_pushlstring(L, (const char *)before->data, before->length);
+  lua_pushlstring(L, (const char *)value->data, value->length);
+  lua_concat(L, 2);
+  lua_replace(L, taking->first + (int)slot);
+  value->data = (const uint8_t *)lua_tolstring(L, taking->first + (int)slot, &length);
+  value->length = (uint32_t)length;
+  return 0;
+}
+
+/* Pushes what join() has made of a message. */
+static void push_joined(struct call *call, const struct plait_value *value, int index) {
+  int anchor = call->anchor;
+  call->anchor = index;
+  if (call->options.pbc) push_span(call, value->data, value->length);
+  else lua_pushvalue(call->L, index);
+  call->anchor = anchor;
+}
+
 /* pbc: what an absent field is. */
 static void push_absent(struct call *call, const struct plait_field *field) {
   if (!call->options.pbc) lua_pushnil(call->L);
@@ -175,7 +202,7 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
   if (lists || count > 4) luaL_checkstack(L, 2 * (int)count + 24, "pattern"); /* Lua keeps 20 places anyway */
   if (count > VALUES_ON_STACK) values = lua_newuserdatauv(L, count * sizeof *values, 0);
   struct taking taking = {call, lua_gettop(L) + 1};
-  const struct plait_pattern_elements elements = {.take = take, .context = &taking};
+  const struct plait_pattern_elements elements = {.take = take, .join = join, .context = &taking};
   if (lists) lua_settop(L, lua_gettop(L) + (int)count);
   call->bytes = bytes;
   int status = plait_pattern_unpack(call->schema, pattern, bytes, size, call->options.depth + 1u, values, &elements, &call->error);
@@ -183,14 +210,18 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
   const uint16_t *copies = (const uint16_t *)((const uint8_t *)pattern + pattern->copies);
   for (uint32_t i = 0; i < count; i++) {
     const struct plait_field *field = plait_schema_field(call->schema, plait_pattern_field(pattern, i));
-    if (field->flags & PLAIT_FIELD_REPEATED) {
-      uint32_t from = i;
+    uint32_t from = i;
+    if (lists)
       for (uint32_t j = 0; j < pattern->copy_count; j++)
         if (copies[2 * j + 1] == i) from = copies[2 * j];
+    if (field->flags & PLAIT_FIELD_REPEATED) {
       if (lua_isnil(L, taking.first + (int)from)) push_absent(call, field);
       else lua_pushvalue(L, taking.first + (int)from);
     } else if (!values[i].present) {
       push_absent(call, field);
+    } else if (plait_kind_is_message(field->kind) && lua_type(L, taking.first + (int)from) == LUA_TSTRING &&
+               (const uint8_t *)lua_tolstring(L, taking.first + (int)from, NULL) == values[i].data) {
+      push_joined(call, &values[i], taking.first + (int)from);
     } else {
       push_value(call, field, &values[i]);
     }
@@ -204,6 +235,7 @@ static int pattern_unpack(lua_State *L) {
   struct call call;
   size_t size;
   const uint8_t *bytes = check_bytes(L, 1, &size);
+  check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
   int count = push_unpacked(&call, box, bytes, size);
   return count < 0 ? flat_failure(&call, box->pattern) : count;
@@ -211,7 +243,7 @@ static int pattern_unpack(lua_State *L) {
 
 /* core.pattern(schema, keys, text, options) -> { pack, unpack, count, pattern, kinds } | nil, message, code */
 int schema_pattern(lua_State *L) {
-  struct schema_box *schema = luaL_checkudata(L, 1, SCHEMA_METATABLE);
+  struct schema_box *schema = check_schema(L, 1);
   size_t length;
   const char *text = luaL_checklstring(L, 3, &length);
   struct options options = {.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};

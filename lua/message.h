@@ -68,7 +68,7 @@ struct pattern_box {
   struct schema_box *schema;
   struct plait_pattern *pattern;
   struct options options;
-  int lists;                 /* whether it has repeated fields */
+  int lists;                 /* whether it has fields that need a place on the stack: repeated ones, messages */
 };
 
 /* One call, in either direction. */
@@ -86,7 +86,19 @@ struct call {
   uint8_t space[BUFFER_SIZE];
 };
 
+/*
+ * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls asks here
+ * before it looks into a schema.
+ */
+static inline void check_alive(lua_State *L, const struct schema_box *box) {
+  if (box->image == NULL) luaL_error(L, "the schema was already collected when this finalizer used it");
+}
+static inline void check_pattern_alive(lua_State *L, const struct pattern_box *box) {
+  if (box->pattern == NULL) luaL_error(L, "the pattern was already collected when this finalizer used it");
+}
+
 /* ---- module.c ---- */
+struct schema_box *check_schema(lua_State *L, int index);
 void check_options(lua_State *L, int index, struct options *options);
 struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
 /* Leaves nil, message, code. `type`: what the path begins with. */
@@ -117,7 +129,7 @@ int push_message(struct call *call, const struct plait_field *field, const uint8
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known);
 /* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
-int check_required(struct call *call, const struct plait_message *message, int table);
+int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 int decode_fail(struct call *call, int status, const uint8_t *at);
 void path_field(struct call *call, const struct plait_field *field);
 
@@ -144,5 +156,7 @@ void open_pbc(lua_State *L);
 void open_ffi(lua_State *L);
 /* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
 void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
+/* Whether the table on top is such a metatable of messages not decoded yet, of any schema. */
+int is_lazy_metatable(lua_State *L);
 
 #endif

@@ -4,7 +4,11 @@
  */
 #include "message.h"
 
-static struct schema_box *check_schema(lua_State *L, int index) { return luaL_checkudata(L, index, SCHEMA_METATABLE); }
+struct schema_box *check_schema(lua_State *L, int index) {
+  struct schema_box *box = luaL_checkudata(L, index, SCHEMA_METATABLE);
+  check_alive(L, box);
+  return box;
+}
 
 void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size) {
   struct schema_box *box = context;
@@ -83,6 +87,7 @@ static struct options default_options(void) {
 }
 
 struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys) {
+  check_alive(L, box);
   call->L = L;
   call->box = box;
   call->schema = box->image;
@@ -421,7 +426,7 @@ static int type_decode(lua_State *L) {
   int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
   else status = decode_message(&call, message, bytes, bytes + size, table, fresh);
-  if (status == 0 && call.options.required) status = check_required(&call, message, table);
+  if (status == 0 && call.options.required) status = check_required(&call, message, table, call.options.depth + 1u);
   if (status == 0) return 1;
   lua_settop(L, table);
   if (!lua_checkstack(L, 8)) return luaL_error(L, "stack overflow");

@@ -5,6 +5,9 @@
  * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
  * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded with
  * the old one go on with it.
+ *
+ * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and patterns is
+ * made first, and belongs to the schema that is there when it goes in.
  */
 #include "message.h"
 
@@ -46,14 +49,17 @@ static void remember(lua_State *L, int cache) {
 static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
+  struct type_box *type = new_type(L, NULL, 0);
   struct schema_box *box = push_keys(L);
   lua_pop(L, 1);
+  if (box != NULL) check_alive(L, box);
   uint32_t message = box == NULL ? PLAIT_SCHEMA_NONE : plait_schema_find_message(box->image, name, length);
   if (message == PLAIT_SCHEMA_NONE) {
     lua_pushfstring(L, "no message type has the name %s", name);
     return NULL;
   }
-  struct type_box *type = new_type(L, box, message);
+  type->schema = box;
+  type->message = message;
   remember(L, UP_TYPES);
   return type;
 }
@@ -142,17 +148,25 @@ static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
   size_t length;
   struct plait_message_error error;
   const char *text = luaL_checklstring(L, 1, &length);
-  struct schema_box *box = push_keys(L);
-  lua_pop(L, 1);
-  if (box == NULL) luaL_error(L, "nothing is registered");
-  struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
-  if (pattern == NULL) {
-    lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
-    note_error(L);
-    lua_error(L);
+  for (;;) {
+    struct schema_box *box = push_keys(L); /* the keys hold it */
+    if (box == NULL) luaL_error(L, "nothing is registered");
+    check_alive(L, box);
+    struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
+    if (pattern == NULL) {
+      lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
+      note_error(L);
+      lua_error(L);
+    }
+    lua_remove(L, -2);
+    int same = push_keys(L) == box;
+    lua_pop(L, 1);
+    if (same) {
+      remember(L, UP_PATTERNS);
+      return pattern;
+    }
+    lua_pop(L, 1);
   }
-  remember(L, UP_PATTERNS);
-  return pattern;
 }
 
 static PLAIT_COLD void push_pattern_failure(struct call *call, const struct plait_pattern *pattern) {
@@ -165,6 +179,7 @@ static int pbc_pack(lua_State *L) {
   struct call call;
   int top = lua_gettop(L) - (pattern != NULL);
   if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
   if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
@@ -183,6 +198,7 @@ static int pbc_unpack(lua_State *L) {
   size_t size;
   const uint8_t *bytes = check_bytes(L, 2, &size);
   if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
   call.options.enums_numbers = 1;
@@ -198,8 +214,10 @@ static int pbc_unpack(lua_State *L) {
 /* __index of a decoded message: a default. Lists and messages are new ones, which the table keeps. */
 static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
+  check_alive(L, type->schema);
   const struct plait_field *field = names_find(type->schema, type->message, L, 2);
   struct call call;
+  luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
   if (field == NULL) {
     lua_settop(L, 2);
     return lua_error(L);
@@ -225,6 +243,7 @@ static int default_index(lua_State *L) {
 static void expand(lua_State *L, const struct type_box *type) {
   struct call call;
   size_t size;
+  luaL_checktype(L, 1, LUA_TTABLE);
   lua_rawgeti(L, 1, 2);
   const char *bytes = lua_tolstring(L, -1, &size);
   if (bytes == NULL) luaL_error(L, "this message was changed before it was decoded");
@@ -307,7 +326,7 @@ void push_pbc_metatable(struct call *call, uint32_t message, int lazy) {
 
 /* metatable(keys, schema, type name, lazy) -> the metatable | nil */
 static int pbc_metatable(lua_State *L) {
-  struct schema_box *box = luaL_checkudata(L, 2, SCHEMA_METATABLE);
+  struct schema_box *box = check_schema(L, 2);
   size_t length;
   const char *name = luaL_checklstring(L, 3, &length);
   uint32_t message = plait_schema_find_message(box->image, name, length);
@@ -318,14 +337,21 @@ static int pbc_metatable(lua_State *L) {
   return 1;
 }
 
+int is_lazy_metatable(lua_State *L) {
+  luaL_checkstack(L, 1, "metatable");
+  lua_pushliteral(L, "__index");
+  lua_rawget(L, -2);
+  int lazy = lua_tocfunction(L, -1) == lazy_index;
+  lua_pop(L, 1);
+  return lazy;
+}
+
 /* touch(table): decodes it if it is a message that is not decoded yet. */
 static int pbc_touch(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);
-  if (!lua_getmetatable(L, 1)) return 0;
-  lua_pushliteral(L, "__index");
-  lua_rawget(L, -2);
-  if (lua_tocfunction(L, -1) != lazy_index) return 0;
+  if (!lua_getmetatable(L, 1) || !is_lazy_metatable(L)) return 0;
+  lua_getfield(L, -1, "__index");
   lua_pushvalue(L, 1);
   lua_pushnil(L);
   lua_call(L, 2, 0);

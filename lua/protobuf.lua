@@ -22,6 +22,7 @@ end
 function protobuf.register(bytes)
   if type(bytes) ~= 'string' then error('register takes the bytes of a descriptor set', 2) end
   local sets = state.sets
+  if sets[bytes] then return end -- the same again, as programs do that register where they begin to use a type
   sets[#sets + 1] = bytes
   local handle, keys = core.schema(table.concat(sets), true)
   if not handle or bytes == '' then
@@ -29,6 +30,7 @@ function protobuf.register(bytes)
     state.error = handle and 'an empty set' or keys
     error('register fail', 2)
   end
+  sets[bytes] = true
   state[1], state[2] = handle, keys
   clear(types)
   clear(patterns)
@@ -79,6 +81,7 @@ end
 function protobuf.default(name, message)
   local fields = state[1] and core.fields(state[1], state[2], name)
   if not fields then error('no message type has the name ' .. tostring(name), 2) end
+  core.touch(message)
   for _, field in ipairs(fields) do
     local value = rawget(message, field.name)
     if type(value) == 'table' and field.type and field.kind ~= 'enum' then

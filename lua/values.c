@@ -123,7 +123,11 @@ static PLAIT_COLD int cdata_bits(struct call *call, uint32_t kind, int index, ui
   if (bytes != NULL && length == 8) memcpy(bits, bytes, 8);
   else bytes = NULL;
   lua_pop(L, 2);
-  return bytes == NULL ? -PLAIT_MESSAGE_TYPE : fit(kind, *bits, negative);
+  if (bytes == NULL) return -PLAIT_MESSAGE_TYPE;
+  if (kind != PLAIT_KIND_DOUBLE && kind != PLAIT_KIND_FLOAT) return fit(kind, *bits, negative);
+  double value = negative ? (double)(int64_t)*bits : (double)*bits;
+  memcpy(bits, &value, 8);
+  return 0;
 }
 
 static int enum_bits(struct call *call, const struct plait_field *field, int index, uint64_t *bits) {
@@ -186,7 +190,7 @@ int to_bits(struct call *call, const struct plait_field *field, int index, uint6
       if (!call->options.pbc || kind != PLAIT_KIND_FIXED32) return -PLAIT_MESSAGE_TYPE;
       *bits = (uint32_t)(uintptr_t)lua_touserdata(L, index);
       return 0;
-    case LUA_TCDATA: return cdata_bits(call, kind, index, bits);
+    case LUA_TCDATA: status = cdata_bits(call, kind, index, bits); break;
     default: return -PLAIT_MESSAGE_TYPE;
   }
   if (status == 0 && field->flags & PLAIT_FIELD_CLOSED &&

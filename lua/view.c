@@ -41,6 +41,7 @@ static void push_view(lua_State *L, struct schema_box *box, int schema, int keys
 
 static struct view *check_view(lua_State *L) {
   struct view *view = luaL_checkudata(L, 1, VIEW_METATABLE);
+  check_alive(L, view->schema);
 #if LUA_VERSION_NUM >= 502
   lua_getuservalue(L, 1);
 #else
@@ -56,8 +57,9 @@ int type_view(lua_State *L) {
   luaL_argcheck(L, lua_type(L, 1) == LUA_TSTRING, 1, "a string of encoded bytes expected");
   lua_tolstring(L, 1, &size);
   luaL_argcheck(L, size <= PLAIT_WIRE_LENGTH_LIMIT, 1, "2 GiB or more");
-  struct view view = {.message = type->message, .length = (uint32_t)size, .depth = type->options.depth, .options = type->options};
+  struct view view = {.message = type->message, .length = (uint32_t)size, .options = type->options};
   check_options(L, 2, &view.options);
+  view.depth = view.options.depth;
   push_view(L, type->schema, lua_upvalueindex(UP_SCHEMA), lua_upvalueindex(UP_KEYS), 1, &view);
   return 1;
 }
@@ -103,7 +105,7 @@ static int view_index(lua_State *L) {
     const struct plait_field *other = tag >> 3 == field->tag >> 3 ? field : NULL;
     if (other == NULL && field->oneof != PLAIT_SCHEMA_NONE) {
       other = plait_message_find_number(schema, message, tag >> 3);
-      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7)) continue;
+      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) || !plait_wire_counts(schema, other, value, end)) continue;
       found = 0; /* another member of the oneof: those before do not count */
       lua_newtable(L);
       lua_replace(L, 7);

@@ -287,7 +287,13 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
       return NULL;
     }
   } else if (step->slot != PLAIT_PATTERN_NO) {
-    unpacking->values[step->slot] = value;
+    struct plait_value *place = &unpacking->values[step->slot];
+    if (plait_kind_is_message(step->kind) && place->present && unpacking->elements != NULL && unpacking->elements->join != NULL &&
+        (*status = unpacking->elements->join(unpacking->elements->context, step->slot, place, &value)) < 0) {
+      unpack_fail(unpacking, *status, at, field);
+      return NULL;
+    }
+    *place = value;
   }
   return next;
 }
@@ -320,8 +326,9 @@ static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const u
       if (next != NULL) {
         expected += !(step->flags & PLAIT_FIELD_REPEATED);
         if (node->oneofs) {
-          uint32_t oneof = plait_schema_field(unpacking->schema, step->field)->oneof;
-          if (oneof != PLAIT_SCHEMA_NONE) clear_oneof(unpacking, node, oneof, step);
+          const struct plait_field *field = plait_schema_field(unpacking->schema, step->field);
+          if (field->oneof != PLAIT_SCHEMA_NONE && plait_wire_counts(unpacking->schema, field, at, end))
+            clear_oneof(unpacking, node, field->oneof, step);
         }
         at = next;
         continue;
@@ -330,7 +337,9 @@ static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const u
     } else if (node->oneofs) {
       const struct plait_message *message = plait_schema_message(unpacking->schema, node->message);
       const struct plait_field *field = plait_message_find_number(unpacking->schema, message, tag >> 3);
-      if (field != NULL && field->oneof != PLAIT_SCHEMA_NONE && field->wire == (tag & 7)) clear_oneof(unpacking, node, field->oneof, NULL);
+      if (field != NULL && field->oneof != PLAIT_SCHEMA_NONE && field->wire == (tag & 7) &&
+          plait_wire_counts(unpacking->schema, field, at, end))
+        clear_oneof(unpacking, node, field->oneof, NULL);
     }
     at = plait_wire_skip(at, end, tag, depth - 1, &status);
     if (at == NULL) return unpack_fail(unpacking, status, start, NULL);

@@ -77,6 +77,11 @@ int plait_pattern_build(const struct plait_schema *schema, const char *text, siz
 struct plait_pattern_elements {
   /* Unpacking: one element. The entry of a map is a message. 0, or a negated status that ends it all. */
   int (*take)(void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value);
+  /*
+   * Unpacking: a singular message that a slot has already comes once more; *value becomes both, one behind the other. 0, or a
+   * negated status. NULL: the last one counts.
+   */
+  int (*join)(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value);
   void *context;
   /* Packing: writes all elements with their tags, the last one first. 0, or a negated status. */
   int (*give)(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer);

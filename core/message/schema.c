@@ -137,6 +137,8 @@ static int bad_field(const struct plait_schema *schema, const struct plait_field
   if (field->tag >> 3 == 0 || (field->flags & (PLAIT_FIELD_PACKED | PLAIT_FIELD_PACKABLE) && !(numbers && repeated))) return 1;
   if ((field->tag & 7) != (field->flags & PLAIT_FIELD_PACKED ? PLAIT_WIRE_BYTES : field->wire)) return 1;
   if (field->message >= schema->message_count || field->flags > 2 * PLAIT_FIELD_DEFAULT - 1) return 1;
+  const struct plait_message *owner = plait_schema_message(schema, field->message);
+  if (plait_schema_field_index(schema, field) - owner->first_field >= owner->field_count) return 1;
   if (field->flags & PLAIT_FIELD_PACKED && !(field->flags & PLAIT_FIELD_PACKABLE)) return 1;
   if (field->flags & PLAIT_FIELD_CLOSED && kind != PLAIT_KIND_ENUM) return 1;
   if (field->flags & PLAIT_FIELD_UTF8 && kind != PLAIT_KIND_STRING) return 1;

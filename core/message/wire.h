@@ -135,6 +135,15 @@ static inline const uint8_t *plait_wire_number(const uint8_t *at, const uint8_t 
   return at;
 }
 
+/* Whether a singular field at this place counts as set: a number that a closed enum does not name is an unknown field. */
+static inline int plait_wire_counts(const struct plait_schema *schema, const struct plait_field *field, const uint8_t *at,
+                                    const uint8_t *end) {
+  uint64_t bits;
+  return !(field->flags & PLAIT_FIELD_CLOSED) ||
+         (plait_wire_number(at, end, PLAIT_KIND_ENUM, &bits) != NULL &&
+          plait_enum_find_number(schema, plait_schema_enum(schema, field->type), (int32_t)bits) != NULL);
+}
+
 static inline int plait_wire_number_status(const uint8_t *at, const uint8_t *end, uint32_t wire) {
   return wire == PLAIT_WIRE_VARINT ? plait_wire_varint_status(at, end) : -PLAIT_MESSAGE_TRUNCATED;
 }

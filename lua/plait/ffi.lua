@@ -88,7 +88,7 @@ local function source_of(kinds)
     end
     local function fast_unpack(bytes, length)
       if busy or type(bytes) ~= 'string' then return slow_unpack(bytes, length) end
-      busy = true
+      busy = bytes -- which lives as long as values point into it
       if unpack(pattern, bytes, #bytes, values) ~= 0 then
         busy = false
         return slow_unpack(bytes)

@@ -15,9 +15,9 @@ local message = {
 }
 
 local pattern_of = core.pattern
-if type(jit) == 'table' and jit.status and jit.status() then
-  local ok, ffi_pattern = pcall(require, 'plait.message.ffi')
-  if ok and ffi_pattern then pattern_of = ffi_pattern end
+if type(jit) == 'table' and jit.status then
+  local ok, ffi_pattern = pcall(require, 'plait.message.ffi') -- also for 64-bit integers, where nothing is compiled
+  if ok and ffi_pattern and jit.status() then pattern_of = ffi_pattern end
 end
 
 local function schema_of(handle, keys, code)

@@ -151,4 +151,20 @@ test('mended: proto3, maps, oneofs, presence, negative enums, conversions', func
   equal(plain(protobuf.decode('kinds.Two', unhex '53 08 01 54')).pair, { left = 1 })
 end)
 
+test('decoded messages outlive a registration, and defaults do not cover what is not decoded yet', function()
+  local bytes = protobuf.encode('tutorial.Person', person)
+  local before = protobuf.decode('tutorial.Person', bytes)
+  protobuf.register(check.read 'kinds2_alone.pb' .. check.read 'kinds3.pb')
+  equal(protobuf.encode('tutorial.Person', before), bytes)
+  local after = protobuf.default('tutorial.Person', protobuf.decode('tutorial.Person', bytes))
+  equal({ after.phone[1].number, after.phone[1].type, after.phone[2].type }, { '1', 'WORK', 'HOME' })
+  equal(protobuf.encode('tutorial.Person', after), bytes)
+end)
+
+test('registering the same again changes nothing and costs nothing', function()
+  local metatable = getmetatable(protobuf.decode('tutorial.Person', ''))
+  for _ = 1, 3 do protobuf.register_file(check.folder .. '/all.pb') end
+  assert(getmetatable(protobuf.decode('tutorial.Person', '')) == metatable)
+end)
+
 check.done()
