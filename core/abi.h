@@ -7,6 +7,7 @@
 #ifndef PLAIT_ABI_H
 #define PLAIT_ABI_H
 
+#include "fs/fs.h"
 #include "task/task.h"
 
 #define PLAIT_STACK_SIZE 65536u

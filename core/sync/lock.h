@@ -6,8 +6,9 @@
  * be in the middle of a change, and the caller repairs it before anything else. An owner that is not known to be dead
  * is waited for, one second in all; then the caller gets -PLAIT_ETIMEDOUT, never a hang.
  *
- * Lock order: recovery lock, then one pool's lock, then the heap's lock. Each of the three may be skipped; no lock is held
- * while the memory grows or while the host runs.
+ * Lock order: recovery lock, then one pool's lock or those of fs, then the heap's lock. Those of fs: `rename`, up to four inodes
+ * by their addresses (or `tables` alone), then the journal of one dead thread. Each may be skipped; no lock is held while the
+ * memory grows or while the host runs.
  *
  * Invariant: a thread's slot names every lock it holds or is about to take in `held`, before the word does.
  */
