@@ -23,6 +23,10 @@ PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {
   return plait_ref(plait_task_root());
 }
 
+PLAIT_EXPORT plait_ref_t plait_abi_fs(void) {
+  return plait_ref(plait_fs());
+}
+
 PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
   int rc = plait_space_init();
   if (rc != 0) return rc;

@@ -129,7 +129,6 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
   census->files++;
   uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
   if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder))) return wrong(PLAIT_FS_FAULT_INODE, inode);
-  census->blocks += plait_get(&inode->mount) != 0;
   switch (plait__fs_kind(plait_get(&inode->life))) {
     case PLAIT_FS_DIRECTORY: return check_directory(census, inode);
     case PLAIT_FS_FILE: {

@@ -89,8 +89,7 @@ struct plait_inode {
   plait_word64_t mtime;     /* contents changed */
   plait_word64_t ctime;     /* anything changed */
   plait_word64_t birthtime; /* created */
-  plait_word_t mount;       /* directory: block that says what is mounted on it, 0 nothing */
-  plait_word_t unused;      /* zero */
+  plait_word_t unused[2];   /* zero */
 };
 _Static_assert(sizeof(struct plait_inode) == 128, "two cache lines");
 
@@ -196,10 +195,8 @@ struct plait_fs_result {
   plait_word64_t cursor;    /* plait_fs_list: where to go on; 0 at the end */
   plait_word_t ascii;       /* plait_fs_list: 1 if every name is ASCII */
   plait_word_t bytes;       /* plait_fs_list: bytes of names */
-  plait_word_t mount;       /* EREMOTE: the block that says what is mounted */
-  plait_word_t rest;        /* EREMOTE: where in `first` the rest of the path starts, the path as it is then */
-  plait_word_t rest_length; /* EREMOTE: bytes of it */
   plait_word_t block;       /* plait_fs_map: where the bytes are */
+  plait_word_t unused;      /* zero */
 };
 
 /* What each slot's thread works with. Stays when the thread goes; the next one in the slot takes it over. */
@@ -285,10 +282,10 @@ int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now);
 int plait_fs_close(int fd);
 
 /* Reads up to `length` bytes to `to`, from `position`, or where the descriptor stands if it is negative: how many. All at one instant. */
-int64_t plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position);
+int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position);
 
 /* Writes, in the same way; all or nothing. */
-int64_t plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now);
+int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now);
 
 /* The file's size, and as much of its contents as `length` at `to`, at one instant. */
 double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
@@ -349,9 +346,6 @@ int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms)
 
 /* The file's bytes in one piece: a descriptor for plait_fs_close(); `result.block` and `result.size` say where. */
 int plait_fs_map(int fd);
-
-/* Makes the path, a directory, a place where something else is mounted; the description is what is in `second`. 0 bytes: no more. */
-int plait_fs_mount(uint32_t length, uint32_t description);
 
 /* Somebody watches (1), or no longer does (-1): see plait_fs.changes. */
 void plait_fs_watch(int change);

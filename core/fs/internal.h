@@ -141,7 +141,6 @@ struct plait__fs_place {
 enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* a symbolic link at the end is followed */
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
-  PLAIT__FS_HERE = 4,   /* what is mounted at the end is not meant, but the directory under it */
 };
 
 /* 0, also if nothing is at the end of the path; negative: no such way. */

@@ -171,7 +171,6 @@ struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait
   plait_put(&inode->parent, 0);
   plait_put(&inode->live, 0);
   plait_put(&inode->ranges, 0);
-  plait_put(&inode->mount, 0);
   plait_put64(&inode->cookie, 0);
   plait_put64(&inode->size, 0);
   plait_put64(&inode->atime, time);
@@ -201,7 +200,6 @@ void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *in
   uint32_t life = plait_get(&inode->life);
   if (plait__fs_kind(life) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
   else if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
-  if (plait_get(&inode->mount) != 0) plait__fs_drop(mine, plait_get(&inode->mount), 0, 0, 1);
   plait__fs_stage(mine, &inode->life, (life & ~3u) + 4);
   plait_word_t *owner = plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number));
   plait__fs_stage(mine, owner, plait_self_id());

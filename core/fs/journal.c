@@ -40,7 +40,7 @@ plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size) {
 }
 
 /* The last store to `at` that is staged, or null. */
-static struct plait_fs_store *find(struct plait_fs_thread *mine, plait_ref_t at) {
+static struct plait_fs_store *find_store(struct plait_fs_thread *mine, plait_ref_t at) {
   for (uint32_t i = plait_get(&mine->store_count); i-- > 0;)
     if (plait_get(&mine->stores[i].at) == at) return &mine->stores[i];
   return NULL;
@@ -64,12 +64,12 @@ void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_
 }
 
 uint32_t plait__fs_staged(struct plait_fs_thread *mine, const plait_word_t *at) {
-  struct plait_fs_store *store = find(mine, plait_ref(at));
+  struct plait_fs_store *store = find_store(mine, plait_ref(at));
   return store == NULL ? plait_get(at) : (uint32_t)plait_get64(&store->value);
 }
 
 uint64_t plait__fs_staged64(struct plait_fs_thread *mine, const plait_word64_t *at) {
-  struct plait_fs_store *store = find(mine, plait_ref(at));
+  struct plait_fs_store *store = find_store(mine, plait_ref(at));
   return store == NULL ? plait_get64(at) : plait_get64(&store->value);
 }
 
@@ -167,7 +167,7 @@ void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
 /* ---- after a death ---- */
 
 /* pre: the record's lock is held, and its owner is dead. */
-static void settle(struct plait_fs_thread *record) {
+static void settle_journal(struct plait_fs_thread *record) {
   if (plait_load(&record->state) != 0) finish(record);
   undo(record, 0);
 }
@@ -175,7 +175,7 @@ static void settle(struct plait_fs_thread *record) {
 static int settle_record(struct plait_fs_thread *record, plait_thread_t dead) {
   int rc = plait_lock_acquire(&record->lock);
   if (rc < 0) return rc;
-  if (plait_load(&record->thread) == dead) settle(record);
+  if (plait_load(&record->thread) == dead) settle_journal(record);
   plait_lock_release(&record->lock);
   return 0;
 }

@@ -8,6 +8,8 @@
  */
 #include "internal.h"
 
+#define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
+
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
   return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
 }
@@ -158,32 +160,34 @@ PLAIT_EXPORT int plait_fs_close(int fd) {
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd);
 }
 
-PLAIT_EXPORT int64_t plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
+PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   uint64_t size;
+  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (open == NULL || (plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
   if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
-  if (position >= 0) return plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
+  if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
   for (;;) {
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
-    if (count <= 0) return count;
+    if (count <= 0) return (int)count;
     /* Of two that read at once from one descriptor, each gets bytes of its own. */
     if (atomic_compare_exchange_strong_explicit(&open->position, &at, at + (uint64_t)count, memory_order_acq_rel,
                                                 memory_order_relaxed))
-      return count;
+      return (int)count;
   }
 }
 
-PLAIT_EXPORT int64_t plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
+PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL) return -PLAIT_EBADF;
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0) return -PLAIT_EBADF;
   uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
-  return plait__fs_contents_write(plait__fs_mine(), node, at, from, length, open, now);
+  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
+  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, open, now);
 }
 
 PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {

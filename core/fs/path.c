@@ -52,19 +52,6 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
   return 0;
 }
 
-/* Steps into a directory: stops with -EREMOTE where something else is mounted on it. */
-static int step_into(struct walker *walker, struct plait__fs_node node, const uint8_t *rest) {
-  walker->directory = node;
-  walker->at = rest;
-  plait_ref_t mount = plait_load(&node.inode->mount);
-  if (mount == 0 || plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY) return 0;
-  struct plait_fs_result *result = &walker->mine->result;
-  plait_put(&result->mount, mount);
-  plait_put(&result->rest, plait_ref(rest));
-  plait_put(&result->rest_length, (uint32_t)(walker->end - rest));
-  return -PLAIT_EREMOTE;
-}
-
 static struct plait__fs_node parent_of(struct plait__fs_node node) {
   struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
   return (struct plait__fs_node){parent, plait_load(&parent->life)};
@@ -77,8 +64,6 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
   *place = (struct plait__fs_place){.dots = 3, .node = walker.directory};
   if (length == 0) return -PLAIT_ENOENT;
   if (length > MOST) return -PLAIT_ENAMETOOLONG;
-  int rc = how & PLAIT__FS_HERE ? 0 : step_into(&walker, walker.directory, path);
-  if (rc != 0) return rc;
   for (;;) {
     skip_slashes(&walker);
     if (walker.at == walker.end) { /* the root, or behind a link to it */
@@ -91,7 +76,6 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     const uint8_t *behind = walker.at;
     skip_slashes(&walker);
     int last = walker.at == walker.end, slash = behind != walker.end;
-    const uint8_t *rest = walker.at;
     if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
       if (plait__fs_kind(walker.directory.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
       struct plait__fs_node node = size == 1 ? walker.directory : parent_of(walker.directory);
@@ -104,7 +88,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     if (size > PLAIT_FS_NAME_MAX) return -PLAIT_ENAMETOOLONG;
     struct plait__fs_name wanted = {name, size, plait__fs_hash(name, size)};
     struct plait__fs_node node = {NULL, 0};
-    rc = plait__fs_lookup(walker.directory, wanted, &node, NULL);
+    int rc = plait__fs_lookup(walker.directory, wanted, &node, NULL);
     if (rc == -PLAIT_ENOENT && last) {
       node.inode = NULL;
     } else if (rc != 0) {
@@ -112,11 +96,9 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || slash || (how & PLAIT__FS_FOLLOW))) {
       if ((rc = put_link(&walker, node, behind)) != 0) return rc;
       continue;
-    } else if (!last || !(how & PLAIT__FS_HERE)) {
-      struct plait__fs_node before = walker.directory;
-      if ((rc = step_into(&walker, node, rest)) != 0) return rc;
-      if (!last) continue;
-      walker.directory = before;
+    } else if (!last) {
+      walker.directory = node;
+      continue;
     }
     if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
     if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {

@@ -41,7 +41,7 @@ static void add(struct plait_fs_thread *mine, struct plait_inode *inode, plait_r
 }
 
 /* Takes `start` to `end` away from what the descriptor has; `spare`: a block in hand for what is left behind a hole. */
-static int carve(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start, uint64_t end,
+static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start, uint64_t end,
                  plait_ref_t spare, uint32_t keep) {
   int freed = 0;
   plait_word_t *link = &inode->ranges;
@@ -77,7 +77,7 @@ int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait__fs_node no
   if (plait_load(&inode->ranges) == 0) return 0;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  int freed = plait_get(&inode->life) == node.life && carve(mine, inode, fd, 0, UINT64_MAX, 0, 0);
+  int freed = plait_get(&inode->life) == node.life && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
   plait__fs_unlock(&inode, 1);
   if (freed) give_signal(inode);
   return 0;
@@ -94,7 +94,7 @@ static int try_lock(struct plait_fs_thread *mine, struct plait__fs_node node, st
     if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1) rc = -PLAIT_EBADF;
     else if (kind != 0 && conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
-      freed = carve(mine, inode, fd, start, end, spare, keep + 1);
+      freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
       if (kind != 0) {
         plait__fs_begin(mine);
         plait__fs_target(mine, inode);

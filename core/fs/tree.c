@@ -401,36 +401,3 @@ PLAIT_EXPORT void plait_fs_limit(double bytes, uint32_t files) {
   atomic_store_explicit(&plait_fs()->limit_bytes, (uint64_t)bytes, memory_order_release);
   atomic_store_explicit(&plait_fs()->limit_files, files, memory_order_release);
 }
-
-PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t description) {
-  struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, length, PLAIT__FS_FOLLOW | PLAIT__FS_HERE, &place);
-  if (rc != 0) return rc;
-  if (place.node.inode == NULL) return -PLAIT_ENOENT;
-  if (!is_directory(place.node)) return -PLAIT_ENOTDIR;
-  if (place.dots == 3 || description >= PLAIT_FS_PATH_MAX) return -PLAIT_EINVAL;
-  struct plait_inode *inode = place.node.inode;
-  plait_ref_t block = 0;
-  if (description != 0) {
-    if ((block = plait__fs_take(mine, description + 4)) == 0) return -PLAIT_ENOSPC;
-    plait_put((plait_word_t *)plait_at(block), description);
-    plait_copy((uint8_t *)plait_at(block + 4), mine->second, description);
-  }
-  if ((rc = plait__fs_lock(&inode, 1)) == 0) {
-    plait_ref_t before = plait_get(&inode->mount);
-    if (plait_get(&inode->life) != place.node.life) rc = -PLAIT_ENOENT;
-    else if (block != 0 && (before != 0 || plait_get(&inode->live) != 0)) rc = before != 0 ? -PLAIT_EBUSY : -PLAIT_ENOTEMPTY;
-    else if (block == 0 && before == 0) rc = -PLAIT_EINVAL;
-    else {
-      plait__fs_begin(mine);
-      plait__fs_target(mine, inode);
-      plait__fs_stage(mine, &inode->mount, block);
-      if (before != 0) plait__fs_drop(mine, before, 0, 0, 1);
-      plait__fs_commit(mine, 0);
-    }
-    plait__fs_unlock(&inode, 1);
-  }
-  plait__fs_abort(mine, 0);
-  return rc;
-}

@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   ERR_PLAIT_WORKER_OUT_OF_MEMORY: 'The worker that ran the task reached its JavaScript memory limit.',
   ERR_PLAIT_TASK_TIMEOUT: "The task ran for longer than the pool's timeout; its worker was stopped and replaced.",
   ERR_PLAIT_POOL_CLOSED: 'The pool is closed, or was closed by force before the task ended.',
+  ERR_PLAIT_UNSUPPORTED: 'What was asked for is not there on this host.',
   ERR_PLAIT_COORDINATOR_DIED: 'The coordinator thread ended, and its workers with it.',
 } as const;
 

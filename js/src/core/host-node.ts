@@ -90,6 +90,7 @@ export function createNodeHost(): Host | undefined {
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     wrapPort: (port) => wrapPort(port as NodePort),
+    builtin: (name) => process.getBuiltinModule(name),
     moduleUrl(name) {
       if (name instanceof URL) return name.href;
       if (/^(file|data|node):/.test(name)) return name;

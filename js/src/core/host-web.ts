@@ -134,6 +134,7 @@ export function createWebHost(): Host {
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');
     },
+    builtin: () => undefined,
     moduleUrl: (name: string | URL) => new URL(name, globalThis.location.href).href,
   };
   return web;

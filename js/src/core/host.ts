@@ -81,6 +81,8 @@ export interface Host {
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
   wrapPort(port: unknown): HostPort;
+  /** A module of Node's own, where there are some. */
+  builtin(name: string): unknown;
   /** The URL that a module's name, given by the user, stands for. */
   moduleUrl(name: string | URL): string;
 }
