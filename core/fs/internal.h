@@ -141,6 +141,7 @@ struct plait__fs_place {
 enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* a symbolic link at the end is followed */
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
+  PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
 };
 
 /* 0, also if nothing is at the end of the path; negative: no such way. */

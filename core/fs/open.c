@@ -86,17 +86,18 @@ static int may_open(struct plait__fs_place *place, uint32_t flags) {
   return flags & PLAIT_FS_MUST_DIR ? -PLAIT_ENOTDIR : 0;
 }
 
-static int may_create(struct plait__fs_place *place, uint32_t flags) {
+static int may_create(uint32_t flags) {
   if (!(flags & PLAIT_FS_CREAT)) return -PLAIT_ENOENT;
-  if (flags & PLAIT_FS_MUST_DIR) return -PLAIT_EINVAL;
-  return place->slash ? -PLAIT_EISDIR : 0;
+  return flags & PLAIT_FS_MUST_DIR ? -PLAIT_EINVAL : 0;
 }
 
 static int find_for_open(struct plait_fs_thread *mine, uint32_t length, uint32_t flags, struct plait__fs_place *place) {
   int follow = (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
-  int rc = plait__fs_walk(mine, length, follow, place);
+  int slash = (flags & PLAIT_FS_CREAT) && length > 1 && length < PLAIT_FS_PATH_MAX && mine->first[length - 1] == '/';
+  int rc = plait__fs_walk(mine, length, slash ? PLAIT__FS_NAME : follow, place);
   if (rc != 0) return rc;
-  return place->node.inode != NULL ? may_open(place, flags) : may_create(place, flags);
+  if (slash) return -PLAIT_EISDIR;
+  return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
 }
 
 PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {
@@ -187,7 +188,8 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
   if ((flags & 3) == 0) return -PLAIT_EBADF;
   uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
-  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, open, now);
+  /* Where a place is given the descriptor stays where it stands, as in Linux even where the bytes go to the end. */
+  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
 }
 
 PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {

@@ -93,14 +93,14 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       node.inode = NULL;
     } else if (rc != 0) {
       return rc;
-    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || slash || (how & PLAIT__FS_FOLLOW))) {
+    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
       if ((rc = put_link(&walker, node, behind)) != 0) return rc;
       continue;
     } else if (!last) {
       walker.directory = node;
       continue;
     }
-    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY && !(how & PLAIT__FS_NAME)) return -PLAIT_ENOTDIR;
     if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
       for (uint32_t i = 0; i < size; i++) mine->names[second * 256 + (int)i] = name[i];
       wanted.bytes = mine->names + second * 256;

@@ -64,7 +64,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
 PLAIT_EXPORT int plait_fs_mkdir(uint32_t length, uint32_t mode, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, length, 0, &place);
+  int rc = plait__fs_walk(mine, length, PLAIT__FS_NAME, &place);
   if (rc != 0) return rc;
   if (place.node.inode != NULL) return -PLAIT_EEXIST;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_DIRECTORY, mode, now, &rc);
@@ -74,7 +74,7 @@ PLAIT_EXPORT int plait_fs_mkdir(uint32_t length, uint32_t mode, double now) {
 PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, path, PLAIT__FS_SECOND, &place);
+  int rc = plait__fs_walk(mine, path, PLAIT__FS_SECOND | PLAIT__FS_NAME, &place);
   if (target == 0) return -PLAIT_ENOENT;
   if (target >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
   if (rc != 0) return rc;
@@ -125,13 +125,14 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place place;
-    int rc = plait__fs_walk(mine, length, 0, &place);
+    int rc = plait__fs_walk(mine, length, PLAIT__FS_NAME, &place);
     if (rc != 0) return rc;
     if (place.dots != 0) {
       if (!removes_directory) return -PLAIT_EISDIR;
       return place.dots == 1 ? -PLAIT_EINVAL : place.dots == 2 ? -PLAIT_ENOTEMPTY : -PLAIT_EBUSY;
     }
     if (place.node.inode == NULL) return -PLAIT_ENOENT;
+    if (place.slash && !is_directory(place.node)) return -PLAIT_ENOTDIR;
     if (is_directory(place.node) != removes_directory) return removes_directory ? -PLAIT_ENOTDIR : -PLAIT_EISDIR;
     struct plait_inode *parent = place.parent.inode, *inode = place.node.inode, *set[] = {parent, inode};
     struct plait_fs_record *record;
@@ -172,7 +173,7 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, PLAIT_FS_PATH(from), 0, &node);
     if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to, PLAIT__FS_SECOND, &place)) != 0) return rc;
+    if ((rc = plait__fs_walk(mine, to, PLAIT__FS_SECOND | PLAIT__FS_NAME, &place)) != 0) return rc;
     if (place.node.inode != NULL) return -PLAIT_EEXIST;
     if (place.slash) return -PLAIT_ENOENT;
     if (is_directory(node)) return -PLAIT_EPERM;
@@ -290,9 +291,9 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place from, to;
-    int rc = plait__fs_walk(mine, from_length, 0, &from);
+    int rc = plait__fs_walk(mine, from_length, PLAIT__FS_NAME, &from);
     if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to_length, PLAIT__FS_SECOND, &to)) != 0) return rc;
+    if ((rc = plait__fs_walk(mine, to_length, PLAIT__FS_SECOND | PLAIT__FS_NAME, &to)) != 0) return rc;
     if ((rc = may_rename(&from, &to)) != 0) return rc < 0 ? rc : 0;
     rc = try_rename(mine, &from, &to, now);
     plait__fs_abort(mine, 0);

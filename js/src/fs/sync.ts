@@ -92,15 +92,17 @@ export class SyncFs {
     fd: number,
     buffer: NodeJS.ArrayBufferView,
     offsetOrOptions?: number | ReadOptions | null,
-    length?: number | null,
-    position?: number | bigint | null,
+    ...more: [length?: number | null, position?: number | bigint | null]
   ): number => {
     checkFd(fd);
     const bytes = buffer instanceof Uint8Array ? buffer : bytesOf(buffer, 'buffer');
     let offset = offsetOrOptions;
+    let [length, position] = more;
     if (typeof offset !== 'number') {
       if (offset !== null && typeof offset === 'object') ({ offset = 0, length, position } = offset);
       offset ??= 0;
+    } else if (more.length === 0) {
+      throw wrongType('options', 'of type object', offset);
     }
     const size = bytes.length;
     if (!(Number.isInteger(offset) && (offset as number) >= 0 && (offset as number) <= size)) {
@@ -273,8 +275,7 @@ export class SyncFs {
 
   #stat(rc: number, options: StatOptions | undefined, syscall: string, path?: unknown): Stats | BigIntStats | undefined {
     if (rc < 0) {
-      const missing = rc === -Errno.ENOENT || rc === -Errno.ENOTDIR;
-      if (missing && options?.throwIfNoEntry === false) return undefined;
+      if (rc === -Errno.ENOENT && options?.throwIfNoEntry === false) return undefined;
       throw this.volume.error(rc, syscall, path);
     }
     return options?.bigint ? this.volume.bigStats() : this.volume.stats();

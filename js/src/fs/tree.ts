@@ -70,23 +70,26 @@ export class TreeFs extends SyncFs {
     const rc = this.makeDirectory(path, bits);
     if (rc === 0 && !recursive) return undefined;
     if (rc < 0 && !recursive) throw this.volume.error(rc, 'mkdir', path);
-    return this.#makeAll(pathText(pathOf(path)), rc, bits);
+    const text = pathText(pathOf(path));
+    return this.#makeAll(text, rc, bits, text);
   }) as never;
 
   /** Makes a directory and those above it that are missing: the first that was made. `rc`: of making `path` itself. */
-  #makeAll(path: string, rc: number, mode: number): string | undefined {
+  #makeAll(path: string, rc: number, mode: number, top: string): string | undefined {
     if (rc === 0) return path;
+    const { volume } = this;
     if (rc === -Errno.EEXIST) {
-      if (this.volume.core.plait_fs_stat(-1 - this.volume.first(path), 1) === 0 && this.volume.kind === FsKind.DIRECTORY)
-        return undefined;
-      throw this.volume.error(rc, 'mkdir', path);
+      const found = volume.core.plait_fs_stat(-1 - volume.first(path), 1);
+      if (found === 0 && volume.kind === FsKind.DIRECTORY) return undefined;
+      throw volume.error(found < 0 ? found : path === top ? rc : -Errno.ENOTDIR, 'mkdir', top);
     }
     const above = parentOf(path);
-    if (rc !== -Errno.ENOENT || above === path || path === '') throw this.volume.error(rc, 'mkdir', path);
-    const first = this.#makeAll(above, this.makeDirectory(above, mode), mode);
+    if (rc !== -Errno.ENOENT || above === path || path === '') throw volume.error(rc, 'mkdir', top);
+    const first = this.#makeAll(above, this.makeDirectory(above, mode), mode, top);
     const again = this.makeDirectory(path, mode);
     if (again === 0) return first ?? path;
-    return this.#makeAll(path, again, mode) ?? first;
+    if (again === -Errno.ENOENT && first === undefined) throw volume.error(again, 'mkdir', top);
+    return this.#makeAll(path, again, mode, top) ?? first;
   }
 
   mkdtempSync = (prefix: string, options?: { encoding?: FsEncoding } | FsEncoding | null): string => {
@@ -153,8 +156,8 @@ export class TreeFs extends SyncFs {
   };
 
   #removeAll(path: string): void {
-    for (;;) {
-      for (const entry of this.#quietly(() => this.entries(path), true) ?? []) {
+    for (let made = false; ; made = true) {
+      for (const entry of (made ? this.#quietly(() => this.entries(path), true) : undefined) ?? []) {
         const child = join(path, entry.name);
         if (entry.isDirectory()) this.#removeAll(child);
         else this.#quietly(() => this.unlinkSync(child), true);
@@ -162,7 +165,7 @@ export class TreeFs extends SyncFs {
       const rc = this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now());
       if (rc === 0 || rc === -Errno.ENOENT) return;
       if (rc !== -Errno.ENOTEMPTY) throw this.volume.error(rc, 'rmdir', path);
-      // Another thread has made something in there: once more.
+      // There is something in it; or another thread has made something meanwhile: once more.
     }
   }
 
@@ -185,14 +188,14 @@ export class TreeFs extends SyncFs {
     const from = volume.core.plait_fs_stat(-1 - volume.first(src, 'src'), 1);
     pathOf(dest, 'dest');
     if (from < 0) throw fail(from);
-    if (volume.kind === FsKind.DIRECTORY) throw fail(-Errno.EISDIR);
     const stats = volume.stats();
     const to = volume.core.plait_fs_stat(-1 - volume.first(dest, 'dest'), 1);
     if (to === 0 && mode & 1) throw fail(-Errno.EEXIST);
+    if (stats.isDirectory()) throw fail(to < 0 && to !== -Errno.ENOENT ? to : -Errno.EISDIR);
     if (to === 0 && volume.stats().ino === stats.ino) return;
     try {
       this.writeFileSync(dest, this.readFileSync(src), { flag: mode & 1 ? 'wx' : 'w', mode: stats.mode & 0o7777 });
-      if (to !== 0) this.chmodSync(dest, stats.mode & 0o7777);
+      this.chmodSync(dest, stats.mode & 0o7777);
     } catch (error) {
       throw fail((error as FsError).errno ?? -Errno.EINVAL);
     }
@@ -206,7 +209,8 @@ export class TreeFs extends SyncFs {
     const stats = options.dereference ? this.statSync(from) : this.lstatSync(from);
     if (normalize(from) === normalize(to)) throw copyError('EINVAL', 22, 'src and dest cannot be the same', to);
     if (stats.isDirectory() && !recursive) {
-      throw copyError('EISDIR', 21, `Recursive option not enabled, cannot copy a directory: ${from}`, from);
+      const message = `Recursive option not enabled, cannot copy a directory: ${from}`;
+      throw systemError('ERR_FS_EISDIR', `${message}: cp returned EISDIR (is a directory) ${from}`, 21, 'cp', from);
     }
     if (stats.isDirectory() && `${normalize(to)}/`.startsWith(`${normalize(from)}/`)) {
       throw copyError('EINVAL', 22, `cannot copy ${from} to a subdirectory of self ${to}`, to);
@@ -260,7 +264,7 @@ export class TreeFs extends SyncFs {
       .split('/')
       .filter((part) => part !== '');
     let real = '';
-    for (let links = 0; rest.length > 0; ) {
+    while (rest.length > 0) {
       const next = `${real}/${rest[0]}`;
       const rc = volume.core.plait_fs_stat(-1 - volume.first(next), 0);
       if (rc < 0) throw volume.error(rc, 'lstat', next);
@@ -270,7 +274,8 @@ export class TreeFs extends SyncFs {
         real = next;
         continue;
       }
-      if (links++ === 40) throw volume.error(-Errno.ELOOP, 'stat', path);
+      const target = volume.core.plait_fs_stat(-1 - volume.first(next), 1);
+      if (target < 0) throw volume.error(target, 'stat', next);
       const text = this.readlinkSync(next);
       rest = [...normalize(text.startsWith('/') ? text : `${real}/${text}`).split('/').filter((part) => part !== ''), ...rest];
       real = '';
@@ -301,7 +306,6 @@ function isDirectoryError(syscall: string, path: string): Error {
 
 const COPY_TEXTS: Record<string, string> = {
   EINVAL: 'Invalid src or dest: cp returned EINVAL',
-  EISDIR: 'Recursive option not enabled, cannot copy a directory: cp returned EISDIR',
   EEXIST: 'Target already exists: cp returned EEXIST',
   DIR_TO_NON_DIR: 'Cannot overwrite non-directory with directory: cp returned EISDIR',
   NON_DIR_TO_DIR: 'Cannot overwrite directory with non-directory: cp returned ENOTDIR',

@@ -235,7 +235,7 @@ export function timeOf(time: unknown, name: string): number {
   if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
   if (time instanceof Date) return time.getTime() / 1000;
   if (typeof time === 'bigint') return Number(time);
-  throw wrongType(name, 'of type number or an instance of Date', time);
+  throw wrongType(name, 'an instance of Date or a time in seconds', time);
 }
 
 /** A place in a file: a number or a bigint; -1 for none. */
@@ -245,7 +245,7 @@ export function positionOf(position: unknown): number {
     if (position < -1n || position > 2n ** 63n - 1n) throw outOfRange('position', `>= -1 && <= ${2n ** 63n - 1n}`, position);
     return Number(position);
   }
-  if (typeof position !== 'number') throw wrongType('position', 'of type number or bigint', position);
+  if (typeof position !== 'number') throw wrongType('position', 'of type bigint or integer', position);
   return checkInteger(position, 'position', -1, Number.MAX_SAFE_INTEGER);
 }
 
