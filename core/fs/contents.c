@@ -432,43 +432,33 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
 int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length,
                                int given, double now) {
   struct plait_inode *inode = node.inode;
-  plait_ref_t block = given ? from : 0;
-  for (;;) {
-    int rc = plait__fs_lock(&inode, 1);
-    if (rc != 0) return rc;
-    plait__fs_begin(mine);
-    uint32_t room = plait_get(&inode->length);
-    int fits = room >= length && plait_get(&inode->map) == 0 && room - length <= max64(length, 64);
-    if (!usable(node)) rc = -PLAIT_EBADF;
-    else if (plait_get(&inode->pins) != 0) rc = -PLAIT_EAGAIN;
-    if (rc == 0 && block == 0 && length != 0 && fits) {
-      plait__fs_disturb(mine, inode);
-      put_bytes(inode, 0, length, plait_at(from));
-      plait__fs_stage64(mine, &inode->size, length);
-    } else if (rc == 0 && (block != 0 || length == 0)) {
-      plait__fs_stage_empty(mine, inode);
-      if (length != 0) {
-        uint32_t has = plait_heap_size(block);
-        plait__fs_stage(mine, &inode->block, block);
-        plait__fs_stage(mine, &inode->length, has);
-        plait__fs_stage64(mine, &inode->size, length);
-        stage_held(mine, has);
-      }
-    } else if (rc == 0) {
-      plait__fs_unlock(&inode, 1);
-      block = plait__fs_fits(length, 0) ? plait__fs_take(mine, length) : 0;
-      if (block == 0) return -PLAIT_ENOSPC;
-      plait_copy(plait_at(block), plait_at(from), length);
-      continue;
-    }
-    if (rc == 0) {
-      plait__fs_target(mine, inode);
-      plait__fs_stage_times(mine, inode, now, 1);
-      plait__fs_commit(mine, 0);
-    }
-    plait__fs_unlock(&inode, 1);
-    return rc;
+  plait_ref_t block = 0;
+  if (length != 0) { /* a block of its own: who dies before the commit leaves the old contents, and none of the new */
+    if (!plait__fs_fits(length, 0)) return -PLAIT_ENOSPC;
+    block = given ? from : plait__fs_take(mine, length);
+    if (block == 0) return -PLAIT_ENOSPC;
+    if (!given) plait_copy(plait_at(block), plait_at(from), length);
   }
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  if (!usable(node)) rc = -PLAIT_EBADF;
+  else if (plait_get(&inode->pins) != 0) rc = -PLAIT_EAGAIN;
+  if (rc == 0) {
+    plait__fs_begin(mine);
+    plait__fs_target(mine, inode);
+    plait__fs_stage_empty(mine, inode);
+    if (length != 0) {
+      uint32_t has = plait_heap_size(block);
+      plait__fs_stage(mine, &inode->block, block);
+      plait__fs_stage(mine, &inode->length, has);
+      plait__fs_stage64(mine, &inode->size, length);
+      stage_held(mine, has);
+    }
+    plait__fs_stage_times(mine, inode, now, 1);
+    plait__fs_commit(mine, 0);
+  }
+  plait__fs_unlock(&inode, 1);
+  return rc;
 }
 
 int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd) {

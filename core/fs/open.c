@@ -229,7 +229,7 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
   int rc;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
   if (inode == NULL) return rc;
-  plait_ref_t block = length == 0 ? 0 : given ? from : plait__fs_fits(length, 0) ? plait__fs_take(mine, length) : 0;
+  plait_ref_t block = length == 0 || !plait__fs_fits(length, 0) ? 0 : given ? from : plait__fs_take(mine, length);
   if (length != 0 && block == 0) {
     plait__fs_disown(inode);
     return -PLAIT_ENOSPC;

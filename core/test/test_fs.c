@@ -48,7 +48,7 @@ static void test_descriptors(void) {
   CHECK(plait_fs_write(fd, bytes, 10, -1, NOW) == 10 && plait_fs_write(fd, bytes + 10, 90, -1, NOW) == 90);
   for (uint32_t at = 100; at < 300000; at += 700) {
     uint32_t part = 300000 - at < 700 ? 300000 - at : 700;
-    CHECK(plait_fs_write(fd, bytes + at, part, -1, NOW) == part);
+    CHECK(plait_fs_write(fd, bytes + at, part, -1, NOW) == (int)part);
   }
   CHECK(fs_holds("/f", 300000, 9));
   CHECK(plait_fs_seek(fd, 0, 0) == 0 && plait_fs_read(fd, bytes, 5, -1) == 5 && plait_fs_seek(fd, 0, 1) == 5);
@@ -78,7 +78,7 @@ static void test_contents(void) {
     if (kind < 5) {
       fs_fill(bytes, length, i);
       if (kind == 0) at = size < MOST ? size : at;
-      CHECK(plait_fs_write(fd, bytes, length, at, NOW) == length);
+      CHECK(plait_fs_write(fd, bytes, length, at, NOW) == (int)length);
       memcpy(model + at, plait_at(bytes), length);
       if (length != 0 && at + length > size) size = at + length;
     } else if (kind < 7) {
@@ -91,7 +91,7 @@ static void test_contents(void) {
       memset(model, 0, sizeof model);
       fs_fill(bytes, length, i), memcpy(model, plait_at(bytes), length), size = length;
     }
-    CHECK(plait_fs_read(fd, back, sizeof model, 0) == size && memcmp(plait_at(back), model, size) == 0);
+    CHECK(plait_fs_read(fd, back, sizeof model, 0) == (int)size && memcmp(plait_at(back), model, size) == 0);
     if (i % 50 == 0) CHECK(fs_check_all(2) == 0);
   }
   CHECK(plait_fs_truncate(fd, 0, NOW) == 0 && fs_check_all(2) == 0);

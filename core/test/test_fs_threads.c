@@ -38,7 +38,7 @@ static void *append(void *argument) {
     uint32_t length = 8 + (i * 13 + me) % 90, words[2] = {me << 24 | i, length};
     memcpy(plait_at(scratch), words, 8);
     memset(plait_at(scratch + 8), (int)me, length - 8);
-    CHECK(plait_fs_write(fd, scratch, length, -1, NOW) == length);
+    CHECK(plait_fs_write(fd, scratch, length, -1, NOW) == (int)length);
   }
   CHECK(plait_fs_close(fd) == 0);
   leave();

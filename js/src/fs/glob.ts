@@ -74,7 +74,7 @@ class Glob {
   }
 
   #full(path: string): string {
-    return path.startsWith('/') ? path : path === '' ? this.#top : `${this.#top}/${path}`;
+    return path.startsWith('/') ? path : path === '' ? this.#top || '/' : `${this.#top}/${path}`;
   }
 
   #entries(path: string): Dirent[] {

@@ -192,6 +192,8 @@ export class SyncFs {
       const size = volume.core.plait_fs_read_file(-1 - volume.first(path), volume.scratch, FS_SCRATCH);
       if (size < 0) throw size === -Errno.EISDIR ? volume.error(size, 'read') : volume.error(size, 'open', path);
       if (size <= FS_SCRATCH) return volume.copyScratch(size);
+      const whole = this.#largeFile(path, size);
+      if (whole !== undefined) return whole;
     }
     const fd = typeof path === 'number' ? checkFd(path) : this.openSync(path, flags);
     try {
@@ -208,6 +210,27 @@ export class SyncFs {
       }
     } finally {
       if (typeof path !== 'number') this.closeSync(fd);
+    }
+  }
+
+  /** A large file's bytes, all at one instant; nothing if there is no memory for that. */
+  #largeFile(path: PathLike, size: number): Uint8Array<ArrayBuffer> | undefined {
+    const { volume } = this;
+    for (let room = size; ; ) {
+      const block = volume.core.plait_fs_hold(room) >>> 0;
+      if (block === 0) return undefined;
+      try {
+        const now = volume.core.plait_fs_read_file(-1 - volume.first(path), block, room);
+        if (now < 0) throw volume.error(now, 'open', path);
+        if (now <= room) {
+          const bytes = newBytes(now);
+          bytes.set(volume.space.bytes(block, now));
+          return bytes;
+        }
+        room = now; // it has grown meanwhile
+      } finally {
+        volume.core.plait_fs_unhold();
+      }
     }
   }
 
