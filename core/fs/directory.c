@@ -11,6 +11,7 @@
 #include "internal.h"
 
 #define FIRST_CAPACITY 8u
+#define NEXT_CAPACITY 32u /* where names come and go the table is made anew less often */
 
 uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length) {
   uint32_t hash = length * 0x9E3779B1u;
@@ -123,7 +124,7 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
   struct plait_inode *inode = directory.inode;
   uint32_t keep = plait_get(&mine->hand_count);
   for (;;) {
-    uint32_t capacity = FIRST_CAPACITY, live = plait_load(&inode->live);
+    uint32_t capacity = plait_load(&inode->block) == 0 ? FIRST_CAPACITY : NEXT_CAPACITY, live = plait_load(&inode->live);
     while (capacity < live * 2) capacity *= 2;
     plait__fs_begin(mine);
     uint32_t size = sizeof(struct plait_fs_table) + capacity * sizeof(struct plait_fs_record) + cells_for(capacity) * 4;

@@ -13,6 +13,8 @@
  */
 #include "internal.h"
 
+#define LOOKS 2000u
+
 #ifdef __SANITIZE_THREAD__ /* knows no fences */
 static void fence(void) {
   static _Atomic uint32_t word;
@@ -219,6 +221,8 @@ int plait_fs_recover(plait_thread_t dead) {
 /* ---- locks ---- */
 
 int plait__fs_acquire(struct plait_lock *lock) {
+  /* A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do. */
+  for (uint32_t i = 0; i < LOOKS && plait_lock_owner(lock) != 0; i++) plait_platform_pause();
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
   rc = plait__fs_settle_all();

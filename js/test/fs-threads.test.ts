@@ -28,7 +28,9 @@ async function start(space: Space, index: number, seed: number, steps: Int32Arra
   return worker;
 }
 
-test(`terminated Workers leave the files whole, and the others go on (seed ${seed})`, { timeout: 120000 * rounds }, async (t) => {
+test(`terminated Workers leave the files whole, and the others go on (seed ${seed})`, {
+  timeout: 120000 * rounds,
+}, async (t) => {
   let state = seed >>> 0 || 1;
   const next = (limit: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -41,7 +43,9 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   fs.writeFileSync('/locked', '000000000000');
   const steps = new Int32Array(new SharedArrayBuffer(4 * (WORKERS + 2)));
   const errors: unknown[] = [];
-  const workers = await Promise.all(Array.from({ length: WORKERS }, (_, i) => start(space, i, next(2 ** 31), steps, errors)));
+  const workers = await Promise.all(
+    Array.from({ length: WORKERS }, (_, i) => start(space, i, next(2 ** 31), steps, errors)),
+  );
   let deaths = 0;
   for (; deaths < 40 * rounds; deaths++) {
     const goal = Array.from({ length: WORKERS }, (_, i) => Atomics.load(steps, i + 2) + next(200));
@@ -62,7 +66,8 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   fs.check();
   space.check(true);
   // Each line of the log is one thread's, and whole.
-  for (const line of fs.readFileSync('/log', 'latin1').split('\n').slice(0, -1)) assert.match(line, /^(A{39}|B{39}|C{39})$/);
+  for (const line of fs.readFileSync('/log', 'latin1').split('\n').slice(0, -1))
+    assert.match(line, /^(A{39}|B{39}|C{39})$/);
   // Under the lock nobody's count got lost; one that died may have counted in the file only.
   const counted = Number(fs.readFileSync('/locked', 'utf8'));
   const done = Atomics.load(steps, 1);
@@ -92,7 +97,14 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
     const fs = createFs(() => space);
     fs.writeFileSync('/w/new', 'x');
     fs.writeFileSync('/w/old', 'longer');`;
-  const url = new URL(`data:text/javascript,${encodeURIComponent(source.replaceAll("'plait", `'${new URL('../../dist/', import.meta.url)}`).replaceAll("/fs'", "/fs/index.js'").replace("dist/'", "dist/index.js'"))}`);
+  const url = new URL(
+    `data:text/javascript,${encodeURIComponent(
+      source
+        .replaceAll("'plait", `'${new URL('../../dist/', import.meta.url)}`)
+        .replaceAll("/fs'", "/fs/index.js'")
+        .replace("dist/'", "dist/index.js'"),
+    )}`,
+  );
   const worker = new Worker(url, { workerData: space.handle });
   await once(worker, 'exit');
   const end = performance.now() + DEADLINE_MS;
@@ -183,7 +195,8 @@ test('glob', () => {
     fs.mkdirSync(`/${path.slice(0, path.lastIndexOf('/') + 1)}`, { recursive: true });
     fs.writeFileSync(path, '');
   }
-  const found = (pattern: string | string[], options?: object): string[] => (fs.globSync(pattern, options) as string[]).sort();
+  const found = (pattern: string | string[], options?: object): string[] =>
+    (fs.globSync(pattern, options) as string[]).sort();
   assert.deepEqual(found('**/*.js'), ['a/b/c.js', 'a/b/e/f.js', 'a/x.js', 'z.js']);
   assert.deepEqual(found('a/*'), ['a/b', 'a/x.js']);
   assert.deepEqual(found('a/{b/*.{js,ts},x.js}'), ['a/b/c.js', 'a/b/d.ts', 'a/x.js']);

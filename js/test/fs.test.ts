@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
-import { after, test } from 'node:test';
 import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
@@ -121,15 +121,45 @@ both('errors of paths', (fs, root, note) => {
   fs.writeFileSync(`${root}/d/g`, 'x');
   fs.symlinkSync('loop', `${root}/loop`);
   fs.symlinkSync('nowhere', `${root}/dangling`);
-  const paths = ['f', 'd', 'none', 'none/x', 'f/x', 'd/', 'f/', 'loop', 'loop/x', 'dangling', 'd/..', 'd/../f', 'n'.repeat(256), `d/${'n/'.repeat(2100)}`, ''];
+  const paths = [
+    'f',
+    'd',
+    'none',
+    'none/x',
+    'f/x',
+    'd/',
+    'f/',
+    'loop',
+    'loop/x',
+    'dangling',
+    'd/..',
+    'd/../f',
+    'n'.repeat(256),
+    `d/${'n/'.repeat(2100)}`,
+    '',
+  ];
   for (const path of paths.map((name) => (name === '' ? '' : `${root}/${name}`))) {
-    for (const name of ['readFileSync', 'statSync', 'lstatSync', 'openSync', 'readdirSync', 'readlinkSync', 'existsSync', 'accessSync', 'opendirSync'] as const) {
-      note([name, path.slice(0, 300), attempt(() => {
-        const result = (fs[name] as Any)(path);
-        if (name === 'openSync') return fs.closeSync(result);
-        if (name === 'opendirSync') return result.closeSync();
-        return Array.isArray(result) ? result.sort() : result;
-      })]);
+    for (const name of [
+      'readFileSync',
+      'statSync',
+      'lstatSync',
+      'openSync',
+      'readdirSync',
+      'readlinkSync',
+      'existsSync',
+      'accessSync',
+      'opendirSync',
+    ] as const) {
+      note([
+        name,
+        path.slice(0, 300),
+        attempt(() => {
+          const result = (fs[name] as Any)(path);
+          if (name === 'openSync') return fs.closeSync(result);
+          if (name === 'opendirSync') return result.closeSync();
+          return Array.isArray(result) ? result.sort() : result;
+        }),
+      ]);
     }
     note(attempt(() => fs.truncateSync(path, 1)));
     note(attempt(() => fs.chmodSync(path, 0o755)));
@@ -238,7 +268,15 @@ both('descriptors', (fs, root, note) => {
   note(attempt(() => fs.writeSync(reader, 'x')));
   note(attempt(() => fs.ftruncateSync(reader, 1)));
   fs.closeSync(reader);
-  for (const flags of ['wx', 'ax', 'r+', 'w', 'a+', 'rs+', fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL])
+  for (const flags of [
+    'wx',
+    'ax',
+    'r+',
+    'w',
+    'a+',
+    'rs+',
+    fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL,
+  ])
     note(attempt(() => fs.closeSync(fs.openSync(file, flags))));
   fs.symlinkSync('f', `${root}/s`);
   note(attempt(() => fs.openSync(`${root}/s`, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW)));
@@ -249,7 +287,14 @@ both('descriptors', (fs, root, note) => {
 both('times and modes', (fs, root, note) => {
   const file = `${root}/f`;
   fs.writeFileSync(file, '');
-  for (const [atime, mtime] of [[0, 0], [1, 2], [1700000000.123456, 1600000000.654321], [new Date(5000), new Date(6001)], ['7', '8'], [1.5, 2.25]] as Any) {
+  for (const [atime, mtime] of [
+    [0, 0],
+    [1, 2],
+    [1700000000.123456, 1600000000.654321],
+    [new Date(5000), new Date(6001)],
+    ['7', '8'],
+    [1.5, 2.25],
+  ] as Any) {
     fs.utimesSync(file, atime, mtime);
     const stats = fs.statSync(file);
     const big = fs.statSync(file, { bigint: true });
@@ -285,7 +330,12 @@ both('directories', (fs, root, note) => {
   note(fs.readdirSync(`${root}/a`, { withFileTypes: true }).sort((x: Any, y: Any) => (x.name < y.name ? -1 : 1)));
   note((fs.readdirSync(`${root}/a`, 'buffer') as Any).map(String).sort());
   note((fs.readdirSync(`${root}/a/b`, { recursive: true }) as string[]).sort());
-  note(fs.readdirSync(root, { recursive: true, withFileTypes: true }).map((entry: Any) => `${entry.parentPath}/${entry.name}`).sort());
+  note(
+    fs
+      .readdirSync(root, { recursive: true, withFileTypes: true })
+      .map((entry: Any) => `${entry.parentPath}/${entry.name}`)
+      .sort(),
+  );
   const names = Array.from({ length: 300 }, (_, i) => `näme-${i}-${'x'.repeat(i % 50)}`);
   for (const name of names) fs.writeFileSync(`${root}/a/b/${name}`, '');
   note(fs.readdirSync(`${root}/a/b`).sort());
@@ -312,8 +362,25 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   fs.writeFileSync(at('f'), 'f');
   fs.writeFileSync(at('g'), 'g');
   for (const [from, to] of [
-    ['f', 'h'], ['h', 'g'], ['g', 'd'], ['d', 'g'], ['d', 'd/e/q'], ['d/e', 'd'], ['x', 'd'], ['d', 'x'], ['none', 'q'], ['g', 'none/q'],
-    ['g', 'g'], ['x', 'x'], ['g', 'q/'], ['x', 'y/'], ['g/', 'q'], ['y/.', 'q'], ['y/..', 'q'], ['y', '.'], ['y', 'y/e'],
+    ['f', 'h'],
+    ['h', 'g'],
+    ['g', 'd'],
+    ['d', 'g'],
+    ['d', 'd/e/q'],
+    ['d/e', 'd'],
+    ['x', 'd'],
+    ['d', 'x'],
+    ['none', 'q'],
+    ['g', 'none/q'],
+    ['g', 'g'],
+    ['x', 'x'],
+    ['g', 'q/'],
+    ['x', 'y/'],
+    ['g/', 'q'],
+    ['y/.', 'q'],
+    ['y/..', 'q'],
+    ['y', '.'],
+    ['y', 'y/e'],
   ] as const) {
     note([from, to, attempt(() => fs.renameSync(at(from), at(to)))]);
   }
@@ -354,10 +421,21 @@ both('copies', (fs, root, note) => {
   fs.cpSync(at('a'), at('copy'), { recursive: true });
   note((fs.readdirSync(at('copy'), { recursive: true }) as string[]).sort());
   note([fs.readlinkSync(at('copy/s')), fs.readFileSync(at('copy/b/g'), 'utf8'), fs.statSync(at('copy/f'))]);
-  fs.cpSync(at('a'), at('deref'), { recursive: true, dereference: true, filter: (path: string) => !path.endsWith('g') });
+  fs.cpSync(at('a'), at('deref'), {
+    recursive: true,
+    dereference: true,
+    filter: (path: string) => !path.endsWith('g'),
+  });
   note((fs.readdirSync(at('deref'), { recursive: true }) as string[]).sort());
   note(fs.lstatSync(at('deref/s')));
-  for (const [from, to, options] of [['a', 'x', {}], ['a', 'a/b/c', { recursive: true }], ['c', 'a', {}], ['a', 'c', { recursive: true }], ['c', 'copy/f', { force: false, errorOnExist: true }], ['c', 'c', {}]] as Any) {
+  for (const [from, to, options] of [
+    ['a', 'x', {}],
+    ['a', 'a/b/c', { recursive: true }],
+    ['c', 'a', {}],
+    ['a', 'c', { recursive: true }],
+    ['c', 'copy/f', { force: false, errorOnExist: true }],
+    ['c', 'c', {}],
+  ] as Any) {
     note((attempt(() => fs.cpSync(at(from), at(to), options)) as Any)?.code);
   }
 });
@@ -400,7 +478,13 @@ both('promises', async (fs, root, note) => {
   note(await outcome(promises.readFile(`${root}/none`)));
   note(await outcome(promises.readFile(undefined as Any)));
   note(await outcome(promises.readFile(file, { signal: AbortSignal.abort() })));
-  await promises.writeFile(file, (async function* () { yield 'x'; yield Buffer.from('y'); })() as Any);
+  await promises.writeFile(
+    file,
+    (async function* () {
+      yield 'x';
+      yield Buffer.from('y');
+    })() as Any,
+  );
   note(await promises.readFile(file, { encoding: 'utf8' }));
   note(await promises.mkdir(`${root}/a/b`, { recursive: true }));
   note((await promises.readdir(root)).sort());
@@ -477,32 +561,118 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
   const flags = ['r', 'r+', 'w', 'w+', 'a', 'a+', 'wx', 'ax+'];
   const open: [number, number][] = [];
   const steps: (() => (fs: AnyFs, which: number) => unknown)[] = [
-    () => ((p, d) => (fs) => fs.writeFileSync(p, d))(path(), data()),
-    () => ((p, d) => (fs) => fs.writeFileSync(p, d))(path(), data()),
-    () => ((p, d) => (fs) => fs.appendFileSync(p, d))(path(), data()),
-    () => ((p) => (fs) => fs.readFileSync(p))(path()),
-    () => ((p) => (fs) => fs.mkdirSync(p))(path()),
-    () => ((p) => (fs) => fs.mkdirSync(p, { recursive: true }))(path()),
-    () => ((p) => (fs) => fs.rmdirSync(p))(path()),
-    () => ((p) => (fs) => fs.unlinkSync(p))(path()),
-    () => ((p, q) => (fs) => fs.renameSync(p, q))(path(), path()),
-    () => ((p, q) => (fs) => fs.renameSync(p, q))(path(), path()),
-    () => ((p, q) => (fs) => fs.linkSync(p, q))(path(), path()),
-    () => ((p, q) => (fs) => fs.symlinkSync(p, q))(next(2) ? path() : (names[next(4)] as string), path()),
-    () => ((p, n) => (fs) => fs.truncateSync(p, n))(path(), next(300000)),
-    () => ((p) => (fs) => fs.statSync(p))(path()),
-    () => ((p) => (fs) => fs.lstatSync(p))(path()),
-    () => ((p) => (fs) => fs.readdirSync(p).sort())(path()),
-    () => ((p) => (fs) => fs.readlinkSync(p))(path()),
-    () => ((p) => (fs) => fs.realpathSync(p))(path()),
+    () =>
+      (
+        (p, d) => (fs) =>
+          fs.writeFileSync(p, d)
+      )(path(), data()),
+    () =>
+      (
+        (p, d) => (fs) =>
+          fs.writeFileSync(p, d)
+      )(path(), data()),
+    () =>
+      (
+        (p, d) => (fs) =>
+          fs.appendFileSync(p, d)
+      )(path(), data()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.readFileSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.mkdirSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.mkdirSync(p, { recursive: true })
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.rmdirSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.unlinkSync(p)
+      )(path()),
+    () =>
+      (
+        (p, q) => (fs) =>
+          fs.renameSync(p, q)
+      )(path(), path()),
+    () =>
+      (
+        (p, q) => (fs) =>
+          fs.renameSync(p, q)
+      )(path(), path()),
+    () =>
+      (
+        (p, q) => (fs) =>
+          fs.linkSync(p, q)
+      )(path(), path()),
+    () =>
+      (
+        (p, q) => (fs) =>
+          fs.symlinkSync(p, q)
+      )(next(2) ? path() : (names[next(4)] as string), path()),
+    () =>
+      (
+        (p, n) => (fs) =>
+          fs.truncateSync(p, n)
+      )(path(), next(300000)),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.statSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.lstatSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.readdirSync(p).sort()
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.readlinkSync(p)
+      )(path()),
+    () =>
+      (
+        (p) => (fs) =>
+          fs.realpathSync(p)
+      )(path()),
     // Copying a directory fails; libuv removes the destination then, whosever it was.
     () =>
-      ((p, q) => (fs) =>
-        fs.statSync(p, { throwIfNoEntry: false })?.isDirectory() ? 'a directory' : fs.copyFileSync(p, q))(path(), path()),
+      (
+        (p, q) => (fs) =>
+          fs.statSync(p, { throwIfNoEntry: false })?.isDirectory() ? 'a directory' : fs.copyFileSync(p, q)
+      )(path(), path()),
     // Which of its steps fails first differs between versions of Node.
-    () => ((p) => (fs) => (attempt(() => fs.rmSync(p, { recursive: true, force: true })) as Any)?.code)(path()),
-    () => ((p, m) => (fs) => fs.chmodSync(p, m))(path(), 0o600 + next(64)),
-    () => ((p, m) => (fs) => fs.accessSync(p, m))(path(), next(8)),
+    () =>
+      (
+        (p) => (fs) =>
+          (attempt(() => fs.rmSync(p, { recursive: true, force: true })) as Any)?.code
+      )(path()),
+    () =>
+      (
+        (p, m) => (fs) =>
+          fs.chmodSync(p, m)
+      )(path(), 0o600 + next(64)),
+    () =>
+      (
+        (p, m) => (fs) =>
+          fs.accessSync(p, m)
+      )(path(), next(8)),
     () =>
       ((p, f) => {
         const place: [number, number] = [-1, -1];
@@ -538,17 +708,29 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
     },
   ];
   const walk = (fs: AnyFs, path: string): unknown[] =>
-    fs.readdirSync(path).sort().map((name: string) => {
-      const full = `${path}/${name}`;
-      const stats = fs.lstatSync(full);
-      const inside = stats.isDirectory() ? walk(fs, full) : stats.isFile() ? fs.readFileSync(full) : fs.readlinkSync(full);
-      return [name, stats, inside];
-    });
+    fs
+      .readdirSync(path)
+      .sort()
+      .map((name: string) => {
+        const full = `${path}/${name}`;
+        const stats = fs.lstatSync(full);
+        const inside = stats.isDirectory()
+          ? walk(fs, full)
+          : stats.isFile()
+            ? fs.readFileSync(full)
+            : fs.readlinkSync(full);
+        return [name, stats, inside];
+      });
   const look = (fs: AnyFs): unknown => plain(walk(fs, root), root);
   const count = 8000 * rounds;
   for (let i = 0; i < count; i++) {
     const step = (steps[next(steps.length)] as (typeof steps)[0])();
-    const [theirs, mine] = pair.map((fs, which) => plain(attempt(() => step(fs, which)), root));
+    const [theirs, mine] = pair.map((fs, which) =>
+      plain(
+        attempt(() => step(fs, which)),
+        root,
+      ),
+    );
     try {
       assert.deepEqual(mine, theirs);
       if (i % 40 === 0) assert.deepEqual(look(pair[1] as AnyFs), look(nodeFs));

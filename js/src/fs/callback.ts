@@ -20,7 +20,10 @@ function later(callback: Callback, ...results: [Error | null, ...unknown[]]): vo
 }
 
 /** `pick`: what is handed to the callback behind the error. */
-function callbackOf(action: (...args: Any[]) => unknown, pick: (result: Any, args: Any[]) => unknown[] = (result) => [result]) {
+function callbackOf(
+  action: (...args: Any[]) => unknown,
+  pick: (result: Any, args: Any[]) => unknown[] = (result) => [result],
+) {
   return (...args: Any[]): void => {
     const callback = args.pop();
     if (typeof callback !== 'function') throw wrongType('cb', 'of type function', callback);
@@ -37,9 +40,42 @@ function callbackOf(action: (...args: Any[]) => unknown, pick: (result: Any, arg
 }
 
 const NAMES = [
-  'access', 'appendFile', 'chmod', 'chown', 'close', 'copyFile', 'cp', 'fchmod', 'fchown', 'fdatasync', 'fstat', 'fsync',
-  'ftruncate', 'futimes', 'glob', 'lchown', 'link', 'lstat', 'lutimes', 'mkdir', 'mkdtemp', 'open', 'opendir', 'readdir', 'readFile',
-  'readlink', 'rename', 'rm', 'rmdir', 'stat', 'statfs', 'symlink', 'truncate', 'unlink', 'utimes', 'writeFile',
+  'access',
+  'appendFile',
+  'chmod',
+  'chown',
+  'close',
+  'copyFile',
+  'cp',
+  'fchmod',
+  'fchown',
+  'fdatasync',
+  'fstat',
+  'fsync',
+  'ftruncate',
+  'futimes',
+  'glob',
+  'lchown',
+  'link',
+  'lstat',
+  'lutimes',
+  'mkdir',
+  'mkdtemp',
+  'open',
+  'opendir',
+  'readdir',
+  'readFile',
+  'readlink',
+  'rename',
+  'rm',
+  'rmdir',
+  'stat',
+  'statfs',
+  'symlink',
+  'truncate',
+  'unlink',
+  'utimes',
+  'writeFile',
 ] as const;
 
 type Name = (typeof NAMES)[number];

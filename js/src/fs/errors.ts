@@ -80,7 +80,8 @@ function received(value: unknown): string {
   }
   let text = typeof value === 'string' ? quote(value) : typeof value === 'bigint' ? `${value}n` : String(value);
   if (text.length > 28) text = typeof value === 'string' ? `'${value.slice(0, 25)}...` : `${text.slice(0, 25)}...`;
-  if (typeof value === 'string' && value.length > 25) text = `${quote(value.slice(0, 25))}...`.replace(/'\.\.\.$/, "'...");
+  if (typeof value === 'string' && value.length > 25)
+    text = `${quote(value.slice(0, 25))}...`.replace(/'\.\.\.$/, "'...");
   return `Received type ${typeof value} (${text})`;
 }
 

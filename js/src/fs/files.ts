@@ -2,6 +2,8 @@
  * All faces of the files of one space, in one object.
  */
 
+import { PlaitError } from '../core/errors.ts';
+import { FsFaultKind as Kind } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { type CallbackFs, callbackFs } from './callback.ts';
 import { constants } from './constants.ts';
@@ -13,9 +15,7 @@ import { Streams } from './streams.ts';
 import { TreeFs } from './tree.ts';
 import type { PathLike } from './values.ts';
 import { Volume } from './volume.ts';
-import { FsWatcher, StatWatchers, watch } from './watch.ts';
-import { FsFaultKind as Kind } from '../core/layout.generated.ts';
-import { PlaitError } from '../core/errors.ts';
+import { type FsWatcher, StatWatchers, watch } from './watch.ts';
 
 interface Rest {
   readonly promises: FsPromises;

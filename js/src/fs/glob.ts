@@ -51,7 +51,10 @@ function partPattern(part: string): RegExp {
       source += `[${set.replace(/^[!^]/, '^')}]`;
       i = close;
     } else {
-      source += (char === '\\' && i + 1 < part.length ? (part[++i] as string) : char).replace(/[$()*+.?[\\\]^{|}]/g, '\\$&');
+      source += (char === '\\' && i + 1 < part.length ? (part[++i] as string) : char).replace(
+        /[$()*+.?[\\\]^{|}]/g,
+        '\\$&',
+      );
     }
   }
   return new RegExp(`^${/^[*?[]/.test(part) ? '(?!\\.)' : ''}${source}$`, 'u');
@@ -127,7 +130,11 @@ class Glob {
 }
 
 /** All paths that match. */
-export function globSync(fs: TreeFs, pattern: string | readonly string[], options: GlobOptions = {}): string[] | Dirent[] {
+export function globSync(
+  fs: TreeFs,
+  pattern: string | readonly string[],
+  options: GlobOptions = {},
+): string[] | Dirent[] {
   const patterns = typeof pattern === 'string' ? [pattern] : pattern;
   const { exclude } = options;
   const excluded = typeof exclude === 'function' ? exclude : undefined;
@@ -137,7 +144,10 @@ export function globSync(fs: TreeFs, pattern: string | readonly string[], option
   const glob = new Glob(fs, (options.cwd ?? '/').replace(/\/+$/, ''), skip);
   for (const one of patterns.flatMap(expand)) {
     const absolute = one.startsWith('/');
-    glob.walk(absolute ? '/' : '', one.split('/').filter((part) => part !== '' && part !== '.'));
+    glob.walk(
+      absolute ? '/' : '',
+      one.split('/').filter((part) => part !== '' && part !== '.'),
+    );
   }
   if (!options.withFileTypes) return [...glob.found.keys()];
   return [...glob.found].map(([path, entry]) => entry ?? glob.entry(path)).filter((entry) => entry !== undefined);

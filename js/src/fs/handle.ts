@@ -3,9 +3,9 @@
  */
 
 import type { Interface } from 'node:readline';
-import type { ReadOptions, ReadFileOptions, StatOptions, WriteFileOptions } from './sync.ts';
-import type { BigIntStats, Stats } from './stats.ts';
 import { codedError, wrongType } from './errors.ts';
+import type { BigIntStats, Stats } from './stats.ts';
+import type { ReadFileOptions, ReadOptions, StatOptions, WriteFileOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
 import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
@@ -51,7 +51,8 @@ export class FileHandle {
     if (ArrayBuffer.isView(buffer)) {
       view = buffer;
     } else {
-      if (buffer !== undefined && (typeof buffer !== 'object' || buffer === null)) throw wrongType('buffer', 'an instance of Buffer, TypedArray, or DataView', buffer);
+      if (buffer !== undefined && (typeof buffer !== 'object' || buffer === null))
+        throw wrongType('buffer', 'an instance of Buffer, TypedArray, or DataView', buffer);
       view = buffer?.buffer ?? newBytes(16384);
       ({ offset = 0, length = null, position = null } = buffer ?? {});
     }

@@ -10,16 +10,23 @@ import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
 import type { ReadFileOptions, StatOptions, WriteFileOptions } from './sync.ts';
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
-import { type FsEncoding, type PathLike, type TimeLike } from './values.ts';
+import type { FsEncoding, PathLike, TimeLike } from './values.ts';
 import { type WatchEvent, type WatchOptions, watchAsync } from './watch.ts';
 
 type Abortable = { signal?: AbortSignal };
-type Data = string | NodeJS.ArrayBufferView | Iterable<string | NodeJS.ArrayBufferView> | AsyncIterable<string | NodeJS.ArrayBufferView>;
+type Data =
+  | string
+  | NodeJS.ArrayBufferView
+  | Iterable<string | NodeJS.ArrayBufferView>
+  | AsyncIterable<string | NodeJS.ArrayBufferView>;
 
 function checkAbort(options: unknown): void {
   const { signal } = (typeof options === 'object' && options !== null ? options : {}) as Abortable;
   if (!signal?.aborted) return;
-  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), { name: 'AbortError', code: 'ABORT_ERR' });
+  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+  });
 }
 
 export class FsPromises {
@@ -37,18 +44,27 @@ export class FsPromises {
   }
 
   access = async (path: PathLike, mode?: number): Promise<void> => this.#fs.accessSync(path, mode);
-  appendFile = async (path: PathLike | FileHandle, data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): Promise<void> =>
-    this.#fs.appendFileSync(this.#file(path), data, options);
+  appendFile = async (
+    path: PathLike | FileHandle,
+    data: string | NodeJS.ArrayBufferView,
+    options?: WriteFileOptions,
+  ): Promise<void> => this.#fs.appendFileSync(this.#file(path), data, options);
   chmod = async (path: PathLike, mode: number | string): Promise<void> => this.#fs.chmodSync(path, mode);
   chown = async (path: PathLike, uid: number, gid: number): Promise<void> => this.#fs.chownSync(path, uid, gid);
-  copyFile = async (src: PathLike, dest: PathLike, mode?: number): Promise<void> => this.#fs.copyFileSync(src, dest, mode);
-  cp = async (src: string | URL, dest: string | URL, options?: CopyOptions): Promise<void> => this.#fs.cpSync(src, dest, options);
+  copyFile = async (src: PathLike, dest: PathLike, mode?: number): Promise<void> =>
+    this.#fs.copyFileSync(src, dest, mode);
+  cp = async (src: string | URL, dest: string | URL, options?: CopyOptions): Promise<void> =>
+    this.#fs.cpSync(src, dest, options);
   lchown = async (path: PathLike, uid: number, gid: number): Promise<void> => this.#fs.lchownSync(path, uid, gid);
-  lutimes = async (path: PathLike, atime: TimeLike, mtime: TimeLike): Promise<void> => this.#fs.lutimesSync(path, atime, mtime);
+  lutimes = async (path: PathLike, atime: TimeLike, mtime: TimeLike): Promise<void> =>
+    this.#fs.lutimesSync(path, atime, mtime);
   link = async (existing: PathLike, path: PathLike): Promise<void> => this.#fs.linkSync(existing, path);
-  lstat: TreeFs['lstatSync'] extends infer Sync ? AsyncOf<Sync> : never = (async (path: PathLike, options?: StatOptions) =>
-    this.#fs.lstatSync(path, options)) as never;
-  stat: AsyncOf<TreeFs['statSync']> = (async (path: PathLike, options?: StatOptions) => this.#fs.statSync(path, options)) as never;
+  lstat: TreeFs['lstatSync'] extends infer Sync ? AsyncOf<Sync> : never = (async (
+    path: PathLike,
+    options?: StatOptions,
+  ) => this.#fs.lstatSync(path, options)) as never;
+  stat: AsyncOf<TreeFs['statSync']> = (async (path: PathLike, options?: StatOptions) =>
+    this.#fs.statSync(path, options)) as never;
   statfs = async (path: PathLike, options?: { bigint?: boolean }): Promise<object> =>
     this.#fs.statfsSync(path, options as { bigint?: false });
   mkdir = async (
@@ -62,8 +78,14 @@ export class FsPromises {
   readdir: AsyncOf<TreeFs['readdirSync']> = (async (path: PathLike, options?: ReaddirOptions) =>
     this.#fs.readdirSync(path, options)) as never;
   readFile: {
-    (path: PathLike | FileHandle, options?: ({ encoding?: null; flag?: string | number } & Abortable) | null): Promise<Uint8Array<ArrayBuffer>>;
-    (path: PathLike | FileHandle, options: FsEncoding | ({ encoding: FsEncoding; flag?: string | number } & Abortable)): Promise<string>;
+    (
+      path: PathLike | FileHandle,
+      options?: ({ encoding?: null; flag?: string | number } & Abortable) | null,
+    ): Promise<Uint8Array<ArrayBuffer>>;
+    (
+      path: PathLike | FileHandle,
+      options: FsEncoding | ({ encoding: FsEncoding; flag?: string | number } & Abortable),
+    ): Promise<string>;
   } = (async (path: PathLike | FileHandle, options?: ReadFileOptions) => {
     checkAbort(options);
     return this.#fs.readFileSync(this.#file(path), options);
@@ -77,19 +99,28 @@ export class FsPromises {
     this.#fs.symlinkSync(target, path, type);
   truncate = async (path: PathLike, length?: number): Promise<void> => this.#fs.truncateSync(path, length);
   unlink = async (path: PathLike): Promise<void> => this.#fs.unlinkSync(path);
-  utimes = async (path: PathLike, atime: TimeLike, mtime: TimeLike): Promise<void> => this.#fs.utimesSync(path, atime, mtime);
+  utimes = async (path: PathLike, atime: TimeLike, mtime: TimeLike): Promise<void> =>
+    this.#fs.utimesSync(path, atime, mtime);
   watch = (path: PathLike, options?: WatchOptions): AsyncIterable<WatchEvent> => watchAsync(this.#fs, path, options);
 
   glob = (pattern: string | readonly string[], options?: GlobOptions): AsyncGenerator<string | Dirent> =>
     generate<string | Dirent>(() => this.#fs.globSync(pattern, options));
 
-  writeFile = async (path: PathLike | FileHandle, data: Data, options?: WriteFileOptions & object & Abortable): Promise<void> => {
+  writeFile = async (
+    path: PathLike | FileHandle,
+    data: Data,
+    options?: WriteFileOptions & object & Abortable,
+  ): Promise<void> => {
     checkAbort(options);
-    if (typeof data === 'string' || ArrayBuffer.isView(data)) return this.#fs.writeFileSync(this.#file(path), data, options);
+    if (typeof data === 'string' || ArrayBuffer.isView(data))
+      return this.#fs.writeFileSync(this.#file(path), data, options);
     if (!(Symbol.iterator in Object(data)) && !(Symbol.asyncIterator in Object(data))) {
       throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
     }
-    const file = path instanceof FileHandle ? path.fd : this.#fs.openSync(path, 'w', (options as { mode?: number } | undefined)?.mode);
+    const file =
+      path instanceof FileHandle
+        ? path.fd
+        : this.#fs.openSync(path, 'w', (options as { mode?: number } | undefined)?.mode);
     try {
       for await (const part of data) {
         checkAbort(options);

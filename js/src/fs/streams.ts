@@ -17,7 +17,10 @@ interface NodeFsStreams {
 function nodeFs(): NodeFsStreams {
   const found = host.builtin('node:fs') as NodeFsStreams | undefined;
   if (found !== undefined) return found;
-  throw new PlaitError('ERR_PLAIT_UNSUPPORTED', "Node's streams are not there in browsers: use (await fs.promises.open(path)).readableWebStream()");
+  throw new PlaitError(
+    'ERR_PLAIT_UNSUPPORTED',
+    "Node's streams are not there in browsers: use (await fs.promises.open(path)).readableWebStream()",
+  );
 }
 
 /** createReadStream, createWriteStream and what FileHandle needs of them. */

@@ -25,10 +25,14 @@ import {
   type TimeLike,
   timeOf,
 } from './values.ts';
-import { Volume } from './volume.ts';
+import type { Volume } from './volume.ts';
 
 type EncodingOptions = { encoding?: FsEncoding | 'buffer' | null | undefined } | FsEncoding | 'buffer' | null;
-export type ReadFileOptions = { encoding?: FsEncoding | 'buffer' | null; flag?: string | number } | FsEncoding | 'buffer' | null;
+export type ReadFileOptions =
+  | { encoding?: FsEncoding | 'buffer' | null; flag?: string | number }
+  | FsEncoding
+  | 'buffer'
+  | null;
 export type WriteFileOptions =
   | { encoding?: FsEncoding | null; mode?: number | string; flag?: string | number; flush?: boolean }
   | FsEncoding
@@ -114,7 +118,13 @@ export class SyncFs {
     if (size === 0) throw wrongValue('buffer', 'is empty and cannot be written', buffer);
     if (count < 0) throw outOfRange('length', '>= 0', count);
     if (count > size - start) throw outOfRange('length', `<= ${size - start}`, count);
-    const rc = this.volume.read(fd, bytes, start, count, position === null || position === undefined ? -1 : positionOf(position));
+    const rc = this.volume.read(
+      fd,
+      bytes,
+      start,
+      count,
+      position === null || position === undefined ? -1 : positionOf(position),
+    );
     if (rc < 0) throw this.volume.error(rc, 'read');
     return rc;
   };
@@ -245,13 +255,21 @@ export class SyncFs {
     return encoding === undefined ? bytes : decode(bytes, encoding);
   }) as never;
 
-  writeFileSync = (path: PathLike | number, data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): void => {
+  writeFileSync = (
+    path: PathLike | number,
+    data: string | NodeJS.ArrayBufferView,
+    options?: WriteFileOptions,
+  ): void => {
     const { encoding, mode, flag } = optionsOf<{ encoding: string; mode: number; flag: string }>(options);
     const name = encodingOf({ encoding }) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, WRITE_FLAGS), modeOf(mode, 0o666));
   };
 
-  appendFileSync = (path: PathLike | number, data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): void => {
+  appendFileSync = (
+    path: PathLike | number,
+    data: string | NodeJS.ArrayBufferView,
+    options?: WriteFileOptions,
+  ): void => {
     const { encoding, mode, flag } = optionsOf<{ encoding: string; mode: number; flag: string }>(options);
     const name = encodingOf({ encoding }) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, flagsOf('a')), modeOf(mode, 0o666));
@@ -296,7 +314,12 @@ export class SyncFs {
 
   // ---- what files are ----
 
-  #stat(rc: number, options: StatOptions | undefined, syscall: string, path?: unknown): Stats | BigIntStats | undefined {
+  #stat(
+    rc: number,
+    options: StatOptions | undefined,
+    syscall: string,
+    path?: unknown,
+  ): Stats | BigIntStats | undefined {
     if (rc < 0) {
       if (rc === -Errno.ENOENT && options?.throwIfNoEntry === false) return undefined;
       throw this.volume.error(rc, syscall, path);
@@ -337,7 +360,13 @@ export class SyncFs {
     this.#check(this.volume.core.plait_fs_access(length, checkInteger(mode, 'mode', 0, 7)), 'access', path);
   };
 
-  #set(syscall: string, path: unknown, follow: number, mask: number, values: { mode?: number; uid?: number; gid?: number }): void {
+  #set(
+    syscall: string,
+    path: unknown,
+    follow: number,
+    mask: number,
+    values: { mode?: number; uid?: number; gid?: number },
+  ): void {
     const { mode = 0, uid = 0, gid = 0 } = values;
     const { core } = this.volume;
     const rc = core.plait_fs_set(this.#target(path), follow, mask, mode, uid, gid, 0, 0, 0, 0, Date.now());
@@ -374,7 +403,8 @@ export class SyncFs {
   }
 
   utimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void => this.#times('utime', path, 1, atime, mtime);
-  lutimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void => this.#times('lutime', path, 0, atime, mtime);
+  lutimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void =>
+    this.#times('lutime', path, 0, atime, mtime);
   futimesSync = (fd: number, atime: TimeLike, mtime: TimeLike): void =>
     this.#times('futime', checkFd(fd), 1, atime, mtime);
 
@@ -405,7 +435,8 @@ export class SyncFs {
   }
 
   rmdirSync = (path: PathLike, options?: { recursive?: boolean; maxRetries?: number; retryDelay?: number }): void => {
-    if (options?.recursive) throw codedError(TypeError, 'ERR_INVALID_ARG_VALUE', 'rmdir has no recursive form any more: use rm');
+    if (options?.recursive)
+      throw codedError(TypeError, 'ERR_INVALID_ARG_VALUE', 'rmdir has no recursive form any more: use rm');
     this.#check(this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now()), 'rmdir', path);
   };
 
@@ -438,7 +469,8 @@ export class SyncFs {
     (path: PathLike, options?: EncodingOptions): string;
     (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
   } = ((path: PathLike, options?: EncodingOptions): string | Uint8Array => {
-    const encoding = options === 'buffer' || optionsOf<{ encoding: string }>(options).encoding === 'buffer' ? undefined : 'utf8';
+    const encoding =
+      options === 'buffer' || optionsOf<{ encoding: string }>(options).encoding === 'buffer' ? undefined : 'utf8';
     const { volume } = this;
     const length = this.#check(volume.core.plait_fs_readlink(volume.first(path)), 'readlink', path);
     const bytes = volume.copyScratch(length);
@@ -448,7 +480,11 @@ export class SyncFs {
   // ---- directories ----
 
   /** Names and kinds in a directory from a cursor on, as many as come at once; and where to go on, 0 at the end. */
-  list(target: PathLike | number, cursor: number, syscall: string): { bytes: Uint8Array; kinds: number[]; ascii: boolean; next: number } {
+  list(
+    target: PathLike | number,
+    cursor: number,
+    syscall: string,
+  ): { bytes: Uint8Array; kinds: number[]; ascii: boolean; next: number } {
     const { volume } = this;
     const count = volume.core.plait_fs_list(this.#target(target), cursor);
     if (count < 0) this.#check(count, syscall, typeof target === 'number' ? undefined : target);
@@ -465,7 +501,8 @@ export class SyncFs {
       const count = volume.core.plait_fs_list(-1 - volume.first(path), cursor);
       if (count < 0) this.#check(count, 'scandir', path);
       cursor = volume.cursor;
-      const names = count === 0 ? [] : decode(volume.copyScratch(volume.listed), volume.ascii ? 'latin1' : 'utf8').split('/');
+      const names =
+        count === 0 ? [] : decode(volume.copyScratch(volume.listed), volume.ascii ? 'latin1' : 'utf8').split('/');
       if (all === undefined && cursor === 0) return names;
       all ??= [];
       for (const name of names) all.push(name);
@@ -480,7 +517,8 @@ export class SyncFs {
     for (let cursor = 0; ; ) {
       const { bytes, kinds, next } = this.list(path, cursor, 'scandir');
       if (kinds.length > 0) {
-        for (const [i, name] of decode(bytes, 'utf8').split('/').entries()) all.push(new Dirent(name, text, kinds[i] as number));
+        for (const [i, name] of decode(bytes, 'utf8').split('/').entries())
+          all.push(new Dirent(name, text, kinds[i] as number));
       }
       if (next === 0) return all;
       cursor = next;
@@ -534,7 +572,10 @@ export class SyncFs {
   /** Gives back locks of the descriptor on these bytes. */
   unlockSync = (fd: number, options: { start?: number; end?: number } = {}): void => {
     const { start = 0, end = Number.MAX_SAFE_INTEGER * 2 } = options;
-    this.#check(this.volume.core.plait_fs_lock(checkFd(fd), 0, start, Math.min(end, Number.MAX_SAFE_INTEGER * 2), 0), 'flock');
+    this.#check(
+      this.volume.core.plait_fs_lock(checkFd(fd), 0, start, Math.min(end, Number.MAX_SAFE_INTEGER * 2), 0),
+      'flock',
+    );
   };
 
   /** The most that files may hold from now on, in bytes and in files; 0: no limit but the memory's. More is ENOSPC. */
@@ -574,7 +615,10 @@ function joined(parts: Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
 }
 
 /** The views as bytes, and private room for all of them. */
-function gather(buffers: readonly NodeJS.ArrayBufferView[], _fd: number): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
+function gather(
+  buffers: readonly NodeJS.ArrayBufferView[],
+  _fd: number,
+): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
   if (!Array.isArray(buffers)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
   const parts = buffers.map((buffer) => {
     if (!ArrayBuffer.isView(buffer)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);

@@ -8,7 +8,17 @@ import { codedError, type FsError, wrongType } from './errors.ts';
 import { type GlobOptions, globSync } from './glob.ts';
 import { type Dirent, Dirent as DirentClass, type Stats } from './stats.ts';
 import { SyncFs } from './sync.ts';
-import { checkInteger, encode, encodingOf, type FsEncoding, modeOf, optionsOf, type PathLike, pathOf, pathText } from './values.ts';
+import {
+  checkInteger,
+  encode,
+  encodingOf,
+  type FsEncoding,
+  modeOf,
+  optionsOf,
+  type PathLike,
+  pathOf,
+  pathText,
+} from './values.ts';
 
 export interface ReaddirOptions {
   encoding?: FsEncoding | 'buffer' | null;
@@ -61,7 +71,10 @@ export class TreeFs extends SyncFs {
   mkdirSync: {
     (path: PathLike, options: { recursive: true; mode?: number | string }): string | undefined;
     (path: PathLike, options?: { recursive?: false; mode?: number | string } | number | string | null): undefined;
-    (path: PathLike, options?: { recursive?: boolean; mode?: number | string } | number | string | null): string | undefined;
+    (
+      path: PathLike,
+      options?: { recursive?: boolean; mode?: number | string } | number | string | null,
+    ): string | undefined;
   } = ((path: PathLike, options?: { recursive?: boolean; mode?: number | string } | number | string | null) => {
     const object = typeof options === 'object' && options !== null ? options : { mode: options ?? 0o777 };
     const { recursive = false, mode } = object as { recursive?: boolean; mode?: number | string };
@@ -105,9 +118,15 @@ export class TreeFs extends SyncFs {
   };
 
   readdirSync: {
-    (path: PathLike, options?: { encoding?: FsEncoding | null; withFileTypes?: false; recursive?: boolean } | FsEncoding | null): string[];
+    (
+      path: PathLike,
+      options?: { encoding?: FsEncoding | null; withFileTypes?: false; recursive?: boolean } | FsEncoding | null,
+    ): string[];
     (path: PathLike, options: { withFileTypes: true; encoding?: FsEncoding | null; recursive?: boolean }): Dirent[];
-    (path: PathLike, options: { encoding: 'buffer'; withFileTypes?: false; recursive?: boolean } | 'buffer'): Uint8Array[];
+    (
+      path: PathLike,
+      options: { encoding: 'buffer'; withFileTypes?: false; recursive?: boolean } | 'buffer',
+    ): Uint8Array[];
     (path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null): string[] | Dirent[] | Uint8Array[];
   } = ((path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null) => {
     if (options === undefined) return this.names(path);
@@ -150,7 +169,10 @@ export class TreeFs extends SyncFs {
       if (options.force && rc === -Errno.ENOENT) return;
       throw volume.error(rc, 'lstat', path);
     }
-    if (volume.kind !== FsKind.DIRECTORY) return this.#quietly(() => this.unlinkSync(path), options.force);
+    if (volume.kind !== FsKind.DIRECTORY) {
+      this.#quietly(() => this.unlinkSync(path), options.force);
+      return;
+    }
     if (!options.recursive) throw isDirectoryError('rm', text);
     this.#removeAll(text);
   };
@@ -247,7 +269,10 @@ export class TreeFs extends SyncFs {
     if (stats.isSymbolicLink()) {
       const text = this.readlinkSync(from);
       if (there !== undefined) this.unlinkSync(to);
-      this.symlinkSync(options.verbatimSymlinks || text.startsWith('/') ? text : normalize(join(parentOf(from), text)), to);
+      this.symlinkSync(
+        options.verbatimSymlinks || text.startsWith('/') ? text : normalize(join(parentOf(from), text)),
+        to,
+      );
       return;
     }
     if (there?.isSymbolicLink()) this.unlinkSync(to);
@@ -270,14 +295,20 @@ export class TreeFs extends SyncFs {
       if (rc < 0) throw volume.error(rc, 'lstat', next);
       rest = rest.slice(1);
       if (volume.kind !== FsKind.SYMLINK) {
-        if (rest.length > 0 && volume.kind !== FsKind.DIRECTORY) throw volume.error(-Errno.ENOTDIR, 'lstat', `${next}/${rest[0]}`);
+        if (rest.length > 0 && volume.kind !== FsKind.DIRECTORY)
+          throw volume.error(-Errno.ENOTDIR, 'lstat', `${next}/${rest[0]}`);
         real = next;
         continue;
       }
       const target = volume.core.plait_fs_stat(-1 - volume.first(next), 1);
       if (target < 0) throw volume.error(target, 'stat', next);
       const text = this.readlinkSync(next);
-      rest = [...normalize(text.startsWith('/') ? text : `${real}/${text}`).split('/').filter((part) => part !== ''), ...rest];
+      rest = [
+        ...normalize(text.startsWith('/') ? text : `${real}/${text}`)
+          .split('/')
+          .filter((part) => part !== ''),
+        ...rest,
+      ];
       real = '';
     }
     return real === '' ? '/' : real;
@@ -301,7 +332,13 @@ function systemError(code: string, message: string, errno: number, syscall: stri
 }
 
 function isDirectoryError(syscall: string, path: string): Error {
-  return systemError('ERR_FS_EISDIR', `Path is a directory: ${syscall} returned EISDIR (is a directory) ${path}`, 21, syscall, path);
+  return systemError(
+    'ERR_FS_EISDIR',
+    `Path is a directory: ${syscall} returned EISDIR (is a directory) ${path}`,
+    21,
+    syscall,
+    path,
+  );
 }
 
 const COPY_TEXTS: Record<string, string> = {

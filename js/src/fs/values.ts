@@ -2,6 +2,7 @@
  * Arguments: what callers may pass for paths, descriptors, flags, modes, times and encodings, checked as Node checks them.
  */
 
+import { host } from '../core/host.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 
 /** What names a file. */
@@ -33,14 +34,37 @@ interface BufferLike {
 }
 const NodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
 
-/** Private bytes of unspecified contents: a Buffer in Node. */
+const SLAB = 65536;
+const LARGEST_IN_SLAB = 8192;
+let slab: ArrayBuffer | undefined;
+let slabNext = SLAB;
+
+/**
+ * Private bytes of unspecified contents: a Buffer in Node. Small ones are cut from slabs, as Node's own are, but up to a size
+ * that files often have; like Node's, a slab cannot be transferred to another thread.
+ */
 export function newBytes(size: number): Uint8Array<ArrayBuffer> {
-  return NodeBuffer === undefined ? new Uint8Array(size) : NodeBuffer.allocUnsafe(size);
+  if (NodeBuffer === undefined) return new Uint8Array(size);
+  if (size > LARGEST_IN_SLAB || size < 1) return NodeBuffer.allocUnsafe(size);
+  if (slab === undefined || slabNext + size > SLAB) {
+    slab = new ArrayBuffer(SLAB);
+    (host.builtin('node:worker_threads') as { markAsUntransferable(what: object): void }).markAsUntransferable(slab);
+    slabNext = 0;
+  }
+  const bytes = NodeBuffer.from(slab, slabNext, size);
+  slabNext = (slabNext + size + 7) & ~7;
+  return bytes;
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
-const PLAIN: Record<string, string> = { utf8: 'utf8', 'utf-8': 'utf8', ascii: 'ascii', latin1: 'latin1', binary: 'latin1' };
+const PLAIN: Record<string, string> = {
+  utf8: 'utf8',
+  'utf-8': 'utf8',
+  ascii: 'ascii',
+  latin1: 'latin1',
+  binary: 'latin1',
+};
 
 /** Whether this place can decode it. */
 export function isEncoding(name: unknown): boolean {
@@ -126,7 +150,9 @@ export function pathOf(path: unknown, name = 'path'): string | Uint8Array {
 
 function isUrl(value: unknown): boolean {
   const url = value as Partial<URL> | null | undefined;
-  return typeof url === 'object' && url !== null && Boolean(url.href && url.protocol) && typeof url.pathname === 'string';
+  return (
+    typeof url === 'object' && url !== null && Boolean(url.href && url.protocol) && typeof url.pathname === 'string'
+  );
 }
 
 function urlPath(url: URL): string {
@@ -135,7 +161,11 @@ function urlPath(url: URL): string {
   }
   if (url.hostname !== '') {
     const platform = (globalThis as { process?: { platform?: string } }).process?.platform ?? 'browser';
-    throw codedError(TypeError, 'ERR_INVALID_FILE_URL_HOST', `File URL host must be "localhost" or empty on ${platform}`);
+    throw codedError(
+      TypeError,
+      'ERR_INVALID_FILE_URL_HOST',
+      `File URL host must be "localhost" or empty on ${platform}`,
+    );
   }
   if (/%2f/i.test(url.pathname)) {
     throw codedError(TypeError, 'ERR_INVALID_FILE_URL_PATH', 'File URL path must not include encoded / characters');
@@ -231,7 +261,7 @@ export function optionsOf<Options>(options: unknown): Partial<Options> {
 
 /** A time in seconds since 1970. */
 export function timeOf(time: unknown, name: string): number {
-  if (typeof time === 'string' && +time === +time) return +time;
+  if (typeof time === 'string' && !Number.isNaN(+time)) return +time;
   if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
   if (time instanceof Date) return time.getTime() / 1000;
   if (typeof time === 'bigint') return Number(time);
@@ -242,7 +272,8 @@ export function timeOf(time: unknown, name: string): number {
 export function positionOf(position: unknown): number {
   if (position === undefined || position === null || position === -1 || position === -1n) return -1;
   if (typeof position === 'bigint') {
-    if (position < -1n || position > 2n ** 63n - 1n) throw outOfRange('position', `>= -1 && <= ${2n ** 63n - 1n}`, position);
+    if (position < -1n || position > 2n ** 63n - 1n)
+      throw outOfRange('position', `>= -1 && <= ${2n ** 63n - 1n}`, position);
     return Number(position);
   }
   if (typeof position !== 'number') throw wrongType('position', 'of type bigint or integer', position);

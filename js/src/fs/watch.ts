@@ -153,7 +153,12 @@ export class FsWatcher extends EventTarget {
 }
 
 /** fs.watch() of `fs`. */
-export function watch(fs: TreeFs, path: PathLike, options?: WatchOptions | string | WatchListener | null, listener?: WatchListener): FsWatcher {
+export function watch(
+  fs: TreeFs,
+  path: PathLike,
+  options?: WatchOptions | string | WatchListener | null,
+  listener?: WatchListener,
+): FsWatcher {
   const watcher = new FsWatcher(fs, path, typeof options === 'object' && options !== null ? options : {});
   const callback = typeof options === 'function' ? options : listener;
   if (callback !== undefined) watcher.on('change', callback);
@@ -177,7 +182,11 @@ export async function* watchAsync(fs: TreeFs, path: PathLike, options: WatchOpti
     for (;;) {
       const next = queue.shift();
       if (next !== undefined) yield next;
-      else if (aborted) throw Object.assign(new Error('The operation was aborted', { cause: options.signal?.reason }), { name: 'AbortError', code: 'ABORT_ERR' });
+      else if (aborted)
+        throw Object.assign(new Error('The operation was aborted', { cause: options.signal?.reason }), {
+          name: 'AbortError',
+          code: 'ABORT_ERR',
+        });
       else await new Promise<void>((resolve) => (wake = resolve));
     }
   } finally {
@@ -204,7 +213,11 @@ export class StatWatchers {
     return none;
   }
 
-  watch(path: PathLike, options: { persistent?: boolean; interval?: number } | StatListener, listener?: StatListener): void {
+  watch(
+    path: PathLike,
+    options: { persistent?: boolean; interval?: number } | StatListener,
+    listener?: StatListener,
+  ): void {
     const callback = typeof options === 'function' ? options : (listener as StatListener);
     const text = pathText(pathOf(path));
     const known = this.#watched.get(text);
@@ -219,7 +232,8 @@ export class StatWatchers {
       const now = this.#stat(text);
       const was = before;
       before = now;
-      if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink) return;
+      if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink)
+        return;
       for (const each of listeners) each(now, was);
     });
     this.#watched.set(text, { listeners, end });

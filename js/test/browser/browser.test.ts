@@ -17,7 +17,7 @@ const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html', '.map': 'application/json' };
 const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 const HTML = `<!doctype html><title>Plait</title>
-<script type="importmap">{ "imports": { "plait": "/dist/index.js" } }</script>`;
+<script type="importmap">{ "imports": { "plait": "/dist/index.js", "plait/fs": "/dist/fs/index.js" } }</script>`;
 
 const server = createServer(async (request, response) => {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');

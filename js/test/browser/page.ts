@@ -4,7 +4,9 @@
  */
 
 import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
+import { fs } from 'plait/fs';
 import { type Case, ok, same } from '../cases/check.ts';
+import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
@@ -106,7 +108,12 @@ const browserCases: Case[] = [
   },
 ];
 
-const cases: Case[] = [...heapCases(heap, seed, fixture), ...taskCases(fixture), ...browserCases];
+const cases: Case[] = [
+  ...heapCases(heap, seed, fixture),
+  ...taskCases(fixture),
+  ...fsCases(fs, fixture),
+  ...browserCases,
+];
 
 /** What the driver calls. */
 export interface Driven {
