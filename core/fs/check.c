@@ -3,6 +3,8 @@
  */
 #include "internal.h"
 
+PLAIT_COLD_BEGIN
+
 static _Thread_local uint32_t fault_kind, fault_at;
 
 static int wrong(enum plait_fs_fault_kind kind, const void *at) {
@@ -220,3 +222,5 @@ PLAIT_EXPORT int plait_fs_check(int quiescent) {
   uint32_t blocks;
   return quiescent ? plait_fs_census(&blocks) : 0;
 }
+
+PLAIT_COLD_END

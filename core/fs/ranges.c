@@ -8,6 +8,8 @@
  */
 #include "internal.h"
 
+PLAIT_COLD_BEGIN
+
 #define SLICE_MS 10
 
 static struct plait_fs_range *range_at(plait_ref_t ref) {
@@ -129,3 +131,5 @@ PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, doubl
     if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT) waited += SLICE_MS;
   }
 }
+
+PLAIT_COLD_END

@@ -3,8 +3,8 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
-import { FsFaultKind as Kind } from '../core/layout.generated.ts';
-import type { Space } from '../core/space.ts';
+import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
 import { type CallbackFs, callbackFs } from './callback.ts';
 import { constants } from './constants.ts';
 import { Dir } from './dir.ts';
@@ -89,7 +89,9 @@ const FAULTS: Record<number, string> = {
 
 function check(fs: TreeFs): void {
   const { core, scratch, space } = fs.volume;
-  if (core.plait_fs_check(1) === 0) return;
+  const rc = core.plait_fs_check(1);
+  if (rc === 0) return;
+  if (rc === -Errno.ENOMEM) throw outOfMemory(16); // it needs a few bytes for each inode, to count in
   const kind = core.plait_fs_fault(scratch);
   throw new PlaitError('ERR_PLAIT_CORRUPT', `${FAULTS[kind] ?? 'something is wrong'}, at ${space.load(scratch)}`);
 }
