@@ -46,7 +46,6 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   look_at(PLAIT_FAULT_PAGE, page);
   if (plait_get(&page->base) != base) return fail();
   if (plait_get(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
-  if (plait_get(&page->first) != base || plait_get(&page->size) != step) return fail();
   if (plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get(&page->class)) != step) return fail();
   if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
@@ -63,7 +62,7 @@ static int check_pages(uint32_t index, uint32_t shift) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t used = 0, pages = PLAIT_SLICE_SIZE >> shift;
   look_at(PLAIT_FAULT_TABLE, slice);
-  if (shift < 12 || shift > 15 || plait_get(&slice->room) < pages) return fail();
+  if (shift < 12 || shift > 16 || plait_get(&slice->room) < pages) return fail();
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     if (check_page(page, index * PLAIT_SLICE_SIZE + (i << shift), shift) != 0) return fail();
@@ -140,6 +139,33 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
   return listed == 0 ? 0 : fail();
 }
 
+/* Where the record allocates is what the heads of its lists say. */
+static int check_spots(struct plait_record *record) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    struct plait_spot *spot = &record->spots[class];
+    struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
+    uint32_t word = plait_get(&page->cursor);
+    look_at(PLAIT_FAULT_PAGES, spot);
+    if (plait_get(&spot->word) != plait_ref(&page->local[word]) || plait_get(&spot->size) != plait_get(&page->step)) return fail();
+    if (plait_get(&spot->origin) != plait_get(&page->base) + word * 64 * plait_get(&page->step)) return fail();
+  }
+  return 0;
+}
+
+/* Takes the slices that the record has unused pages in off `partial`. */
+static int check_partial(struct plait_record *record, uint32_t *partial) {
+  for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) {
+    uint32_t prev = 0, index = plait_get(&record->partial[i]);
+    look_at(PLAIT_FAULT_RECORD, &record->partial[i]);
+    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
+      struct plait_slice *slice = plait__slice(index);
+      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, 12 + i) || plait_get(&slice->prev) != prev) return fail();
+      if (plait_get(&slice->owner) != plait_ref(record) || (*partial)-- == 0) return fail();
+    }
+  }
+  return 0;
+}
+
 /* How many pages have this owner. */
 static uint32_t count_pages(uint32_t owner) {
   struct plait_heap *heap = plait_heap();
@@ -175,6 +201,7 @@ static int check_records(void) {
     look_at(PLAIT_FAULT_RECORD, record);
     if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
     if (check_lists(record->classes, PLAIT_HEAP_LIST_COUNT, ref, count_pages(ref)) != 0) return fail();
+    if (check_spots(record) != 0) return fail();
   }
   return check_lists(heap->pooled, PLAIT_HEAP_CLASS_COUNT, PLAIT__POOLED, count_pages(PLAIT__POOLED));
 }
@@ -212,10 +239,11 @@ static int check_runs(int quiescent) {
         return fail();
     }
   }
+  for (uint32_t i = 0; quiescent && i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t record = plait_get(&heap->records[i]);
+    if (record != 0 && check_partial(plait_at(record), &partial) != 0) return fail();
+  }
   look_at(PLAIT_FAULT_RUNS, heap);
-  for (uint32_t i = 0; quiescent && i < 4; i++)
-    for (uint32_t index = plait_get(&heap->partial[i]); index != 0; index = plait_get(&plait__slice(index)->next))
-      if (plait_get(&plait__slice(index)->tag) != plait__tag(PLAIT__PAGES, 12 + i) || partial-- == 0) return fail();
   return free_runs == 0 && (!quiescent || partial == 0) && used == plait_get(&heap->used) ? 0 : fail();
 }
 

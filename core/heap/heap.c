@@ -3,14 +3,19 @@
  */
 #include "internal.h"
 
-/* By size in units of 16 bytes. */
-const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1] = {
+/* The smallest class for each number of units: see internal.h. */
+const uint8_t plait__class_of_unit[PLAIT__FINE_UNITS + PLAIT__COARSE_UNITS + 1] = {
     0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 17, 17, 18, 18, 19,
     19, 20, 20, 21, 21, 22, 22, 23, 23, 24, 24, 24, 24, 25, 25, 25, 25, 26, 26, 26, 26, 27, 27, 27,
     27, 28, 28, 28, 28, 29, 29, 29, 29, 30, 30, 30, 30, 31, 31, 31, 31, 32, 32, 32, 32, 32, 32, 32,
     32, 33, 33, 33, 33, 33, 33, 33, 33, 34, 34, 34, 34, 34, 34, 34, 34, 35, 35, 35, 35, 35, 35, 35,
     35, 36, 36, 36, 36, 36, 36, 36, 36, 37, 37, 37, 37, 37, 37, 37, 37, 38, 38, 38, 38, 38, 38, 38,
-    38, 39, 39, 39, 39, 39, 39, 39, 39};
+    38, 39, 39, 39, 39, 39, 39, 39, 39, 40, 40, 41, 41, 42, 42, 42, 43, 43, 44, 44, 44, 45, 45, 45,
+    45, 46, 46, 46, 46, 47, 47, 47, 47, 47, 47, 48, 48, 48, 48, 49, 49, 49, 49, 49, 50, 50, 50, 50,
+    50, 51, 51, 51, 51, 51, 51, 51, 51, 52, 52, 52, 52, 52, 52, 52, 52, 52, 53, 53, 53, 53, 53, 53,
+    53, 53, 53, 53, 53, 53, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 55,
+    55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55,
+    55};
 
 static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   if (block == 0) atomic_fetch_add_explicit(&plait_heap()->failed, 1, memory_order_relaxed);
@@ -18,9 +23,10 @@ static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
 }
 
 static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
-  struct plait_record *record = plait__mine();
-  plait_ref_t block = record != NULL ? plait__page_alloc(record, class) : 0;
-  return block != 0 ? block : plait__small_alloc_slow(class);
+  struct plait_record *record = plait__bind();
+  if (record == NULL) return 0;
+  plait_ref_t block = plait__page_alloc(record, class);
+  return block != 0 ? block : plait__small_alloc_slow(record, class);
 }
 
 static PLAIT_COLD int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
@@ -35,7 +41,10 @@ static PLAIT_COLD int small_free(struct plait_slice *slice, uint32_t tag, plait_
 /* `fresh`: whether the bytes are zero because they have never been used. `roomy`: see plait__medium_alloc_at(). */
 static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
   *fresh = 0;
-  if (size <= PLAIT_HEAP_SMALL_LIMIT) return small_alloc(plait__class_of(size));
+  if (size <= PLAIT_HEAP_FINE_LIMIT || (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0)) {
+    plait_ref_t block = small_alloc(plait__class_of(size));
+    if (block != 0 || size <= PLAIT_HEAP_FINE_LIMIT) return block; /* else there may still be room in a region */
+  }
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1, fresh);
   struct plait_record *record = plait__bind();
   return record == NULL ? 0 : plait__medium_alloc_at(record, size, 16, roomy);
@@ -105,16 +114,19 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   return -PLAIT_EINVAL;
 }
 
-PLAIT_EXPORT uint32_t plait_heap_size(plait_ref_t block) {
-  struct plait_slice *slice = slice_of(block);
-  if (slice == NULL) return 0;
-  uint32_t tag = plait_load(&slice->tag);
+/* The live block's bytes, 0 if there is none. `tag`: the slice's. */
+static inline uint32_t size_in(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__PAGES) return plait__small_size(slice, block);
+  if (kind == PLAIT__PAGES) return plait__small_size(slice, tag, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_size(slice, block);
   if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used))
     return plait__rest(tag) * PLAIT_SLICE_SIZE - plait_get(&slice->used);
   return 0;
+}
+
+PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
+  struct plait_slice *slice = slice_of(block);
+  return slice == NULL ? 0 : size_in(slice, plait_load(&slice->tag), block);
 }
 
 PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block) {
@@ -134,26 +146,41 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
 }
 
 /* Whether the block stays where it is, with room for `size`, of which it does not waste half. */
-static int resize_in_place(plait_ref_t block, uint32_t size, uint32_t has) {
-  struct plait_slice *slice = plait__slice_inline(block / PLAIT_SLICE_SIZE);
-  enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
+static inline int resize_in_place(struct plait_slice *slice, uint32_t tag, plait_ref_t block, uint32_t size, uint32_t has) {
+  enum plait__slice_kind kind = plait__kind(tag);
   if (kind == PLAIT__PAGES) return size <= has && size >= has / 2;
   if (kind == PLAIT__LARGE) return size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
-  return size > PLAIT_HEAP_SMALL_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
+  return size > PLAIT_HEAP_FINE_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+/* In the library for wasm32, malloc() and free() are the same: without a second copy of the hot paths it is smaller. */
+#if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
+void *malloc(size_t size);
+void free(void *block);
+#define ALLOC(size) plait_ref(malloc(size))
+#define FREE(block) free(plait_at(block))
+#else
+#define ALLOC(size) plait_heap_alloc(size)
+#define FREE(block) plait_heap_free(block)
+#endif
+
+/* What did not fit where it was. */
+static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
   int fresh;
-  if (block == 0) return plait__alloc_cold(size);
-  uint32_t has = plait_heap_size(block);
-  if (has == 0) return failed(0);
-  if (resize_in_place(block, size, has)) return block;
   /* Who grows a block once will do it again: a small one gets half as much more, a larger one room behind it. */
-  uint32_t ample = size > has && size + size / 2 <= PLAIT_HEAP_SMALL_LIMIT ? size + size / 2 : size;
-  plait_ref_t moved = size <= PLAIT_HEAP_SMALL_LIMIT ? plait__alloc_hot(ample) : 0;
+  uint32_t ample = size > has && size + size / 2 <= PLAIT_HEAP_FINE_LIMIT ? size + size / 2 : size;
+  plait_ref_t moved = size <= PLAIT_HEAP_FINE_LIMIT ? ALLOC(ample) : 0;
   if (moved == 0) moved = alloc(size, size > has ? size * 4 : 0, &fresh);
   if (moved == 0) return size <= has ? block : failed(0);
   plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);
-  plait_heap_free(block);
+  FREE(block);
   return moved;
+}
+
+PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+  if (block == 0) return plait__alloc_cold(size);
+  struct plait_slice *slice = slice_of(block);
+  uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag), has = slice == NULL ? 0 : size_in(slice, tag, block);
+  if (has == 0) return failed(0);
+  return resize_in_place(slice, tag, block, size, has) ? block : move(block, size, has);
 }

@@ -4,7 +4,7 @@
  * The space above its roots is cut into slices of 64 KiB, described by an address-indexed table (struct plait_slice).
  * Three ways to hold blocks, by size:
  *
- *     small   up to 2 KiB          pages of one size class, 4 to 32 KiB, cut from a slice       pages.c
+ *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c
  *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c
  *     large   above                a run of slices of its own                                   slices.c
  *
@@ -19,8 +19,8 @@
  * and counters are made from these, and made anew after a death. So a thread that vanishes inside loses at most the block
  * in flight. docs/heap.md has the proofs.
  *
- * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. No lock is held while the memory
- * grows. Lock order: see lock.h; `runs` guards the slice table and what is made from it, and every record that no
+ * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. Where a thread may
+ * die (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `runs` guards the slice table and what is made from it, and every record that no
  * thread is bound to.
  */
 #ifndef PLAIT_HEAP_HEAP_H
@@ -31,19 +31,22 @@
 #define PLAIT_SLICE_SIZE 65536u
 #define PLAIT_HEAP_LEAF_SLICES 256u
 #define PLAIT_HEAP_LEAF_LIMIT 256u
-#define PLAIT_HEAP_CLASS_COUNT 40u
-#define PLAIT_HEAP_SHIFT_COUNT 4u
-#define PLAIT_HEAP_LIST_COUNT 44u /* of a record: one for each class, and one of unused pages for each page size */
+#define PLAIT_HEAP_LEAF_PAGES 4096u
+#define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
+#define PLAIT_HEAP_CLASS_COUNT 56u
+#define PLAIT_HEAP_SHIFT_COUNT 5u
+#define PLAIT_HEAP_LIST_COUNT 61u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
 #define PLAIT_HEAP_RUN_BIN_COUNT 64u
-#define PLAIT_HEAP_SMALL_LIMIT 2048u
+#define PLAIT_HEAP_SMALL_LIMIT 16384u
+#define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
 #define PLAIT_PAGE_WORDS 4u
 
 /* What one slice is used for. */
 struct plait_slice {
   plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
-  plait_word_t owner;  /* REGION, PART: the record that allocates from it */
+  plait_word_t owner;  /* REGION, PART: the record that allocates from it; PAGES: the one that takes its unused pages */
   plait_word_t back;   /* the last slice of a free run: the run's length; else 0 */
   plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
   plait_word_t room;   /* how many page records `pages` has room for */
@@ -53,16 +56,25 @@ struct plait_slice {
 };
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
+/*
+ * What is noted about 16 MiB. `pages` is a hint that spares a look at the slice: an entry names a page record of the same
+ * slice, which says itself what it holds, or is 0; it may be out of date.
+ */
+struct plait_leaf {
+  struct plait_slice slices[PLAIT_HEAP_LEAF_SLICES]; /* the slices */
+  plait_word_t pages[PLAIT_HEAP_LEAF_PAGES]; /* for each 4 KiB the page record, as of when its slice was last cut into pages */
+};
+_Static_assert(sizeof(struct plait_leaf) == 6 * PLAIT_HEAP_GRANULE, "bookkeeping memory is taken in whole granules");
+
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
   plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
   plait_word_t next;       /* next page of the owner's list for the class; 0 at the end */
   plait_word_t prev;       /* page before it on that list; 0 at its head */
   plait_word_t cursor;     /* the word of `local` that the owner looks at first */
-  plait_word_t first;      /* reference of block 0: the owner's copy of `base` */
-  plait_word_t size;       /* bytes in a block: the owner's copy of `step` */
   plait_word_t words;      /* how many words of `local` and `remote` are in use */
-  plait_word_t unused[2];  /* zero */
+  plait_word64_t whole;    /* the first word of `local` when all blocks are free */
+  plait_word64_t tail;     /* the last one then */
   plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
@@ -90,6 +102,14 @@ struct plait_page_list {
   plait_word_t count; /* how many there are */
 };
 
+/* Where a thread's next small block of one class is: made from the list of its pages. */
+struct plait_spot {
+  plait_word_t word;   /* the word of `local` of the list's head that its cursor names; one of the `empty` page if there is none */
+  plait_word_t origin; /* reference of the block that is bit 0 of the word */
+  plait_word_t size;   /* bytes in a block */
+  plait_word_t unused; /* zero */
+};
+
 /* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
 struct plait_record {
   plait_word64_t remote;     /* count << 32 | first medium block that others have freed; a stack */
@@ -104,10 +124,13 @@ struct plait_record {
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
   plait_word64_t bin_mask;   /* a bit for each bin that is not empty */
   plait_word_t bins[PLAIT_HEAP_BIN_COUNT]; /* first free header of each size range */
+  struct plait_spot spots[PLAIT_HEAP_CLASS_COUNT]; /* where its next blocks are, by size class */
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
-  plait_word_t unused[2];    /* zero */
+  plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
+  plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
+  plait_word_t unused[9];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 832, "13 cache lines");
+_Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
 
 struct plait_heap {
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
@@ -127,7 +150,6 @@ struct plait_heap {
   plait_word_t unused;       /* zero */
   plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
   plait_word_t run_bins[PLAIT_HEAP_RUN_BIN_COUNT];  /* first slice of the first free run of each length range */
-  plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first slice of the list */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */

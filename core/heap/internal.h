@@ -53,8 +53,8 @@ static inline uint32_t plait__mark(plait_ref_t header) {
 
 /* What is noted about slice `index`. pre: index < heap->end. */
 static inline struct plait_slice *plait__slice_inline(uint32_t index) {
-  return (struct plait_slice *)plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES])) +
-         index % PLAIT_HEAP_LEAF_SLICES;
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
+  return &leaf->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
 
 /* The same as a function, for the many places that are not hot. */
@@ -75,7 +75,8 @@ void plait__runs_unlock(void);
 void plait__extend(uint32_t at, uint32_t to);
 
 /*
- * Makes the memory larger by at least `slices`, or fails because the limit is too near. Without the lock. 0, -PLAIT_ENOMEM.
+ * Makes the memory larger by at least `slices`, or fails because the limit is too near. pre: the caller does not have the
+ * lock. 0, -PLAIT_ENOMEM.
  */
 int plait__grow(uint32_t slices);
 
@@ -112,26 +113,35 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
 /* ---- pages.c ---- */
 
 /* A block of the class, from wherever there is one; 0. Looks at other words of the page, other pages, then makes one. */
-plait_ref_t plait__small_alloc_slow(uint32_t class);
+plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
 /* Frees block `number` of a page that is not the caller's own. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
-uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block);
+uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
 uint32_t plait__class_size(uint32_t class);
 /* The bits that word `word` of a page with `count` blocks has. */
 uint64_t plait__page_full(uint32_t count, uint32_t word);
 /* The page puts what others have freed among what its owner knows; nonzero if there was any. Its owner only. */
 int plait__page_collect(struct plait_page *page);
+/* Puts the page at the end of the list for its class among the heap's pooled pages. Under the lock. */
 void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
-void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page);
+/* The same among the record's own pages. */
+void plait__own_link(struct plait_record *record, struct plait_page *page);
+/* The list's head has become another page, or looks at another word: says so where blocks are allocated. */
+void plait__aim(struct plait_record *record, uint32_t class);
 /* Gives back every page of the record's that has no block in use. Under the lock. */
 void plait__pages_release_empty(struct plait_record *record);
-/* Puts a slice of pages onto the list of those with room, or off it. Under the lock. */
+/* Puts a slice of pages onto its owner's list of those with unused ones, or off it. Under the lock. */
 void plait__partial_link(uint32_t index, uint32_t shift);
 void plait__partial_unlink(uint32_t index, uint32_t shift);
+/* What the slice of pages has unused becomes the record's. Under the lock. */
+void plait__slice_inherit(struct plait_record *record, uint32_t index);
+
+/* Notes for each 4 KiB of a slice that is cut into pages where the page's record is. Under the lock. */
+void plait__pages_note(uint32_t index);
 
 /* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
 static inline struct plait_page *plait__page_around(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
@@ -145,18 +155,14 @@ static inline uint32_t plait__page_number(struct plait_page *page, plait_ref_t b
   return number * plait_get(&page->step) == offset && number < plait_get(&page->count) ? number : UINT32_MAX;
 }
 
-/* Takes the lowest free block that word `word` of the page knows. pre: `bits` is the word, and not 0. */
-static inline plait_ref_t plait__page_pop(struct plait_page *page, uint32_t word, uint64_t bits) {
-  plait_put64(&page->local[word], bits & (bits - 1));
-  return plait_get(&page->first) + (word * 64 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->size);
-}
-
-/* A block of the page at the head of the record's list, if the word it looks at has one; else 0. */
+/* A block of the class out of the word that is looked at; 0 if there is none left in it. */
 static inline plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
-  struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
-  uint32_t word = plait_get(&page->cursor);
-  uint64_t bits = plait_get64(&page->local[word]);
-  return bits != 0 ? plait__page_pop(page, word, bits) : 0;
+  struct plait_spot *spot = &record->spots[class];
+  plait_word64_t *word = plait_at(plait_get(&spot->word));
+  uint64_t bits = plait_get64(word);
+  if (bits == 0) return 0;
+  plait_put64(word, bits & (bits - 1));
+  return plait_get(&spot->origin) + (uint32_t)__builtin_ctzll(bits) * plait_get(&spot->size);
 }
 
 /* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
@@ -165,7 +171,7 @@ static inline int plait__small_free_local(struct plait_record *record, struct pl
   if ((known | plait_get64(&page->remote[number / 64])) & bit) return 0;
   known |= bit;
   plait_put64(&page->local[number / 64], known);
-  if ((known & (known + 1)) == 0) plait__page_release_if_empty(record, page); /* all ones, perhaps */
+  if (known == plait_get64(&page->whole) || known == plait_get64(&page->tail)) plait__page_release_if_empty(record, page);
   return 1;
 }
 
@@ -217,38 +223,47 @@ uint32_t plait__debug_kept(void);
 
 /* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
 
-extern const uint8_t plait__class_of_unit[PLAIT_HEAP_SMALL_LIMIT / 16 + 1]; /* by size in units of 16 bytes */
+#define PLAIT__FINE_UNITS (PLAIT_HEAP_FINE_LIMIT / 16)
+#define PLAIT__COARSE_UNITS ((PLAIT_HEAP_SMALL_LIMIT - PLAIT_HEAP_FINE_LIMIT) / 128)
+/* By size in units of 16 bytes; behind the fine limit, of 128. */
+extern const uint8_t plait__class_of_unit[PLAIT__FINE_UNITS + PLAIT__COARSE_UNITS + 1];
 
 static inline uint32_t plait__class_of(uint32_t size) {
-  return plait__class_of_unit[(size + 15) / 16];
+  if (size <= PLAIT_HEAP_FINE_LIMIT) return plait__class_of_unit[(size + 15) / 16];
+  return plait__class_of_unit[PLAIT__FINE_UNITS + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128];
 }
 
-/* A small block out of the first word that is looked at, or a medium one; 0 if there is none, or it must be large. */
-static inline plait_ref_t plait__alloc_hot(uint32_t size) {
+/* A small or medium block; 0 if there is none, or it must be large, or the thread has no record yet. */
+static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32_t size) {
   struct plait_record *record = plait__mine();
-  if (record == NULL || size > PLAIT_HEAP_MEDIUM_LIMIT) return 0;
-  if (size > PLAIT_HEAP_SMALL_LIMIT) return plait__medium_alloc(record, size);
-  return plait__page_alloc(record, plait__class_of(size));
+  if (record == NULL) return 0;
+  if (size <= PLAIT_HEAP_SMALL_LIMIT) {
+    uint32_t class = plait__class_of(size);
+    plait_ref_t block = plait__page_alloc(record, class);
+    return block != 0 ? block : plait__small_alloc_slow(record, class);
+  }
+  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : 0;
 }
 
 /*
  * Frees a block in a page or a region of the caller's own: 1; 0 for all others, nothing is done then. What it reads was made visible
  * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
  */
-static inline int plait__free_hot(plait_ref_t block) {
+static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
   struct plait_record *record = plait__mine();
-  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  if (record == NULL || leaf == 0) return 0;
-  struct plait_slice *slice = (struct plait_slice *)plait_at(leaf) + block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES;
-  uint32_t tag = plait_get(&slice->tag);
-  if (plait__kind(tag) != PLAIT__PAGES) {
-    if (plait__kind(tag) != PLAIT__REGION && plait__kind(tag) != PLAIT__PART) return 0;
-    return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
+  plait_ref_t noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  if (record == NULL || noted == 0) return 0;
+  struct plait_leaf *leaf = plait_at(noted);
+  plait_ref_t hint = plait_get(&leaf->pages[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES]);
+  struct plait_page *page = plait_at(hint);
+  if (hint != 0 && plait_get(&page->owner) == plait_ref(record)) {
+    uint32_t number = plait__page_number(page, block);
+    if (number != UINT32_MAX) return plait__small_free_local(record, page, number);
   }
-  struct plait_page *page = plait__page_around(slice, tag, block);
-  uint32_t number = plait__page_number(page, block);
-  if (plait_get(&page->owner) != plait_ref(record) || number == UINT32_MAX) return 0;
-  return plait__small_free_local(record, page, number);
+  struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
+  enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
+  if (kind != PLAIT__REGION && kind != PLAIT__PART) return 0;
+  return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
 }
 
 /* The general ways: as plait_heap_alloc() and plait_heap_free(). */

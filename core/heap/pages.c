@@ -20,13 +20,17 @@
 static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {
     16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
     288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 832, 896, 960, 1024,
-    1152, 1280, 1408, 1536, 1664, 1792, 1920, 2048};
-/* A page's size, as a power of two: at most 256 blocks, and at least 8. */
+    1152, 1280, 1408, 1536, 1664, 1792, 1920, 2048, 2336, 2608, 2976, 3264, 3632, 4096, 4672, 5456,
+    5952, 6544, 7280, 8192, 9360, 10912, 13104, 16384};
+
+/* A page's size, as a power of two: at most 256 blocks; at least 8, and in whole slices 4. */
 static uint32_t shift_of(uint32_t class) {
-  return class == 0 ? 12 : class < 4 ? 13 : class < 16 || class >= 24 ? 14 : 15;
+  return class == 0 ? 12 : class < 4 ? 13 : class < 16 ? 14 : class < 24 ? 15 : class < 40 ? 14 : 16;
 }
 
 #define SMALLEST_SHIFT 12u
+#define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
+#define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FULL_PAGES 8u   /* so many of a class may be full and yet stay their owner's, who will free into them */
 #define ENOUGH_PAGES 16u /* a thread that has so many of a class does not take over more */
@@ -53,7 +57,7 @@ PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_pag
   plait_put(&list->count, plait_get(&list->count) + 1);
 }
 
-PLAIT_COLD void plait__page_unlink(struct plait_page_list *lists, struct plait_page *page) {
+static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
   uint32_t next = plait_get(&page->next), prev = plait_get(&page->prev);
   if (prev != 0) plait_put(&((struct plait_page *)plait_at(prev))->next, next);
@@ -63,11 +67,44 @@ PLAIT_COLD void plait__page_unlink(struct plait_page_list *lists, struct plait_p
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
-/* ---- slices with unused pages; under the lock ---- */
+static inline void aim_at(struct plait_spot *spot, struct plait_page *page, uint32_t word) {
+  uint32_t step = plait_get(&page->step);
+  plait_put(&spot->word, plait_ref(&page->local[word]));
+  plait_put(&spot->origin, plait_get(&page->base) + word * 64 * step);
+  plait_put(&spot->size, step);
+}
+
+PLAIT_COLD void plait__aim(struct plait_record *record, uint32_t class) {
+  struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
+  aim_at(&record->spots[class], page, plait_get(&page->cursor));
+}
+
+PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
+  uint32_t class = plait_get(&page->class);
+  plait__page_link(record->classes, page);
+  if (class < PLAIT_HEAP_CLASS_COUNT) plait__aim(record, class);
+}
+
+static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page *page) {
+  uint32_t class = plait_get(&page->class);
+  page_unlink(record->classes, page);
+  if (class < PLAIT_HEAP_CLASS_COUNT) plait__aim(record, class);
+}
+
+/*
+ * ---- slices with unused pages; under the lock ----
+ *
+ * Each record has its own, so that threads do not work in one slice side by side: their processors fetch lines ahead,
+ * and would take them from each other. Only when the memory cannot grow any more a thread takes pages of another's.
+ */
+
+static plait_word_t *partial_list(struct plait_slice *slice, uint32_t shift) {
+  return &((struct plait_record *)plait_at(plait_get(&slice->owner)))->partial[shift - SMALLEST_SHIFT];
+}
 
 PLAIT_COLD void plait__partial_link(uint32_t index, uint32_t shift) {
-  plait_word_t *list = &plait_heap()->partial[shift - SMALLEST_SHIFT];
   struct plait_slice *slice = plait__slice(index);
+  plait_word_t *list = partial_list(slice, shift);
   uint32_t head = plait_get(list);
   plait_put(&slice->next, head);
   plait_put(&slice->prev, 0);
@@ -80,22 +117,61 @@ PLAIT_COLD void plait__partial_unlink(uint32_t index, uint32_t shift) {
   uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
   if (next != 0) plait_put(&plait__slice(next)->prev, prev);
   if (prev != 0) plait_put(&plait__slice(prev)->next, next);
-  else plait_put(&plait_heap()->partial[shift - SMALLEST_SHIFT], next);
+  else plait_put(partial_list(slice, shift), next);
 }
 
 static uint32_t all_used(uint32_t shift) {
   return (uint32_t)((1ull << (PLAIT_SLICE_SIZE >> shift)) - 1);
 }
 
-/* A slice with an unused page of this size, cut now if need be; 0 if there is no room. */
-static PLAIT_COLD uint32_t slice_with_room(uint32_t shift) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t index = plait_get(&heap->partial[shift - SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
+PLAIT_COLD void plait__pages_note(uint32_t index) {
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t base = index * PLAIT_SLICE_SIZE;
+  for (uint32_t at = 0; at < PLAIT_SLICE_SIZE; at += PLAIT_HEAP_GRANULE)
+    plait_put(&leaf->pages[(base + at) / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES],
+              plait_ref(plait__page_around(slice, plait_get(&slice->tag), base + at)));
+}
+
+PLAIT_COLD void plait__slice_inherit(struct plait_record *record, uint32_t index) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t shift = plait__rest(plait_get(&slice->tag)), partial = plait_get(&slice->used) != all_used(shift);
+  if (partial) plait__partial_unlink(index, shift);
+  plait_put(&slice->owner, plait_ref(record));
+  if (partial) plait__partial_link(index, shift);
+}
+
+/* A slice of anybody's with an unused page of this size; 0 if there is none. */
+static PLAIT_COLD uint32_t slice_of_others(uint32_t shift) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t record = plait_get(&plait_heap()->records[i]);
+    uint32_t index = record == 0 ? 0 : plait_get(&((struct plait_record *)plait_at(record))->partial[shift - SMALLEST_SHIFT]);
+    if (index != 0) return index;
+  }
+  return 0;
+}
+
+/* Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is none. */
+static PLAIT_COLD plait_ref_t page_records(struct plait_record *record, uint32_t count) {
+  uint32_t apart = plait_get(&record->apart), left = apart % 64;
+  if (left < count) {
+    apart = plait__meta(PLAIT_HEAP_GRANULE);
+    if (apart == 0) return 0;
+    left = PLAIT_HEAP_GRANULE / (uint32_t)sizeof(struct plait_page);
+  }
+  plait_ref_t at = apart & ~63u;
+  plait_put(&record->apart, (at + count * (uint32_t)sizeof(struct plait_page)) | (left - count));
+  return at;
+}
+
+/* A slice of the record's with an unused page of this size, cut now if need be; 0 if there is no room. */
+static PLAIT_COLD uint32_t slice_with_room(struct plait_record *record, uint32_t shift) {
+  uint32_t index = plait_get(&record->partial[shift - SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
   if (index != 0) return index;
   index = plait__run_find(1);
   if (index == 0) return 0;
   if (plait_get(&plait__slice(index)->room) < pages) {
-    plait_ref_t records = plait__meta(pages * (uint32_t)sizeof(struct plait_page));
+    plait_ref_t records = page_records(record, pages);
     index = plait__run_find(1); /* the bookkeeping may have taken the slice that was found */
     if (records == 0 || index == 0) return 0;
     if (plait_get(&plait__slice(index)->room) < pages) {
@@ -104,7 +180,9 @@ static PLAIT_COLD uint32_t slice_with_room(uint32_t shift) {
     }
   }
   plait_put(&plait__slice(index)->used, 0);
+  plait_put(&plait__slice(index)->owner, plait_ref(record));
   plait__run_take(index, 0, 1, plait__tag(PLAIT__PAGES, shift));
+  plait__pages_note(index);
   plait__partial_link(index, shift);
   return index;
 }
@@ -118,9 +196,9 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
     plait_put64(&page->remote[word], 0);
   }
   plait_put(&page->cursor, 0);
-  plait_put(&page->first, base);
-  plait_put(&page->size, size);
   plait_put(&page->words, (count + 63) / 64);
+  plait_put64(&page->whole, plait__page_full(count, 0));
+  plait_put64(&page->tail, plait__page_full(count, (count - 1) / 64));
   plait_put(&page->base, base);
   plait_put(&page->step, size);
   plait_put(&page->reciprocal, (uint32_t)(((1ull << 32) + size - 1) / size));
@@ -128,9 +206,10 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
   plait_put(&page->class, class);
 }
 
-/* A fresh page of the class for the record: NULL if there is no room. Under the lock. */
-static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class) {
-  uint32_t shift = shift_of(class), index = slice_with_room(shift);
+/* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
+static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class, int any) {
+  uint32_t shift = shift_of(class), index = slice_with_room(record, shift);
+  if (index == 0 && any) index = slice_of_others(shift);
   if (index == 0) return NULL;
   struct plait_slice *slice = plait__slice(index);
   uint32_t used = plait_get(&slice->used), at = (uint32_t)__builtin_ctz(~used);
@@ -189,24 +268,27 @@ PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
       struct plait_page *page = plait_at(next);
       next = plait_get(&page->next);
       if (list < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
-      plait__page_unlink(record->classes, page);
+      own_unlink(record, page);
       page_destroy(page);
     }
   }
 }
 
-/* A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other. */
+/*
+ * A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other, and it
+ * is a small one.
+ */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
   uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT;
-  if (plait_get(&record->classes[class].count) == 1 || !is_empty(page)) return;
+  if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || !is_empty(page)) return;
   if (plait_get(&record->classes[kept].count) < KEPT_PAGES) {
-    plait__page_unlink(record->classes, page);
+    own_unlink(record, page);
     plait_put(&page->class, kept); /* from now on its bits do not count */
-    plait__page_link(record->classes, page);
+    plait__own_link(record, page);
     return;
   }
   if (plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
-  plait__page_unlink(record->classes, page);
+  own_unlink(record, page);
   page_destroy(page);
   plait__runs_unlock();
 }
@@ -217,44 +299,56 @@ static PLAIT_COLD int pool(struct plait_page *page) {
   plait__page_link(plait_heap()->pooled, page);
   atomic_store_explicit(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
   if (is_empty(page)) {
-    plait__page_unlink(plait_heap()->pooled, page);
+    page_unlink(plait_heap()->pooled, page);
     page_destroy(page);
   }
   plait__runs_unlock();
   return 1;
 }
 
-/* Takes over an abandoned page, if no other thread does. */
-static PLAIT_COLD void claim(struct plait_record *record, struct plait_page *page) {
+/* Whether others have freed into the page. */
+static inline int has_remote(struct plait_page *page) {
+  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++)
+    if (plait_get64(&page->remote[word]) != 0) return 1;
+  return 0;
+}
+
+/* Makes an abandoned page the record's, on no list yet: 0 if another thread was quicker. */
+static inline int claim(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
-  if (!atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
-                                               memory_order_relaxed))
-    return;
-  plait__page_collect(page);
+  return atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
+                                                 memory_order_relaxed);
+}
+
+/* A page that was claimed, and has free blocks, goes onto its list; or to others, if there are enough. */
+static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
+  if (has_remote(page)) plait__page_collect(page);
   if (plait_get(&record->classes[plait_get(&page->class)].count) >= ENOUGH_PAGES && pool(page)) return;
-  plait__page_link(record->classes, page);
+  plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
 }
 
 /* The list's head has no free block: nobody's, until somebody frees into it. */
 static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
-  plait__page_unlink(record->classes, page);
+  own_unlink(record, page);
   atomic_store_explicit(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
   for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
     if (atomic_load_explicit(&page->remote[word], memory_order_seq_cst) == 0) continue;
-    claim(record, page);
+    if (claim(record, page)) take_in(record, page);
     return;
   }
 }
 
-/* A free block of the page, looked for in all its words; 0 if its owner knows of none. */
-static inline plait_ref_t page_search(struct plait_page *page) {
+/* The next block out of the list's head, whose cursor moves to a word with free blocks: 0 if its owner knows of none. */
+static inline plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
   uint32_t word = plait_get(&page->cursor), words = plait_get(&page->words);
-  for (uint32_t i = 0; i < words; i++, word = word + 1 < words ? word + 1 : 0) {
-    uint64_t bits = plait_get64(&page->local[word]);
-    if (bits == 0) continue;
-    plait_put(&page->cursor, word);
-    return plait__page_pop(page, word, bits);
+  for (uint32_t i = 0; i < words; i++) {
+    if (plait_get64(&page->local[word]) != 0) {
+      plait_put(&page->cursor, word);
+      aim_at(&record->spots[class], page, word);
+      return plait__page_alloc(record, class);
+    }
+    if (++word >= words) word = 0;
   }
   return 0;
 }
@@ -264,7 +358,7 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
   struct plait_page_list *list = &plait_heap()->pooled[class];
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = plait_at(plait_get(&list->head));
-  plait__page_unlink(plait_heap()->pooled, page);
+  page_unlink(plait_heap()->pooled, page);
   atomic_store_explicit(&page->owner, plait_ref(record), memory_order_seq_cst);
   return page;
 }
@@ -273,83 +367,124 @@ static struct plait_page_list *kept_list(struct plait_record *record, uint32_t c
   return &record->classes[PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT];
 }
 
-/* A page that the record has kept becomes the head of its list for the class. */
-static PLAIT_COLD void use_kept(struct plait_record *record, uint32_t class) {
-  struct plait_page *page = plait_at(plait_get(&kept_list(record, class)->head));
+/* Puts a page at the head of its list. */
+static PLAIT_COLD void own_link_first(struct plait_record *record, struct plait_page *page) {
+  uint32_t class = plait_get(&page->class), ref = plait_ref(page);
   struct plait_page_list *list = &record->classes[class];
-  plait__page_unlink(record->classes, page);
-  page_init(page, plait_get(&page->base), class);
   uint32_t head = plait_get(&list->head);
   if (plait_get(&list->count) == 0) {
-    plait__page_link(record->classes, page);
+    plait__own_link(record, page);
     return;
   }
   plait_put(&page->next, head);
   plait_put(&page->prev, 0);
-  plait_put(&((struct plait_page *)plait_at(head))->prev, plait_ref(page));
-  plait_put(&list->head, plait_ref(page));
+  plait_put(&((struct plait_page *)plait_at(head))->prev, ref);
+  plait_put(&list->head, ref);
   plait_put(&list->count, plait_get(&list->count) + 1);
+  plait__aim(record, class);
+}
+
+/* A page that the record has kept becomes the head of its list for the class. */
+static PLAIT_COLD void use_kept(struct plait_record *record, uint32_t class) {
+  struct plait_page *page = plait_at(plait_get(&kept_list(record, class)->head));
+  own_unlink(record, page);
+  page_init(page, plait_get(&page->base), class);
+  own_link_first(record, page);
+}
+
+/* Of the first pages of the list the one that has least to give, and anything, becomes its head: others get empty. */
+static PLAIT_COLD void fullest_first(struct plait_record *record, uint32_t class) {
+  uint32_t least = 65;
+  struct plait_page *best = NULL;
+  plait_ref_t ref = plait_get(&record->classes[class].head);
+  for (uint32_t i = plait_get(&record->classes[class].count), looks = MOST_LOOKS; i > 0 && looks > 0; i--, looks--) {
+    struct plait_page *page = plait_at(ref);
+    uint32_t free = (uint32_t)__builtin_popcountll(plait_get64(&page->local[0]) | plait_get64(&page->remote[0]));
+    if (free != 0 && free < least) least = free, best = page;
+    ref = plait_get(&page->next);
+  }
+  if (best == NULL || plait_get(&best->prev) == 0) return;
+  own_unlink(record, best);
+  own_link_first(record, best);
 }
 
 /* Puts a page with free blocks onto the record's list: 0, or -PLAIT_ENOMEM. */
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
-  for (;;) {
+  for (int any = 0;;) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
     int adopted = page == NULL && plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
-    if (page == NULL && !adopted) page = page_create(record, class);
-    if (page != NULL) plait__page_link(record->classes, page);
+    if (page == NULL && !adopted) page = page_create(record, class, any);
+    if (page != NULL) plait__own_link(record, page);
     plait__runs_unlock();
     if (adopted || page != NULL) return 0;
-    if (plait__grow(1) != 0) return -PLAIT_ENOMEM;
+    if (any) return -PLAIT_ENOMEM;
+    any = plait__grow(1) != 0;
   }
 }
 
-/* The list's head has no free block: it goes to the list's end, or is given up if there are others enough. */
-static PLAIT_COLD void rotate(struct plait_record *record, struct plait_page_list *list, struct plait_page *page) {
-  if (plait_get(&list->count) > FULL_PAGES) {
-    abandon(record, page);
-  } else if (plait_get(&page->next) != 0) {
-    plait__page_unlink(record->classes, page);
-    plait__page_link(record->classes, page);
-  }
+/* The list's head has no free block: it goes to the list's end. pre: there are others. Who calls it aims. */
+static inline void rotate(struct plait_page_list *list, struct plait_page *page) {
+  uint32_t next = plait_get(&page->next), tail = plait_get(&list->tail), ref = plait_ref(page);
+  plait_put(&((struct plait_page *)plait_at(next))->prev, 0);
+  plait_put(&list->head, next);
+  plait_put(&page->next, 0);
+  plait_put(&page->prev, tail);
+  plait_put(&((struct plait_page *)plait_at(tail))->next, ref);
+  plait_put(&list->tail, ref);
 }
 
-plait_ref_t plait__small_alloc_slow(uint32_t class) {
-  struct plait_record *record = plait__mine();
-  if (record == NULL && (record = plait__bind()) == NULL) return 0;
+/* The same when the list's head has nothing left. */
+static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
   struct plait_page_list *list = &record->classes[class];
   for (;;) {
+    if (class >= FEW_BLOCKS) fullest_first(record, class);
     for (uint32_t i = plait_get(&list->count); i > 0; i--) { /* each page of the list once */
       struct plait_page *page = plait_at(plait_get(&list->head));
-      plait_ref_t block = page_search(page);
-      if (block == 0 && plait__page_collect(page)) block = page_search(page);
+      if (has_remote(page)) plait__page_collect(page);
+      plait_ref_t block = page_search(record, page, class);
       if (block != 0) return block;
-      rotate(record, list, page);
+      if (plait_get(&list->count) > FULL_PAGES) abandon(record, page);
+      else if (plait_get(&page->next) != 0) rotate(list, page);
       /* A page that is wholly free lasts longer than those that are just being freed into. */
       if (plait_get(&kept_list(record, class)->count) != 0) break;
     }
+    plait__aim(record, class);
     if (plait_get(&kept_list(record, class)->count) != 0) use_kept(record, class);
     else if (refill(record, class) != 0) return 0;
+    plait_ref_t block = plait__page_alloc(record, class);
+    if (block != 0) return block;
   }
+}
+
+plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class) {
+  plait_ref_t block = page_search(record, plait_at(plait_get(&record->classes[class].head)), class);
+  return block != 0 ? block : alloc_elsewhere(record, class);
 }
 
 /* ---- freeing ---- */
 
 PLAIT_COLD int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
-  if (plait_get64(&page->local[number / 64]) & bit) return -PLAIT_EINVAL; /* free already */
-  if (atomic_fetch_or_explicit(&page->remote[number / 64], bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
-  uint32_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
+  plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
+  uint32_t owner = plait_load(&page->owner);
+  struct plait_record *mine = plait__mine();
+  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
+  if (owner == PLAIT__ABANDONED && mine != NULL && claim(mine, page)) { /* its own now: so is the bit */
+    plait_put64(local, plait_get64(local) | bit);
+    take_in(mine, page);
+    return 0;
+  }
+  if (atomic_fetch_or_explicit(remote, bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
+  owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__ABANDONED) {
-    struct plait_record *mine = plait__mine();
     /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
-    if (mine != NULL) claim(mine, page);
+    if (mine != NULL && claim(mine, page)) take_in(mine, page);
   } else if (owner == PLAIT__POOLED && is_empty(page) && plait__runs_lock() == 0) {
     if (plait_load(&page->owner) == PLAIT__POOLED && is_empty(page)) {
-      plait__page_unlink(plait_heap()->pooled, page);
+      page_unlink(plait_heap()->pooled, page);
       page_destroy(page);
     }
     plait__runs_unlock();
@@ -362,8 +497,8 @@ static int is_free(struct plait_page *page, uint32_t number) {
   return known >> number % 64 & 1;
 }
 
-uint32_t plait__small_size(struct plait_slice *slice, plait_ref_t block) {
-  struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
+uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+  struct plait_page *page = plait__page_around(slice, tag, block);
   uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
   return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
 }

@@ -26,6 +26,7 @@ static void clear_pages(struct plait_page_list *lists, uint32_t count) {
 
 static void clear_lists(struct plait_record *record) {
   clear_pages(record->classes, PLAIT_HEAP_LIST_COUNT);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) plait__aim(record, class);
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) plait_put(&record->bins[bin], 0);
   plait_put64(&record->bin_mask, 0);
   plait_put(&record->last, 0);
@@ -108,7 +109,7 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
                                                  memory_order_relaxed))
       continue; /* another thread was quicker */
     plait__page_collect(page);
-    plait__page_link(record->classes, page);
+    plait__own_link(record, page);
   }
 }
 
@@ -120,6 +121,7 @@ static void absorb(struct plait_record *record, uint32_t former) {
     uint32_t tag = plait_load(&slice->tag), length = plait__rest(tag);
     if (plait__kind(tag) == PLAIT__PAGES) {
       absorb_pages(record, former, slice);
+      if (plait_get(&slice->owner) == former && former != plait_ref(record)) plait__slice_inherit(record, index);
       length = 1;
     } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == former) {
       absorb_region(record, index, length);
@@ -180,10 +182,12 @@ int plait__adopt(struct plait_record *record) {
 static struct plait_record *record_create(uint32_t index) {
   struct plait_record *record = record_at(index);
   if (record != NULL) return record;
-  plait_ref_t ref = plait__meta(sizeof *record);
+  plait_ref_t ref = plait__meta(PLAIT_HEAP_GRANULE);
   if (ref == 0) return NULL;
   record = plait_at(ref);
   plait_put(&record->index, index);
+  uint32_t left = (PLAIT_HEAP_GRANULE - (uint32_t)sizeof *record) / (uint32_t)sizeof(struct plait_page);
+  plait_put(&record->apart, (ref + (uint32_t)sizeof *record) | left);
   clear_lists(record);
   atomic_store_explicit(&plait_heap()->records[index], ref, memory_order_release);
   return record;
@@ -256,16 +260,21 @@ static void repair_meta(void) {
   for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++) {
     plait_ref_t leaf = plait_get(&heap->leaves[i]);
     if (leaf / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
-    else keep_meta(leaf, PLAIT_HEAP_LEAF_SLICES * (uint32_t)sizeof(struct plait_slice));
+    else keep_meta(leaf, (uint32_t)sizeof(struct plait_leaf));
   }
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
-    keep_meta(plait_get(&heap->records[i]), (uint32_t)sizeof(struct plait_record));
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_record *record = record_at(i);
+    if (record == NULL) continue;
+    keep_meta(plait_ref(record), PLAIT_HEAP_GRANULE);
+    keep_meta(plait_get(&record->apart) & ~63u, plait_get(&record->apart) % 64 * (uint32_t)sizeof(struct plait_page));
+  }
   for (uint32_t i = first; i < end; i++)
     keep_meta(plait_get(&plait__slice(i)->pages), plait_get(&plait__slice(i)->room) * (uint32_t)sizeof(struct plait_page));
 }
 
 /* Which pages of the slice are in use; puts those that are pooled onto their lists. */
-static uint32_t repair_used(struct plait_slice *slice) {
+static uint32_t repair_used(uint32_t index) {
+  struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
   for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
@@ -274,6 +283,7 @@ static uint32_t repair_used(struct plait_slice *slice) {
     if (owner == PLAIT__POOLED) plait__page_link(plait_heap()->pooled, page);
   }
   plait_put(&slice->used, used);
+  plait__pages_note(index);
   return used;
 }
 
@@ -288,7 +298,10 @@ void plait__repair(void) {
   struct plait_heap *heap = plait_heap();
   repair_meta();
   for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait_put(&heap->run_bins[i], 0);
-  for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) plait_put(&heap->partial[i], 0);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT * PLAIT_HEAP_SHIFT_COUNT; i++) {
+    struct plait_record *record = record_at(i / PLAIT_HEAP_SHIFT_COUNT);
+    if (record != NULL) plait_put(&record->partial[i % PLAIT_HEAP_SHIFT_COUNT], 0);
+  }
   clear_pages(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
   plait_put64(&heap->run_mask, 0);
   uint32_t end = plait_get(&heap->end), used = 0, blocks = 0, slices = 0, free = 0, length;
@@ -299,7 +312,7 @@ void plait__repair(void) {
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0 || length > end - index) length = end - index; /* somebody wrote over the table: no more from here */
     plait_put(&slice->back, 0);
-    if (kind == PLAIT__PAGES && repair_used(slice) == 0) kind = PLAIT__FREE;
+    if (kind == PLAIT__PAGES && repair_used(index) == 0) kind = PLAIT__FREE;
     if (kind == PLAIT__FREED) kind = PLAIT__FREE;
     if (kind != PLAIT__REGION) clear_inside(index + 1, index + length);
     if (kind == PLAIT__FREE && free != 0) { /* joined with the one before it */

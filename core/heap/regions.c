@@ -44,14 +44,14 @@ static void set_tag_at(plait_ref_t header, uint32_t tag) {
 
 #define NO_BIN PLAIT_HEAP_BIN_COUNT
 
-static PLAIT_COLD uint32_t bin_of(uint32_t size) {
+static inline uint32_t bin_of(uint32_t size) {
   if (size < LEAST_LISTED) return NO_BIN;
   uint32_t log = 31u - (uint32_t)__builtin_clz(size);
   if (log < 16) return (log - 11) * 8 + (size >> (log - 3) & 7);
   return log < 23 ? 40 + log - 16 : 47;
 }
 
-static PLAIT_COLD void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static inline void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   struct plait_block *block = block_at(header);
   plait_put(&block->mark, 0);
   if (bin == NO_BIN) return;
@@ -62,7 +62,7 @@ static PLAIT_COLD void link_to(struct plait_record *record, plait_ref_t header, 
   plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
 }
 
-static PLAIT_COLD void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static inline void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   if (bin == NO_BIN) return;
   struct plait_block *block = block_at(header);
   uint32_t next = plait_get(&block->next), prev = plait_get(&block->mark);
@@ -81,7 +81,7 @@ static PLAIT_COLD void bin_unlink(struct plait_record *record, plait_ref_t heade
 }
 
 /* A free block changes its size and keeps its place: `size` is the commit. Most often it stays on its bin, too. */
-static PLAIT_COLD void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
+static inline void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
   uint32_t from = bin_of(old), to = bin_of(size);
   if (from != to) {
     unlink_from(record, header, from);
@@ -111,7 +111,7 @@ static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header,
 }
 
 /* Makes a header that nobody can see yet that of a live block; it gets its mark when it has become one. */
-static PLAIT_COLD void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
+static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
   struct plait_block *block = block_at(header);
   plait_put(&block->before, before);
   plait_put(&block->next, 0);
@@ -124,7 +124,7 @@ static inline void count_live(struct plait_record *record, uint32_t more) {
 }
 
 /* Takes `total` bytes from the end of the free block at `at`: the header of the live block. */
-static PLAIT_COLD plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
+static inline plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
   uint32_t have = size_of(tag_at(at)), rest = have - total;
   count_live(record, 1);
   if (rest < LEAST_REST) {
@@ -252,7 +252,7 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
     region_trim(record, index, slices, header, size);
 }
 
-PLAIT_COLD void plait__medium_release(struct plait_record *record, plait_ref_t header) {
+PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), before = plait_get(&block_at(header)->before);
   plait_ref_t start = header, behind = header + size;
   uint32_t next = tag_at(behind);
@@ -391,7 +391,7 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
 }
 
 /* The header of the live block, 0 if there is none. */
-static PLAIT_COLD plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
+static inline plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
   if (block % 16 != 0) return 0;
   if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_load(&slice->tag)) == PLAIT__REGION) return 0;
   plait_ref_t header = block - PLAIT__HEADER;
@@ -460,7 +460,7 @@ PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t 
   return 0;
 }
 
-PLAIT_COLD uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
+uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   return header == 0 ? 0 : size_of(tag_at(header)) - PLAIT__HEADER;
 }
@@ -503,7 +503,7 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t 
     uint32_t next = tag_at(behind), free = state_of(next) == PLAIT__BLOCK_FREE ? size_of(next) : 0;
     if (have + free >= total) {
       uint32_t rest = have + free - total;
-      bin_unlink(mine, behind, free);
+      unlink_from(mine, behind, bin_of(free));
       if (rest < LEAST_REST) {
         total += rest;
         plait_put(&block_at(header + total)->before, total);

@@ -12,7 +12,7 @@
 
 PLAIT_COLD_BEGIN
 
-#define LEAF_BYTES (PLAIT_HEAP_LEAF_SLICES * (uint32_t)sizeof(struct plait_slice))
+#define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
 #define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
@@ -228,12 +228,12 @@ void plait__extend(uint32_t at, uint32_t to) {
 
 /* How many slices to grow by, so that a run of `slices` fits; 0 if the limit is too near. */
 static uint32_t growth(uint32_t slices, uint32_t from) {
-  uint32_t end = plait_load(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 16;
+  uint32_t end = plait_load(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 32;
   uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
   if (from == end && back < slices) slices -= back;
   if (slices > left) return 0;
   if (more > left) more = left;
-  return more > slices ? more : slices; /* a sixteenth more each time: growth costs little in the long run */
+  return more > slices ? more : slices; /* a 32nd more each time: growth costs little in the long run */
 }
 
 #if PLAIT_PLATFORM_ALONE
@@ -273,7 +273,7 @@ int plait__grow(uint32_t slices) {
 int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   struct plait_heap *heap = plait_heap();
   uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
-  first = (first + 63u) & ~63u;
+  first = (first + PLAIT_HEAP_GRANULE - 1) & ~(PLAIT_HEAP_GRANULE - 1);
   uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
   uint32_t pages = plait_platform_pages();
   if (index + 1 > limit) return -PLAIT_ENOMEM;
@@ -304,12 +304,13 @@ static void count_large(int32_t blocks, int32_t slices) {
 }
 
 /*
- * Where a block lies in its run: somewhere in the first 16 KiB, if the run is longer than the block anyway. If all blocks
- * started at multiples of 64 KiB, their first bytes would share a few sets of every cache.
+ * Where a block lies in its run: somewhere in the first 2 KiB, if the run is longer than the block anyway. If all blocks
+ * started at multiples of 64 KiB, their first bytes would share a few sets of every cache; if the next block of a run
+ * started elsewhere than the one before it, it would start in lines that no cache has.
  */
 static uint32_t colour(uint32_t index, uint32_t slack) {
-  uint32_t places = slack / 64 + 1, mask = (1u << (31 - __builtin_clz(places))) - 1;
-  return ((index * 0x9E3779B1u) >> 16 & mask & 255u) * 64;
+  uint32_t offset = ((index * 0x9E3779B1u) >> 27) * 64;
+  return offset <= slack ? offset : 0;
 }
 
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
@@ -341,17 +342,18 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
 int plait__large_free(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
   struct plait_slice *slice = plait__slice(index);
-  uint32_t tag = plait_load(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
-  if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return -PLAIT_EINVAL;
-  if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
-    return -PLAIT_EINVAL;
-  if (plait__runs_lock() != 0) return 0; /* it stays FREED, which a repair makes free */
-  if (plait_load(&slice->tag) == freed) {
+  int locked = plait__runs_lock() == 0;
+  uint32_t tag = plait_load(&slice->tag), slices = plait__rest(tag);
+  int good = plait__kind(tag) == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used);
+  if (good && locked) {
     count_large(-1, -(int32_t)slices);
     plait__run_give(index, slices);
+  } else if (good) { /* FREED is what a repair makes free */
+    uint32_t freed = plait__tag(PLAIT__FREED, slices);
+    good = atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed);
   }
-  plait__runs_unlock();
-  return 0;
+  if (locked) plait__runs_unlock();
+  return good ? 0 : -PLAIT_EINVAL;
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {

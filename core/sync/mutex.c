@@ -28,7 +28,7 @@ void plait_lock_release(struct plait_lock *lock) {
 #else
 
 #define SPINS 200
-#define SLICE_NS 10000000 /* how late a sleeper looks again; also what a thread that may not block spins through */
+#define SLICE_NS 10000000 /* how late a sleeper looks again if a wake-up was lost */
 
 static void hold(uint32_t count) {
   plait_put(&plait_self()->held_count, count);

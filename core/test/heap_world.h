@@ -48,13 +48,24 @@ static void get(uint32_t place, uint32_t size) {
   keep(place, plait_heap_alloc(size), size);
 }
 
-/* As get, all of the block filled. For preparations. */
-static void fill(uint32_t place, uint32_t size) {
-  plait_ref_t block = plait_heap_alloc(size);
+/* The same in a region, where other blocks of this size only come by growing. */
+static void get_medium(uint32_t place, uint32_t size) {
+  keep(place, plait__medium_alloc(plait__bind(), size), size);
+}
+
+static void note_filled(uint32_t place, plait_ref_t block, uint32_t size) {
   CHECK(block != 0);
   memset(plait_at(block), byte_of(place), size);
   atomic_store(&note(place)->size, size);
   atomic_store(&note(place)->at, block);
+}
+
+/* As get and get_medium, all of the block filled. For preparations. */
+static void fill(uint32_t place, uint32_t size) {
+  note_filled(place, plait_heap_alloc(size), size);
+}
+static void fill_medium(uint32_t place, uint32_t size) {
+  note_filled(place, plait__medium_alloc(plait__bind(), size), size);
 }
 
 static void drop(uint32_t place) {
@@ -149,6 +160,9 @@ static void check_nothing_left(uint32_t deaths) {
 /* Several at once. */
 static void fill_places(uint32_t from, uint32_t to, uint32_t size) {
   for (; from < to; from++) fill(from, size);
+}
+static void fill_medium_places(uint32_t from, uint32_t to, uint32_t size) {
+  for (; from < to; from++) fill_medium(from, size);
 }
 static void drop_places(uint32_t from, uint32_t to) {
   for (; from < to; from++) drop(from);

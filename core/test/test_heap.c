@@ -15,7 +15,8 @@ static uint32_t random_size(uint64_t *random) {
   uint32_t kind = test_random(random) % 100;
   if (kind == 0) return 0;
   if (kind < 50) return test_random(random) % 600;
-  if (kind < 85) return test_random(random) % 5200;
+  if (kind < 75) return test_random(random) % 2500;
+  if (kind < 85) return test_random(random) % 16500;
   if (kind < 97) return test_random(random) % 70000;
   return test_random(random) % 400000;
 }
@@ -205,7 +206,7 @@ static void test_joining(void) {
   static plait_ref_t blocks[2000];
   uint64_t random = test_seed;
   for (int round = 0; round < 20; round++) {
-    uint32_t count = fill(blocks, 2000, 5200 + test_random(&random) % 30000);
+    uint32_t count = fill(blocks, 2000, 17000 + test_random(&random) % 40000);
     for (uint32_t i = count; i > 1; i--) { /* free in any order */
       uint32_t other = test_random(&random) % i;
       plait_ref_t swap = blocks[i - 1];

@@ -63,7 +63,7 @@ static void make_nothing(void) { as(actor), fill(0, 20), drop(0); }
 
 static void make_unbound(void) { as(main_id), fill(0, 20); }
 static void do_small(void) { get(300, 100), drop(300); }
-static void make_left(void) { make_nothing(), fill_places(0, 30, 300), fill(40, 9000), plait_heap_leave(); }
+static void make_left(void) { make_nothing(), fill_places(0, 30, 300), fill_medium(40, 9000), plait_heap_leave(); }
 
 static void make_pages(void) { as(actor), fill_places(0, 130, 500), drop_places(10, 16); }
 static void do_pages(void) { for (uint32_t i = 200; i < 275; i++) get(i, 500); }
@@ -83,8 +83,14 @@ static void make_nearly_empty_pooled(void) {
 }
 static void do_empty_pooled(void) { for (uint32_t i = 5; i < 384; i += 64) drop(i); }
 
-static void make_medium(void) { as(actor), fill_places(0, 10, 3000), drop(4), drop(7); }
-static void do_medium(void) { get(20, 1500), drop(5), get(21, 2990), drop(1), drop(20), drop(8); }
+/* Pages of whole slices, with few blocks each: 18 of them lie in 3, of which one has room, and one is full. */
+static void make_slices(void) { as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9); }
+static void do_slices(void) { for (uint32_t i = 20; i < 26; i++) get(i, 9000); }
+static void do_empty_slices(void) { drop_places(1, 18), get(20, 16000); }
+static void do_grow_up(void) { resize(10, 9300), resize(11, 9400), resize(12, 30000); }
+
+static void make_medium(void) { as(actor), fill_medium_places(0, 10, 3000), drop(4), drop(7); }
+static void do_medium(void) { get_medium(20, 2500), drop(5), get_medium(21, 2990), drop(1), drop(20), drop(8); }
 static void do_aligned(void) {
   keep(20, plait_heap_alloc_aligned(700, 1024), 700), drop(20);
   keep(21, plait_heap_alloc_aligned(100, 32), 100), keep(22, plait_heap_alloc_aligned(4000, 64), 4000);
@@ -100,13 +106,13 @@ static void make_long(void) { as(actor), fill_places(0, 24, 60000); }
 static void do_trim(void) { drop_places(0, 24); }
 static void do_resize_at_end(void) { resize(23, 64000), resize(23, 120000), resize(23, 600); }
 
-static void make_foreign(void) { make_medium(), as(main_id), fill_places(50, 70, 3000), as(actor); }
+static void make_foreign(void) { make_medium(), as(main_id), fill_medium_places(50, 70, 3000), as(actor); }
 static void do_foreign_free(void) { drop_places(50, 54); }
 static void make_remote(void) {
   make_medium(), fill_places(10, 20, 60000), as(other);
   drop(0), drop(2), drop(3), drop(12), drop(13), drop(19), as(actor);
 }
-static void do_drain(void) { get(100, 2000), get(101, 8000); }
+static void do_drain(void) { get_medium(100, 2100), get_medium(101, 8000); }
 
 static void make_large(void) {
   as(other), fill_places(0, 6, 150000), drop(1), drop(4), as(actor), fill_places(10, 12, 70000);
@@ -122,17 +128,17 @@ static void do_grow_far(void) { get(20, 40 * PLAIT_SLICE_SIZE), drop(20), get(21
 
 static void make_orphan(void) { /* of a record that is nobody's: pages, regions of many slices, blocks on its stack */
   as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
-  as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill(76, 3000);
+  as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
   as(other), fill(77, 60000);
   as(corpse), fill_places(80, 86, 60000), plait_heap_leave();
   as(main_id), drop(1), drop(5), drop(6), drop(11), drop(82), drop(25), drop(76);
   CHECK(plait_get(&plait_heap()->orphans) == 1);
 }
-static void do_adopt(void) { get(100, 9000), get(101, 300); }
+static void do_adopt(void) { get_medium(100, 9000), get(101, 300); }
 static void make_dead_orphan(void) {
   make_orphan(), as(corpse), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_death(corpse);
 }
-static void do_recover_adopt(void) { recover_corpse(), get(100, 9000), get(101, 300); }
+static void do_recover_adopt(void) { recover_corpse(), get_medium(100, 9000), get(101, 300); }
 static void do_leave(void) { plait_heap_leave(); }
 static void make_leave(void) { make_remote(), fill_places(200, 230, 400); }
 
@@ -151,6 +157,9 @@ static const struct scenario {
     {"empty abandoned pages", make_abandoned, do_claim_all, 4, 40},
     {"take pooled pages", make_pooled, do_take_pooled, 4, 40},
     {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 40},
+    {"pages of whole slices", make_slices, do_slices, 4, 40},
+    {"empty pages of whole slices", make_slices, do_empty_slices, 4, 40},
+    {"resize blocks in pages of whole slices", make_slices, do_grow_up, 4, 40},
     {"medium blocks", make_medium, do_medium, 4, 40},
     {"aligned medium blocks", make_medium, do_aligned, 4, 40},
     {"resize medium blocks", make_medium, do_resize, 4, 40},

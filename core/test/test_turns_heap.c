@@ -37,39 +37,39 @@ static void do_last_b(void) { for (uint32_t i = 9 + 16 * 17; i < 350; i += 16) d
 static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 1000); }
 
 static void make_medium(void) {
-  as(main_id), fill_places(0, 20, 3000), as(actor), fill_places(20, 40, 3000), as(other), fill_places(40, 60, 3000);
+  as(main_id), fill_medium_places(0, 20, 3000), as(actor), fill_medium_places(20, 40, 3000), as(other), fill_medium_places(40, 60, 3000);
 }
 static void do_foreign(void) { drop(1), drop(2), drop(41); }
-static void do_own(void) { get(100, 4000), drop(25), get(101, 2500), drop(100); }
-static void do_main_own(void) { get(110, 4000), drop(0), drop(3), get(111, 9000), drop(5); }
+static void do_own(void) { get_medium(100, 4000), drop(25), get_medium(101, 2500), drop(100); }
+static void do_main_own(void) { get_medium(110, 4000), drop(0), drop(3), get_medium(111, 9000), drop(5); }
 static void do_foreign_actor(void) { drop(22), drop(24), drop(26), drop(28); }
 static void do_resize(void) { resize(24, 2100), resize(29, 9000), resize(29, 3000), resize(39, 60000); }
 static void do_foreign_between(void) { drop(23), drop(30), drop(38); }
 
 static void make_orphan(void) {
   as(actor), fill(95, 500), as(other), fill_places(90, 94, 500), as(main_id), fill(96, 500);
-  as(corpse), fill_places(0, 12, 60000), fill_places(20, 40, 300), fill_places(60, 75, 500), fill(76, 3000);
+  as(corpse), fill_places(0, 12, 60000), fill_places(20, 40, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
   as(main_id), fill(77, 60000), as(corpse), fill_places(80, 84, 60000), plait_heap_leave();
   as(main_id), drop(1), drop(5), drop(82), drop(25), drop(76), as(actor);
   CHECK(plait_get(&plait_heap()->orphans) == 1);
 }
-static void do_adopt(void) { get(100, 9000); }
+static void do_adopt(void) { get_medium(100, 9000); }
 static void do_orphan_free(void) { drop(0), drop(6), drop(83), drop(80), drop(26), drop(61); }
 static void do_orphan_one(void) { drop(6); }
-static void make_dead(void) { make_orphan(), as(corpse), fill(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse); }
+static void make_dead(void) { make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse); }
 static void do_recover(void) { plait_abi_recover(corpse); }
 static void do_recover_all(void) { plait_thread_note_death(corpse), plait_abi_recover(corpse); }
 
-static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill(20, 3000); }
+static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000); }
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
 static void do_leave(void) { plait_heap_leave(); }
 static void make_leave(void) { make_medium(), as(actor), fill_places(200, 230, 400); }
 static void do_free_left(void) { drop(21), drop(22), drop(201), drop_places(210, 230), get(100, 30000); }
-static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill(50, 3000); }
-static void do_bind(void) { drop(3), get(60, 2500), get(61, 20); }
-static void do_bind_too(void) { drop(4), get(62, 2500), get(63, 20); }
+static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill_medium(50, 3000); }
+static void do_bind(void) { drop(3), get_medium(60, 2500), get(61, 20); }
+static void do_bind_too(void) { drop(4), get_medium(62, 2500), get(63, 20); }
 
 static const struct turn {
   const char *name;

@@ -85,7 +85,7 @@ export const Slice = {
   BYTES: 32,
   /** kind in the low four bits, and a length or distance in slices; the table is in internal.h */
   tag: 0,
-  /** REGION, PART: the record that allocates from it */
+  /** REGION, PART: the record that allocates from it; PAGES: the one that takes its unused pages */
   owner: 4,
   /** the last slice of a free run: the run's length; else 0 */
   back: 8,
@@ -101,6 +101,15 @@ export const Slice = {
   prev: 28,
 } as const;
 
+/** `struct plait_leaf` of core/heap/heap.h. */
+export const Leaf = {
+  BYTES: 24576,
+  /** the slices */
+  slices: 0,
+  /** for each 4 KiB the page record, as of when its slice was last cut into pages */
+  pages: 8192,
+} as const;
+
 /** `struct plait_page` of core/heap/heap.h. */
 export const Page = {
   BYTES: 128,
@@ -112,14 +121,12 @@ export const Page = {
   prev: 36,
   /** the word of `local` that the owner looks at first */
   cursor: 40,
-  /** reference of block 0: the owner's copy of `base` */
-  first: 44,
-  /** bytes in a block: the owner's copy of `step` */
-  size: 48,
   /** how many words of `local` and `remote` are in use */
-  words: 52,
-  /** zero */
-  unused: 56,
+  words: 44,
+  /** the first word of `local` when all blocks are free */
+  whole: 48,
+  /** the last one then */
+  tail: 56,
   /** a bit for each block: freed by another thread, and not collected yet */
   remote: 64,
   /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
@@ -162,9 +169,22 @@ export const PageList = {
   count: 8,
 } as const;
 
+/** `struct plait_spot` of core/heap/heap.h. */
+export const Spot = {
+  BYTES: 16,
+  /** the word of `local` of the list's head that its cursor names; one of the `empty` page if there is none */
+  word: 0,
+  /** reference of the block that is bit 0 of the word */
+  origin: 4,
+  /** bytes in a block */
+  size: 8,
+  /** zero */
+  unused: 12,
+} as const;
+
 /** `struct plait_record` of core/heap/heap.h. */
 export const Record = {
-  BYTES: 832,
+  BYTES: 1984,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
@@ -189,15 +209,21 @@ export const Record = {
   binMask: 96,
   /** first free header of each size range */
   bins: 104,
+  /** where its next blocks are, by size class */
+  spots: 296,
   /** its pages, by size class */
-  classes: 296,
+  classes: 1192,
+  /** slices with an unused page, by page size: first of a list; under `runs` */
+  partial: 1924,
+  /** page records set apart for it: reference of the first, | how many; under `runs` */
+  apart: 1944,
   /** zero */
-  unused: 824,
+  unused: 1948,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3008,
+  BYTES: 3184,
   /** guards the slice table and the records of nobody */
   runs: 0,
   /** index of the first slice */
@@ -232,18 +258,16 @@ export const Heap = {
   runMask: 64,
   /** first slice of the first free run of each length range */
   runBins: 72,
-  /** slices with an unused page, by page size: first slice of the list */
-  partial: 328,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 344,
+  leaves: 328,
   /** where each slot's record lies; 0 none yet */
-  records: 1368,
+  records: 1352,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2392,
+  pooled: 2376,
   /** zero */
-  padding: 2872,
+  padding: 3048,
   /** a page without blocks, at the head of every empty list of pages */
-  empty: 2880,
+  empty: 3056,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -291,7 +315,7 @@ export const HeapThreadStats = {
 
 /** `struct plait_heap_details` of core/heap/heap.h. */
 export const HeapDetails = {
-  BYTES: 5816,
+  BYTES: 6072,
   /** the same as plait_heap_stats() */
   total: 0,
   /** slices cut into pages of small blocks */
@@ -309,7 +333,7 @@ export const HeapDetails = {
   /** small blocks by size class */
   classes: 56,
   /** what belongs to whom */
-  threads: 696,
+  threads: 952,
 } as const;
 
 /** `struct plait_heap_fault` of core/heap/heap.h. */
@@ -760,13 +784,18 @@ export const TLS_SIZE = 64;
 export const SLICE_SIZE = 65536;
 export const HEAP_LEAF_SLICES = 256;
 export const HEAP_LEAF_LIMIT = 256;
-export const HEAP_CLASS_COUNT = 40;
-export const HEAP_SHIFT_COUNT = 4;
+export const HEAP_LEAF_PAGES = 4096;
+/** the smallest page; also what bookkeeping memory is taken in */
+export const HEAP_GRANULE = 4096;
+export const HEAP_CLASS_COUNT = 56;
+export const HEAP_SHIFT_COUNT = 5;
 /** of a record: one for each class, and one of unused pages for each page size */
-export const HEAP_LIST_COUNT = 44;
+export const HEAP_LIST_COUNT = 61;
 export const HEAP_BIN_COUNT = 48;
 export const HEAP_RUN_BIN_COUNT = 64;
-export const HEAP_SMALL_LIMIT = 2048;
+export const HEAP_SMALL_LIMIT = 16384;
+/** up to here classes lie close; a block that has grown beyond it lies in a region */
+export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
 /** What one slice is used for. */
 export const PAGE_WORDS = 4;

@@ -20,7 +20,7 @@ import { withFrame } from './frame.ts';
 export interface HeapClassStats {
   /** Bytes in a block. */
   readonly size: number;
-  /** Pages that are cut into such blocks, of 4 to 32 KiB. */
+  /** Pages that are cut into such blocks, of 4 to 64 KiB. */
   readonly pages: number;
   /** Blocks in use. */
   readonly used: number;

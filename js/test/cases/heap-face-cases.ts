@@ -371,7 +371,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
         const own = new Heap(() => space);
         const before = own.stats();
         const small = Array.from({ length: 1000 }, () => own.alloc(100));
-        const medium = Array.from({ length: 20 }, () => own.alloc(10000));
+        const medium = Array.from({ length: 20 }, () => own.alloc(20000));
         const large = own.alloc(1000000);
         const stats = own.stats();
         same(stats.liveBlocks, before.liveBlocks + 1021, 'live blocks');
@@ -384,7 +384,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
         const [mine] = stats.threads;
         ok(mine?.thread === space.thread, 'whose');
         same(mine.mediumBlocks, (before.threads[0]?.mediumBlocks ?? 0) + 20, 'medium blocks');
-        ok(mine.regionBytes >= 20 * 10000 && mine.pages > 0, 'what is owned');
+        ok(mine.regionBytes >= 20 * 20000 && mine.pages > 0, 'what is owned');
         const { slices } = stats;
         same(slices.used, slices.pages + slices.regions + slices.large + slices.bookkeeping, 'slices in use');
         same(slices.used * 65536, stats.used, 'bytes in use');
@@ -405,7 +405,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       run() {
         const space = openSpace({ maximum: 2 ** 24 });
         const own = new Heap(() => space);
-        const blocks = [own.alloc(10000), own.alloc(10000)];
+        const blocks = [own.alloc(20000), own.alloc(20000)];
         for (const block of blocks) {
           const header = own.view(block - 16, 16);
           const kept = header.slice();

@@ -30,10 +30,10 @@ function note(model: Model, index: number, block: number, size: number): void {
 
 /** Each step can fail for want of memory; those that make a block larger name the one that they need. */
 const STEPS: ((model: Model, index: number) => void)[] = [
-  ...[1, 100, 512, 2500, 10000, 60000, 70000, 300000].map((size) => (model: Model, index: number) => {
+  ...[1, 100, 512, 2500, 10000, 20000, 60000, 70000, 300000].map((size) => (model: Model, index: number) => {
     note(model, index, model.heap.alloc(size), size);
   }),
-  ...[10, 400, 9000, 200000].map((size) => (model: Model, index: number) => {
+  ...[10, 400, 9000, 19000, 200000].map((size) => (model: Model, index: number) => {
     note(model, index, model.heap.alloc(size, { zeroed: true }), size);
   }),
   ...[64, 512, 4096, 65536, 2 ** 18].map((alignment) => (model: Model, index: number) => {
@@ -54,7 +54,7 @@ function fill(heap: Heap): number[] {
     .stats()
     .classes.map(({ size }) => size)
     .reverse();
-  for (const size of [65537, 60000, 10000, 3000, (small[0] as number) + 1, ...small]) {
+  for (const size of [65537, 60000, 20000, 10000, 3000, (small[0] as number) + 1, ...small]) {
     const error = thrown(() => {
       for (;;) blocks.push(heap.alloc(size));
     });
