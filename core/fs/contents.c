@@ -19,12 +19,12 @@
 
 /* Bytes that a writer may be changing: who calls looks at the version afterwards. */
 #ifdef __SANITIZE_THREAD__
-__attribute__((no_sanitize("thread"))) static void peek(uint8_t *to, const uint8_t *from, uint32_t length) {
+__attribute__((no_sanitize("thread"))) static void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) {
   for (uint32_t i = 0; i < length; i++) to[i] = ((const volatile uint8_t *)from)[i];
 }
 static void reads_done(void) {}
 #else
-static inline void peek(uint8_t *to, const uint8_t *from, uint32_t length) { plait_copy(to, from, length); }
+static inline void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) { plait_copy(to, from, length); }
 static inline void reads_done(void) { atomic_thread_fence(memory_order_acquire); }
 #endif
 
@@ -33,8 +33,8 @@ static struct plait_fs_map *map_of(struct plait_inode *inode) {
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-static uint64_t min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The first extent of the map that ends behind `position`. */
 static uint32_t find_extent(struct plait_fs_map *map, uint32_t count, uint64_t position) {
@@ -65,8 +65,8 @@ static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to
   uint32_t first_length = plait_load(&inode->length), done = 0;
   if (!plait__fs_read_valid(read)) return;
   if (first != 0 && position < first_length) {
-    done = (uint32_t)min64(length, first_length - position);
-    peek(to, plait_at(first + (uint32_t)position), done);
+    done = (uint32_t)least64(length, first_length - position);
+    peek_bytes(to, plait_at(first + (uint32_t)position), done);
   }
   if (done == length) return;
   struct plait_fs_map *map = plait_at(ref);
@@ -82,13 +82,13 @@ static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to
       plait_ref_t block = plait_load(&extent->block);
       if (!plait__fs_read_valid(read)) return;
       if (offset <= at) {
-        uint32_t skip = (uint32_t)(at - offset), part = (uint32_t)min64(length - done, size - skip);
-        peek(to + done, plait_at(block + skip), part);
+        uint32_t skip = (uint32_t)(at - offset), part = (uint32_t)least64(length - done, size - skip);
+        peek_bytes(to + done, plait_at(block + skip), part);
         done += part;
         i++;
         continue;
       }
-      next = min64(next, offset);
+      next = least64(next, offset);
     }
     plait_zero(to + done, (uint32_t)(next - at));
     done += (uint32_t)(next - at);
@@ -104,7 +104,7 @@ int64_t plait__fs_contents_read(struct plait__fs_node node, uint64_t position, p
     uint64_t now = atomic_load_explicit(&node.inode->size, memory_order_acquire);
     if (plait_load(&node.inode->life) != node.life || !plait__fs_read_valid(&read)) continue;
     *size = now;
-    count = position >= now ? 0 : (int64_t)min64(length, now - position);
+    count = position >= now ? 0 : (int64_t)least64(length, now - position);
     if (count > 0) copy_out(&read, position, plait_at(to), (uint32_t)count);
     reads_done();
   } while (!plait__fs_read_end(&read));
@@ -124,14 +124,14 @@ struct gap {
 static int find_gap(struct plait_inode *inode, uint64_t from, uint64_t to, struct gap *gap) {
   struct plait_fs_map *map = map_of(inode);
   uint32_t count = map == NULL ? 0 : plait_get(&map->count);
-  uint64_t at = max64(from, plait_get(&inode->length));
+  uint64_t at = most64(from, plait_get(&inode->length));
   uint32_t i = map == NULL ? 0 : find_extent(map, count, at);
   while (at < to) {
     uint64_t offset = i < count ? plait_get64(&map->extents[i].offset) : UINT64_MAX;
     if (offset > at) {
       struct plait_fs_extent *last = i > 0 ? &map->extents[i - 1] : NULL;
       gap->before = last != NULL ? plait_get64(&last->offset) + plait_get(&last->length) : plait_get(&inode->length);
-      gap->start = at, gap->end = min64(to, offset), gap->limit = offset, gap->next = i;
+      gap->start = at, gap->end = least64(to, offset), gap->limit = offset, gap->next = i;
       return 1;
     }
     at = offset + plait_get(&map->extents[i].length);
@@ -145,7 +145,7 @@ static void put_bytes(struct plait_inode *inode, uint64_t from, uint64_t to, con
   uint32_t first = plait_get(&inode->length);
   uint64_t at = from;
   if (at < first && at < to) {
-    uint32_t part = (uint32_t)(min64(to, first) - at);
+    uint32_t part = (uint32_t)(least64(to, first) - at);
     uint8_t *place = plait_at(plait_get(&inode->block) + (uint32_t)at);
     if (bytes != NULL) plait_copy(place, bytes, part);
     else plait_zero(place, part);
@@ -156,9 +156,9 @@ static void put_bytes(struct plait_inode *inode, uint64_t from, uint64_t to, con
   for (uint32_t i = map == NULL ? 0 : find_extent(map, count, at); i < count && at < to; i++) {
     struct plait_fs_extent *extent = &map->extents[i];
     uint64_t offset = plait_get64(&extent->offset);
-    at = max64(at, offset);
+    at = most64(at, offset);
     if (at >= to) break;
-    uint32_t skip = (uint32_t)(at - offset), part = (uint32_t)min64(to - at, plait_get(&extent->length) - skip);
+    uint32_t skip = (uint32_t)(at - offset), part = (uint32_t)least64(to - at, plait_get(&extent->length) - skip);
     uint8_t *place = plait_at(plait_get(&extent->block) + skip);
     if (bytes != NULL) plait_copy(place, bytes + (at - from), part);
     else plait_zero(place, part);
@@ -170,7 +170,7 @@ static void stage_held(struct plait_fs_thread *mine, int64_t more) {
   plait__fs_stage64(mine, &mine->held, plait__fs_staged64(mine, &mine->held) + (uint64_t)more);
 }
 
-static int usable(struct plait__fs_node node) {
+static int usable_node(struct plait__fs_node node) {
   return plait_get(&node.inode->life) == node.life;
 }
 
@@ -184,19 +184,19 @@ struct shape { /* what an extent is to be, and what it was decided upon */
   int first;         /* it becomes the first extent */
 };
 
-static void plan(struct plait_inode *inode, uint64_t to, struct shape *shape) {
+static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *shape) {
   struct gap *gap = &shape->gap;
   struct plait_fs_map *map = map_of(inode);
   uint32_t count = map == NULL ? 0 : plait_get(&map->count);
   uint64_t end = gap->end;
   if (gap->start == gap->before && gap->next == count) {
-    end = max64(end, gap->start + min64(gap->before, GROWTH)); /* the file grows */
+    end = most64(end, gap->start + least64(gap->before, GROWTH)); /* the file grows */
   } else {
-    gap->start = max64(gap->before, gap->start & ~(uint64_t)(HOLE_UNIT - 1));
-    end = max64(end, min64(gap->limit, (to + HOLE_UNIT - 1) & ~(uint64_t)(HOLE_UNIT - 1)));
+    gap->start = most64(gap->before, gap->start & ~(uint64_t)(HOLE_UNIT - 1));
+    end = most64(end, least64(gap->limit, (to + HOLE_UNIT - 1) & ~(uint64_t)(HOLE_UNIT - 1)));
   }
-  end = min64(end, gap->limit);
-  shape->size = (uint32_t)min64(end - gap->start, 1u << 30);
+  end = least64(end, gap->limit);
+  shape->size = (uint32_t)least64(end - gap->start, 1u << 30);
   shape->first = gap->start == 0;
   shape->map = plait_get(&inode->map);
   shape->capacity = 0;
@@ -205,9 +205,9 @@ static void plan(struct plait_inode *inode, uint64_t to, struct shape *shape) {
 }
 
 /* Puts the extent in, in one change. Under the lock, which found the shape to be still true. */
-static void insert(struct plait_fs_thread *mine, struct plait_inode *inode, const struct shape *shape, plait_ref_t block,
+static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inode, const struct shape *shape, plait_ref_t block,
                    plait_ref_t new_map, uint32_t keep) {
-  uint32_t length = (uint32_t)min64(plait_heap_size(block), shape->gap.limit - shape->gap.start);
+  uint32_t length = (uint32_t)least64(plait_heap_size(block), shape->gap.limit - shape->gap.start);
   if (shape->gap.start < plait_get64(&inode->size)) plait_zero(plait_at(block), length);
   plait__fs_target(mine, inode);
   stage_held(mine, length);
@@ -254,7 +254,7 @@ static plait_ref_t take_piece(struct plait_fs_thread *mine, uint32_t size) {
 
 enum where { AT = 0, AT_END = 1, AT_POSITION = 2 };
 
-static uint64_t resolve(struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
+static uint64_t resolve_position(struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
   if (where == AT_END) return plait_get64(&inode->size);
   return where == AT_POSITION ? plait_get64(&open->position) : position;
 }
@@ -269,11 +269,11 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
   for (;;) {
     int rc = plait__fs_lock(&inode, 1);
     if (rc != 0) return rc;
-    rc = usable(node) ? 0 : -PLAIT_EBADF;
-    *position = resolve(inode, where, at, open);
+    rc = usable_node(node) ? 0 : -PLAIT_EBADF;
+    *position = resolve_position(inode, where, at, open);
     if (rc == 0 && *position > LARGEST - length) rc = -PLAIT_EFBIG;
     if (rc == 0 && !find_gap(inode, *position, *position + length, &shape.gap)) return 0;
-    if (rc == 0) plan(inode, *position + length, &shape);
+    if (rc == 0) plan_extent(inode, *position + length, &shape);
     plait__fs_unlock(&inode, 1);
     if (rc != 0) return rc;
     plait__fs_begin(mine);
@@ -283,10 +283,10 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
     if (block == 0 || (shape.capacity != 0 && map == 0)) rc = -PLAIT_ENOSPC;
     if (rc == 0) rc = plait__fs_lock(&inode, 1);
     if (rc == 0) {
-      uint64_t now = resolve(inode, where, at, open);
-      if (usable(node) && find_gap(inode, now, now + length, &again.gap)) {
-        plan(inode, now + length, &again);
-        if (same_shape(inode, &shape, &again)) insert(mine, inode, &shape, block, map, keep);
+      uint64_t now = resolve_position(inode, where, at, open);
+      if (usable_node(node) && find_gap(inode, now, now + length, &again.gap)) {
+        plan_extent(inode, now + length, &again);
+        if (same_shape(inode, &shape, &again)) insert_extent(mine, inode, &shape, block, map, keep);
       }
       plait__fs_unlock(&inode, 1);
     }
@@ -296,7 +296,7 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
 }
 
 /* Gives back memory behind the file's end. */
-static void trim(struct plait_fs_thread *mine, struct plait__fs_node node);
+static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node);
 
 int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position, plait_ref_t from,
                                  uint32_t length, struct plait_fs_open *open, double now) {
@@ -305,7 +305,7 @@ int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_
   if (length == 0) return 0;
   int rc = lock_covered(mine, node, where, &position, length, open);
   if (rc != 0) {
-    if (rc == -PLAIT_ENOSPC) trim(mine, node);
+    if (rc == -PLAIT_ENOSPC) trim_contents(mine, node);
     return rc;
   }
   uint64_t size = plait_get64(&inode->size), end = position + length;
@@ -356,7 +356,7 @@ static void stage_cut(struct plait_fs_thread *mine, struct plait_inode *inode, u
   if (freed != 0) stage_held(mine, -(int64_t)freed);
 }
 
-static void trim(struct plait_fs_thread *mine, struct plait__fs_node node) {
+static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->hand_count), used = 0, length = 0;
   plait_word_t *block = NULL, *room = NULL;
@@ -366,7 +366,7 @@ static void trim(struct plait_fs_thread *mine, struct plait__fs_node node) {
     plait__fs_begin(mine);
     uint64_t size = plait_get64(&inode->size);
     int changed = 0;
-    if (usable(node)) {
+    if (usable_node(node)) {
       stage_cut(mine, inode, size);
       changed = plait_get(&mine->store_count) != 0;
     }
@@ -381,11 +381,11 @@ static void trim(struct plait_fs_thread *mine, struct plait__fs_node node) {
     block = last == NULL ? &inode->block : &last->block;
     room = last == NULL ? &inode->length : &last->length;
     length = plait_get(room);
-    uint32_t need = size > offset ? (uint32_t)min64(size - offset, length) : 0;
-    int wasteful = usable(node) && length - need > max64(need, WASTE) && need > 0 && (last != NULL || plait_get(&inode->pins) == 0);
+    uint32_t need = size > offset ? (uint32_t)least64(size - offset, length) : 0;
+    int wasteful = usable_node(node) && length - need > most64(need, WASTE) && need > 0 && (last != NULL || plait_get(&inode->pins) == 0);
     if (turn == 1 && wasteful && need == used) {
       plait_copy(plait_at(smaller), plait_at(plait_get(block)), need);
-      uint32_t has = (uint32_t)min64(plait_heap_size(smaller), length);
+      uint32_t has = (uint32_t)least64(plait_heap_size(smaller), length);
       plait__fs_target(mine, inode);
       plait__fs_drop(mine, plait_get(block), 0, 0, 1);
       plait__fs_stage(mine, block, smaller);
@@ -405,7 +405,7 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
   if (size > LARGEST) return -PLAIT_EFBIG;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  if (!usable(node)) {
+  if (!usable_node(node)) {
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EBADF;
   }
@@ -414,7 +414,7 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
   if (size < old) {
     if (plait_get(&inode->pins) != 0) { /* who has it mapped sees zeros from here on */
       plait__fs_disturb(mine, inode);
-      put_bytes(inode, size, min64(old, plait_get(&inode->length)), NULL);
+      put_bytes(inode, size, least64(old, plait_get(&inode->length)), NULL);
     }
     stage_cut(mine, inode, size);
   } else {
@@ -425,7 +425,7 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
   plait__fs_stage_times(mine, inode, now, 1);
   plait__fs_commit(mine, plait_get(&mine->hand_count));
   plait__fs_unlock(&inode, 1);
-  if (size < old) trim(mine, node);
+  if (size < old) trim_contents(mine, node);
   return 0;
 }
 
@@ -441,7 +441,7 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   }
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  if (!usable(node)) rc = -PLAIT_EBADF;
+  if (!usable_node(node)) rc = -PLAIT_EBADF;
   else if (plait_get(&inode->pins) != 0) rc = -PLAIT_EAGAIN;
   if (rc == 0) {
     plait__fs_begin(mine);
@@ -470,7 +470,7 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
     if (rc != 0) return rc;
     uint64_t size = plait_get64(&inode->size);
     int whole = plait_get(&inode->length) >= size;
-    if (!usable(node)) rc = -PLAIT_EBADF;
+    if (!usable_node(node)) rc = -PLAIT_EBADF;
     else if (!whole && plait_get(&inode->pins) != 0) rc = -PLAIT_EBUSY; /* it has grown since somebody mapped it */
     else if (size > UINT32_MAX) rc = -PLAIT_ENOSPC;
     else if (whole || have >= size) {

@@ -34,7 +34,7 @@ struct plait_inode *plait__fs_root_inode(void) {
 }
 
 /* The inodes of a new chunk know their numbers; the first of all is the root directory. */
-static void lay_out(plait_ref_t chunk, uint32_t number) {
+static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
   for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
     plait_put(&inode_at(chunk, i)->number, number + i);
     plait_put(&inode_at(chunk, i)->life, 4);
@@ -58,7 +58,7 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   plait_put(&mine->hands[keep], chunk);
   plait_put(&mine->hand_count, keep + 1);
   plait_zero(plait_at(chunk), bytes);
-  if (size == sizeof(struct plait_inode)) lay_out(chunk, count * PLAIT_FS_CHUNK_ITEMS);
+  if (size == sizeof(struct plait_inode)) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
   int rc = -PLAIT_ENOSPC;
   plait_ref_t new_leaf = leaf == 0 ? plait__fs_take(mine, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
   if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {

@@ -16,12 +16,12 @@
 #define LOOKS 2000u
 
 #ifdef __SANITIZE_THREAD__ /* knows no fences */
-static void fence(void) {
+static void full_fence(void) {
   static _Atomic uint32_t word;
   atomic_fetch_add(&word, 1);
 }
 #else
-static inline void fence(void) { atomic_thread_fence(memory_order_seq_cst); }
+static inline void full_fence(void) { atomic_thread_fence(memory_order_seq_cst); }
 #endif
 
 #ifdef __wasm__
@@ -48,7 +48,7 @@ static struct plait_fs_store *find_store(struct plait_fs_thread *mine, plait_ref
   return NULL;
 }
 
-static void stage(struct plait_fs_thread *mine, plait_ref_t at, uint32_t wide, uint64_t value) {
+static void stage_store(struct plait_fs_thread *mine, plait_ref_t at, uint32_t wide, uint64_t value) {
   uint32_t count = plait_get(&mine->store_count);
   struct plait_fs_store *store = &mine->stores[count];
   plait_put(&store->at, at);
@@ -58,11 +58,11 @@ static void stage(struct plait_fs_thread *mine, plait_ref_t at, uint32_t wide, u
 }
 
 void plait__fs_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value) {
-  stage(mine, plait_ref(at), 0, value);
+  stage_store(mine, plait_ref(at), 0, value);
 }
 
 void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value) {
-  stage(mine, plait_ref(at), 1, value);
+  stage_store(mine, plait_ref(at), 1, value);
 }
 
 uint32_t plait__fs_staged(struct plait_fs_thread *mine, const plait_word_t *at) {
@@ -96,7 +96,7 @@ static void make_even(struct plait_inode *inode) {
 void plait__fs_disturb(struct plait_fs_thread *mine, struct plait_inode *inode) {
   plait__fs_target(mine, inode);
   make_odd(inode);
-  fence(); /* pairs with the fence in contents.c: who has seen a new byte sees the version */
+  full_fence(); /* pairs with the fence in contents.c: who has seen a new byte sees the version */
 }
 
 void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole) {
@@ -126,10 +126,10 @@ static void make_drop(struct plait_fs_drop *drop) {
 }
 
 /* Makes the change in the journal, from the start or again. pre: state is 1. */
-static void finish(struct plait_fs_thread *record) {
+static void finish_journal(struct plait_fs_thread *record) {
   uint32_t targets = plait_get(&record->target_count), stores = plait_get(&record->store_count);
   for (uint32_t i = 0; i < targets; i++) make_odd(plait_at(plait_get(&record->targets[i])));
-  if (targets != 0) fence();
+  if (targets != 0) full_fence();
   for (uint32_t i = 0; i < stores; i++) {
     struct plait_fs_store *store = &record->stores[i];
     void *at = plait_at(plait_get(&store->at));
@@ -145,7 +145,7 @@ static void finish(struct plait_fs_thread *record) {
 }
 
 /* Gives back what is in hand from `keep` on; nothing was changed. pre: state is 0. */
-static void undo(struct plait_fs_thread *record, uint32_t keep) {
+static void undo_journal(struct plait_fs_thread *record, uint32_t keep) {
   for (uint32_t i = plait_get(&record->target_count); i-- > 0;) make_even(plait_at(plait_get(&record->targets[i])));
   plait_put(&record->target_count, 0);
   plait_put(&record->drop_count, 0);
@@ -158,20 +158,20 @@ static void undo(struct plait_fs_thread *record, uint32_t keep) {
 void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep) {
   plait_put(&mine->keep, keep);
   plait_put(&mine->state, 1);
-  finish(mine);
+  finish_journal(mine);
   plait__fs_notice();
 }
 
 void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
-  undo(mine, keep);
+  undo_journal(mine, keep);
 }
 
 /* ---- after a death ---- */
 
 /* pre: the record's lock is held, and its owner is dead. */
 static void settle_journal(struct plait_fs_thread *record) {
-  if (plait_load(&record->state) != 0) finish(record);
-  undo(record, 0);
+  if (plait_load(&record->state) != 0) finish_journal(record);
+  undo_journal(record, 0);
 }
 
 static int settle_record(struct plait_fs_thread *record, plait_thread_t dead) {

@@ -22,7 +22,7 @@ static void give_signal(struct plait_inode *inode) {
   plait_platform_notify(&inode->signal, UINT32_MAX);
 }
 
-static int conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
+static int range_conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
   for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL; at = range_at(plait_get(&at->next))) {
     if (plait_get(&at->fd) == fd || plait_get64(&at->start) >= end || plait_get64(&at->end) <= start) continue;
     if (exclusive || plait_get(&at->exclusive)) return 1;
@@ -30,7 +30,7 @@ static int conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint
   return 0;
 }
 
-static void add(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd, uint32_t exclusive,
+static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd, uint32_t exclusive,
                 uint64_t start, uint64_t end) {
   struct plait_fs_range *range = plait_at(block);
   plait_put(&range->next, plait__fs_staged(mine, &inode->ranges));
@@ -64,7 +64,7 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
       continue;
     }
     int split = from < start && to > end;
-    if (split) add(mine, inode, spare, fd, plait_get(&range->exclusive), end, to);
+    if (split) add_range(mine, inode, spare, fd, plait_get(&range->exclusive), end, to);
     if (from < start) plait__fs_stage64(mine, &range->end, start);
     else plait__fs_stage64(mine, &range->start, end);
     plait__fs_commit(mine, split ? keep : plait_get(&mine->hand_count));
@@ -85,7 +85,7 @@ int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait__fs_node no
   return 0;
 }
 
-static int try_lock(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd, int kind,
+static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd, int kind,
                     uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->hand_count);
@@ -94,13 +94,13 @@ static int try_lock(struct plait_fs_thread *mine, struct plait__fs_node node, st
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
     if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1) rc = -PLAIT_EBADF;
-    else if (kind != 0 && conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
+    else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
       if (kind != 0) {
         plait__fs_begin(mine);
         plait__fs_target(mine, inode);
-        add(mine, inode, lock, fd, kind == 2, start, end);
+        add_range(mine, inode, lock, fd, kind == 2, start, end);
         if (plait_get(&mine->hand_count) > keep + 1) { /* the spare was not needed */
           plait_put(&mine->hands[keep], spare);
           plait_put(&mine->hands[keep + 1], lock);
@@ -126,7 +126,7 @@ PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, doubl
   uint64_t last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
   for (double waited = 0;;) {
     uint32_t signal = plait_load(&node.inode->signal);
-    int rc = try_lock(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);
+    int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);
     if (rc != -PLAIT_EAGAIN || (timeout_ms >= 0 && waited >= timeout_ms) || !plait_self_may_block()) return rc;
     if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT) waited += SLICE_MS;
   }

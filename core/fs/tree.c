@@ -10,7 +10,7 @@
 #define DEEPEST (1u << 20)
 
 /* Whether the name still means what was found (a null inode: nothing). The parent is locked. */
-static int still(struct plait__fs_place *place, struct plait_fs_record **record) {
+static int still_there(struct plait__fs_place *place, struct plait_fs_record **record) {
   struct plait__fs_node now;
   int rc = plait__fs_lookup(place->parent, place->name, &now, record);
   if (rc != 0) return rc == -PLAIT_ENOENT && place->node.inode == NULL && plait_get(&place->parent.inode->life) == place->parent.life;
@@ -137,7 +137,7 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
     struct plait_inode *parent = place.parent.inode, *inode = place.node.inode, *set[] = {parent, inode};
     struct plait_fs_record *record;
     if ((rc = plait__fs_lock(set, 2)) != 0) return rc;
-    int again = !still(&place, &record);
+    int again = !still_there(&place, &record);
     if (!again && removes_directory && plait_get(&inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
     if (!again && rc == 0) {
       plait__fs_begin(mine);
@@ -189,7 +189,7 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
       if (plait_get(&parent->life) != place.parent.life || plait_get(&parent->links) == 0) {
         rc = -PLAIT_ENOENT;
       } else if (plait_get(&inode->life) == node.life && plait_get(&inode->links) != 0 && plait__fs_has_room(parent) &&
-                 still(&place, NULL)) {
+                 still_there(&place, NULL)) {
         plait__fs_begin(mine);
         plait__fs_target(mine, parent);
         plait__fs_target(mine, inode);
@@ -233,7 +233,7 @@ static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) 
 }
 
 /* The change itself. All four are locked, and as they were found. */
-static void move(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to,
+static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to,
                  struct plait_fs_record *source, struct plait_fs_record *goal, plait_ref_t entry, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode, *node = from->node.inode, *victim = to->node.inode;
   int directory = is_directory(from->node);
@@ -277,10 +277,10 @@ static int try_rename(struct plait_fs_thread *mine, struct plait__fs_place *from
   if (crosses && is_above(from->node.inode, new)) rc = -PLAIT_EINVAL;
   else if ((rc = plait__fs_lock(set, 4)) == 0) {
     if (plait_get(&new->life) != to->parent.life || plait_get(&new->links) == 0) rc = -PLAIT_ENOENT;
-    else if (!still(from, &source) || !still(to, &goal)) rc = 1;
+    else if (!still_there(from, &source) || !still_there(to, &goal)) rc = 1;
     else if (to->node.inode == NULL && !plait__fs_has_room(new)) rc = 1;
     else if (is_directory(to->node) && plait_get(&to->node.inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
-    else move(mine, from, to, source, goal, entry, now);
+    else move_name(mine, from, to, source, goal, entry, now);
     plait__fs_unlock(set, 4);
   }
   if (crosses) plait_lock_release(&plait_fs()->rename);
