@@ -33,7 +33,7 @@ enum plait_lock_result {
  */
 int plait_lock_acquire(struct plait_lock *lock);
 
-/* As acquire, but -PLAIT_EAGAIN at once if another thread holds the lock, or if the caller holds one already. */
+/* As acquire, but -PLAIT_EAGAIN at once if another thread holds the lock, or if the caller holds it already. */
 int plait_lock_try(struct plait_lock *lock);
 
 /* Gives it back. pre: the caller holds it. */
