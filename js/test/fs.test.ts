@@ -402,6 +402,8 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   note([fs.lstatSync(at('s2')), fs.readFileSync(at('g'), 'utf8')]);
   fs.symlinkSync('made', at('s3'));
   fs.writeFileSync(at('s3'), 'x');
+  fs.symlinkSync('none/', at('s4'));
+  note(attempt(() => fs.writeFileSync(at('s4'), 'x')));
   note(fs.readFileSync(at('made'), 'utf8'));
   note(attempt(() => fs.writeFileSync(at('s3'), 'y', { flag: 'wx' })));
   note(fs.existsSync(pathToFileURL(at('g'))));
