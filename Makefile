@@ -20,15 +20,16 @@ WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
 	--initial-memory=393216 --max-memory=4294967296 -z stack-size=4096 --strip-all \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
-CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/fs/*.[ch] core/task/*.[ch])
-TS      := $(wildcard js/src/*.ts js/src/*/*.ts)
+CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/fs/*.[ch] core/task/*.[ch] core/message/*.[ch])
+TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts))
 TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
 WASM    := $(BUILD)/plait.wasm
 WASM_TS := js/src/core/wasm.generated.ts
+THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
-	heap-debug debug-test heap-library browser-test torture clean
+	heap-debug debug-test heap-library browser-test bundlers-test torture clean
 
 all: build
 
@@ -38,7 +39,7 @@ demo: build
 	@$(NODE) demo/terminal/demo.js
 
 test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short browser-test
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test bundlers-test
 	@echo "all tests passed"
 
 bench: build
@@ -95,10 +96,15 @@ $(WASM_TS): $(WASM) tools/embed.py
 	@$(PYTHON) tools/embed.py $(WASM) $@
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
+$(THREAD_TS): $(TS) tools/thread.js $(MODULES)
+	@$(NODE) tools/thread.js
+	@touch $@
+
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
+	@$(NODE) tools/thread.js dist/core
 	@chmod +x dist/cli/main.js
 	@touch $@
 
@@ -124,7 +130,7 @@ $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py
 
 # The same tests as js-test, and those of what only this build does.
 debug-test: $(DEBUG)/.built
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task,$(DEBUG)/build/test/$(name).test.js)
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task pool,$(DEBUG)/build/test/$(name).test.js)
 
 # ---- what must hold ----
 
@@ -149,7 +155,18 @@ browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
 
--include core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
+BUNDLERS := examples/bundlers/node_modules/.package-lock.json
+
+$(BUNDLERS): examples/bundlers/package-lock.json
+	@tools/need.sh $(NPM) npm
+	cd examples/bundlers && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
+	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/bundlers/*.test.js
+
+-include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 
 clean:
-	rm -rf $(BUILD) dist $(WASM_TS)
+	rm -rf $(BUILD) dist $(WASM_TS) $(THREAD_TS)

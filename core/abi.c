@@ -62,7 +62,7 @@ static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
   if (plait_fs_recover(id) != 0) return 0; /* stays DEAD: for a later sweep */
-  if (plait_task_recover(slot, &task) != 0) return 0;
+  if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
   if (stack != 0) plait_heap_free(stack);
@@ -71,30 +71,42 @@ static plait_ref_t recover_slot(struct plait_slot *slot) {
   return task;
 }
 
+/* Whether somebody is about to hear of the thread's end, and to say more about it. pre: holds the recovery lock. */
+static int is_coordinated(struct plait_slot *slot) {
+  plait_ref_t pool = atomic_load_explicit(&slot->pool, memory_order_acquire);
+  return pool != 0 && plait_thread_alive(plait_load(&((struct plait_pool *)plait_at(pool))->owner));
+}
+
 /* Recovers `thread` if it is DEAD, and the calling thread has nothing adopted that would be forgotten. */
-static plait_ref_t recover_dead(plait_thread_t thread) {
+static plait_ref_t recover_dead(plait_thread_t thread, int swept) {
   plait_ref_t task = 0;
   if (atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed) != 0) return 0;
   if (plait_lock_acquire(&plait_space()->recovery) < 0) return 0;
   struct plait_slot *slot = plait_slot_of(thread);
-  if (atomic_load_explicit(&slot->life, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_DEAD))
+  if (atomic_load_explicit(&slot->life, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_DEAD) &&
+      !(swept && is_coordinated(slot)))
     task = recover_slot(slot);
   plait_lock_release(&plait_space()->recovery);
   return task;
+}
+
+PLAIT_EXPORT int plait_abi_settle(plait_ref_t task) {
+  int stopped = plait_load(&((struct plait_task *)plait_at(task))->control) != 0;
+  return !stopped && plait_task_requeue(task) == 0 ? 0 : plait_task_finish(task);
 }
 
 /* Recovers every DEAD thread but `except`. */
 static void sweep_except(plait_thread_t except) {
   /* Adopted before, and its pool's lock was stuck then. */
   plait_ref_t left = atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed);
-  if (left != 0) plait_task_finish(left);
+  if (left != 0) plait_abi_settle(left);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
     plait_thread_t thread = (life & ~255u) | i;
     if ((life & 255u) != PLAIT_SLOT_DEAD || thread == except) continue;
-    plait_ref_t task = recover_dead(thread);
-    if (task != 0) plait_task_finish(task);
+    for (plait_ref_t task; (task = recover_dead(thread, 1)) != 0;)
+      if (plait_abi_settle(task) != 0) break;
   }
 }
 
@@ -105,7 +117,7 @@ PLAIT_EXPORT void plait_abi_sweep(void) {
 PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
   plait_thread_note_death(thread);
   sweep_except(thread); /* those whose recoverer died before it was done, as `thread` may have done */
-  return recover_dead(thread);
+  return recover_dead(thread, 0);
 }
 
 PLAIT_EXPORT void plait_abi_wake(plait_ref_t pool) {

@@ -36,14 +36,25 @@ plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 void plait_abi_detach(void);
 
 /*
- * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns the task that it ran,
- * which the calling thread has adopted and must finish, or 0. Stale ids are ignored. If a lock's owner is stuck, the
+ * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns a task that it ran,
+ * which the calling thread has adopted and must finish or requeue, or 0. It may have had more than one: call again until
+ * the answer is 0. Stale ids are ignored. If a lock's owner is stuck, the
  * slot stays DEAD, and the task comes back as WORKER_DIED from a later call of this or of sweep.
  * pre: what the caller has adopted before is finished; else it is now, as it is.
  */
 plait_ref_t plait_abi_recover(plait_thread_t thread);
 
-/* Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, come back as WORKER_DIED. Any thread. */
+/*
+ * Puts an adopted task back into its queue if it may be run again and was not told to stop, or delivers it as it is. 0, or
+ * what plait_task_finish() answers.
+ */
+int plait_abi_settle(plait_ref_t task);
+
+/*
+ * Recovers threads that detached, or whose recovery was cut short. Their tasks, if any, are settled: run again, or they
+ * come back as WORKER_DIED. Not the workers of a pool whose owner lives: its coordinator hears of their end, knows more
+ * about it, and recovers them. Any thread.
+ */
 void plait_abi_sweep(void);
 
 /* Wakes all that may sleep for good reason or none; for the host's own use after a change of plans. */

@@ -1,9 +1,9 @@
 /**
- * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types, and that the tarball
- * holds what it should and nothing else.
+ * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types (for those who import it
+ * and those who require it), that the tarball holds what it should and nothing else, and that it has one version.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +19,9 @@ try {
   const [{ filename, files }] = JSON.parse(
     run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', folder]),
   );
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { VERSION } = await import(new URL('../dist/core/version.js', import.meta.url));
+  if (VERSION !== version) throw new Error(`js/src/core/version.ts says ${VERSION}, package.json ${version}`);
   const stray = files
     .map(({ path }) => path)
     .filter((path) => !/^(dist\/.+\.(js|d\.ts)(\.map)?|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path));
@@ -27,7 +30,17 @@ try {
   const bin = (name) => join(root, 'node_modules', '.bin', name);
   console.log(run(bin('publint'), ['run', tarball, '--strict']).trim());
   console.log(
-    run(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji', '--no-color', '--format', 'ascii']).trim(),
+    run(bin('attw'), [
+      tarball,
+      '--profile',
+      'node16',
+      '--ignore-rules',
+      'cjs-resolves-to-esm',
+      '--no-emoji',
+      '--no-color',
+      '--format',
+      'ascii',
+    ]).trim(),
   );
 } catch (error) {
   if (error.stdout) console.error(String(error.stdout));

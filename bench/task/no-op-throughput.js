@@ -1,7 +1,8 @@
 /**
  * How many tasks a second that do nothing, all submitted at once?
  *
- * What a task costs besides its work. Each has its own promise, except for `plait map`, which yields results.
+ * What a task costs besides its work. Each has its own promise, except for `plait map`, which
+ * yields results, and `plait runMany`, which gives them all at once.
  */
 
 import { entrants } from './peers/index.js';
@@ -12,14 +13,19 @@ const WARM_UP = 20_000;
 
 export default {
   title: `${TASKS} no-ops, all outstanding`,
-  entrants: [entrants[0], { name: 'plait map', peer: 'plait', way: 'map' }, ...entrants.slice(1)],
+  entrants: [
+    entrants[0],
+    { name: 'plait map', peer: 'plait', way: 'map' },
+    { name: 'plait runMany', peer: 'plait', way: 'many' },
+    ...entrants.slice(1),
+  ],
   columns: [{ key: 'rate', label: 'tasks/s', digits: 0, ratio: true }],
 
   prepare: ({ threads }) => ({ threads }),
 
   async measure({ peer, way }, { threads }) {
     const { pool } = await openPool(peer, threads);
-    const go = way === 'map' ? mapAll : runAll;
+    const go = WAYS[way] ?? runAll;
     await go(pool, WARM_UP);
     const start = performance.now();
     const answers = await go(pool, TASKS);
@@ -40,6 +46,8 @@ async function mapAll(pool, count) {
   for await (const answer of pool.map('echo', numbers(count))) answers.push(answer);
   return answers;
 }
+
+const WAYS = { map: mapAll, many: (pool, count) => pool.many('echo', [...numbers(count)]) };
 
 function* numbers(count) {
   for (let i = 0; i < count; i++) yield i;

@@ -78,7 +78,8 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   if (rounded <= PLAIT_HEAP_SMALL_LIMIT) {
     uint32_t class = plait__class_of((uint32_t)rounded);
     while (class < PLAIT_HEAP_CLASS_COUNT && plait__class_size(class) % alignment != 0) class++;
-    if (class < PLAIT_HEAP_CLASS_COUNT) return failed(small_alloc(class));
+    plait_ref_t block = class < PLAIT_HEAP_CLASS_COUNT ? small_alloc(class) : 0;
+    if (block != 0) return block;
   }
   if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
     struct plait_record *record = plait__bind();

@@ -132,8 +132,8 @@ void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
 void plait__own_link(struct plait_record *record, struct plait_page *page);
 /* The list's head has become another page, or looks at another word: says so where blocks are allocated. */
 void plait__aim(struct plait_record *record, uint32_t class);
-/* Gives back every page of the record's that has no block in use. Under the lock. */
-void plait__pages_release_empty(struct plait_record *record);
+/* Gives back every page of the record's that has no block in use: nonzero if there was any. Under the lock. */
+int plait__pages_release_empty(struct plait_record *record);
 /* Puts a slice of pages onto its owner's list of those with unused ones, or off it. Under the lock. */
 void plait__partial_link(uint32_t index, uint32_t shift);
 void plait__partial_unlink(uint32_t index, uint32_t shift);
@@ -196,6 +196,8 @@ void plait__medium_release(struct plait_record *record, plait_ref_t header);
 void plait__medium_drain(struct plait_record *record);
 /* Gives back every region of the record's that is one free block. Under the lock. */
 void plait__regions_release_whole(struct plait_record *record);
+/* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
+int plait__relinquish(struct plait_record *record);
 /* Finishes a drain that its thread did not. */
 void plait__medium_settle(struct plait_record *record);
 

@@ -32,8 +32,10 @@ static uint32_t shift_of(uint32_t class) {
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
-#define FULL_PAGES 8u   /* so many of a class may be full and yet stay their owner's, who will free into them */
-#define ENOUGH_PAGES 16u /* a thread that has so many of a class does not take over more */
+/* So many pages of a class may be full and yet stay their owner's, who will free into them. */
+#define FULL_PAGES(class) ((class) >= FEW_BLOCKS ? 32u : 8u)
+/* A thread that has so many of a class does not take over more. Those that are full count, too. */
+#define ENOUGH_PAGES(class) ((class) >= FEW_BLOCKS ? 48u : 16u)
 
 uint32_t plait__class_size(uint32_t class) {
   return class_sizes[class];
@@ -262,7 +264,8 @@ static PLAIT_COLD void page_destroy(struct plait_page *page) {
   }
 }
 
-PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
+PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
+  int given = 0;
   for (uint32_t list = 0; list < PLAIT_HEAP_LIST_COUNT; list++) {
     for (uint32_t i = plait_get(&record->classes[list].count), next = plait_get(&record->classes[list].head); i > 0; i--) {
       struct plait_page *page = plait_at(next);
@@ -270,8 +273,10 @@ PLAIT_COLD void plait__pages_release_empty(struct plait_record *record) {
       if (list < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
       own_unlink(record, page);
       page_destroy(page);
+      given = 1;
     }
   }
+  return given;
 }
 
 /*
@@ -323,7 +328,8 @@ static inline int claim(struct plait_record *record, struct plait_page *page) {
 /* A page that was claimed, and has free blocks, goes onto its list; or to others, if there are enough. */
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   if (has_remote(page)) plait__page_collect(page);
-  if (plait_get(&record->classes[plait_get(&page->class)].count) >= ENOUGH_PAGES && pool(page)) return;
+  uint32_t class = plait_get(&page->class);
+  if (plait_get(&record->classes[class].count) >= ENOUGH_PAGES(class) && pool(page)) return;
   plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
 }
@@ -419,7 +425,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
     if (page != NULL) plait__own_link(record, page);
     plait__runs_unlock();
     if (adopted || page != NULL) return 0;
-    if (any) return -PLAIT_ENOMEM;
+    if (any && !plait__relinquish(record)) return -PLAIT_ENOMEM;
     any = plait__grow(1) != 0;
   }
 }
@@ -445,7 +451,7 @@ static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint3
       if (has_remote(page)) plait__page_collect(page);
       plait_ref_t block = page_search(record, page, class);
       if (block != 0) return block;
-      if (plait_get(&list->count) > FULL_PAGES) abandon(record, page);
+      if (plait_get(&list->count) > FULL_PAGES(class)) abandon(record, page);
       else if (plait_get(&page->next) != 0) rotate(list, page);
       /* A page that is wholly free lasts longer than those that are just being freed into. */
       if (plait_get(&kept_list(record, class)->count) != 0) break;

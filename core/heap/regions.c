@@ -180,14 +180,19 @@ static PLAIT_COLD void wipe_parts(uint32_t from, uint32_t to) {
   for (; from < to; from++) atomic_store_explicit(&plait__slice(from)->tag, PLAIT__NONE, memory_order_release);
 }
 
-/* Gives a region that is one free block back. */
-static PLAIT_COLD void region_release(struct plait_record *record, uint32_t index, uint32_t slices) {
-  if (plait__runs_try() != 0) return; /* it stays, and serves on */
+/* Gives a region that is one free block back. Under the lock. */
+static PLAIT_COLD void region_give(struct plait_record *record, uint32_t index, uint32_t slices) {
   bin_unlink(record, index * PLAIT_SLICE_SIZE, slices * PLAIT_SLICE_SIZE - PLAIT__HEADER);
   if (plait_get(&record->last) == index) plait_put(&record->last, 0);
   plait_put(&record->slices, plait_get(&record->slices) - slices);
   wipe_parts(index + 1, index + slices);
   plait__run_give(index, slices);
+}
+
+/* The same, if the lock is to be had at once. */
+static PLAIT_COLD void region_release(struct plait_record *record, uint32_t index, uint32_t slices) {
+  if (plait__runs_try() != 0) return; /* it stays, and serves on */
+  region_give(record, index, slices);
   plait__runs_unlock();
 }
 
@@ -202,11 +207,7 @@ PLAIT_COLD void plait__regions_release_whole(struct plait_record *record) {
       continue;
     uint32_t next = index + length < end ? plait_load(&plait__slice(index + length)->tag) : 0;
     if (plait__kind(next) == PLAIT__FREE) length += plait__rest(next); /* it is going to be joined */
-    bin_unlink(record, index * PLAIT_SLICE_SIZE, slices * PLAIT_SLICE_SIZE - PLAIT__HEADER);
-    if (plait_get(&record->last) == index) plait_put(&record->last, 0);
-    plait_put(&record->slices, plait_get(&record->slices) - slices);
-    wipe_parts(index + 1, index + slices);
-    plait__run_give(index, slices);
+    region_give(record, index, slices);
   }
 }
 
@@ -229,20 +230,31 @@ static PLAIT_COLD void region_trim(struct plait_record *record, uint32_t index, 
   plait__runs_unlock();
 }
 
+/* Whether the record keeps a region that is one free block: its index, or 0. */
+static PLAIT_COLD uint32_t spare_of(struct plait_record *record) {
+  uint32_t index = plait_get(&record->spare), tag = index == 0 ? 0 : plait_load(&plait__slice(index)->tag);
+  int own = plait__kind(tag) == PLAIT__REGION && plait_get(&plait__slice(index)->owner) == plait_ref(record);
+  return own && is_whole(index, plait__rest(tag)) ? index : 0;
+}
+
+PLAIT_COLD int plait__relinquish(struct plait_record *record) {
+  if (plait__runs_lock() != 0) return 0;
+  uint32_t spare = spare_of(record);
+  int given = plait__pages_release_empty(record) | (spare != 0);
+  if (spare != 0) region_give(record, spare, plait__rest(plait_load(&plait__slice(spare)->tag)));
+  plait__runs_unlock();
+  return given;
+}
+
 /* Looks at a free block of more than a slice: is there something to give back? */
 static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
   if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
     /* One region that is wholly free is kept. */
-    uint32_t spare = plait_get(&record->spare);
+    uint32_t spare = spare_of(record);
     if (spare != 0 && spare != index) {
-      struct plait_slice *slice = plait__slice(spare);
-      uint32_t tag = plait_load(&slice->tag);
-      if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == plait_ref(record) &&
-          is_whole(spare, plait__rest(tag))) {
-        region_release(record, index, slices);
-        return;
-      }
+      region_release(record, index, slices);
+      return;
     }
     plait_put(&record->spare, index);
     return;
@@ -353,7 +365,7 @@ static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uin
     if (!done && index == 0) done = region_create(record, ample > need ? ample : need) || region_create(record, need);
     plait__runs_unlock();
     if (done) return 0;
-    if (index != 0 || plait__grow(need) != 0) return -PLAIT_ENOMEM;
+    if (index != 0 || (plait__grow(need) != 0 && !plait__relinquish(record))) return -PLAIT_ENOMEM;
   }
 }
 

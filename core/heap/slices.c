@@ -335,7 +335,7 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
       return at * PLAIT_SLICE_SIZE + offset;
     }
     plait__runs_unlock();
-    if (plait__grow(need) != 0) return 0;
+    if (plait__grow(need) != 0 && (mine == NULL || !plait__relinquish(mine))) return 0;
   }
 }
 

@@ -11,7 +11,7 @@
  *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or died: CAS--> DEAD(g+1) --recovery done: store--> FREE(g+1)
  *
  * Invariant: only the owner writes a LIVE slot's words; only the holder of the recovery lock writes a DEAD slot's.
- * The words `running`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each names, in one store,
+ * The words `running`, `holding`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each names, in one store,
  * what would otherwise be lost if the thread vanished at the next instruction.
  */
 #ifndef PLAIT_SYNC_SPACE_H
@@ -20,7 +20,7 @@
 #include "lock.h"
 
 #define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
-#define PLAIT_LAYOUT_VERSION 1u
+#define PLAIT_LAYOUT_VERSION 2u
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 # define PLAIT_SLOT_LIMIT 1u /* a program without threads */
 #else
@@ -54,7 +54,9 @@ struct plait_slot {
   plait_word_t held_count;     /* how many of `held` are in use */
   plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */
   plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
-  plait_word_t unused[6];      /* zero; pads the slot to two cache lines */
+  plait_word_t holding;        /* tasks that this thread has put aside and not finished, the last first */
+  plait_word_t seat;           /* seat of the pool that this worker sits on, 0 none */
+  plait_word_t unused[4];      /* zero; pads the slot to two cache lines */
 };
 _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
 

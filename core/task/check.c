@@ -13,15 +13,32 @@ static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
   return plait_load(&task->state) == state && plait_load(&client->pool) == pool;
 }
 
+static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
+  uint32_t head = plait_load(&lane->head), tail = plait_load(&lane->tail);
+  if (plait_load(&lane->ring) == 0) return head == tail;
+  struct plait_ring *ring = plait_at(plait_load(&lane->ring));
+  uint32_t capacity = plait_load(&ring->capacity);
+  if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity || plait_load(&ring->previous) != 0) return 0;
+  for (uint32_t i = head; i != tail; i++) {
+    plait_ref_t task = plait_load(&ring->cells[i & (capacity - 1)]);
+    if (!check_task(task, PLAIT_TASK_QUEUED, pool)) return 0;
+    if ((plait_load(&((struct plait_task *)plait_at(task))->seat) != 0) != seated) return 0;
+  }
+  return 1;
+}
+
 static int check_pool(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
-  if (plait_load(&pool->ring) == 0) return 0; /* not open yet, or being freed */
-  struct plait_ring *ring = plait_at(plait_load(&pool->ring));
-  uint32_t capacity = plait_load(&ring->capacity), head = plait_load(&pool->head), tail = plait_load(&pool->tail);
-  if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity) return -PLAIT_EILSEQ;
-  if (plait_load(&ring->previous) != 0 || (plait_load(&pool->signal) & 1) == 0) return -PLAIT_EILSEQ;
-  for (uint32_t i = head; i != tail; i++)
-    if (!check_task(plait_load(&ring->cells[i & (capacity - 1)]), PLAIT_TASK_QUEUED, ref)) return -PLAIT_EILSEQ;
+  if (plait_load(&pool->seats) == 0) return 0; /* not open yet, or being freed */
+  if ((plait_load(&pool->signal) & 1) == 0) return -PLAIT_EILSEQ;
+  uint32_t mask = plait_load(&pool->mask), queued = plait_load(&pool->queued);
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (!check_lane(lane, ref, (int)walk.seats)) return -PLAIT_EILSEQ;
+  plait__pool_recount(pool);
+  uint32_t all = plait_load(&pool->mask);
+  if (plait_load(&pool->state) <= PLAIT_POOL_CLOSING && ((mask & all) != all || queued != plait_load(&pool->queued)))
+    return -PLAIT_EILSEQ;
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;

@@ -23,11 +23,13 @@ static int is_used(struct plait_pool *pool, struct plait_slot *except) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
-    int inside = plait_load(&slot->pool) == plait_ref(pool) && (slot != except || plait_load(&slot->running) != 0);
+    int inside = plait_load(&slot->pool) == plait_ref(pool) && 
+                 (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
     if (inside || names_task_of(pool, plait_load(&slot->adopted))) return 1;
   }
   return 0;
 }
+
 
 static int has_live_client(struct plait_pool *pool) {
   plait_ref_t at = plait_load(&pool->clients);
@@ -51,6 +53,13 @@ static void forget(struct plait_pool *pool) {
       plait__intents_clear(task);
       plait_heap_free(task);
     }
+    if (plait_load(&slot->pool) == plait_ref(pool)) {
+      for (plait_ref_t task; (task = plait_load(&slot->holding)) != 0;) {
+        plait__task_strip(task);
+        atomic_store_explicit(&slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
+        plait_heap_free(task);
+      }
+    }
     if (plait_load(&slot->pool) == plait_ref(pool)) atomic_store_explicit(&slot->pool, 0, memory_order_release);
   }
 }
@@ -62,31 +71,39 @@ static void free_linked(plait_word_t *word, plait_ref_t next) {
   if (block != 0) plait_heap_free(block);
 }
 
-static void free_parts(struct plait_pool *pool) {
-  struct plait_ring *ring = plait_at(plait_load(&pool->ring));
-  for (uint32_t head; (head = plait_load(&pool->head)) != plait_load(&pool->tail);) {
-    plait_ref_t task = plait_load(&ring->cells[head & (plait_load(&ring->capacity) - 1)]);
+static void free_lane(struct plait_lane *lane) {
+  for (plait_ref_t task; (task = plait__lane_first(lane)) != 0;) {
     plait__task_strip(task);
-    atomic_store_explicit(&pool->head, head + 1, memory_order_release);
+    plait_put(&lane->head, plait_get(&lane->head) + 1);
     plait_heap_free(task);
+  }
+  free_linked(&lane->ring, 0);
+}
+
+static void free_parts(struct plait_pool *pool) {
+  plait_word_t *seats = plait_at(plait_load(&pool->seats));
+  for (uint32_t i = 0; plait_load(&pool->seats) != 0 && i < PLAIT_SEAT_LIMIT; i++) {
+    if (plait_load(&seats[i]) == 0) continue;
+    free_lane(&((struct plait_seat *)plait_at(plait_load(&seats[i])))->lane);
+    free_linked(&seats[i], 0);
   }
   for (plait_ref_t at; (at = plait_load(&pool->clients)) != 0;) {
     struct plait_client *client = plait_at(at);
+    for (uint32_t i = 0; i < PLAIT_LANE_COUNT; i++) free_lane(&client->lanes[i]);
     plait__client_empty(client);
     free_linked(&pool->clients, plait_load(&client->next));
   }
   for (plait_ref_t at; (at = plait_load(&pool->names)) != 0;)
     free_linked(&pool->names, plait_load(&((struct plait_name *)plait_at(at))->next));
   free_linked(&pool->failure, 0);
-  free_linked(&pool->ring, 0);
+  free_linked(&pool->seats, 0);
 }
 
 /* pre: holds the recovery lock. `orphan`: only if no live thread is its client either. */
 static int destroy(plait_ref_t ref, int orphan) {
   struct plait_pool *pool = plait_at(ref);
-  uint32_t index = 0;
-  while (index < PLAIT_POOL_LIMIT && plait_load(&plait_task_root()->pools[index]) != ref) index++;
-  if (ref == 0 || index == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
+  uint32_t index = plait__pool_index(ref);
+  if (index == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   /* A worker that runs nothing may destroy its own pool; a recoverer must not free the one that it works in. */
@@ -106,6 +123,28 @@ PLAIT_EXPORT int plait_pool_destroy(plait_ref_t pool) {
   int rc = plait_lock_acquire(&plait_space()->recovery);
   if (rc < 0) return rc;
   rc = destroy(pool, 0);
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
+}
+
+/* pre: holds the recovery lock. */
+static int let_go(plait_ref_t ref) {
+  if (plait__pool_index(ref) == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
+  struct plait_pool *pool = plait_at(ref);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  plait__clients_orphan(pool, plait_self_id());
+  if (plait_load(&pool->owner) == plait_self_id()) atomic_store_explicit(&pool->owner, 0, memory_order_release);
+  plait_thread_t owner = plait_load(&pool->owner);
+  plait_lock_release(&pool->lock);
+  if (owner == 0 || !plait_thread_alive(owner)) destroy(ref, 1);
+  return 0;
+}
+
+PLAIT_EXPORT int plait_pool_release(plait_ref_t pool) {
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = let_go(pool);
   plait_lock_release(&plait_space()->recovery);
   return rc;
 }

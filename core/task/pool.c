@@ -4,25 +4,9 @@
  */
 #include "task.h"
 
-#define FIRST_RING 64u
-
 #ifdef __wasm__
 _Alignas(64) struct plait_task_root plait__task_root;
 #endif
-
-static plait_ref_t ring_create(uint32_t capacity) {
-  plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_ring) + capacity * 4);
-  if (ref == 0) return 0;
-  struct plait_ring *ring = plait_at(ref);
-  atomic_store_explicit(&ring->capacity, capacity, memory_order_relaxed);
-  atomic_store_explicit(&ring->previous, 0, memory_order_relaxed);
-  return ref;
-}
-
-static void clear_words(plait_ref_t block, size_t bytes) {
-  plait_word_t *words = plait_at(block);
-  for (size_t i = 0; i < bytes / 4; i++) atomic_store_explicit(&words[i], 0, memory_order_relaxed);
-}
 
 /* The pool's place in the registry; PLAIT_POOL_LIMIT: all are taken. */
 static uint32_t register_pool(plait_ref_t ref) {
@@ -36,19 +20,25 @@ static uint32_t register_pool(plait_ref_t ref) {
   return PLAIT_POOL_LIMIT;
 }
 
+uint32_t plait__pool_index(plait_ref_t ref) {
+  uint32_t index = 0;
+  while (index < PLAIT_POOL_LIMIT && (ref == 0 || plait_load(&plait_task_root()->pools[index]) != ref)) index++;
+  return index;
+}
+
 PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
-  plait_ref_t ref = plait_heap_alloc(sizeof(struct plait_pool));
+  plait_ref_t ref = plait_heap_alloc_zeroed(sizeof(struct plait_pool));
   if (ref == 0) return 0;
   struct plait_pool *pool = plait_at(ref);
-  clear_words(ref, sizeof *pool);
-  atomic_store_explicit(&pool->state, PLAIT_POOL_OPEN, memory_order_relaxed);
-  atomic_store_explicit(&pool->owner, plait_self_id(), memory_order_relaxed);
-  atomic_store_explicit(&pool->signal, 1, memory_order_relaxed);
-  /* From here on a death leaves an orphan for recovery, so the ring comes after. Nobody else knows the pool yet. */
+  plait_put(&pool->state, PLAIT_POOL_OPEN);
+  plait_put(&pool->owner, plait_self_id());
+  plait_put(&pool->signal, 1);
+  plait_put(&pool->queue_limit, UINT32_MAX);
+  /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
   uint32_t index = register_pool(ref);
-  plait_ref_t ring = index == PLAIT_POOL_LIMIT ? 0 : ring_create(FIRST_RING);
-  if (ring != 0) {
-    atomic_store_explicit(&pool->ring, ring, memory_order_release);
+  plait_ref_t seats = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_alloc_zeroed(PLAIT_SEAT_LIMIT * 4);
+  if (seats != 0) {
+    atomic_store_explicit(&pool->seats, seats, memory_order_release);
     return ref;
   }
   if (index != PLAIT_POOL_LIMIT) plait_pool_destroy(ref);
@@ -56,22 +46,97 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   return 0;
 }
 
-PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool_ref) {
+/* Until the seat is published, in one word and under the lock, `scratch` names it. */
+PLAIT_EXPORT plait_ref_t plait_pool_seat(plait_ref_t pool_ref, uint32_t index) {
   struct plait_pool *pool = plait_at(pool_ref);
-  plait_ref_t ref = plait_heap_alloc(sizeof(struct plait_client));
+  plait_word_t *word = (plait_word_t *)plait_at(plait_load(&pool->seats)) + index;
+  plait_ref_t there = plait_load(word);
+  if (there != 0) return there;
+  plait_ref_t ref = plait_heap_alloc_zeroed(sizeof(struct plait_seat));
   if (ref == 0) return 0;
-  clear_words(ref, sizeof(struct plait_client));
-  struct plait_client *client = plait_at(ref);
-  atomic_store_explicit(&client->pool, pool_ref, memory_order_relaxed);
-  atomic_store_explicit(&client->owner, plait_self_id(), memory_order_relaxed);
-  if (plait__pool_lock(pool) != 0) {
-    plait_heap_free(ref);
-    return 0;
+  plait_put(&plait_self()->scratch, ref);
+  int rc = plait__pool_lock(pool);
+  if (rc == 0) {
+    there = plait_load(word);
+    if (there == 0) {
+      /* release: pairs with the acquire loads above and in walks; repair clears `scratch` if the next store does not come. */
+      atomic_store_explicit(word, ref, memory_order_release);
+      plait_put(&plait_self()->scratch, 0);
+    }
+    plait_lock_release(&pool->lock);
+    if (there == 0) return ref;
   }
-  atomic_store_explicit(&client->next, atomic_load_explicit(&pool->clients, memory_order_relaxed),
-                        memory_order_relaxed);
-  atomic_store_explicit(&pool->clients, ref, memory_order_release);
+  plait_put(&plait_self()->scratch, 0);
+  plait_heap_free(ref);
+  return there;
+}
+
+static int lanes_are_empty(struct plait_client *client) {
+  for (uint32_t i = 0; i < PLAIT_LANE_COUNT; i++)
+    if (plait_get(&client->lanes[i].head) != plait_get(&client->lanes[i].tail)) return 0;
+  return 1;
+}
+
+/* Whether some worker runs or holds a task of the client's, or may. Seats' lanes count as may. pre: holds the lock. */
+static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
+  plait_word_t *table = plait_at(plait_load(&pool->seats));
+  for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++) {
+    plait_ref_t seat = plait_load(&table[i]);
+    if (seat != 0 && plait__lane_first(&((struct plait_seat *)plait_at(seat))->lane) != 0) return 1;
+  }
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    uint32_t state = plait_load(&slot->life) & 255u;
+    if (state == PLAIT_SLOT_FREE) continue;
+    if (state == PLAIT_SLOT_DEAD || plait_load(&slot->adopted) != 0) return 1; /* its words are its recoverer's */
+    if (plait_load(&slot->pool) != plait_ref(pool)) continue;
+    plait_ref_t running = plait_load(&slot->running);
+    if (running != 0 && plait_load(&((struct plait_task *)plait_at(running))->client) == client) return 1;
+    for (plait_ref_t at = plait_load(&slot->holding); at != 0; at = plait_load(&((struct plait_task *)plait_at(at))->link))
+      if (plait_load(&((struct plait_task *)plait_at(at))->client) == client) return 1;
+  }
+  return 0;
+}
+
+/* A dead thread's client of which nothing is left, now the caller's; 0: there is none. pre: holds the lock. */
+static plait_ref_t client_left(struct plait_pool *pool) {
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
+    struct plait_client *client = plait_at(at);
+    if (plait_load(&client->owner) == 0 && plait_load(&client->inbox) == 0 && plait_load(&client->taken) == 0 &&
+        plait_load(&client->drained) == 0 && lanes_are_empty(client) && !is_awaited(pool, at)) {
+      atomic_store_explicit(&client->owner, plait_self_id(), memory_order_release);
+      return at;
+    }
+    at = plait_load(&client->next);
+  }
+  return 0;
+}
+
+/* Links `spare` as a client, or finds one: the client. pre: holds the recovery lock, so that the pool stays. */
+static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
+  struct plait_pool *pool = plait_at(pool_ref);
+  if (plait__pool_index(pool_ref) == PLAIT_POOL_LIMIT || plait__pool_lock(pool) != 0) return 0;
+  plait_ref_t ref = client_left(pool);
+  if (ref == 0) {
+    ref = spare;
+    plait_put(&((struct plait_client *)plait_at(ref))->next, plait_get(&pool->clients));
+    atomic_store_explicit(&pool->clients, ref, memory_order_release);
+  }
   plait_lock_release(&pool->lock);
+  return ref;
+}
+
+PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
+  plait_ref_t spare = plait_heap_alloc_zeroed(sizeof(struct plait_client)); /* no lock is held while memory is asked for */
+  if (spare == 0) return 0;
+  plait_put(&((struct plait_client *)plait_at(spare))->pool, pool);
+  plait_put(&((struct plait_client *)plait_at(spare))->owner, plait_self_id());
+  plait_ref_t ref = 0;
+  if (plait_lock_acquire(&plait_space()->recovery) >= 0) {
+    ref = client_of_caller(pool, spare);
+    plait_lock_release(&plait_space()->recovery);
+  }
+  if (ref != spare) plait_heap_free(spare);
   return ref;
 }
 
@@ -106,16 +171,15 @@ int plait__pool_lock(struct plait_pool *pool) {
 void plait__pool_return_queued(struct plait_pool *pool) {
   uint32_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
   uint32_t status = state == PLAIT_POOL_FAILED ? PLAIT_STATUS_POOL_FAILED : PLAIT_STATUS_POOL_CLOSED;
-  uint32_t head = atomic_load_explicit(&pool->head, memory_order_relaxed);
-  if (head == atomic_load_explicit(&pool->tail, memory_order_relaxed)) return; /* there may be no ring any more */
-  struct plait_ring *ring = plait_at(atomic_load_explicit(&pool->ring, memory_order_relaxed));
-  uint32_t mask = atomic_load_explicit(&ring->capacity, memory_order_relaxed) - 1;
-  while (head != atomic_load_explicit(&pool->tail, memory_order_relaxed)) {
-    plait_ref_t ref = atomic_load_explicit(&ring->cells[head & mask], memory_order_relaxed);
-    atomic_store_explicit(&((struct plait_task *)plait_at(ref))->output_status, status, memory_order_relaxed);
-    /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
-    plait__task_deliver(pool, ref, &pool->head, ++head);
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    for (plait_ref_t ref; (ref = plait__lane_first(lane)) != 0;) {
+      plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
+      /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
+      plait__task_deliver(pool, ref, &lane->head, plait_get(&lane->head) + 1, 1);
+    }
   }
+  plait__pool_recount(pool);
 }
 
 PLAIT_EXPORT int plait_pool_end(plait_ref_t pool_ref, uint32_t state) {

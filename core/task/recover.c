@@ -16,14 +16,24 @@ static struct plait_client *client_at(plait_ref_t ref) {
 }
 
 /*
- * Whether `task`, which a dead thread was taking or delivering, is still in the queue or already in its inbox. It may
+ * Whether `task`, which a dead thread was taking, putting or delivering, is still in a lane, or already in its inbox. It may
  * be another pool's, and freed while we look: so it is compared and not followed.
  */
 static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
-  uint32_t head = plait_load(&pool->head);
-  if (head != plait_load(&pool->tail)) {
-    struct plait_ring *ring = plait_at(plait_load(&pool->ring));
-    if (plait_load(&ring->cells[head & (plait_load(&ring->capacity) - 1)]) == task) return 1;
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait__lane_first(lane) == task) return 1;
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
+    if (plait_load(&client_at(at)->inbox) == task) return 1;
+  return 0;
+}
+
+/* Likewise of a task or a record of progress that it was building. */
+static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    uint32_t tail = plait_get(&lane->tail);
+    if (tail != plait_get(&lane->head) && plait_get(plait__lane_cell(lane, tail - 1)) == task) return 1;
   }
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
     if (plait_load(&client_at(at)->inbox) == task) return 1;
@@ -35,30 +45,49 @@ static void clear_if(plait_word_t *word, plait_ref_t ref) {
   atomic_compare_exchange_strong_explicit(word, &ref, 0, memory_order_acq_rel, memory_order_relaxed);
 }
 
+/* A block that was to be published in the pool: not ours any more if it was. */
+static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
+  plait_ref_t scratch = plait_load(&slot->scratch);
+  if (scratch == 0) return;
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait_load(&lane->ring) == scratch)
+      atomic_store_explicit(&slot->scratch, plait_load(&((struct plait_ring *)plait_at(scratch))->previous),
+                            memory_order_release);
+  plait_word_t *seats = plait_at(plait_load(&pool->seats));
+  for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++)
+    if (plait_load(&seats[i]) == scratch) clear(&slot->scratch);
+}
+
+/* A task that was on its way between `running` and the list of those held: on the list it stays. */
+static void repair_holding(struct plait_slot *slot) {
+  plait_ref_t running = plait_load(&slot->running);
+  for (plait_ref_t at = plait_load(&slot->holding); at != 0 && running != 0;) {
+    if (at == running) clear(&slot->running);
+    at = plait_load(&((struct plait_task *)plait_at(at))->link);
+  }
+}
+
 static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
+  if (plait_load(&slot->pool) == plait_ref(pool)) repair_holding(slot);
   plait_word_t *intents[] = {&slot->running, &slot->adopted};
   for (int k = 0; k < 2; k++) {
     plait_ref_t task = plait_load(intents[k]);
     if (task != 0 && is_elsewhere(pool, task)) clear_if(intents[k], task);
   }
-  plait_ref_t ring_ref = plait_load(&pool->ring), building = plait_load(&slot->building);
-  if (ring_ref == 0) return;
-  struct plait_ring *ring = plait_at(ring_ref);
-  uint32_t tail = plait_load(&pool->tail), mask = plait_load(&ring->capacity) - 1;
-  if (building != 0 && tail != plait_load(&pool->head) && plait_load(&ring->cells[(tail - 1) & mask]) == building)
-    clear_if(&slot->building, building);
-  if (plait_load(&slot->scratch) == ring_ref)
-    atomic_store_explicit(&slot->scratch, plait_load(&ring->previous), memory_order_release);
+  plait_ref_t building = plait_load(&slot->building);
+  if (building != 0 && is_submitted(pool, building)) clear_if(&slot->building, building);
+  repair_scratch(pool, slot);
 }
 
 void plait__pool_repair(struct plait_pool *pool) {
-  uint32_t head = plait_load(&pool->head);
-  plait_ref_t ring_ref = plait_load(&pool->ring);
-  struct plait_ring *ring = plait_at(ring_ref);
-  if (head != plait_load(&pool->tail)) { /* died while it returned the queue: see plait__pool_return_queued */
-    plait_ref_t task = plait_load(&ring->cells[head & (plait_load(&ring->capacity) - 1)]);
+  if (plait_load(&pool->seats) == 0) return; /* not open yet, or as good as freed */
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    plait_ref_t task = plait__lane_first(lane); /* died while it returned the queue: see plait__pool_return_queued */
+    if (task == 0) continue;
     struct plait_client *client = client_at(plait_load(&((struct plait_task *)plait_at(task))->client));
-    if (plait_load(&client->inbox) == task) atomic_store_explicit(&pool->head, head + 1, memory_order_release);
+    if (plait_load(&client->inbox) == task) plait_put(&lane->head, plait_get(&lane->head) + 1);
   }
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
     struct plait_client *client = client_at(at); /* died while it drained: see plait_client_drain */
@@ -68,12 +97,15 @@ void plait__pool_repair(struct plait_pool *pool) {
     struct plait_slot *slot = &plait_space()->slots[i];
     if ((plait_load(&slot->life) & 255u) == PLAIT_SLOT_DEAD) repair_slot(pool, slot);
   }
-  if (ring_ref != 0) clear(&ring->previous);
+  walk = (struct plait_lane_walk){0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait_load(&lane->ring) != 0) clear(&((struct plait_ring *)plait_at(plait_load(&lane->ring)))->previous);
+  plait__pool_recount(pool);
   if (plait_load(&pool->state) > PLAIT_POOL_CLOSING) plait__pool_return_queued(pool);
 }
 
 /* Results for a dead client are dropped, those that it has got and those to come. The owner goes last: see the head. */
-static void orphan_clients(struct plait_pool *pool, plait_thread_t dead) {
+void plait__clients_orphan(struct plait_pool *pool, plait_thread_t dead) {
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
     if (plait_load(&client_at(at)->owner) != dead) continue;
     plait__client_empty(client_at(at));
@@ -89,7 +121,7 @@ static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref
     clear(&dead->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   }
-  orphan_clients(pool, id);
+  plait__clients_orphan(pool, id);
   plait_lock_release(&pool->lock);
   if (plait_load(&pool->owner) == id) rc = plait_pool_end(ref, PLAIT_POOL_CLOSED);
   plait_lock_wake(&pool->lock);
@@ -103,6 +135,8 @@ void plait__intents_clear(plait_ref_t task) {
     if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_DEAD) continue;
     clear_if(&slot->running, task);
     clear_if(&slot->adopted, task);
+    if (plait_load(&slot->holding) == task)
+      atomic_store_explicit(&slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
   }
 }
 
@@ -140,6 +174,8 @@ int plait_task_recover(struct plait_slot *dead, plait_ref_t *running) {
   clear(&dead->scratch);
   if (scratch != 0) plait_heap_free(scratch);
   *running = adopt(&dead->running);
+  if (*running == 0) *running = adopt(&dead->holding);
+  if (plait_load(&dead->holding) != 0) return 1;
   clear(&dead->pool);
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_task_root()->pools[i]);

@@ -1,23 +1,37 @@
 /*
- * task: a queue of calls that workers pull from, and the way of their results back.
+ * task: queues of calls that workers pull from, and the way of their results back.
  *
- *     client (a thread that submits) --submit--> pool's queue --next--> worker --next/finish--> client's inbox
+ *     client (a thread that submits) --submit--> its lanes --next--> worker --next/finish--> client's inbox
+ *                                          or a seat's lane
  *
  * A task is the record below, and behind it `capacity` bytes that hold a small input and, if it fits, later the output.
  * A large input lies in a block of its own, which the worker frees when it has run the task: a client that is slow to
- * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner writes it:
+ * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner writes
+ * it (but for `control`, which its client and the coordinator write too):
  *
  *     BUILDING  the client's thread    (slot.building names it)
- *     QUEUED    the pool's queue       (under the pool's lock)
- *     RUNNING   the worker             (slot.running names it), or who delivers it for a dead one (slot.adopted)
+ *     QUEUED    a lane                 (under the pool's lock)
+ *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or who delivers it for a dead one
+ *                                      (slot.adopted)
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
+ * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so that
+ * the worker takes another meanwhile. Word of a running task (progress) is a record of its own, which goes from BUILDING
+ * to DONE at once.
+ *
+ * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client, first in,
+ * first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the other sits on
+ * it; its lane is first in, first out whatever the priorities, and competes with the rest by its first task's priority.
+ *
  * Invariants, all under the pool's lock
- * - The queue is ring[head .. tail), FIFO. Taking is `slot.running = task`, then head + 1, the commit. Submitting is
- *   the write of the ring's cell, then tail + 1, the commit, then `slot.building = 0`.
+ * - A lane is ring[head .. tail), FIFO. Taking is `slot.running = task`, then head + 1, the commit. Submitting is
+ *   the write of the ring's cell, then tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is
+ *   the write of the cell before the head, then head - 1, the commit, then `slot.adopted = 0`.
  * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`. Returning a queued task, when the
  *   pool ends, is the store of the inbox's head, then head + 1.
  * - A task is named by one intent record; while a recoverer adopts it, by its own and by dead threads' ones.
+ * - `mask` and `queued` follow from the lanes; repair makes them anew. A bit of pool.mask may be set for no lane, never the
+ *   other way round.
  * - Of what is freed piece by piece, each piece is unlinked and then freed, so a death loses one block. Only the holder
  *   of the recovery lock frees a pool.
  * - So after a death in between, the words tell which side of the commit it was on; plait__pool_repair() puts the
@@ -32,6 +46,9 @@
 #include "../heap/heap.h"
 
 #define PLAIT_POOL_LIMIT 128u
+#define PLAIT_LANE_COUNT 7u /* priorities; lane 0 is the most urgent */
+#define PLAIT_SEAT_LIMIT 256u
+#define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
 
@@ -50,6 +67,33 @@ enum plait_task_status {
   PLAIT_STATUS_WORKER_DIED = 4,  /* the worker vanished, and there was no room to say more */
   PLAIT_STATUS_POOL_CLOSED = 5,  /* still queued when the pool was closed by force */
   PLAIT_STATUS_POOL_FAILED = 6,  /* no worker could load the module: pool.failure says why */
+  PLAIT_STATUS_STOPPED = 7,      /* taken when its `control` said stop already: not run */
+  PLAIT_STATUS_PROGRESS = 8,     /* not the end: what the running task tells meanwhile */
+};
+
+/* Why a task is to stop; bits of plait_task.control. */
+enum plait_stop {
+  PLAIT_STOP_ABORT = 1,   /* its client wants no result any more */
+  PLAIT_STOP_TIMEOUT = 2, /* it has run for longer than it may */
+};
+
+/* What plait_worker_look() saw. */
+enum plait_look {
+  PLAIT_LOOK_CALM = 0,    /* no task of the worker has a deadline or is to stop */
+  PLAIT_LOOK_WATCH = 1,   /* some task has: look again */
+  PLAIT_LOOK_TOLD = 2,    /* likewise, and one has just been told to stop */
+  PLAIT_LOOK_OVERDUE = 3, /* one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
+};
+
+/* Why a worker has ended; indices of plait_pool.ended. */
+enum plait_ended {
+  PLAIT_ENDED_IDLE = 0,     /* there was nothing to do for it */
+  PLAIT_ENDED_RECYCLED = 1, /* it had run its share of tasks, or held too much memory */
+  PLAIT_ENDED_STOPPED = 2,  /* its task did not stop when it was told to */
+  PLAIT_ENDED_CRASHED = 3,  /* an error that nothing caught */
+  PLAIT_ENDED_MEMORY = 4,   /* it reached its memory limit */
+  PLAIT_ENDED_EXIT = 5,     /* it ended itself */
+  PLAIT_ENDED_CLOSED = 6,   /* the pool was closed */
 };
 
 enum plait_pool_state {
@@ -82,16 +126,31 @@ struct plait_task {
   plait_word_t output_low;    /* an immediate value's low half, or the reference of the bytes */
   plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
   plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
-  plait_word_t link;          /* DONE: next task in client.drained, 0 at the end */
+  plait_word_t link;          /* RUNNING: next task that the worker holds; DONE: next in client.drained; 0 at the end */
   plait_word_t input_block;   /* block that holds a large input, else 0; the task's, freed when it has been run */
-  plait_word_t unused[3];     /* zero */
+  plait_word_t lane;          /* its priority: index of the lane, 0 the most urgent */
+  plait_word_t seat;          /* seat whose worker alone may run it; 0: any may */
+  plait_word_t control;       /* bits of enum plait_stop; 0: go on */
+  plait_word_t timeout_ms;    /* how long it may run; 0: as long as it likes */
+  plait_word_t started_ms;    /* RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
+  plait_word_t told_ms;       /* RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
+  plait_word_t retries;       /* how often it may still be run again after a worker's death; its input is kept for that */
+  plait_word64_t submitted;   /* when it was submitted: a double, the host's clock in milliseconds */
+  plait_word_t unused[2];     /* zero */
 };
-_Static_assert(sizeof(struct plait_task) == 80, "the bytes behind the record are aligned to 16");
+_Static_assert(sizeof(struct plait_task) == 112, "the bytes behind the record are aligned to 16");
 
 struct plait_ring {
   plait_word_t capacity;  /* cells, a power of two */
   plait_word_t previous;  /* while a larger ring takes over: the smaller one; else 0 */
   plait_word_t cells[];   /* tasks */
+};
+
+struct plait_lane {
+  plait_word_t ring;   /* the cells; 0 before the first task */
+  plait_word_t head;   /* tasks ever taken (wraps): where the next is taken */
+  plait_word_t tail;   /* tasks ever submitted (wraps): where the next is put */
+  plait_word_t unused; /* zero */
 };
 
 struct plait_client {
@@ -102,7 +161,27 @@ struct plait_client {
   plait_word_t signal;  /* goes up when the inbox stops being empty: what the owner sleeps on */
   plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
   plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
-  plait_word_t unused;  /* zero */
+  plait_word_t mask;    /* a bit for each lane that is not empty */
+  struct plait_lane lanes[PLAIT_LANE_COUNT]; /* queued tasks that any worker may run, by priority */
+};
+
+/* A worker's place. The words behind the lane are statistics, written by the worker that sits there. */
+struct plait_seat {
+  plait_word_t thread;     /* the worker that sits there now, or sat there last */
+  plait_word_t failed;     /* tasks that ended in an error (wraps) */
+  struct plait_lane lane;  /* queued tasks that only this seat's worker may run */
+  plait_word_t wait_max;   /* the longest that a task has waited, in microseconds */
+  plait_word_t run_max;    /* the longest that one has run, in microseconds */
+  plait_word64_t born;     /* when the worker was born: a double, the host's clock in milliseconds */
+  plait_word64_t active;   /* milliseconds that its event loop was active: a double */
+  plait_word64_t looked;   /* when that was noted: a double, the host's clock in milliseconds */
+  plait_word_t memory_kib; /* its JavaScript heap, when last noted */
+  plait_word_t completed;  /* tasks that ended well (wraps) */
+  plait_word64_t busy;     /* milliseconds that it spent in tasks: a double */
+  plait_word_t holding;    /* tasks that it has put aside */
+  plait_word_t unused;     /* zero */
+  plait_word_t waits[PLAIT_BUCKET_COUNT]; /* how many tasks waited how long */
+  plait_word_t runs[PLAIT_BUCKET_COUNT];  /* how many tasks ran how long */
 };
 
 struct plait_name {
@@ -112,23 +191,37 @@ struct plait_name {
 };
 
 struct plait_pool {
-  struct plait_lock lock;   /* guards queue and inboxes */
+  struct plait_lock lock;   /* guards lanes and inboxes */
   plait_word_t state;       /* enum plait_pool_state */
-  plait_word_t owner;       /* thread that made the pool; its death closes it */
-  plait_word_t ring;        /* the queue's cells; 0 before the pool is open and while it is freed */
-  plait_word_t head;        /* tasks ever taken (wraps): where the next is taken */
-  plait_word_t tail;        /* tasks ever submitted (wraps): where the next is put */
+  plait_word_t owner;       /* thread that made the pool; its death closes it; 0: it has let go of it */
+  plait_word_t mask;        /* a bit for each priority at which some client may have a task queued */
+  plait_word_t queued;      /* tasks in all lanes */
   plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what they sleep on */
   plait_word_t sleepers;    /* workers that sleep or are about to; may be too high after a death, never too low */
   plait_word_t clients;     /* first client */
+  plait_word_t turn;        /* client that is asked first for the next task; 0: the first one */
+  plait_word_t seats;       /* block with a word for each of PLAIT_SEAT_LIMIT seats; 0 before the pool is open */
   plait_word_t names;       /* first interned name */
   plait_word_t failure;     /* FAILED: block with the encoded error, else 0 */
   plait_word_t failure_size;/* its bytes */
   plait_word_t finished;    /* tasks ever finished (wraps); statistics: a death may count one twice */
   plait_word_t dropped;     /* tasks ever dropped because their client had died (wraps); likewise */
+  plait_word_t queue_limit; /* most tasks that may be queued */
+  plait_word_t grace_ms;    /* how long a task that was told to stop may take */
+  plait_word_t attention;   /* goes up when the coordinator should look: what it sleeps on */
+  plait_word_t growable;    /* 1: the coordinator wants to hear of a task that no sleeping worker waits for */
+  plait_word_t timeout_ms;  /* the shortest timeout of any task so far; 0: there was none */
+  plait_word_t min_threads; /* fewest workers */
+  plait_word_t max_threads; /* most workers */
+  plait_word_t threads;     /* workers now: starting or at work */
+  plait_word_t born;        /* workers ever started (wraps) */
+  plait_word_t wake_all;    /* 1: a new task wakes all sleepers, because some of them may be busy with others */
+  plait_word_t ended[7];    /* workers ever ended, by enum plait_ended (wrap) */
+  plait_word_t usual_timeout_ms; /* timeout of a task that says none; 0: it has none */
+  plait_word_t lost;        /* tasks that ended with their worker (wraps) */
   plait_word_t unused;      /* zero */
 };
-_Static_assert(sizeof(struct plait_pool) == 64, "one cache line");
+_Static_assert(sizeof(struct plait_pool) == 144, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */
@@ -146,6 +239,13 @@ static inline struct plait_task_root *plait_task_root(void) {
 }
 #endif
 
+/* Where a walk over all lanes of a pool is; zero to begin. */
+struct plait_lane_walk {
+  plait_ref_t client; /* the client whose lanes are walked; 0: the seats' */
+  uint32_t index;     /* of the next lane, or seat */
+  uint32_t seats;     /* 1: the clients are done */
+};
+
 /* ---- pool.c ---- */
 
 /* A new, open pool owned by the calling thread; 0 if memory or the table of pools is full. Any thread. */
@@ -158,7 +258,19 @@ plait_ref_t plait_pool_create(void);
  */
 int plait_pool_destroy(plait_ref_t pool);
 
-/* A client of the pool, owned by the calling thread and freed with the pool; 0: no memory, or the lock's owner is stuck. */
+/*
+ * The calling thread uses the pool no more: its clients are dropped with what they have got, and if it owns the pool (which
+ * has ended), it does no longer. Whoever is the last to let go frees it. 0, -PLAIT_EINVAL (no such pool) or -PLAIT_ETIMEDOUT.
+ */
+int plait_pool_release(plait_ref_t pool);
+
+/* The seat of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit. */
+plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
+
+/*
+ * A client of the pool, owned by the calling thread and freed with the pool, or taken over from a thread that is dead;
+ * 0: no memory, no such pool, or a lock's owner is stuck.
+ */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
 /* A block of `size` bytes, freed with the pool, that names a function; 0: no memory. The owner writes text, once. */
@@ -185,10 +297,23 @@ plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 void plait_task_discard(plait_ref_t task);
 
 /*
- * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_ENOMEM or
- * -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_EAGAIN (its queue is full),
+ * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
  */
 int plait_task_submit(plait_ref_t task);
+
+/*
+ * Puts the task that the calling thread has adopted back to the front of its lane, with one retry less. 0,
+ * -PLAIT_EINVAL (it has none left, or none is adopted), -PLAIT_EPIPE (the pool takes no more), -PLAIT_ENOMEM or
+ * -PLAIT_ETIMEDOUT; after an error it is still adopted.
+ */
+int plait_task_requeue(plait_ref_t task);
+
+/*
+ * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs. Its client and ticket are
+ * that task's. 0, or -PLAIT_ETIMEDOUT: it is still BUILDING.
+ */
+int plait_task_emit(plait_ref_t record);
 
 /*
  * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next.
@@ -197,7 +322,19 @@ int plait_task_submit(plait_ref_t task);
  */
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
 
-/* Delivers the task that the calling thread has adopted. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT (nothing was done). */
+/*
+ * For a worker whose task waits for tasks of `client`, its own: takes the next of these, or of its seat. A task or
+ * PLAIT_NEXT_NONE, or PLAIT_NEXT_RETRY. pre: the worker runs nothing (it holds the task that waits).
+ */
+uint32_t plait_task_help(plait_ref_t client);
+
+/* For a worker: puts the task that it runs aside, to take others. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. */
+int plait_task_hold(void);
+
+/*
+ * Delivers a task that the calling thread has adopted, holds or runs. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT (nothing was
+ * done).
+ */
 int plait_task_finish(plait_ref_t task);
 
 /* Where to write `size` bytes of output: behind the record, or a block that the task owns; 0: no memory. */
@@ -231,11 +368,21 @@ void plait_worker_sleep_end(void);
 void plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
- * Marks a live worker so that it takes no further task, if it still runs its `takes`-th one. 1 if it does, 0 if it has
- * gone on, -PLAIT_ETIMEDOUT. Under the pool's lock, so no innocent task can be started on it afterwards, and under the
- * recovery lock, so the pool stays.
+ * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the worker, so
+ * that it takes no further task, when one did not stop in its grace. enum plait_look or -PLAIT_ETIMEDOUT.
+ * Under the pool's lock, so no innocent task can be started on it afterwards, and under the recovery lock, so the pool
+ * stays. `now_ms`: the host's clock.
  */
-int plait_worker_condemn(plait_thread_t worker, uint32_t takes);
+int plait_worker_look(plait_thread_t worker, uint32_t now_ms);
+
+/* A live worker takes no further task: it ends when it has done what it has. 1, 0 (it is gone), -PLAIT_ETIMEDOUT. */
+int plait_worker_retire(plait_thread_t worker);
+
+/* The calling worker takes its place. pre: no live worker sits there. */
+void plait_worker_sit(plait_ref_t seat);
+
+/* Has the coordinator look at the pool. Any thread. */
+void plait_pool_attend(plait_ref_t pool);
 
 /* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
 void plait_pool_wake(struct plait_pool *pool);
@@ -244,8 +391,9 @@ void plait_pool_wake(struct plait_pool *pool);
 
 /*
  * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing;
- * the slot is DEAD. `running`: the task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
- * 0, or -PLAIT_ETIMEDOUT: a pool's lock is stuck, so some of it is left to do, and the slot must stay DEAD.
+ * the slot is DEAD. `running`: a task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ * 0; 1: it held further tasks, so call again once this one is finished; or -PLAIT_ETIMEDOUT: a pool's lock is stuck. In
+ * both cases some of it is left to do, and the slot must stay DEAD.
  */
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
 
@@ -258,15 +406,19 @@ void plait__pool_destroy_orphan(plait_ref_t pool);
 /* Repairs a pool whose lock was taken over. pre: the caller holds the pool's lock. */
 void plait__pool_repair(struct plait_pool *pool);
 
+/* The pool's place in the registry; PLAIT_POOL_LIMIT: it is in none, or 0. */
+uint32_t plait__pool_index(plait_ref_t pool);
+
 /* Takes the pool's lock, repairing if its owner died: 0 or -PLAIT_ETIMEDOUT. */
 int plait__pool_lock(struct plait_pool *pool);
 
 /*
  * Puts a task, of which `*intent` says that somebody holds it, into its client's inbox, or frees it if the client is
  * dead; then stores `after` to the intent. Returns the client to wake after the lock is given back, or NULL. pre: holds
- * the lock.
+ * the lock. `counts`: it is the end of a task.
  */
-struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after);
+struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after,
+                                         int counts);
 
 /* Wakes a client that has got something. */
 void plait__client_wake(struct plait_client *client);
@@ -277,8 +429,39 @@ void plait__task_strip(plait_ref_t task);
 /* Frees all tasks that a client has got. pre: holds the pool's lock, or is alone with the client. */
 void plait__client_empty(struct plait_client *client);
 
+/* Drops what the clients of a thread have got, and what is still to come for them. pre: holds the pool's lock. */
+void plait__clients_orphan(struct plait_pool *pool, plait_thread_t owner);
+
 /* Sends every queued task of an ended pool back to its client; the caller wakes. pre: holds the lock. */
 void plait__pool_return_queued(struct plait_pool *pool);
+
+/* The i-th lane of the pool, with the client or seat that has it; NULL behind the last. pre: holds the lock. */
+struct plait_lane *plait__pool_lane(struct plait_pool *pool, struct plait_lane_walk *walk);
+
+/* The ring's cell for a position. */
+static inline plait_word_t *plait__lane_cell(const struct plait_lane *lane, uint32_t position) {
+  struct plait_ring *ring = plait_at(plait_load(&lane->ring));
+  return &ring->cells[position & (plait_load(&ring->capacity) - 1)];
+}
+
+/* The first task of a lane, 0: none. pre: holds the lock. */
+static inline plait_ref_t plait__lane_first(const struct plait_lane *lane) {
+  uint32_t head = plait_get(&lane->head);
+  return head == plait_get(&lane->tail) ? 0 : plait_get(plait__lane_cell(lane, head));
+}
+
+/* Puts a BUILDING task, or in front an adopted one, into its lane: as plait_task_submit() and _requeue(). */
+int plait__lane_put(struct plait_pool *pool, plait_ref_t task);
+int plait__lane_put_back(struct plait_pool *pool, plait_ref_t task);
+
+/*
+ * Takes the next task for the worker whose slot is the caller's: of any client, or of `only` and its own seat. 0: none.
+ * pre: holds the lock; the worker runs nothing.
+ */
+plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only);
+
+/* Makes `mask` and `queued` anew from the lanes. pre: holds the lock. */
+void plait__pool_recount(struct plait_pool *pool);
 
 /* Walks every pool: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
 int plait_task_check(void);

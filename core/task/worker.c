@@ -14,6 +14,20 @@ void plait_worker_enter(plait_ref_t pool) {
   atomic_store_explicit(&plait_self()->pool, pool, memory_order_release);
 }
 
+PLAIT_EXPORT void plait_worker_sit(plait_ref_t seat) {
+  plait_put(&((struct plait_seat *)plait_at(seat))->thread, plait_self_id());
+  plait_put(&plait_self()->seat, seat);
+}
+
+/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see task.h). */
+static int has_work(struct plait_pool *pool, struct plait_slot *self) {
+  if (atomic_load_explicit(&pool->mask, memory_order_seq_cst) != 0) return 1;
+  plait_ref_t seat = plait_get(&self->seat);
+  if (seat == 0) return 0;
+  struct plait_lane *lane = &((struct plait_seat *)plait_at(seat))->lane;
+  return atomic_load_explicit(&lane->head, memory_order_seq_cst) != atomic_load_explicit(&lane->tail, memory_order_seq_cst);
+}
+
 PLAIT_EXPORT uint32_t plait_worker_sleep_begin(void) {
   struct plait_slot *self = plait_self();
   struct plait_pool *pool = own_pool();
@@ -21,9 +35,7 @@ PLAIT_EXPORT uint32_t plait_worker_sleep_begin(void) {
   atomic_store_explicit(&self->sleeping, plait_ref(pool), memory_order_release);
   uint32_t signal = atomic_load_explicit(&pool->signal, memory_order_seq_cst);
   /* seq_cst: pairs with plait_task_submit; see there. */
-  int idle = atomic_load_explicit(&pool->head, memory_order_seq_cst) ==
-                 atomic_load_explicit(&pool->tail, memory_order_seq_cst) &&
-             atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
+  int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
              atomic_load_explicit(&self->condemned, memory_order_seq_cst) == 0;
   if (idle) return signal;
   plait_worker_sleep_end();
@@ -38,8 +50,9 @@ PLAIT_EXPORT void plait_worker_sleep_end(void) {
 
 PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
   struct plait_pool *pool = own_pool();
+  struct plait_slot *self = plait_self();
   for (uint32_t i = 0; i < spins; i++) {
-    if (plait_load(&pool->head) != plait_load(&pool->tail)) return;
+    if (has_work(pool, self)) return;
     plait_platform_pause();
   }
   uint32_t signal = plait_worker_sleep_begin();
@@ -48,25 +61,76 @@ PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
   plait_worker_sleep_end();
 }
 
+static uint32_t never_zero(uint32_t stamp) {
+  return stamp == 0 ? 1 : stamp;
+}
+
+/* pre: holds the pool's lock, so that the task is neither delivered nor freed meanwhile. */
+static int look_at_task(struct plait_pool *pool, struct plait_task *task, uint32_t now) {
+  uint32_t timeout = plait_load(&task->timeout_ms), started = plait_load(&task->started_ms);
+  uint32_t told = plait_load(&task->told_ms);
+  if (plait_load(&task->control) == 0) {
+    if (timeout == 0) return PLAIT_LOOK_CALM;
+    if (started == 0 || (int32_t)(now - started) < (int32_t)timeout) return PLAIT_LOOK_WATCH;
+    atomic_fetch_or_explicit(&task->control, PLAIT_STOP_TIMEOUT, memory_order_seq_cst);
+  }
+  if (told == 0) {
+    plait_put(&task->told_ms, never_zero(now));
+    return PLAIT_LOOK_TOLD;
+  }
+  return (int32_t)(now - told) >= (int32_t)plait_load(&pool->grace_ms) ? PLAIT_LOOK_OVERDUE : PLAIT_LOOK_WATCH;
+}
+
 /* pre: holds the recovery lock, so that the pool is not freed. */
-static int condemn(plait_thread_t worker, uint32_t takes) {
+static int look_at_worker(plait_thread_t worker, uint32_t now) {
+  struct plait_slot *slot = plait_slot_of(worker);
+  plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
+  if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_LOOK_CALM;
+  struct plait_pool *pool = plait_at(ref);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  int most = PLAIT_LOOK_CALM;
+  plait_ref_t running = plait_load(&slot->running);
+  if (plait_thread_alive(worker)) {
+    if (running != 0) most = look_at_task(pool, plait_at(running), now);
+    for (plait_ref_t at = plait_load(&slot->holding); at != 0;) {
+      int seen = look_at_task(pool, plait_at(at), now);
+      if (seen > most) most = seen;
+      at = plait_load(&((struct plait_task *)plait_at(at))->link);
+    }
+    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+  }
+  plait_lock_release(&pool->lock);
+  return most;
+}
+
+PLAIT_EXPORT int plait_worker_look(plait_thread_t worker, uint32_t now_ms) {
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = look_at_worker(worker, now_ms);
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
+}
+
+/* pre: holds the recovery lock. */
+static int retire_worker(plait_thread_t worker) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
   if (ref == 0 || !plait_thread_alive(worker)) return 0;
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  int same = plait_thread_alive(worker) && atomic_load_explicit(&slot->takes, memory_order_relaxed) == takes &&
-             atomic_load_explicit(&slot->running, memory_order_relaxed) != 0;
-  if (same) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+  int alive = plait_thread_alive(worker);
+  if (alive) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
   plait_lock_release(&pool->lock);
-  return same;
+  plait_pool_wake(pool);
+  return alive;
 }
 
-PLAIT_EXPORT int plait_worker_condemn(plait_thread_t worker, uint32_t takes) {
+PLAIT_EXPORT int plait_worker_retire(plait_thread_t worker) {
   int rc = plait_lock_acquire(&plait_space()->recovery);
   if (rc < 0) return rc;
-  rc = condemn(worker, takes);
+  rc = retire_worker(worker);
   plait_lock_release(&plait_space()->recovery);
   return rc;
 }

@@ -157,6 +157,20 @@ static void check_nothing_left(uint32_t deaths) {
   check_nothing_stranded();
 }
 
+/* How many pages are ABANDONED, or POOLED: whether preparations have made what they are to make. */
+static uint32_t count_pages(uint32_t owner) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t pages = 0;
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_get(&slice->tag);
+    if (plait__kind(tag) != PLAIT__PAGES) continue;
+    for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(tag); i++)
+      pages += plait_get(&((struct plait_page *)plait_at(plait_get(&slice->pages)) + i)->owner) == owner;
+  }
+  return pages;
+}
+
 /* Several at once. */
 static void fill_places(uint32_t from, uint32_t to, uint32_t size) {
   for (; from < to; from++) fill(from, size);

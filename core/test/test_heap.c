@@ -201,6 +201,49 @@ static void test_limit(void) {
   }
 }
 
+/* Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole page. */
+static void test_kept_at_limit(void) {
+  static plait_ref_t blocks[200000];
+  static const uint32_t wanted[] = {100, 2000, 9000, 40000, 100000};
+  for (uint32_t size = 300; size <= 60000; size = size < 30000 ? size * 5 : size * 2) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+      snprintf(test_context, sizeof test_context, "%u after %u", wanted[i], size);
+      test_space(64);
+      uint32_t count = fill(blocks, 200000, size), from = count, cut = 3 * PLAIT_SLICE_SIZE / size + 1;
+      while (cut-- > 0 && from > 0) CHECK(plait_heap_free(blocks[--from]) == 0);
+      while (from > 0 && blocks[from - 1] % PLAIT_SLICE_SIZE != 0 && count - from < 2000) CHECK(plait_heap_free(blocks[--from]) == 0);
+      plait_ref_t block = plait_heap_alloc(wanted[i]);
+      CHECK(block != 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+      for (uint32_t k = 0; k < from; k++) CHECK(plait_heap_free(blocks[k]) == 0);
+      CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+      plait_posix_unmap();
+    }
+  }
+  test_space(64);
+  uint32_t count = fill(blocks, 2000, 60000);
+  CHECK(plait_heap_free(blocks[count / 2]) == 0);
+  plait_ref_t block = plait_heap_alloc_aligned(4000, 4096); /* there is no page for it, but room in a region */
+  CHECK(block != 0 && block % 4096 == 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+}
+
+/* What a thread that is gone has left of its slices serves who takes over its pages. */
+static void test_inheritance(void) {
+  test_space(64);
+  plait_thread_t self = plait_self_id(), gone = plait_slot_claim(0);
+  CHECK(gone != 0 && plait_heap_alloc(16) != 0);
+  plait_slot_enter(gone, 1);
+  plait_ref_t block = plait_heap_alloc(1000), found = 0; /* one of four pages of a slice */
+  CHECK(block != 0);
+  plait_heap_leave();
+  plait_slot_enter(self, 1);
+  for (uint32_t i = 0; i < 60; i++) { /* four pages' worth of another class with pages of this size */
+    plait_ref_t next = plait_heap_alloc(1100);
+    CHECK(next != 0);
+    found += next / PLAIT_SLICE_SIZE == block / PLAIT_SLICE_SIZE;
+  }
+  CHECK(found >= 3 * 14 && plait_heap_check(1) == 0);
+}
+
 static void test_joining(void) {
   test_space(64);
   static plait_ref_t blocks[2000];
@@ -410,6 +453,8 @@ static const struct test tests[] = {
     {"random blocks behave as the model where memory ends", test_model_at_limit},
     {"wrong frees are refused", test_wrong_frees},
     {"the limit is met and left again", test_limit},
+    {"nobody is refused for what it keeps", test_kept_at_limit},
+    {"a slice's unused pages are inherited", test_inheritance},
     {"free runs join", test_joining},
     {"the end of references", test_end_of_references},
     {"blocks grow and shrink in place", test_resizing},

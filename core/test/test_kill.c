@@ -92,8 +92,23 @@ static void use_heap(struct child *self, uint64_t random) {
 
 static void work(struct child *self, uint64_t random) {
   plait_worker_enter(pool);
+  plait_ref_t held[3];
+  uint32_t holds = 0;
   for (uint32_t task = 0, finished = 0;; finished = 0) {
-    if (task > PLAIT_NEXT_RETRY) {
+    if (holds > 0 && (task == PLAIT_NEXT_NONE || holds == 3)) { /* nothing runs: one that was put aside ends, any of them */
+      uint32_t which = test_random(&random) % holds;
+      if (task > PLAIT_NEXT_RETRY) {
+        atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
+        if (plait_task_finish(task) != 0) fail("a task that runs cannot be finished");
+      }
+      atomic_store(&record(held[which])->output_status, PLAIT_STATUS_FULFILLED);
+      if (plait_task_finish(held[which]) != 0) fail("a task that is held cannot be finished");
+      held[which] = held[--holds];
+      task = PLAIT_NEXT_NONE;
+    } else if (task > PLAIT_NEXT_RETRY && test_random(&random) % 4 == 0) {
+      if (plait_task_hold() != 0) fail("a task cannot be held");
+      held[holds++] = task;
+    } else if (task > PLAIT_NEXT_RETRY) {
       if (test_random(&random) % 8 == 0) usleep(test_random(&random) % 1000); /* so that many die inside a task */
       uint32_t size = test_random(&random) % 16 == 0 ? 500 : 8;
       plait_ref_t at = plait_task_output(task, size);
@@ -127,6 +142,8 @@ static int submit(plait_ref_t of, uint32_t ticket) {
   plait_ref_t task = plait_task_create(of, ticket % 4 * 700);
   if (task == 0) return 0;
   atomic_store(&record(task)->ticket, ticket);
+  atomic_store(&record(task)->lane, ticket % PLAIT_LANE_COUNT);
+  atomic_store(&record(task)->retries, ticket % 5 == 0);
   if (plait_task_submit(task) == 0) return 1;
   plait_task_discard(task);
   return 0;
@@ -161,8 +178,8 @@ static void submit_and_drain(struct child *self, uint64_t random) {
 }
 
 static void help(plait_thread_t victim) {
-  plait_ref_t task = plait_abi_recover(victim);
-  if (task != 0) plait_task_finish(task);
+  for (plait_ref_t task; (task = plait_abi_recover(victim)) != 0;)
+    if (plait_abi_settle(task) != 0) return;
 }
 
 /* ---- the process that lives ---- */

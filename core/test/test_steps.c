@@ -74,7 +74,7 @@ static void apply(uint8_t *image, const struct log *log, uint32_t index) {
 /* ---- the world that operations run in ---- */
 
 static plait_thread_t main_id, actor, recoverer, worker, corpse;
-static plait_ref_t pool, client, actor_client, actor_pool, actor_task, some_block;
+static plait_ref_t pool, client, actor_client, actor_pool, actor_task, actor_seat, some_block;
 static uint32_t tickets;       /* tasks of the main thread's client */
 static uint32_t held;          /* blocks that the operation holds by itself, and takes with it */
 
@@ -91,6 +91,15 @@ static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
 
 static void submit(plait_ref_t of, uint32_t ticket) {
   CHECK(plait_task_submit(make_task(of, ticket)) == 0);
+}
+
+#define WORD (TASKS - 1) /* the ticket of what is no task's end */
+
+static void submit_to_seat(plait_ref_t seat) {
+  as(main_id);
+  plait_ref_t task = make_task(client, tickets++);
+  atomic_store(&((struct plait_task *)plait_at(task))->seat, seat);
+  CHECK(plait_task_submit(task) == 0);
 }
 
 static void submit_main(uint32_t count) {
@@ -123,6 +132,9 @@ static void world(void) {
 /* Lets the surviving worker run the queue empty. */
 static void work(void) {
   as(worker);
+  plait_ref_t seats = atomic_load(&((struct plait_pool *)plait_at(pool))->seats); /* whoever sat there is gone */
+  plait_ref_t seat = atomic_load((plait_word_t *)plait_at(seats));
+  if (seat != 0) plait_worker_sit(seat);
   uint32_t task = atomic_load(&plait_self()->running);
   if (task != 0) give_output(task, 8);
   while ((task = plait_task_next(task, 1)) > PLAIT_NEXT_RETRY) give_output(task, task % 64 == 0 ? 300 : 8);
@@ -152,12 +164,15 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
     drain_into(seen);
     as(main_id);
   }
-  plait_ref_t task = plait_abi_recover(last);
-  if (task != 0) CHECK(plait_task_finish(task) == 0);
+  plait_thread_t dead[] = {last, actor, recoverer, corpse};
+  for (int i = 0; i < 4; i++) {
+    if ((atomic_load(&plait_slot_of(dead[i])->life) & 255u) != PLAIT_SLOT_DEAD) continue;
+    for (plait_ref_t task; (task = plait_abi_recover(dead[i])) != 0;) CHECK(plait_task_finish(task) == 0);
+  }
   CHECK(plait_task_check() == 0);
   CHECK(plait_heap_check(1) == 0);
   struct plait_pool *record = plait_at(pool); /* what a dead thread has begun to end is ended */
-  if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->head) == atomic_load(&record->tail));
+  if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
   CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
   drain_into(seen);
@@ -167,7 +182,9 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   as(main_id);
   plait_abi_sweep();
   CHECK(plait_pool_destroy(pool) == 0);
+  plait_abi_sweep();
   plait_abi_recover(recoverer), plait_abi_recover(corpse);
+  if (actor_pool != 0) plait_pool_release(actor_pool); /* where the main thread has a client */
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
     CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
@@ -185,8 +202,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
 /* ---- scenarios: what is there before, and the operation whose thread dies ---- */
 
 static void recover_actor(void) {
-  plait_ref_t task = plait_abi_recover(actor);
-  if (task != 0) plait_task_finish(task);
+  for (plait_ref_t task; (task = plait_abi_recover(actor)) != 0;) plait_task_finish(task);
 }
 
 static void make_worker(void) { submit_main(3), as(actor), plait_worker_enter(pool); }
@@ -296,10 +312,96 @@ static void do_large(void) {
 static void do_cut(void) { plait_heap_free(plait_heap_alloc(4500)), plait_heap_free(some_block); }
 static void do_grow(void) { plait_heap_free(plait_heap_alloc(600000)), plait_heap_free(some_block); }
 
+static void make_holder(void) { /* the actor holds two tasks and runs one */
+  make_worker(), as(actor);
+  for (int i = 0; i < 2; i++) actor_task = plait_task_next(0, 0), plait_task_hold();
+  plait_task_next(0, 0);
+}
+static void do_hold(void) { plait_task_hold(); }
+static void make_all_held(void) { make_holder(), as(actor), plait_task_hold(), submit_main(1); }
+static void do_finish_held(void) {
+  plait_ref_t newest = atomic_load(&plait_self()->holding);
+  plait_ref_t at = plait_task_output(newest, 300);
+  if (at != 0) atomic_store(&((struct plait_task *)plait_at(newest))->output_status, PLAIT_STATUS_FULFILLED);
+  atomic_store(&((struct plait_task *)plait_at(actor_task))->output_status, PLAIT_STATUS_FULFILLED);
+  plait_task_finish(actor_task); /* from the middle of the list */
+  plait_task_finish(newest);     /* its head */
+}
+static void make_helper(void) {
+  make_client(), as(actor), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
+  submit(actor_client, 0), submit(actor_client, 0);
+}
+static void do_help(void) {
+  plait_ref_t task = plait_task_help(actor_client);
+  if (task > PLAIT_NEXT_RETRY) plait_task_finish(task);
+}
+static void do_emit(void) { /* to the main thread's client: as many as come before the death */
+  plait_ref_t word = plait_task_create(client, 10);
+  if (word == 0) return;
+  atomic_store(&((struct plait_task *)plait_at(word))->ticket, WORD);
+  atomic_store(&((struct plait_task *)plait_at(word))->output_status, PLAIT_STATUS_PROGRESS);
+  plait_task_emit(word);
+}
+static void do_seat(void) { plait_pool_seat(pool, 5); }
+static void make_seat(void) { make_client(), as(actor), actor_seat = plait_pool_seat(pool, 0); }
+static void do_submit_seat(void) {
+  plait_worker_sit(actor_seat);
+  plait_ref_t task = plait_task_create(actor_client, 10);
+  if (task == 0) return;
+  atomic_store(&((struct plait_task *)plait_at(task))->seat, actor_seat);
+  plait_task_submit(task);
+}
+static void make_seated(void) {
+  submit_main(2), as(actor), plait_worker_enter(pool), plait_worker_sit(plait_pool_seat(pool, 0));
+  as(main_id), submit_to_seat(atomic_load(&plait_slot_of(actor)->seat));
+}
+static void make_corpse_retry(void) { /* a dead worker with a task that may be run again: the actor puts it back */
+  submit_main(3);
+  as(corpse), plait_worker_enter(pool);
+  plait_ref_t task = plait_task_next(0, 0);
+  give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
+  plait_thread_note_death(corpse);
+}
+static void do_requeue(void) {
+  plait_ref_t task = plait_abi_recover(corpse);
+  if (task != 0) plait_task_requeue(task);
+}
+static void make_corpse_holder(void) {
+  submit_main(3);
+  as(corpse), plait_worker_enter(pool);
+  for (int i = 0; i < 2; i++) plait_task_next(0, 0), plait_task_hold();
+  plait_task_next(0, 0);
+  plait_thread_note_death(corpse);
+}
+static void do_recover_all(void) {
+  for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) plait_task_finish(task);
+}
+static void make_others_pool(void) { /* the actor owns a pool in which the main thread has a client, and lets go of it */
+  submit_main(1);
+  as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
+  submit(actor_client, 0);
+  as(main_id), plait_client_create(actor_pool);
+  as(actor), plait_pool_end(actor_pool, PLAIT_POOL_CLOSED);
+}
+static void make_left_pool(void) { make_others_pool(), as(main_id), plait_pool_release(actor_pool), as(actor); }
+static void do_settle(void) {
+  plait_ref_t task = plait_abi_recover(corpse);
+  if (task != 0) plait_abi_settle(task);
+}
+static void do_release(void) { plait_pool_release(actor_pool); }
+static void make_dead_user(void) { submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse); }
+static void make_overdue(void) {
+  submit_main(1), as(worker);
+  plait_ref_t task = plait_task_next(0, 0);
+  atomic_store(&((struct plait_task *)plait_at(task))->timeout_ms, 5);
+  atomic_store(&((struct plait_task *)plait_at(task))->started_ms, 1);
+}
+static void do_look(void) { plait_worker_look(worker, 10), plait_worker_look(worker, 20); }
+
 static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
 static void do_sleep(void) { plait_worker_wait(0, 0); }
 static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
-static void do_condemn(void) { plait_worker_condemn(worker, 1); }
+static void do_retire(void) { plait_worker_retire(worker); }
 static void do_attach(void) { plait_abi_attach(actor, 1), plait_abi_detach(); }
 
 static const struct scenario {
@@ -331,7 +433,21 @@ static const struct scenario {
     {"cut a chunk", make_block, do_cut},
     {"grow", make_block, do_grow},
     {"sleep", make_idle, do_sleep},
-    {"condemn", make_condemned, do_condemn},
+    {"hold", make_holder, do_hold},
+    {"finish what is held", make_all_held, do_finish_held},
+    {"help", make_helper, do_help},
+    {"progress", make_running, do_emit},
+    {"seat", make_nothing, do_seat},
+    {"submit to a seat", make_seat, do_submit_seat},
+    {"take from a seat", make_seated, do_next},
+    {"requeue", make_corpse_retry, do_requeue},
+    {"settle what may be run again", make_corpse_retry, do_settle},
+    {"recover a holder", make_corpse_holder, do_recover_all},
+    {"let go of a pool with a client", make_others_pool, do_release},
+    {"let go of a pool", make_left_pool, do_release},
+    {"take a client over", make_dead_user, do_client_create},
+    {"look", make_overdue, do_look},
+    {"retire", make_condemned, do_retire},
     {"attach", make_nothing, do_attach},
 };
 

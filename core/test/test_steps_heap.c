@@ -69,19 +69,33 @@ static void make_pages(void) { as(actor), fill_places(0, 130, 500), drop_places(
 static void do_pages(void) { for (uint32_t i = 200; i < 275; i++) get(i, 500); }
 static void do_empty_pages(void) { drop_places(0, 130); }
 
-static void make_abandoned(void) { as(main_id), fill_places(0, 385, 500), as(actor), fill(390, 500); }
-static void do_claim(void) { for (uint32_t i = 0; i < 384; i += 33) drop(i); }
-static void do_claim_all(void) { drop_places(0, 70); }
+/* What others have freed into one's own pages. */
+static void make_freed(void) { make_pages(), as(other), drop_places(20, 50), drop_places(90, 120), as(actor); }
+static void do_collect(void) { for (uint32_t i = 200; i < 290; i++) get(i, 500); }
 
-static void make_pooled(void) { make_abandoned(), as(other), do_claim(), do_claim(); }
-static void do_take_pooled(void) { for (uint32_t i = 0; i < 384; i += 33) get(i, 500); }
+/* Blocks of 2000 bytes: eight in a page. The first eight pages stay their thread's, full as they are. */
+static void make_abandoned(void) {
+  as(main_id), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
+  CHECK(count_pages(PLAIT__ABANDONED) >= 38);
+}
+static void do_claim(void) { for (uint32_t i = 66; i < 384; i += 33) drop(i); }
+static void do_claim_all(void) { drop_places(60, 130); }
+
+static void make_pooled(void) { /* with several free blocks, of which their next owner knows of one */
+  make_abandoned(), as(other);
+  for (uint32_t i = 64; i < 384; i++)
+    if (i % 8 < 3) drop(i);
+  CHECK(count_pages(PLAIT__POOLED) >= 20);
+}
+static void do_take_pooled(void) { for (uint32_t i = 64; i < 152; i++) if (i % 8 < 3) get(i, 2000); }
 static void make_nearly_empty_pooled(void) {
   make_abandoned(), as(other);
-  for (uint32_t i = 0; i < 384; i++)
-    if (i % 64 != 5) drop(i);
+  for (uint32_t i = 64; i < 384; i++)
+    if (i % 8 != 5) drop(i);
   as(actor);
+  CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
-static void do_empty_pooled(void) { for (uint32_t i = 5; i < 384; i += 64) drop(i); }
+static void do_empty_pooled(void) { for (uint32_t i = 69; i < 384; i += 8) drop(i); }
 
 /* Pages of whole slices, with few blocks each: 18 of them lie in 3, of which one has room, and one is full. */
 static void make_slices(void) { as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9); }
@@ -153,10 +167,11 @@ static const struct scenario {
     {"leave", make_leave, do_leave, 4, 60},
     {"pages", make_pages, do_pages, 4, 40},
     {"empty pages", make_pages, do_empty_pages, 4, 40},
-    {"claim abandoned pages", make_abandoned, do_claim, 4, 40},
-    {"empty abandoned pages", make_abandoned, do_claim_all, 4, 40},
-    {"take pooled pages", make_pooled, do_take_pooled, 4, 40},
-    {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 40},
+    {"collect what others have freed", make_freed, do_collect, 4, 40},
+    {"claim abandoned pages", make_abandoned, do_claim, 4, 60},
+    {"empty abandoned pages", make_abandoned, do_claim_all, 4, 60},
+    {"take pooled pages", make_pooled, do_take_pooled, 4, 60},
+    {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 60},
     {"pages of whole slices", make_slices, do_slices, 4, 40},
     {"empty pages of whole slices", make_slices, do_empty_slices, 4, 40},
     {"resize blocks in pages of whole slices", make_slices, do_grow_up, 4, 40},

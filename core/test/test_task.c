@@ -65,6 +65,7 @@ static uint32_t finish_and_next(uint32_t task) {
 static void nothing_left(uint32_t blocks) {
   plait_abi_sweep();
   CHECK(plait_pool_destroy(pool) == 0 && plait_pool_destroy(pool) == -PLAIT_EINVAL);
+  plait_abi_sweep(); /* workers are nobody's now */
   CHECK(test_live_blocks() == blocks && plait_abi_check(1) == 0);
 }
 
@@ -122,7 +123,7 @@ static void test_free_order(void) {
   plait_ref_t task = plait_client_drain(client);
   for (uint32_t i = 0; i < 60; i++, task = atomic_load(&record(task)->next)) tasks[i] = task;
   for (uint32_t i = 0; i < 58; i++) plait_task_free(tasks[i * 7 % 60]); /* in any order, and two not at all */
-  CHECK(test_live_blocks() == 3 + 2 * 2);                               /* each with its output's block */
+  CHECK(test_live_blocks() == 4 + 2 * 2);                               /* each with its output's block */
   submit(client, 1);
   plait_ref_t building = build(client, 2);
   plait_task_free(building); /* not drained: ignored */
@@ -217,7 +218,7 @@ static void test_orphans(void) {
   while ((task = finish_and_next(task)) != 0) continue;
   end_worker(worker);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
-  CHECK(atomic_load(&pool_record()->dropped) == 6 && test_live_blocks() == 4);
+  CHECK(atomic_load(&pool_record()->dropped) == 7 && test_live_blocks() == 6); /* two clients with a ring */
   nothing_left(0);
 }
 
@@ -291,7 +292,9 @@ static void test_stuck_pool(void) {
   as(stuck);
   plait_lock_release(&pool_record()->lock);
   as(main_id);
-  plait_abi_sweep();
+  plait_abi_sweep(); /* leaves it to whoever coordinates the pool */
+  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
   plait_task_discard(third);
   CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_FREE);
   uint64_t sum = 0;
@@ -299,27 +302,307 @@ static void test_stuck_pool(void) {
   nothing_left(0);
 }
 
-static void test_condemn(void) {
+static void test_retire(void) {
   open_pool();
   plait_thread_t worker = new_worker();
   submit(client, 1), submit(client, 2), submit(client, 3);
-  CHECK(plait_worker_condemn(worker, 0) == 0); /* runs nothing */
   as(worker);
   uint32_t task = finish_and_next(plait_task_next(0, 0));
   as(main_id);
-  CHECK(plait_worker_condemn(worker, 1) == 0 && plait_worker_condemn(worker, 3) == 0);
-  CHECK(plait_worker_condemn(worker, 2) == 1);
+  uint32_t asleep = atomic_load(&pool_record()->signal);
+  CHECK(plait_worker_retire(worker) == 1 && atomic_load(&pool_record()->signal) != asleep);
   as(worker);
   CHECK(finish_and_next(task) == PLAIT_NEXT_STOP && plait_task_next(0, 0) == PLAIT_NEXT_STOP);
   CHECK(plait_worker_sleep_begin() == 0);
   as(main_id);
-  CHECK(plait_abi_recover(worker) == 0 && plait_worker_condemn(worker, 2) == 0);
+  CHECK(plait_abi_recover(worker) == 0 && plait_worker_retire(worker) == 0);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 2);
   worker = new_worker(); /* the same slot */
   as(worker);
   CHECK(plait_task_next(0, 0) > PLAIT_NEXT_RETRY);
   end_worker(worker);
   nothing_left(0);
+}
+
+static void test_look(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  atomic_store(&pool_record()->grace_ms, 100);
+  CHECK(plait_worker_look(worker, 5) == PLAIT_LOOK_CALM);
+  submit(client, 1), submit(client, 2), submit(client, 3);
+  as(worker);
+  plait_ref_t first = plait_task_next(0, 0);
+  atomic_store(&record(first)->started_ms, UINT32_MAX - 9); /* the clock wraps while it runs */
+  as(main_id);
+  CHECK(plait_worker_look(worker, UINT32_MAX) == PLAIT_LOOK_CALM);
+  atomic_store(&record(first)->timeout_ms, 50);
+  CHECK(plait_worker_look(worker, 39) == PLAIT_LOOK_WATCH && atomic_load(&record(first)->control) == 0);
+  CHECK(plait_worker_look(worker, 40) == PLAIT_LOOK_TOLD && atomic_load(&record(first)->control) == PLAIT_STOP_TIMEOUT);
+  CHECK(plait_worker_look(worker, 139) == PLAIT_LOOK_WATCH);
+  as(worker);
+  CHECK(plait_task_hold() == 0); /* a task that is held is looked at as well */
+  plait_ref_t second = plait_task_next(0, 0);
+  atomic_store(&record(second)->started_ms, 100);
+  as(main_id);
+  CHECK(plait_worker_look(worker, 139) == PLAIT_LOOK_WATCH && atomic_load(&plait_slot_of(worker)->condemned) == 0);
+  CHECK(plait_worker_look(worker, 140) == PLAIT_LOOK_OVERDUE);
+  as(worker);
+  CHECK(finish_and_next(second) == PLAIT_NEXT_STOP);
+  as(main_id);
+  atomic_store(&record(first)->output_status, PLAIT_STATUS_FULFILLED); /* a recoverer's to overwrite */
+  CHECK(plait_abi_recover(worker) == first && plait_task_finish(first) == 0 && plait_abi_recover(worker) == 0);
+  CHECK(plait_worker_look(worker, 141) == PLAIT_LOOK_CALM);
+  CHECK(drain(client, 0, NULL) == 2);
+  nothing_left(0);
+}
+
+/* ---- order ---- */
+
+static plait_ref_t submit_as(plait_ref_t of, uint32_t ticket, uint32_t lane, plait_ref_t seat) {
+  plait_ref_t task = build(of, ticket);
+  atomic_store(&record(task)->lane, lane), atomic_store(&record(task)->seat, seat);
+  CHECK(plait_task_submit(task) == 0);
+  return task;
+}
+
+/* The order in which the calling worker takes what there is. */
+static void takes(plait_thread_t worker, const uint32_t *tickets, uint32_t count) {
+  as(worker);
+  uint32_t task = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    task = finish_and_next(task);
+    CHECK(task > PLAIT_NEXT_RETRY);
+    if (atomic_load(&record(task)->ticket) != tickets[i]) fprintf(stderr, "%u: %u\n", i, atomic_load(&record(task)->ticket));
+    CHECK(atomic_load(&record(task)->ticket) == tickets[i]);
+  }
+  CHECK(finish_and_next(task) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->queued) == 0);
+  as(main_id);
+}
+
+static void test_priorities(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  for (uint32_t i = 0; i < 6; i++) submit_as(client, i, i % 2 == 0 ? 3 : 6, 0);
+  submit_as(client, 6, 0, 0), submit_as(client, 7, 2, 0), submit_as(client, 8, 2, 0);
+  takes(worker, (const uint32_t[]){6, 7, 8, 0, 2, 4, 1, 3, 5}, 9);
+  drain(client, 0, NULL);
+  /* A client that floods the pool does not keep the others waiting. */
+  plait_ref_t other = plait_client_create(pool), third = plait_client_create(pool);
+  for (uint32_t i = 0; i < 6; i++) submit_as(client, i, 3, 0);
+  submit_as(other, 20, 3, 0), submit_as(other, 21, 3, 0), submit_as(third, 30, 3, 0), submit_as(third, 31, 4, 0);
+  CHECK(plait_abi_check(1) == 0);
+  as(worker);
+  uint32_t task = 0, at[40] = {0};
+  for (uint32_t i = 1; (task = finish_and_next(task)) != PLAIT_NEXT_NONE; i++) at[atomic_load(&record(task)->ticket)] = i;
+  as(main_id);
+  CHECK(at[20] <= 3 && at[30] <= 3 && at[21] <= 6 && at[31] == 10);
+  for (uint32_t i = 1; i < 6; i++) CHECK(at[i] > at[i - 1]);
+  CHECK(drain(client, 0, NULL) == 6 && drain(other, 0, NULL) == 2 && drain(third, 0, NULL) == 2);
+  end_worker(worker);
+  nothing_left(0);
+}
+
+static void test_seats(void) {
+  open_pool();
+  plait_thread_t worker = new_worker(), second = new_worker();
+  plait_ref_t seat = plait_pool_seat(pool, 0), free_seat = plait_pool_seat(pool, 255);
+  CHECK(seat != 0 && free_seat != 0 && plait_pool_seat(pool, 0) == seat);
+  as(worker);
+  plait_worker_sit(seat);
+  CHECK(plait_worker_sleep_begin() != 0);
+  plait_worker_sleep_end();
+  as(second);
+  plait_worker_sit(free_seat);
+  as(main_id);
+  submit_as(client, 1, 4, 0), submit_as(client, 2, 3, seat), submit_as(client, 3, 0, seat), submit_as(client, 4, 2, 0);
+  submit_as(client, 5, 3, free_seat);
+  as(worker);
+  CHECK(plait_worker_sleep_begin() == 0);
+  as(main_id);
+  for (uint32_t i = 10; i < 210; i++) submit_as(client, i, 6, seat); /* its ring grows */
+  CHECK(plait_abi_check(1) == 0);
+  as(worker);
+  static const uint32_t order[] = {4, 2, 3, 1};
+  uint32_t task = 0;
+  for (int i = 0; i < 4; i++) CHECK(atomic_load(&record(task = finish_and_next(task))->ticket) == order[i]);
+  for (uint32_t i = 10; i < 210; i++) CHECK(atomic_load(&record(task = finish_and_next(task))->ticket) == i);
+  CHECK(finish_and_next(task) == PLAIT_NEXT_NONE);
+  as(main_id);
+  takes(second, (const uint32_t[]){5}, 1);
+  CHECK(drain(client, 0, NULL) == 205);
+  submit_as(client, 6, 3, seat); /* goes with the pool */
+  end_worker(worker), end_worker(second);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, PLAIT_STATUS_POOL_CLOSED, NULL) == 1);
+  nothing_left(0);
+}
+
+static void test_limit(void) {
+  open_pool();
+  atomic_store(&pool_record()->queue_limit, 3);
+  for (uint32_t i = 0; i < 3; i++) submit(client, i);
+  plait_ref_t late = build(client, 3);
+  CHECK(plait_task_submit(late) == -PLAIT_EAGAIN && atomic_load(&record(late)->state) == PLAIT_TASK_BUILDING);
+  plait_thread_t worker = new_worker();
+  as(worker);
+  uint32_t task = plait_task_next(0, 0);
+  as(main_id);
+  CHECK(plait_task_submit(late) == 0 && atomic_load(&pool_record()->queued) == 3);
+  plait_abi_recover(worker), plait_task_finish(task);
+  CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, 0, NULL) == 4);
+  nothing_left(0);
+}
+
+/* ---- several tasks at once, nested ones, progress, retries ---- */
+
+static void test_hold(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  for (uint32_t i = 0; i < 5; i++) submit(client, i);
+  as(worker);
+  plait_ref_t tasks[5];
+  CHECK(plait_task_hold() == -PLAIT_EINVAL);
+  for (uint32_t i = 0; i < 5; i++) {
+    tasks[i] = plait_task_next(0, 0);
+    CHECK(atomic_load(&record(tasks[i])->ticket) == i);
+    if (i < 4) CHECK(plait_task_hold() == 0);
+  }
+  CHECK(plait_task_finish(tasks[2]) == -PLAIT_EINVAL); /* it runs another */
+  CHECK(finish_and_next(tasks[4]) == PLAIT_NEXT_NONE);
+  CHECK(plait_task_finish(tasks[2]) == 0 && plait_task_finish(tasks[0]) == 0 && plait_task_finish(tasks[0]) == -PLAIT_EINVAL);
+  as(main_id);
+  CHECK(drain(client, 0, NULL) == 3);
+  CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN);
+  plait_ref_t left = plait_abi_recover(worker);
+  CHECK((left == tasks[3] || left == tasks[1]) && plait_task_finish(left) == 0);
+  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  left = plait_abi_recover(worker);
+  CHECK(left != 0 && plait_task_finish(left) == 0 && plait_abi_recover(worker) == 0);
+  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_FREE);
+  CHECK(drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 2);
+  worker = new_worker();
+  submit(client, 1), submit(client, 2);
+  as(worker), plait_task_next(0, 0), plait_task_hold(), plait_task_next(0, 0), plait_task_hold();
+  plait_abi_detach();
+  as(main_id);
+  plait_abi_sweep();
+  CHECK(drain(client, 0, NULL) == 0); /* a coordinator's to recover */
+  for (plait_ref_t task; (task = plait_abi_recover(worker)) != 0;) CHECK(plait_abi_settle(task) == 0);
+  CHECK(drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 2);
+  nothing_left(0);
+}
+
+static void test_help(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  submit(client, 1), submit(client, 2);
+  as(worker);
+  plait_ref_t parent = plait_task_next(0, 0), own = plait_client_create(pool), seat = plait_pool_seat(pool, 3);
+  plait_worker_sit(seat);
+  submit(own, 10), submit_as(own, 11, 0, 0), submit_as(own, 12, 3, seat);
+  CHECK(plait_task_hold() == 0);
+  static const uint32_t order[] = {12, 11, 10};
+  for (int i = 0; i < 3; i++) {
+    plait_ref_t task = plait_task_help(own);
+    CHECK(task > PLAIT_NEXT_RETRY && atomic_load(&record(task)->ticket) == order[i] && plait_task_finish(task) == 0);
+  }
+  CHECK(plait_task_help(own) == PLAIT_NEXT_NONE && plait_abi_check(1) == 0); /* not the other client's */
+  CHECK(drain(own, 0, NULL) == 3 && plait_task_finish(parent) == 0);
+  end_worker(worker);
+  CHECK(plait_abi_recover(worker) == 0 && plait_client_create(pool) == own);
+  nothing_left(0);
+}
+
+static void test_progress_and_retries(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  plait_ref_t task = plait_task_create(client, 3000);
+  atomic_store(&record(task)->ticket, 7), atomic_store(&record(task)->retries, 2);
+  plait_ref_t input = atomic_load(&record(task)->input_low);
+  memset(plait_at(input), 9, 3000);
+  CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && plait_task_submit(task) == 0);
+  submit(client, 8);
+  for (int life = 0; life < 3; life++) {
+    as(worker);
+    CHECK(plait_task_next(0, 0) == task); /* in front again */
+    plait_ref_t word = plait_task_create(client, 10);
+    atomic_store(&record(word)->ticket, 7), atomic_store(&record(word)->output_status, PLAIT_STATUS_PROGRESS);
+    CHECK(plait_task_emit(word) == 0 && atomic_load(&plait_self()->building) == 0);
+    plait_ref_t at = plait_task_output(task, 8);
+    CHECK((at != task + sizeof(struct plait_task)) == (life < 2)); /* the input is kept while it may be needed */
+    as(main_id);
+    CHECK(plait_abi_recover(worker) == task);
+    for (int i = 0; i < 3000; i++) CHECK(((uint8_t *)plait_at(input))[i] == 9);
+    if (life < 2) CHECK(plait_task_requeue(task) == 0 && plait_abi_check(1) == 0);
+    else CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && plait_task_finish(task) == 0);
+    if (life < 2) worker = new_worker();
+  }
+  CHECK(atomic_load(&pool_record()->finished) == 1);
+  plait_ref_t next;
+  uint32_t words = 0;
+  for (plait_ref_t done = plait_client_drain(client); done != 0; done = next) {
+    next = atomic_load(&record(done)->next);
+    CHECK(atomic_load(&record(done)->ticket) == 7);
+    if (atomic_load(&record(done)->output_status) == PLAIT_STATUS_PROGRESS) words++;
+    else CHECK(next == 0 && words == 3);
+    plait_task_free(done);
+  }
+  worker = new_worker();
+  takes(worker, (const uint32_t[]){8}, 1);
+  end_worker(worker);
+  drain(client, 0, NULL);
+  nothing_left(0);
+}
+
+/* Clients of threads that are gone are taken over, but not while a task of theirs is under way. */
+static void test_client_again(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  plait_ref_t first = 0;
+  for (int round = 0; round < 5; round++) {
+    plait_thread_t user = plait_slot_claim(0);
+    as(user);
+    plait_ref_t its = plait_client_create(pool);
+    if (round == 0) first = its;
+    CHECK(its == first);
+    submit(its, 1);
+    as(worker);
+    uint32_t task = plait_task_next(0, 0);
+    as(main_id);
+    plait_abi_recover(user);
+    CHECK(plait_client_create(pool) != first);
+    as(worker);
+    CHECK(finish_and_next(task) == PLAIT_NEXT_NONE);
+    as(main_id);
+  }
+  end_worker(worker);
+  nothing_left(0);
+}
+
+/* The owner lets go of a pool that another thread looks at: whoever is last frees it. */
+static void test_release(void) {
+  for (int order = 0; order < 3; order++) {
+    open_pool();
+    plait_thread_t user = plait_slot_claim(0);
+    as(user);
+    plait_ref_t its = plait_client_create(pool);
+    submit(its, 1);
+    as(main_id);
+    submit(client, 2);
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0);
+    if (order == 0) CHECK(plait_pool_release(pool) == 0);
+    as(user);
+    CHECK(drain(its, PLAIT_STATUS_POOL_CLOSED, NULL) == 1 && plait_pool_release(pool) == 0);
+    as(main_id);
+    if (order > 0) CHECK(test_live_blocks() > 0);
+    if (order == 1) CHECK(plait_pool_release(pool) == 0);
+    if (order == 2) {
+      as(user), plait_abi_recover(main_id);
+      CHECK(test_live_blocks() == 0);
+      main_id = user;
+    }
+    CHECK(test_live_blocks() == 0 && plait_pool_release(pool) == -PLAIT_EINVAL && plait_abi_check(1) == 0);
+    plait_posix_unmap();
+  }
 }
 
 /* ---- threads ---- */
@@ -437,7 +720,16 @@ static const struct test tests[] = {
     {"an orphaned pool goes with its last user", test_orphan_pool},
     {"dead workers' tasks come back", test_dead_worker},
     {"recovery waits for a stuck pool", test_stuck_pool},
-    {"condemned workers take no more", test_condemn},
+    {"retired workers take no more", test_retire},
+    {"late tasks are told, then overdue", test_look},
+    {"the urgent first, clients in turn", test_priorities},
+    {"a seat has a queue of its own", test_seats},
+    {"a queue has a limit", test_limit},
+    {"a worker holds several tasks", test_hold},
+    {"a worker helps with its own tasks", test_help},
+    {"progress comes before the end; retries keep the input", test_progress_and_retries},
+    {"clients of the dead are taken over", test_client_again},
+    {"a pool is freed by the last who uses it", test_release},
     {"threads flood the queue", test_flood},
     {"threads sleep and wake", test_small_queues},
     {"pools end under load", test_closing_race},

@@ -20,21 +20,24 @@ static void do_drop_0(void) { drop_places(0, 40); }
 static void do_drop_few(void) { drop(41), drop(43), drop(59); }
 static void do_drop_60(void) { drop_places(60, 100); }
 
+/* Blocks of 2000 bytes: eight in a page. The first eight pages stay their thread's, full as they are. */
 static void make_abandoned(void) {
-  as(main_id), fill_places(0, 350, 1000), as(actor), fill(390, 1000), as(other), fill(391, 1000);
+  as(main_id), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
+  CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
-static void do_even(void) { for (uint32_t i = 0; i < 24; i += 2) drop(i); }
-static void do_odd(void) { for (uint32_t i = 1; i < 24; i += 2) drop(i); }
-static void do_one(void) { drop(4); }
-static void make_one_left(void) { /* of each page, two blocks are left; some pages are pooled */
+static void do_even(void) { for (uint32_t i = 128; i < 152; i += 2) drop(i); }
+static void do_odd(void) { for (uint32_t i = 129; i < 152; i += 2) drop(i); }
+static void do_one(void) { drop(132); }
+static void make_one_left(void) { /* of each page, two blocks are left; most pages are pooled */
   make_abandoned();
-  as(actor);
-  for (uint32_t i = 0; i < 350; i++)
-    if (i % 16 != 3 && i % 16 != 9) drop(i);
+  as(main_id);
+  for (uint32_t i = 64; i < 350; i++)
+    if (i % 8 != 3 && i % 8 != 6) drop(i);
+  CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
-static void do_last_a(void) { for (uint32_t i = 3 + 16 * 17; i < 350; i += 16) drop(i); }
-static void do_last_b(void) { for (uint32_t i = 9 + 16 * 17; i < 350; i += 16) drop(i); }
-static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 1000); }
+static void do_last_a(void) { for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i); }
+static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i); }
+static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
 
 static void make_medium(void) {
   as(main_id), fill_medium_places(0, 20, 3000), as(actor), fill_medium_places(20, 40, 3000), as(other), fill_medium_places(40, 60, 3000);

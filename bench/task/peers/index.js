@@ -6,7 +6,7 @@
  * `file` is the URL of work.js. Every peer runs with its own defaults and a fixed number of workers.
  */
 
-export const PEERS = ['plait', 'bare', 'piscina', 'tinypool', 'workerpool'];
+export const PEERS = ['plait', 'bare', 'piscina', 'tinypool', 'workerpool', 'poolifier'];
 
 /** One entrant a peer, under its own name. */
 export const entrants = PEERS.map((peer) => ({ name: peer, peer }));

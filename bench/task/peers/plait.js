@@ -7,6 +7,8 @@ export function create({ threads, file, workerData }) {
   const pool = new Pool(file, { threads, workerData });
   return {
     run: (name, payload) => pool.run(payload, { name, lend: true }),
+    copy: (name, payload) => pool.run(payload, { name }),
+    many: (name, inputs) => pool.runMany(inputs, { name }),
     give: (name, bytes) => pool.run(bytes, { name, give: true }),
     map: (name, inputs) => pool.map(inputs, { name }),
     close: () => pool.close(),

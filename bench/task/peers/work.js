@@ -23,6 +23,11 @@ export function echo(input) {
   return input;
 }
 
+/** The same for values that are not numbers. */
+export function echoBytes(input) {
+  return input;
+}
+
 /** @param {Uint8Array} bytes */
 export function hash(bytes) {
   return digest('sha256', bytes);

@@ -18,16 +18,22 @@ export interface MapArguments {
   readonly threads: number | undefined;
   /** In milliseconds. */
   readonly timeout: number | undefined;
+  /** How often a call is run again when its worker dies. */
+  readonly retries: number;
+  /** The journal's path. */
+  readonly resume: string | undefined;
   readonly ordered: boolean;
   readonly json: boolean;
 }
 
 export type Command =
   | { readonly name: 'help' | 'version' | 'usage' }
-  | { readonly name: 'map'; readonly options: MapArguments };
+  | { readonly name: 'map'; readonly options: MapArguments }
+  | { readonly name: 'top'; readonly pid: number | undefined; readonly once: boolean };
 
 export const USAGE = `usage: plait map [OPTIONS] MODULE[#EXPORT] FILES...
        plait map [OPTIONS] MODULE[#EXPORT] -
+       plait top [--once] [PID]
        plait --help | --version
 `;
 
@@ -47,6 +53,11 @@ the results to standard output.
 Options:
   --threads N    how many workers; as many as processors, if not given
   --timeout T    stop and report a call that runs longer: 500 or 500ms, 2s, 1m
+  --retries N    run a call again, up to N times, when its worker dies under it
+  --resume FILE  note in FILE what is done, and go on from there if it exists:
+                 what is done already is not run again, and its results come
+                 from FILE, so standard output is complete. Failures are done,
+                 too. Needs the same inputs in the same order.
   --unordered    write results as they are ready, not in the order of the inputs
   --json         failures and a closing summary as JSON Lines on standard error;
                  no progress bar
@@ -79,6 +90,10 @@ each failure and at the end,
 Ctrl-C starts nothing more, stops what runs and writes the results that are
 complete; a second one ends at once.
 
+plait top shows the pools of a running program, live: their queues, times and
+workers. The program must have been started with PLAIT_TOP=1 in its environment.
+PID says which, if there are several; --once prints one picture, as JSON.
+
 Exit status:
   0    all went well
   1    some input failed
@@ -92,6 +107,9 @@ Example:
 const OPTIONS = {
   threads: { type: 'string' },
   timeout: { type: 'string' },
+  retries: { type: 'string' },
+  resume: { type: 'string' },
+  once: { type: 'boolean' },
   unordered: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -99,6 +117,7 @@ const OPTIONS = {
 } as const;
 
 const MOST_THREADS = 250;
+const MOST_RETRIES = 1000;
 const MOST_MILLISECONDS = 2 ** 31 - 1;
 const UNITS = new Map([
   ['', 1],
@@ -131,6 +150,8 @@ export function parseArguments(argv: readonly string[]): Command {
   const flags = new Set<string>();
   let threads: number | undefined;
   let timeout: number | undefined;
+  let retries = 0;
+  let resume: string | undefined;
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
@@ -144,6 +165,11 @@ export function parseArguments(argv: readonly string[]): Command {
       flags.add(name);
     } else if (name === 'threads') {
       threads = parseThreads(value);
+    } else if (name === 'retries') {
+      retries = parseRetries(value);
+    } else if (name === 'resume') {
+      if (!value) throw new UsageError('--resume needs the name of a file; see plait --help');
+      resume = value;
     } else {
       timeout = parseTimeout(value);
     }
@@ -155,6 +181,7 @@ export function parseArguments(argv: readonly string[]): Command {
     if (argv.length === 0) return { name: 'usage' };
     throw new UsageError('no command given; see plait --help');
   }
+  if (command === 'top') return parseTop([module, ...files], flags);
   if (command !== 'map') throw new UsageError(`unknown command '${command}'; see plait --help`);
   if (module === undefined) throw new UsageError('map needs a module; see plait --help');
   if (files.length === 0) {
@@ -165,7 +192,16 @@ export function parseArguments(argv: readonly string[]): Command {
   }
   return {
     name: 'map',
-    options: { module, files, threads, timeout, ordered: !flags.has('unordered'), json: flags.has('json') },
+    options: {
+      module,
+      files,
+      threads,
+      timeout,
+      retries,
+      resume,
+      ordered: !flags.has('unordered'),
+      json: flags.has('json'),
+    },
   };
 }
 
@@ -173,6 +209,20 @@ function parseThreads(text: string | undefined): number {
   const threads = /^\d+$/.test(text ?? '') ? Number(text) : Number.NaN;
   if (threads >= 1 && threads <= MOST_THREADS) return threads;
   throw new UsageError(`--threads needs a whole number from 1 to ${MOST_THREADS}${butGot(text)}; see plait --help`);
+}
+
+function parseRetries(text: string | undefined): number {
+  const retries = /^\d+$/.test(text ?? '') ? Number(text) : Number.NaN;
+  if (retries <= MOST_RETRIES) return retries;
+  throw new UsageError(`--retries needs a whole number from 0 to ${MOST_RETRIES}${butGot(text)}; see plait --help`);
+}
+
+function parseTop(positionals: readonly (string | undefined)[], flags: ReadonlySet<string>): Command {
+  const [pid, extra] = positionals;
+  if (extra !== undefined || (pid !== undefined && !/^[1-9]\d*$/.test(pid))) {
+    throw new UsageError(`top takes the number of one process${butGot(extra ?? pid)}; see plait --help`);
+  }
+  return { name: 'top', pid: pid === undefined ? undefined : Number(pid), once: flags.has('once') };
 }
 
 function parseTimeout(text: string | undefined): number {

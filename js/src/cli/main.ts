@@ -31,6 +31,10 @@ async function execute(command: Command): Promise<number> {
       const { runMap } = await import('./map-command.ts');
       return runMap(command.options);
     }
+    case 'top': {
+      const { runTop } = await import('./top-command.ts');
+      return runTop(command.pid, command.once);
+    }
   }
 }
 

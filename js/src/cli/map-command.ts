@@ -10,8 +10,9 @@
  */
 
 import { Pool } from '../task/pool.ts';
-import type { MapArguments } from './args.ts';
+import { type MapArguments, UsageError } from './args.ts';
 import { Inputs } from './inputs.ts';
+import { Journal } from './journal.ts';
 import {
   describeFailure,
   describeFatal,
@@ -87,6 +88,7 @@ class MapRun {
   readonly #stdout: Output;
   readonly #stderr: Output;
   readonly #progress: Progress;
+  readonly #journal: Journal | undefined;
   readonly #changed = new Change();
   readonly #began = performance.now();
   readonly #concurrency: number;
@@ -107,6 +109,8 @@ class MapRun {
   constructor(options: MapArguments, module: ModuleName) {
     this.#options = options;
     this.#module = module;
+    this.#journal =
+      options.resume === undefined ? undefined : new Journal(options.resume, `${module.url.href}#${module.export}`);
     this.#stdout = new Output(process.stdout, (error) => this.#stdoutFailed(error));
     this.#stderr = new Output(process.stderr, () => {}); // there is nowhere left to tell it
     const { stderr } = process;
@@ -138,6 +142,7 @@ class MapRun {
       this.#progress.end();
       await this.#stderr.write(this.#summary());
       await this.#pool.close({ force: this.#stop !== undefined });
+      this.#journal?.close();
     } finally {
       clearTimeout(impatience);
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
@@ -182,7 +187,8 @@ class MapRun {
         this.#start(input);
       }
     } catch (error) {
-      this.#end({ why: 'fatal', message: `cannot read standard input: ${(error as Error).message}`, status: 2 });
+      if (error instanceof UsageError) this.#end({ why: 'fatal', message: error.message, status: 2 });
+      else this.#end({ why: 'fatal', message: `cannot read standard input: ${(error as Error).message}`, status: 2 });
     }
     this.#exhausted = true;
     if (this.#stop === undefined) this.#progress.total = this.#started;
@@ -195,20 +201,32 @@ class MapRun {
   }
 
   #start(input: string): void {
+    const known = this.#journal?.take(this.#started, input);
     const place = this.#started++;
+    if (known !== undefined) {
+      this.#keep(place, known);
+      return;
+    }
     this.#running++;
-    this.#pool.run(input, { name: this.#module.export }).then(
-      (value) => this.#settle(place, this.#fulfilled(input, value)),
-      (reason) => this.#settle(place, this.#rejected(input, reason)),
+    this.#pool.run(input, { name: this.#module.export, retries: this.#options.retries }).then(
+      (value) => this.#settle(place, input, this.#fulfilled(input, value)),
+      (reason) => this.#settle(place, input, this.#rejected(input, reason)),
     );
   }
 
-  #settle(place: number, outcome: Outcome | undefined): void {
+  #settle(place: number, input: string, outcome: Outcome | undefined): void {
     this.#running--;
-    if (outcome !== undefined) {
-      this.#ready.set(place, outcome);
-      this.#held += outcome.line.length + outcome.report.length;
+    if (outcome === undefined) {
+      this.#changed.announce();
+      return;
     }
+    this.#journal?.add(place, { input, ...outcome });
+    this.#keep(place, outcome);
+  }
+
+  #keep(place: number, outcome: Outcome): void {
+    this.#ready.set(place, outcome);
+    this.#held += outcome.line.length + outcome.report.length;
     this.#changed.announce();
   }
 
@@ -252,6 +270,7 @@ class MapRun {
         if (outcome.report !== '') this.#failed++;
       }
       if (count > 0) {
+        this.#journal?.flush();
         if (reports !== '' || this.#stdout.isTerminal) this.#progress.clear();
         await this.#stdout.write(lines);
         await this.#stderr.write(reports);

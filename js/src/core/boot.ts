@@ -9,6 +9,7 @@ import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { type Core, outOfMemory, Space, type SpaceHandle } from './space.ts';
+import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
 /** What a thread uses its slot for; for people who look at a space. */
@@ -30,7 +31,7 @@ const INITIAL_PAGES = 8;
 let compiled: WebAssembly.Module | undefined;
 
 function compile(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(WASM_BASE64), (char) => char.charCodeAt(0)));
+  compiled ??= new WebAssembly.Module(host.fromBase64(WASM_BASE64));
   return compiled;
 }
 
@@ -99,10 +100,11 @@ export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
 }
 
-/** Recovers a thread that is gone for certain; its task, if it ran one, comes back as WORKER_DIED. */
+/** Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as WORKER_DIED. */
 export function recoverThread(space: Space, thread: number): void {
-  const task = space.core.plait_abi_recover(thread) >>> 0;
-  if (task !== 0) space.core.plait_task_finish(task);
+  for (let task = space.core.plait_abi_recover(thread); task !== 0; task = space.core.plait_abi_recover(thread)) {
+    if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
+  }
 }
 
 /** The ids of the threads that the host calls `hostId`, dead ones that nobody has recovered included. */
@@ -190,19 +192,19 @@ export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0)
   return enter(handle, instantiate(handle), role, pool);
 }
 
-let common: Space | undefined;
+const common = threadWide('common space', (): { space?: Space } => ({}));
 
 /**
  * The common space of the process or page, as this thread sees it. Threads started from here on inherit it.
  * A thread attaches when it first asks.
  */
 export function commonSpace(role?: number, pool?: number): Space {
-  if (common === undefined) {
+  if (common.space === undefined) {
     const handle = host.inheritedSpace();
-    common = handle === undefined ? openSpace() : attach(handle, role, pool);
-    host.bequeathSpace(common.handle);
+    common.space = handle === undefined ? openSpace() : attach(handle, role, pool);
+    host.bequeathSpace(common.space.handle);
     const port = host.watchPort();
-    port?.post(common.thread);
+    port?.post(common.space.thread);
   }
-  return common;
+  return common.space;
 }

@@ -6,6 +6,8 @@
  * RangeError instead, thrown at once.
  */
 
+import { threadWide } from './thread-wide.ts';
+
 /** What can go wrong, by stable code. The text says when a user meets it. */
 export const ERROR_CODES = {
   ERR_PLAIT_OUT_OF_MEMORY: 'The space has reached its maximum, or its host would not give more memory.',
@@ -24,14 +26,17 @@ export const ERROR_CODES = {
   ERR_PLAIT_TASK_TIMEOUT: "The task ran for longer than the pool's timeout; its worker was stopped and replaced.",
   ERR_PLAIT_POOL_CLOSED: 'The pool is closed, or was closed by force before the task ended.',
   ERR_PLAIT_UNSUPPORTED: 'What was asked for is not there on this host.',
+  ERR_PLAIT_QUEUE_FULL: "The pool's queue has reached its limit, maxQueue.",
+  ERR_PLAIT_CLOSE_TIMEOUT: 'A worker did not end although it was stopped; the pool is closed, its memory is kept.',
+  ERR_PLAIT_CANNOT_BLOCK: 'A synchronous call on a thread that must not block, or on a worker of the same pool.',
+  ERR_PLAIT_INLINE_FORBIDDEN: 'An inline function for a pool that was not opened with inline: true.',
   ERR_PLAIT_COORDINATOR_DIED: 'The coordinator thread ended, and its workers with it.',
 } as const;
 
 /** A stable name of one thing that can go wrong; see {@link ERROR_CODES}. */
 export type PlaitErrorCode = keyof typeof ERROR_CODES;
 
-/** An error of Plait's own, told apart by its `code`. */
-export class PlaitError extends Error {
+class OwnError extends Error {
   /** Which error this is; stable between versions. */
   readonly code: PlaitErrorCode;
 
@@ -44,3 +49,10 @@ export class PlaitError extends Error {
     return 'PlaitError';
   }
 }
+
+// Stack traces and listings name the class.
+Object.defineProperty(OwnError, 'name', { value: 'PlaitError' });
+
+/** An error of Plait's own, told apart by its `code`. */
+export type PlaitError = OwnError;
+export const PlaitError: typeof OwnError = threadWide('PlaitError', () => OwnError);

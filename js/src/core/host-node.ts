@@ -1,6 +1,9 @@
 /**
  * The host interface over Node's worker_threads. See host.ts.
  *
+ * Plait's threads run a script that lies in this program as a string: there is no file that a bundler, a packager or a
+ * single executable could lose, and one script starts quicker than the thirty modules that it is made of.
+ *
  * Invariant: no static import of a `node:` module, so that the file may lie in a browser's bundle, unused.
  */
 
@@ -9,10 +12,45 @@ import type { Host, HostPort, HostThread, ThreadOptions } from './host.ts';
 import type { SpaceHandle } from './space.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
-const ENVIRONMENT_KEY = 'plait.space.1';
+const ENVIRONMENT_KEY = 'plait.space.2';
 
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
+
+/** How a thread's first message travels. */
+interface Hello {
+  /** What the thread runs. */
+  readonly plaitScript: string;
+  readonly message: unknown;
+}
+
+/** What the script of Plait's threads is called with. */
+interface Boot {
+  readonly hello: Hello;
+  importUrl(url: string): Promise<unknown>;
+}
+
+/**
+ * The module that a thread starts with: it hears the first message, and runs the script that is in it. It is a module,
+ * and not the script itself as a string, so that Node runs what `--import` names first, and so that loaders such as tsx
+ * see a module import the user's.
+ */
+const ENTRY = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+import vm from 'node:vm';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+// It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
+const hello =
+  receiveMessageOnPort(parentPort)?.message ?? (await new Promise((resolve) => parentPort.once('message', resolve)));
+const script = vm.runInThisContext('(function (plaitBoot) {' + hello.plaitScript + '})', 'plait-thread.js');
+script({ hello, importUrl: (url) => import(url) });
+`)}`,
+);
+
+declare const plaitBoot: Boot | undefined;
+
+/** Set in the script of Plait's threads alone. */
+const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
 
 function wrapPort(port: NodePort): HostPort {
   const wrapped: HostPort = {
@@ -26,10 +64,17 @@ function wrapPort(port: NodePort): HostPort {
   return wrapped;
 }
 
-function wrapWorker(worker: NodeWorker): HostThread {
+function startThread({ name, ...rest }: ThreadOptions, script = boot?.hello.plaitScript ?? ''): HostThread {
+  const { Worker } = process.getBuiltinModule('node:worker_threads');
+  const worker: NodeWorker = new Worker(ENTRY, { ...rest, name } as never);
+  let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,
-    post: (message, transfer = []) => worker.postMessage(message, transfer as never),
+    post(message, transfer = []) {
+      const sent = greeted ? message : ({ plaitScript: script, message } satisfies Hello);
+      worker.postMessage(sent, transfer as never);
+      greeted = true;
+    },
     terminate: () => void worker.terminate(),
     setRef: (keepsAlive) => (keepsAlive ? worker.ref() : worker.unref()),
     onMessage: undefined,
@@ -43,6 +88,27 @@ function wrapWorker(worker: NodeWorker): HostThread {
   return thread;
 }
 
+/**
+ * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is found
+ * beside the loader that the program was started with. It must come first: an import that failed is not tried again.
+ */
+async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
+  const loader = process.execArgv.find((arg) => /^(--import=)?(tsx|.*[/\\]tsx[/\\]dist[/\\]loader\.mjs)$/.test(arg));
+  if (loader === undefined || Number.parseInt(process.versions.node, 10) >= 22) return;
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const { pathToFileURL } = process.getBuiltinModule('node:url');
+  const name = loader.replace(/^--import=/, '');
+  const url = /^file:/.test(name) ? name : pathToFileURL(createRequire(`${process.cwd()}/`).resolve(name)).href;
+  const { register } = (await importUrl(url.replace(/loader\.mjs$/, 'esm/api/index.mjs'))) as { register(): void };
+  register();
+}
+
+async function importModule(url: string): Promise<unknown> {
+  if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+  if (/\.[cm]?tsx?$/.test(url)) await prepareTypeScript(boot);
+  return boot.importUrl(url);
+}
+
 /** Node's host, or undefined where there is no Node. */
 export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
@@ -53,6 +119,9 @@ export function createNodeHost(): Host | undefined {
   const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
   const starter = threads.parentPort;
+  const hooks = () => process.getBuiltinModule('node:async_hooks');
+  const perf = () => process.getBuiltinModule('node:perf_hooks');
+  const v8 = () => process.getBuiltinModule('node:v8');
 
   return {
     kind: 'node',
@@ -74,16 +143,10 @@ export function createNodeHost(): Host | undefined {
       const port = typeof data === 'object' ? data?.[WATCH_PORT_KEY] : undefined;
       return port instanceof threads.MessagePort ? wrapPort(port) : undefined;
     },
-    startThread(entry: URL, options: ThreadOptions) {
-      const { name, ...rest } = options;
-      return wrapWorker(new threads.Worker(entry, { ...rest, name } as never));
-    },
+    startThread,
     async firstMessage() {
-      if (starter === null) throw new Error('this module runs only in a thread that Plait started');
-      // It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
-      const received = threads.receiveMessageOnPort(starter);
-      if (received !== undefined) return received.message;
-      return new Promise((resolve) => starter.once('message', resolve));
+      if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+      return boot.hello.message;
     },
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
     listenToStarter: (listener) => void starter?.on('message', listener),
@@ -91,10 +154,20 @@ export function createNodeHost(): Host | undefined {
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     wrapPort: (port) => wrapPort(port as NodePort),
     builtin: (name) => process.getBuiltinModule(name),
+    fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
+    bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
+    newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),
+    holdLoop() {
+      const timer = setInterval(() => {}, 2 ** 30);
+      return () => clearInterval(timer);
+    },
+    activeTime: () => perf().performance.eventLoopUtilization().active,
+    heapUsed: () => v8().getHeapStatistics().used_heap_size,
     moduleUrl(name) {
       if (name instanceof URL) return name.href;
       if (/^(file|data|node):/.test(name)) return name;
       return url.pathToFileURL(path.resolve(name)).href;
     },
+    importModule,
   };
 }

@@ -1,15 +1,15 @@
 /**
  * What Plait needs from the program that runs it, the same in Node and in browsers.
  *
- * Invariant: this file, host-node.ts and host-web.ts are the only ones that know which host it is. Node's modules are
- * reached through `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
+ * Invariant: the files host*.ts are the only ones that know which host it is. Node's modules are reached through
+ * `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
  */
 
 import { createNodeHost } from './host-node.ts';
 import { createWebHost } from './host-web.ts';
 import type { SpaceHandle } from './space.ts';
 
-/** A started thread, as the thread that started it sees it. */
+/** A thread of Plait's own, as the thread that started it sees it. */
 export interface HostThread {
   /** The host's number for the thread, unique in the process or page; the thread's slot carries it. */
   readonly hostId: number;
@@ -68,9 +68,9 @@ export interface Host {
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
-  /** Starts a module as a thread. `url` must come from `new URL('./file.js', import.meta.url)`. */
-  startThread(url: URL, options: ThreadOptions): HostThread;
-  /** In a thread that `startThread` started: its instructions. */
+  /** Starts a thread that runs `script`; in a thread that was started so, the same script, if none is given. */
+  startThread(options: ThreadOptions, script?: string): HostThread;
+  /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it. */
   postToStarter(message: unknown, transfer?: readonly Transferable[]): void;
@@ -83,8 +83,21 @@ export interface Host {
   wrapPort(port: unknown): HostPort;
   /** A module of Node's own, where there are some. */
   builtin(name: string): unknown;
+  /** The bytes that a base64 text stands for. */
+  fromBase64(text: string): Uint8Array<ArrayBuffer>;
+  /** A function that runs in the asynchronous context of now: an AsyncLocalStorage has the value that it has here. */
+  bindContext<F extends (...args: never[]) => unknown>(call: F): F;
+  /** Something that carries a value along with asynchronous control flow; undefined where the host has none. */
+  newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
+  /** Keeps this thread's event loop alive until the answer is called; for threads that nothing else keeps. */
+  holdLoop(): () => void;
+  /** How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0: unknown. */
+  activeTime(): number;
+  heapUsed(): number;
   /** The URL that a module's name, given by the user, stands for. */
   moduleUrl(name: string | URL): string;
+  /** Imports a module of the user by its URL, in a thread that `startThread` started. */
+  importModule(url: string): Promise<unknown>;
 }
 
 export const host: Host = createNodeHost() ?? createWebHost();

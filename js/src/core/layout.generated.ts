@@ -46,8 +46,12 @@ export const Slot = {
   tasksDone: 92,
   /** microseconds that this thread has spent inside tasks */
   busyUs: 96,
+  /** tasks that this thread has put aside and not finished, the last first */
+  holding: 104,
+  /** seat of the pool that this worker sits on, 0 none */
+  seat: 108,
   /** zero; pads the slot to two cache lines */
-  unused: 104,
+  unused: 112,
 } as const;
 
 /** `struct plait_boot` of core/sync/space.h. */
@@ -649,7 +653,7 @@ export const Fs = {
 
 /** `struct plait_task` of core/task/task.h. */
 export const Task = {
-  BYTES: 80,
+  BYTES: 112,
   /** enum plait_task_state */
   state: 0,
   /** DONE: next task in the inbox, 0 at the end */
@@ -680,12 +684,28 @@ export const Task = {
   outputHigh: 52,
   /** block that holds the output if it did not fit behind the record, else 0; the task's */
   outputBlock: 56,
-  /** DONE: next task in client.drained, 0 at the end */
+  /** RUNNING: next task that the worker holds; DONE: next in client.drained; 0 at the end */
   link: 60,
   /** block that holds a large input, else 0; the task's, freed when it has been run */
   inputBlock: 64,
+  /** its priority: index of the lane, 0 the most urgent */
+  lane: 68,
+  /** seat whose worker alone may run it; 0: any may */
+  seat: 72,
+  /** bits of enum plait_stop; 0: go on */
+  control: 76,
+  /** how long it may run; 0: as long as it likes */
+  timeoutMs: 80,
+  /** RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
+  startedMs: 84,
+  /** RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
+  toldMs: 88,
+  /** how often it may still be run again after a worker's death; its input is kept for that */
+  retries: 92,
+  /** when it was submitted: a double, the host's clock in milliseconds */
+  submitted: 96,
   /** zero */
-  unused: 68,
+  unused: 104,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -699,9 +719,22 @@ export const Ring = {
   cells: 8,
 } as const;
 
+/** `struct plait_lane` of core/task/task.h. */
+export const Lane = {
+  BYTES: 16,
+  /** the cells; 0 before the first task */
+  ring: 0,
+  /** tasks ever taken (wraps): where the next is taken */
+  head: 4,
+  /** tasks ever submitted (wraps): where the next is put */
+  tail: 8,
+  /** zero */
+  unused: 12,
+} as const;
+
 /** `struct plait_client` of core/task/task.h. */
 export const Client = {
-  BYTES: 32,
+  BYTES: 144,
   /** next client of the pool */
   next: 0,
   /** the pool */
@@ -716,8 +749,45 @@ export const Client = {
   taken: 20,
   /** tasks that the owner was given and has not freed, linked by `link` */
   drained: 24,
+  /** a bit for each lane that is not empty */
+  mask: 28,
+  /** queued tasks that any worker may run, by priority */
+  lanes: 32,
+} as const;
+
+/** `struct plait_seat` of core/task/task.h. */
+export const Seat = {
+  BYTES: 1104,
+  /** the worker that sits there now, or sat there last */
+  thread: 0,
+  /** tasks that ended in an error (wraps) */
+  failed: 4,
+  /** queued tasks that only this seat's worker may run */
+  lane: 8,
+  /** the longest that a task has waited, in microseconds */
+  waitMax: 24,
+  /** the longest that one has run, in microseconds */
+  runMax: 28,
+  /** when the worker was born: a double, the host's clock in milliseconds */
+  born: 32,
+  /** milliseconds that its event loop was active: a double */
+  active: 40,
+  /** when that was noted: a double, the host's clock in milliseconds */
+  looked: 48,
+  /** its JavaScript heap, when last noted */
+  memoryKib: 56,
+  /** tasks that ended well (wraps) */
+  completed: 60,
+  /** milliseconds that it spent in tasks: a double */
+  busy: 64,
+  /** tasks that it has put aside */
+  holding: 72,
   /** zero */
-  unused: 28,
+  unused: 76,
+  /** how many tasks waited how long */
+  waits: 80,
+  /** how many tasks ran how long */
+  runs: 592,
 } as const;
 
 /** `struct plait_name` of core/task/task.h. */
@@ -733,37 +803,65 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/task.h. */
 export const Pool = {
-  BYTES: 64,
-  /** guards queue and inboxes */
+  BYTES: 144,
+  /** guards lanes and inboxes */
   lock: 0,
   /** enum plait_pool_state */
   state: 8,
-  /** thread that made the pool; its death closes it */
+  /** thread that made the pool; its death closes it; 0: it has let go of it */
   owner: 12,
-  /** the queue's cells; 0 before the pool is open and while it is freed */
-  ring: 16,
-  /** tasks ever taken (wraps): where the next is taken */
-  head: 20,
-  /** tasks ever submitted (wraps): where the next is put */
-  tail: 24,
+  /** a bit for each priority at which some client may have a task queued */
+  mask: 16,
+  /** tasks in all lanes */
+  queued: 20,
   /** always odd; goes up by 2 to wake workers: what they sleep on */
-  signal: 28,
+  signal: 24,
   /** workers that sleep or are about to; may be too high after a death, never too low */
-  sleepers: 32,
+  sleepers: 28,
   /** first client */
-  clients: 36,
+  clients: 32,
+  /** client that is asked first for the next task; 0: the first one */
+  turn: 36,
+  /** block with a word for each of PLAIT_SEAT_LIMIT seats; 0 before the pool is open */
+  seats: 40,
   /** first interned name */
-  names: 40,
+  names: 44,
   /** FAILED: block with the encoded error, else 0 */
-  failure: 44,
+  failure: 48,
   /** its bytes */
-  failureSize: 48,
+  failureSize: 52,
   /** tasks ever finished (wraps); statistics: a death may count one twice */
-  finished: 52,
+  finished: 56,
   /** tasks ever dropped because their client had died (wraps); likewise */
-  dropped: 56,
+  dropped: 60,
+  /** most tasks that may be queued */
+  queueLimit: 64,
+  /** how long a task that was told to stop may take */
+  graceMs: 68,
+  /** goes up when the coordinator should look: what it sleeps on */
+  attention: 72,
+  /** 1: the coordinator wants to hear of a task that no sleeping worker waits for */
+  growable: 76,
+  /** the shortest timeout of any task so far; 0: there was none */
+  timeoutMs: 80,
+  /** fewest workers */
+  minThreads: 84,
+  /** most workers */
+  maxThreads: 88,
+  /** workers now: starting or at work */
+  threads: 92,
+  /** workers ever started (wraps) */
+  born: 96,
+  /** 1: a new task wakes all sleepers, because some of them may be busy with others */
+  wakeAll: 100,
+  /** workers ever ended, by enum plait_ended (wrap) */
+  ended: 104,
+  /** timeout of a task that says none; 0: it has none */
+  usualTimeoutMs: 132,
+  /** tasks that ended with their worker (wraps) */
+  lost: 136,
   /** zero */
-  unused: 60,
+  unused: 140,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */
@@ -773,11 +871,22 @@ export const TaskRoot = {
   pools: 0,
 } as const;
 
+/** `struct plait_lane_walk` of core/task/task.h. */
+export const LaneWalk = {
+  BYTES: 12,
+  /** the client whose lanes are walked; 0: the seats' */
+  client: 0,
+  /** of the next lane, or seat */
+  index: 4,
+  /** 1: the clients are done */
+  seats: 8,
+} as const;
+
 /** Bytes from the start of the space; 0 names nothing. */
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
@@ -812,6 +921,11 @@ export const FS_DROP_LIMIT = 8;
 /** What an inode is: the low two bits of its `life`. */
 export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
+/** priorities; lane 0 is the most urgent */
+export const LANE_COUNT = 7;
+export const SEAT_LIMIT = 256;
+/** of a histogram: four for each doubling, from 1 microsecond */
+export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
 /** a larger input gets a block of its own, which need not wait for the result */
@@ -981,6 +1095,48 @@ export const TaskStatus = {
   POOL_CLOSED: 5,
   /** no worker could load the module: pool.failure says why */
   POOL_FAILED: 6,
+  /** taken when its `control` said stop already: not run */
+  STOPPED: 7,
+  /** not the end: what the running task tells meanwhile */
+  PROGRESS: 8,
+} as const;
+
+/** `enum plait_stop`. */
+export const Stop = {
+  /** its client wants no result any more */
+  ABORT: 1,
+  /** it has run for longer than it may */
+  TIMEOUT: 2,
+} as const;
+
+/** `enum plait_look`. */
+export const Look = {
+  /** no task of the worker has a deadline or is to stop */
+  CALM: 0,
+  /** some task has: look again */
+  WATCH: 1,
+  /** likewise, and one has just been told to stop */
+  TOLD: 2,
+  /** one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
+  OVERDUE: 3,
+} as const;
+
+/** `enum plait_ended`. */
+export const Ended = {
+  /** there was nothing to do for it */
+  IDLE: 0,
+  /** it had run its share of tasks, or held too much memory */
+  RECYCLED: 1,
+  /** its task did not stop when it was told to */
+  STOPPED: 2,
+  /** an error that nothing caught */
+  CRASHED: 3,
+  /** it reached its memory limit */
+  MEMORY: 4,
+  /** it ended itself */
+  EXIT: 5,
+  /** the pool was closed */
+  CLOSED: 6,
 } as const;
 
 /** `enum plait_pool_state`. */

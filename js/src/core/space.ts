@@ -32,6 +32,9 @@ export interface Core {
   plait_pool_destroy(pool: number): number;
   plait_pool_end(pool: number, state: number): number;
   plait_pool_intern(pool: number, size: number): number;
+  plait_pool_release(pool: number): number;
+  plait_pool_seat(pool: number, index: number): number;
+  plait_pool_attend(pool: number): void;
   plait_pool_set_failure(pool: number, block: number, size: number): void;
   plait_client_create(pool: number): number;
   plait_client_drain(client: number): number;
@@ -40,12 +43,18 @@ export interface Core {
   plait_task_submit(task: number): number;
   plait_task_next(finished: number, busyMicroseconds: number): number;
   plait_task_finish(task: number): number;
+  plait_task_requeue(task: number): number;
+  plait_task_emit(record: number): number;
+  plait_task_help(client: number): number;
+  plait_task_hold(): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
   plait_worker_sleep_begin(): number;
   plait_worker_sleep_end(): void;
   plait_worker_wait(timeoutMilliseconds: number, spins: number): void;
-  plait_worker_condemn(thread: number, takes: number): number;
+  plait_worker_sit(seat: number): void;
+  plait_worker_look(thread: number, nowMilliseconds: number): number;
+  plait_worker_retire(thread: number): number;
   plait_fs_enter(): number;
   plait_fs_open(length: number, flags: number, mode: number, now: number): number;
   plait_fs_close(fd: number): number;
@@ -104,6 +113,7 @@ export interface Core {
   plait_abi_init(maximumPages: number): number;
   plait_abi_attach(thread: number, mayBlock: number): number;
   plait_abi_detach(): void;
+  plait_abi_settle(task: number): number;
   plait_abi_recover(thread: number): number;
   plait_abi_sweep(): void;
   plait_abi_wake(pool: number): void;
@@ -123,6 +133,8 @@ export class Space {
   /** The same as 32-bit words, indexed by reference >>> 2. */
   u32: Uint32Array<SharedArrayBuffer>;
   i32: Int32Array<SharedArrayBuffer>;
+  /** The same as doubles, indexed by reference / 8. */
+  f64: Float64Array<SharedArrayBuffer>;
 
   constructor(handle: SpaceHandle, core: Core, thread: number) {
     this.handle = handle;
@@ -132,6 +144,7 @@ export class Space {
     this.u8 = new Uint8Array(buffer);
     this.u32 = new Uint32Array(buffer);
     this.i32 = new Int32Array(buffer);
+    this.f64 = new Float64Array(buffer, 0, Math.floor(buffer.byteLength / 8));
   }
 
   /** Makes sure that the views cover every byte below `end`. */
@@ -152,6 +165,7 @@ export class Space {
     this.u8 = new Uint8Array(buffer);
     this.u32 = new Uint32Array(buffer);
     this.i32 = new Int32Array(buffer);
+    this.f64 = new Float64Array(buffer, 0, Math.floor(buffer.byteLength / 8));
   }
 
   /** The word at a reference, read atomically. */

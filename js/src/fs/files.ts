@@ -5,6 +5,7 @@
 import { PlaitError } from '../core/errors.ts';
 import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
+import { threadWide } from '../core/thread-wide.ts';
 import { type CallbackFs, callbackFs } from './callback.ts';
 import { constants } from './constants.ts';
 import { Dir } from './dir.ts';
@@ -42,12 +43,26 @@ interface Rest {
 export type Fs = TreeFs & CallbackFs & Rest;
 
 /**
+ * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's calls
+ * would overwrite it unnoticed.
+ */
+const volumes = threadWide('volumes', () => new WeakMap<Space, Volume>());
+
+function volumeOf(space: Space): Volume {
+  const known = volumes.get(space);
+  if (known !== undefined) return known;
+  const volume = new Volume(space);
+  volumes.set(space, volume);
+  return volume;
+}
+
+/**
  * The files of a space, as the calling thread reaches them. `plait/fs` itself is `createFs(commonSpace)`.
  *
  * @param space asked once, at the first use
  */
 export function createFs(space: () => Space): Fs {
-  const tree = new TreeFs(() => new Volume(space()));
+  const tree = new TreeFs(() => volumeOf(space()));
   const callbacks = callbackFs(tree);
   const streams = new Streams(() => callbacks);
   const watchers = new StatWatchers(tree);

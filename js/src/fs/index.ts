@@ -6,25 +6,43 @@
  */
 
 import { commonSpace } from '../core/boot.ts';
+import { threadWide } from '../core/thread-wide.ts';
+import type { Dir as OwnDir } from './dir.ts';
 import { createFs, type Fs } from './files.ts';
+import type { FileHandle as OwnFileHandle } from './handle.ts';
+import type { BigIntStats as OwnBigIntStats, Dirent as OwnDirent, Stats as OwnStats } from './stats.ts';
+import { FsWatcher as OwnFsWatcher } from './watch.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
-export { Dir, type DirOptions } from './dir.ts';
+export type { DirOptions } from './dir.ts';
 export type { FsError } from './errors.ts';
 export { createFs, type Fs } from './files.ts';
 export type { GlobOptions } from './glob.ts';
-export { FileHandle } from './handle.ts';
-export { BigIntStats, Dirent, Stats, type StatsFs } from './stats.ts';
+export type { StatsFs } from './stats.ts';
 export type { MappedFile, ReadFileOptions, ReadOptions, StatOptions, WriteFileOptions } from './sync.ts';
 export type { CopyOptions, ReaddirOptions, RmOptions } from './tree.ts';
 export type { FsEncoding, PathLike, TimeLike } from './values.ts';
-export { FsWatcher, type WatchEvent, type WatchOptions } from './watch.ts';
+export type { WatchEvent, WatchOptions } from './watch.ts';
 
 commonSpace(); // importing attaches the thread, and lets threads started from here find the space
 
-/** All of it in one object, for programs that take a file system. */
-export const fs: Fs = createFs(commonSpace);
+/** All of it in one object, for programs that take a file system: one for each thread, also where it has several copies of this. */
+export const fs: Fs = threadWide('fs', () => createFs(commonSpace));
 export default fs;
+
+// The classes are those of the copy that made `fs`, so that `instanceof` says the same in each.
+export const Dir: typeof OwnDir = fs.Dir;
+export type Dir = OwnDir;
+export const FileHandle: typeof OwnFileHandle = fs.FileHandle;
+export type FileHandle = OwnFileHandle;
+export const Stats: typeof OwnStats = fs.Stats;
+export type Stats = OwnStats;
+export const BigIntStats: typeof OwnBigIntStats = fs.BigIntStats;
+export type BigIntStats = OwnBigIntStats;
+export const Dirent: typeof OwnDirent = fs.Dirent;
+export type Dirent<Name extends string | Uint8Array = string> = OwnDirent<Name>;
+export const FsWatcher: typeof OwnFsWatcher = threadWide('FsWatcher', () => OwnFsWatcher);
+export type FsWatcher = OwnFsWatcher;
 
 export const access: Fs['access'] = fs.access;
 export const accessSync: Fs['accessSync'] = fs.accessSync;

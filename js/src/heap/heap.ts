@@ -12,6 +12,7 @@ import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { BOOT_SIZE, Errno, PAGE_SIZE, Space as S, TLS_SIZE } from '../core/layout.generated.ts';
 import { lockTimeout, type Space } from '../core/space.ts';
+import { threadWide } from '../core/thread-wide.ts';
 import { corrupt, invalidPointer, notFreed, outOfRange, refused } from './faults.ts';
 import { type HeapStats, readStats } from './stats.ts';
 
@@ -39,7 +40,7 @@ interface Owned {
 }
 
 /** The views that own their block: in here from bytes() until free() or until they are given away. */
-const owned = new WeakMap<Uint8Array, Owned>();
+const owned = threadWide('owned views', () => new WeakMap<Uint8Array, Owned>());
 
 /** The block that a view owns in a space, or undefined if it owns none there. */
 export function ownedBlock(view: unknown, space: Space): number | undefined {

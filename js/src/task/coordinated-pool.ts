@@ -1,168 +1,443 @@
 /**
- * One pool as its coordinator sees it: the workers, their deaths, the timeout.
+ * One pool as its coordinator sees it: the workers, how many there should be, their deaths, tasks that are to stop.
  *
  * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
- * replaced. One that ends while loading is not: a module that cannot be loaded would end them all, for ever. When no
- * worker is left that is ready or loading, the pool has failed, and every task gets the reason.
+ * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
+ * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool has failed, and every task gets the reason.
  *
- * Invariant: `#workers` holds exactly the threads that were started and whose end has not been heard.
+ * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
+ * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be idle for
+ * too long. An idle pool of fixed size has no timer.
+ *
+ * Invariant: `#workers` holds exactly the threads that were started and whose end has not been heard; no two have one seat.
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
-import { Errno, Pool as P, PoolState, Slot, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Look, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import type { FromWorker, OpenPool, WorkerStart } from './protocol.ts';
+import type { BroadcastCall, BroadcastPool, EndReason, FromWorker, OpenPool, PoolEvent, ToWorker } from './protocol.ts';
+import { type StartedThread, startWorker } from './start-worker.ts';
+import { END_REASONS } from './stats.ts';
 import { Transport } from './transport.ts';
 import { ValueWriter } from './value-writer.ts';
 
 interface WorkerRecord {
   readonly thread: HostThread;
+  readonly seat: number;
   state: 'loading' | 'ready' | 'failed';
   /** Why we stop it, if we do. */
-  stopping: 'timeout' | 'force' | undefined;
+  stopping: 'overdue' | 'force' | undefined;
+  /** It takes no more tasks, and ends by itself. */
+  leaving: 'idle' | 'recycled' | undefined;
   /** What it said or threw last. */
   error: unknown;
   hasError: boolean;
-  /** For the timeout: the run that was going on at the last look, and when it was first seen. */
+  /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
   takes: number;
   since: number;
 }
 
-/** How often the timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
+/** What a pool's coordinator tells its owner. */
+export interface PoolListener {
+  closed(): void;
+  seats(id: number, seats: readonly number[]): void;
+  event(event: PoolEvent): void;
+}
+
+/** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
 function tickOf(timeout: number): number {
   return Math.min(Math.max(timeout / 5, 1), 50);
 }
 
 /** How often a lock whose owner is stuck is asked for again. */
 const RETRY_MS = 20;
+/** How long a task may wait, while all workers are busy, before the pool grows. */
+const GROW_AFTER_MS = 5;
+const IDLE_TICK_MS = 250;
+/** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
 
 export class CoordinatedPool {
   readonly #space: Space;
   readonly #options: OpenPool;
-  readonly #closed: () => void;
+  readonly #listener: PoolListener;
   readonly #workers = new Set<WorkerRecord>();
-  readonly #ticker: ReturnType<typeof setInterval> | undefined;
+  readonly #later: BroadcastCall[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerDue = 0;
   #closing = false;
+  #ended = false;
   #started = 0;
+  #queuedSince = 0;
+  #failures = 0;
   #loadError: unknown;
 
-  constructor(space: Space, options: OpenPool, closed: () => void) {
+  /** `early`: threads that were started for the first seats. */
+  constructor(space: Space, options: OpenPool, listener: PoolListener, early: readonly StartedThread[]) {
     this.#space = space;
     this.#options = options;
-    this.#closed = closed;
-    const { timeout, threads } = options;
-    if (timeout !== undefined) this.#ticker = setInterval(() => this.#tick(timeout), tickOf(timeout));
-    for (let i = 0; i < threads; i++) this.#start();
+    this.#listener = listener;
+    space.cover(options.pool + P.BYTES);
+    this.#setWord(P.growable, 1);
+    this.#started = early.length;
+    for (const [seat, thread] of early.entries()) this.#take(thread, seat);
+    while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
+    this.#attend();
+    this.#look();
   }
 
-  #state(): number {
-    return this.#space.load(this.#options.pool + P.state);
+  #word(offset: number): number {
+    return this.#space.load(this.#options.pool + offset);
   }
 
-  #queued(): number {
-    const { pool } = this.#options;
-    return (this.#space.load(pool + P.tail) - this.#space.load(pool + P.head)) >>> 0;
+  #setWord(offset: number, value: number): void {
+    Atomics.store(this.#space.u32, (this.#options.pool + offset) >>> 2, value);
   }
 
-  #start(): void {
-    const { pool, module, workerData, env, execArgv, resourceLimits } = this.#options;
-    let thread: HostThread;
+  #count(offset: number): void {
+    Atomics.add(this.#space.u32, (this.#options.pool + offset) >>> 2, 1);
+  }
+
+  /** Sleeps until somebody wants this pool looked at. */
+  #attend(): void {
+    const seen = this.#word(P.attention);
+    const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.attention) >>> 2, seen | 0);
+    const woken = wait.async ? wait.value : host.turn();
+    void woken.then(() => {
+      if (this.#ended) return;
+      this.#look();
+      this.#attend();
+    });
+  }
+
+  /** Looks again in `milliseconds`, or sooner. */
+  #lookIn(milliseconds: number): void {
+    const due = performance.now() + milliseconds;
+    if (this.#timer !== undefined) {
+      if (this.#timerDue <= due) return;
+      clearTimeout(this.#timer);
+    }
+    this.#timerDue = due;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#look();
+    }, milliseconds);
+  }
+
+  #look(): void {
+    if (this.#ended) return;
+    this.#lookAtTasks();
+    const state = this.#word(P.state);
+    if (state === PoolState.CLOSING) this.#serveRest();
+    // After one that failed to load, no further worker would fare better, for a while.
+    if (state !== PoolState.OPEN || this.#loadError !== undefined) return;
+    this.#fillSeats();
+    this.#grow();
+    this.#shrink();
+  }
+
+  // ---- tasks that are to stop ----
+
+  #lookAtTasks(): void {
+    const timeout = this.#word(P.timeoutMs);
+    let most = this.#lookAtWorkers();
+    if (timeout !== 0 && most === Look.CALM) {
+      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen here.
+      this.#setWord(P.timeoutMs, 0);
+      most = this.#word(P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
+      if (most === Look.CALM) return;
+      Atomics.compareExchange(this.#space.u32, (this.#options.pool + P.timeoutMs) >>> 2, 0, timeout);
+    }
+    const every = timeout === 0 ? tickOf(this.#options.grace) : tickOf(timeout);
+    if (most !== Look.CALM) this.#lookIn(Math.min(every, tickOf(this.#options.grace)));
+  }
+
+  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
+  #lookAtWorkers(): number {
+    const now = stampOf(clock());
+    let most: number = Look.CALM;
+    for (const worker of this.#workers) {
+      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+      if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
+      const seen = this.#space.core.plait_worker_look(thread, now);
+      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
+      if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
+      // From here on it takes no other task: what we stop is the late one, or nothing.
+      if (seen === Look.OVERDUE) {
+        worker.stopping = 'overdue';
+        worker.thread.terminate();
+      }
+    }
+    return most;
+  }
+
+  // ---- how many workers ----
+
+  #live(): number {
+    let count = 0;
+    for (const worker of this.#workers) if (worker.leaving === undefined && worker.stopping === undefined) count++;
+    return count;
+  }
+
+  /** A seat with tasks of its own needs a worker. */
+  #fillSeats(): void {
+    const table = this.#word(P.seats);
+    const taken = new Set([...this.#workers].map((worker) => worker.seat));
+    for (let index = this.#word(P.maxThreads) - 1; index >= 0; index--) {
+      const seat = this.#space.load(table + index * 4);
+      if (seat === 0 || taken.has(index) || this.#workers.size >= this.#word(P.maxThreads)) continue;
+      if (this.#space.load(seat + Seat.lane + 4) !== this.#space.load(seat + Seat.lane + 8)) this.#start(index);
+    }
+  }
+
+  /**
+   * Grows while tasks wait and nobody is free: by as many workers as tasks have waited for GROW_AFTER_MS, less those that
+   * are on their way, up to the maximum.
+   */
+  #grow(): void {
+    const max = this.#word(P.maxThreads);
+    // One that is about to end keeps its seat until then.
+    while (this.#workers.size < this.#word(P.minThreads)) this.#start();
+    const live = this.#workers.size;
+    if (live >= max) {
+      this.#queuedSince = 0;
+      return;
+    }
+    const queued = this.#word(P.queued);
+    const busy = queued > 0 && this.#word(P.sleepers) === 0;
+    if (!busy) {
+      this.#queuedSince = 0;
+      this.#setWord(P.growable, 1);
+      // A task may have come just before.
+      if (this.#word(P.queued) > 0 && this.#word(P.sleepers) === 0) this.#lookIn(GROW_AFTER_MS);
+      return;
+    }
+    const now = performance.now();
+    if (this.#queuedSince === 0) this.#queuedSince = now;
+    if (now - this.#queuedSince >= GROW_AFTER_MS - 1) {
+      let loading = 0;
+      for (const worker of this.#workers) if (worker.state === 'loading') loading++;
+      for (let more = Math.min(queued - loading, max - live); more > 0; more--) this.#start();
+    }
+    this.#lookIn(GROW_AFTER_MS);
+  }
+
+  /** Lets workers go that have been idle for too long, down to the minimum. */
+  #shrink(): void {
+    const min = this.#word(P.minThreads);
+    const max = this.#word(P.maxThreads);
+    let live = this.#live();
+    if (live <= min && live <= max) return;
+    const { idleTimeout } = this.#options;
+    const now = performance.now();
+    // Tasks with a key go to the first seats, so the others are emptied first.
+    for (const worker of [...this.#workers].sort((a, b) => b.seat - a.seat)) {
+      if (live <= min) break;
+      if (worker.state !== 'ready' || worker.leaving !== undefined || worker.stopping !== undefined) continue;
+      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+      if (thread === undefined) continue;
+      const slot = slotOf(this.#space, thread);
+      const takes = this.#space.load(slot + Slot.takes);
+      const runs = this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
+      if (live <= max && (runs || takes !== worker.takes)) {
+        worker.takes = takes;
+        worker.since = now;
+      } else if (live > max || now - worker.since >= idleTimeout) {
+        if (this.#space.core.plait_worker_retire(thread) !== 1) continue;
+        worker.leaving = 'idle';
+        live--;
+      }
+    }
+    if (live > min) this.#lookIn(Math.min(Math.max(idleTimeout / 4, 5), IDLE_TICK_MS));
+  }
+
+  /** The numbers of threads have changed. */
+  resize(): void {
+    this.#setWord(P.growable, 1);
+    this.#look();
+  }
+
+  #freeSeat(): number {
+    const taken = new Set([...this.#workers].map((worker) => worker.seat));
+    let seat = 0;
+    while (taken.has(seat)) seat++;
+    return seat;
+  }
+
+  #start(seat: number = this.#freeSeat()): void {
+    let started: StartedThread;
     try {
-      thread = host.startThread(new URL('./worker.js', import.meta.url), {
-        name: `plait worker ${++this.#started}`,
-        workerData,
-        ...(env && { env }),
-        ...(execArgv && { execArgv }),
-        ...(resourceLimits && { resourceLimits }),
-      });
+      started = startWorker(this.#space.handle, this.#options, seat, ++this.#started, [...this.#later]);
     } catch (cause) {
       // Options that the host refuses: no worker will ever start.
-      const message = `cannot start a worker of ${module}: ${(cause as Error)?.message ?? cause}`;
+      const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
       const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
       this.#loadError = new ValueWriter().write(error, 'error').slice();
       if (this.#workers.size === 0) this.#fail();
       return;
     }
+    this.#take(started, seat);
+  }
+
+  /** A thread that was started for a seat is this pool's worker from now on. */
+  #take(started: StartedThread, seat: number): void {
     const worker: WorkerRecord = {
-      thread,
+      thread: started.thread,
+      seat,
       state: 'loading',
       stopping: undefined,
+      leaving: undefined,
       error: undefined,
       hasError: false,
       takes: 0,
-      since: 0,
+      since: performance.now(),
     };
     this.#workers.add(worker);
-    thread.onMessage = (data) => {
-      const message = data as FromWorker;
-      if (message.type === 'ready') {
-        worker.state = 'ready';
-      } else if (message.type === 'failed') {
-        worker.state = 'failed';
-        this.#loadError = message.error;
-      }
-    };
-    thread.onError = (error) => {
-      worker.error = error;
-      worker.hasError = true;
-    };
-    thread.onExit = (code) => this.#ended(worker, code);
-    thread.post({ space: this.#space.handle, pool, module } satisfies WorkerStart);
+    this.#count(P.born);
+    this.#setWord(P.threads, this.#workers.size);
+    started.listen({
+      message: (data) => this.#hear(worker, data as FromWorker),
+      error: (error) => {
+        worker.error = error;
+        worker.hasError = true;
+      },
+      exit: (code) => this.#exited(worker, code),
+    });
   }
 
-  #ended(worker: WorkerRecord, code: number): void {
+  #hear(worker: WorkerRecord, message: FromWorker): void {
+    switch (message.type) {
+      case 'ready':
+        worker.state = 'ready';
+        worker.since = performance.now();
+        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: clock() });
+        this.#look();
+        break;
+      case 'failed':
+        worker.state = 'failed';
+        this.#loadError = message.error;
+        break;
+      case 'leaves':
+        worker.leaving = 'recycled';
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Answers which seats have a worker, now; see protocol.ts. */
+  broadcast({ id, later }: BroadcastPool): void {
+    this.#listener.seats(
+      id,
+      [...this.#workers].map((worker) => worker.seat),
+    );
+    if (later !== undefined) this.#later.push(later);
+  }
+
+  // ---- deaths ----
+
+  #exited(worker: WorkerRecord, code: number): void {
+    const reason = this.#reasonOf(worker);
+    this.#count(P.ended + END_REASONS.indexOf(reason) * 4);
     this.#recover(worker, code);
     this.#workers.delete(worker);
+    this.#setWord(P.threads, this.#workers.size);
     if (worker.state === 'loading' && worker.stopping === undefined) {
       worker.state = 'failed';
       this.#loadError = this.#encodeLoadError(worker, code);
     }
-    if (this.#needsReplacement(worker)) this.#start();
-    else this.#settle(worker);
+    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
+    if (this.#needsReplacement(worker)) this.#start(worker.seat);
+    else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+    this.#settle(worker);
+    this.#look();
+  }
+
+  #reasonOf(worker: WorkerRecord): EndReason {
+    if (worker.stopping === 'overdue') return 'stopped';
+    if (worker.leaving !== undefined) return worker.leaving;
+    if ((worker.error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') return 'memory';
+    if (worker.hasError) return 'crashed';
+    return this.#closing ? 'closed' : 'exit';
   }
 
   #recover(worker: WorkerRecord, code: number): void {
     const { hostId } = worker.thread;
+    const { core } = this.#space;
     for (const thread of threadsOfHost(this.#space, hostId)) {
-      const task = this.#space.core.plait_abi_recover(thread) >>> 0;
-      if (task !== 0) this.#deliver(task, this.#whyDied(worker, code));
+      for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
+        // Not again those that were to stop, nor what was stopped by force.
+        const again = this.#control(task) === 0 && worker.stopping === undefined;
+        if (!again || core.plait_task_requeue(task) !== 0) {
+          this.#deliver(task, this.#whyDied(worker, task, code));
+        }
+        if (this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0) break; // delivered later
+      }
     }
     // A thread that is left stands behind a lock whose owner does not move.
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.#recover(worker, code), RETRY_MS);
   }
 
+  #control(task: number): number {
+    return this.#space.load(task + Task.control);
+  }
+
   #needsReplacement(worker: WorkerRecord): boolean {
     if (worker.state === 'failed') return false;
-    const state = this.#state();
-    if (state === PoolState.OPEN) return true;
-    // Closing: what is queued still wants to be run, by whoever is left.
-    return state === PoolState.CLOSING && this.#queued() > 0 && this.#workers.size === 0;
+    const isOpen = this.#word(P.state) === PoolState.OPEN;
+    return isOpen && worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
+  }
+
+  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. */
+  #serveRest(): void {
+    if (this.#loadError !== undefined) return;
+    this.#fillSeats();
+    if (this.#workers.size === 0 && this.#word(P.queued) > 0) this.#start();
   }
 
   /** After a death without a replacement: has the pool failed, or is it closed? */
   #settle(worker: WorkerRecord): void {
-    if (this.#workers.size > 0) return;
-    if (worker.state === 'failed') this.#fail();
-    if (this.#closing) {
-      clearInterval(this.#ticker);
-      this.#closed();
+    if (this.#workers.size > 0) {
+      if (worker.state === 'failed') this.#tryLater();
+      return;
     }
+    if (worker.state === 'failed') this.#fail();
+    if (this.#closing && !this.#ended) this.#end();
+  }
+
+  /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
+  #tryLater(): void {
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
+    setTimeout(() => {
+      this.#loadError = undefined;
+      this.#look();
+    }, wait);
+  }
+
+  #end(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    // Whoever sleeps there must not lie in wait where some other word may be soon.
+    this.#space.core.plait_pool_attend(this.#options.pool);
+    this.#listener.closed();
   }
 
   /** Why a worker's task will never end by itself. */
-  #whyDied(worker: WorkerRecord, code: number): PlaitError {
-    const { module, timeout } = this.#options;
-    if (worker.stopping === 'timeout') {
-      return new PlaitError(
-        'ERR_PLAIT_TASK_TIMEOUT',
-        `the task ran for longer than the pool's timeout of ${timeout} ms`,
-      );
-    }
+  #whyDied(worker: WorkerRecord, task: number, code: number): Error {
+    const { module } = this.#options;
+    const control = this.#control(task);
     if (worker.stopping === 'force') {
       return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was running');
     }
+    if ((control & Stop.TIMEOUT) !== 0) {
+      const timeout = this.#space.load(task + Task.timeoutMs);
+      return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
+    }
+    if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
     const cause = worker.hasError ? { cause: worker.error } : undefined;
     if ((worker.error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
       return new PlaitError(
@@ -171,7 +446,12 @@ export class CoordinatedPool {
         cause,
       );
     }
-    const how = worker.hasError ? 'after an error that nothing in it caught' : `with code ${code}`;
+    const how =
+      worker.stopping === 'overdue'
+        ? 'because another task on it did not stop'
+        : worker.hasError
+          ? 'after an error that nothing in it caught'
+          : `with code ${code}`;
     return new PlaitError('ERR_PLAIT_WORKER_DIED', `a worker of ${module} ended ${how} before its task did`, cause);
   }
 
@@ -226,24 +506,6 @@ export class CoordinatedPool {
     end();
   }
 
-  #tick(timeout: number): void {
-    const now = performance.now();
-    for (const worker of this.#workers) {
-      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-      if (thread === undefined || worker.stopping !== undefined) continue;
-      const slot = slotOf(this.#space, thread);
-      const takes = this.#space.load(slot + Slot.takes);
-      if (this.#space.load(slot + Slot.running) === 0 || takes !== worker.takes) {
-        worker.takes = takes;
-        worker.since = now;
-      } else if (now - worker.since >= timeout && this.#space.core.plait_worker_condemn(thread, takes) === 1) {
-        // From here on it takes no other task: what we stop is the late one, or nothing.
-        worker.stopping = 'timeout';
-        worker.thread.terminate();
-      }
-    }
-  }
-
   /** The pool's state has been changed by its owner; ends when the last worker has. */
   close(force: boolean): void {
     this.#closing = true;
@@ -254,9 +516,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
       }
     }
-    if (this.#workers.size === 0) {
-      clearInterval(this.#ticker);
-      this.#closed();
-    }
+    if (!force) this.#serveRest();
+    if (this.#workers.size === 0 && !this.#ended) this.#end();
   }
 }

@@ -9,11 +9,14 @@ import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { type HostThread, host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
-import type { FromCoordinator, OpenPool, ToCoordinator } from './protocol.ts';
+import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
+import { THREAD_SCRIPT } from './thread.generated.ts';
 
 interface Listener {
   readonly closed: () => void;
   readonly died: (error: PlaitError) => void;
+  readonly seats: (id: number, seats: readonly number[]) => void;
+  readonly event: (event: PoolEvent) => void;
 }
 
 export class CoordinatorLink {
@@ -22,13 +25,25 @@ export class CoordinatorLink {
   #refs = 0;
 
   constructor(space: Space) {
-    this.#thread = host.startThread(new URL('./coordinator.js', import.meta.url), { name: 'plait coordinator' });
+    this.#thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
     this.#thread.setRef(false);
-    this.#thread.onMessage = (message) => {
-      const { pool } = message as FromCoordinator;
-      const listener = this.#pools.get(pool);
-      this.#pools.delete(pool);
-      listener?.closed();
+    this.#thread.onMessage = (data) => {
+      const message = data as FromCoordinator;
+      const listener = this.#pools.get(message.pool);
+      switch (message.type) {
+        case 'closed':
+          this.#pools.delete(message.pool);
+          listener?.closed();
+          break;
+        case 'seats':
+          listener?.seats(message.id, message.seats);
+          break;
+        case 'event':
+          listener?.event(message.event);
+          break;
+        default:
+          message satisfies never;
+      }
     };
     let cause: unknown;
     this.#thread.onError = (error) => {
@@ -36,9 +51,9 @@ export class CoordinatorLink {
     };
     this.#thread.onExit = (code) => {
       links.delete(space);
-      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', `the coordinator thread ended with code ${code}`, {
-        cause,
-      });
+      const why = cause instanceof Error ? `: ${cause.message}` : '';
+      const message = `the coordinator thread ended with code ${code}${why}`;
+      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
       for (const listener of this.#pools.values()) listener.died(error);
       // Its workers ended before it did, and there is nobody else to recover them.
       recoverHost(space, this.#thread.hostId);
@@ -47,7 +62,7 @@ export class CoordinatorLink {
       }
       this.#pools.clear();
     };
-    this.#thread.post({ space: space.handle });
+    this.#thread.post({ role: 'coordinator', space: space.handle } satisfies CoordinatorStart);
   }
 
   /** Begins to coordinate a pool. */

@@ -1,51 +1,51 @@
 /**
- * The coordinator: a thread that starts, watches, stops and replaces the workers of its owner's pools. It never hands
- * out tasks; workers take those from the queue in the space.
- *
- * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
- * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
- * ran is delivered as an error, here.
+ * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and loads the rest of
+ * itself meanwhile (coordination.ts). A new pool's first result waits for two threads to boot, one after the other, and for
+ * nothing else.
  */
 
-import { attach, Role, recoverThread } from '../core/boot.ts';
 import { host } from '../core/host.ts';
-import type { Space } from '../core/space.ts';
-import { CoordinatedPool } from './coordinated-pool.ts';
-import type { CoordinatorStart, FromCoordinator, ToCoordinator, WatchThread } from './protocol.ts';
+import type { CoordinatorStart, OpenPool, ToCoordinator } from './protocol.ts';
+import { type StartedThread, startWorker } from './start-worker.ts';
 
 const { space: handle } = (await host.firstMessage()) as CoordinatorStart;
-const space: Space = attach(handle, Role.coordinator);
-const pools = new Map<number, CoordinatedPool>();
 
-function watch(message: WatchThread): void {
-  const port = host.wrapPort(message.port);
-  let thread = 0;
-  port.onMessage = (id) => {
-    thread = id as number;
-  };
-  port.onClose = () => {
-    if (thread !== 0) recoverThread(space, thread); // 0: it never attached
-  };
+/** How long the rest waits for a worker, at most. */
+const PATIENCE_MS = 60;
+
+/** Threads that were started before coordination.ts was there, by pool. */
+const early = new Map<number, StartedThread[]>();
+const backlog: ToCoordinator[] = [];
+let hurry = (): void => {};
+let handleMessage = (message: ToCoordinator): void => {
+  if (message.type === 'open') early.set(message.pool, startEarly(message));
+  else hurry();
+  backlog.push(message);
+};
+
+function startEarly(open: OpenPool): StartedThread[] {
+  const threads: StartedThread[] = [];
+  try {
+    for (let seat = 0; seat < open.threads; seat++) {
+      const started = startWorker(handle, open, seat, seat + 1, []);
+      started.onWord = () => hurry();
+      threads.push(started);
+    }
+  } catch {
+    // Options that the host refuses: the pool finds out again, and says so.
+  }
+  return threads;
 }
 
-host.listenToStarter((data) => {
-  const message = data as ToCoordinator;
-  switch (message.type) {
-    case 'open': {
-      const closed = () => {
-        pools.delete(message.pool);
-        host.postToStarter({ type: 'closed', pool: message.pool } satisfies FromCoordinator);
-      };
-      pools.set(message.pool, new CoordinatedPool(space, message, closed));
-      break;
-    }
-    case 'close':
-      pools.get(message.pool)?.close(message.force);
-      break;
-    case 'watch':
-      watch(message);
-      break;
-    default:
-      message satisfies never;
-  }
+host.listenToStarter((message) => handleMessage(message as ToCoordinator));
+
+// The first workers need the processors more than what comes next; nothing of it is due before one of them is there.
+await new Promise<void>((resolve) => {
+  hurry = resolve;
+  setTimeout(resolve, PATIENCE_MS);
 });
+
+const { Coordination } = await import('./coordination.ts');
+const coordination = new Coordination(handle, early);
+handleMessage = (message) => coordination.handle(message);
+for (const message of backlog.splice(0)) coordination.handle(message);

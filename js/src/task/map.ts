@@ -1,122 +1,289 @@
 /**
  * Running a function over many inputs with a bounded number under way.
  *
- * Invariant: `running` + `ready` (results that wait to be yielded) never exceeds `concurrency`, so neither endless inputs
- * nor a slow consumer fills the memory.
+ * Invariant: `#running` + `#ready` (results that wait to be yielded) + a stalled input never exceed the concurrency, so
+ * neither endless inputs nor a slow consumer fills the memory. Inputs are asked for, and results given, only inside
+ * #step(), which runs until neither is possible.
  */
 
-/** Options of `pool.map` and `pool.mapSettled`. */
-export interface MapOptions {
-  /** Which of the module's exports to call; 'default', if not given. */
-  readonly name?: string;
-  /** Lends each `Uint8Array` to the function instead of giving it a copy; see `run`. */
-  readonly lend?: boolean;
-  /** Whether results come in the order of the inputs (the default) or as they are ready. */
-  readonly ordered?: boolean;
-  /** The most inputs under way at once; eight for each worker and at least 256, if not given. */
-  readonly concurrency?: number;
-}
+import { host } from '../core/host.ts';
+import type { Call, Submitter, Ticketing } from './submitter.ts';
 
 /** What became of one input. */
-export type Settled<Input> =
-  | { readonly index: number; readonly input: Input; readonly status: 'fulfilled'; readonly value: unknown }
+export type Settled<Input, Output = unknown> =
+  | { readonly index: number; readonly input: Input; readonly status: 'fulfilled'; readonly value: Output }
   | { readonly index: number; readonly input: Input; readonly status: 'rejected'; readonly reason: unknown };
 
-/** Calls `run` for each input and yields what became of it. */
-export async function* mapSettled<Input>(
-  run: (input: Input) => Promise<unknown>,
-  inputs: Iterable<Input> | AsyncIterable<Input>,
-  ordered: boolean,
-  concurrency: number,
-): AsyncGenerator<Settled<Input>> {
-  const source = iterate(inputs);
-  /** Results that wait to be yielded, by index. */
-  const ready = new Map<number, Settled<Input>>();
-  let wake = (): void => {};
-  let running = 0;
-  let taken = 0;
-  let yielded = 0;
-  let done = false;
-  /** Whether the next input has been asked for and has not come: results do not wait for it. */
-  let asked = false;
-  /** The inputs failed: thrown when what was started before has been yielded. */
-  let failure: { readonly reason: unknown } | undefined;
+export interface MapRules {
+  readonly ordered: boolean;
+  readonly concurrency: number;
+  /** Yield what became of each input, instead of its result or an end. */
+  readonly settled: boolean;
+  readonly signal: AbortSignal | undefined;
+}
 
-  const start = (input: Input): void => {
-    const index = taken++;
-    running++;
-    const settle = (result: Settled<Input>): void => {
-      running--;
-      ready.set(index, result);
-      wake();
-    };
-    run(input).then(
-      (value) => settle({ index, input, status: 'fulfilled', value }),
-      (reason) => settle({ index, input, status: 'rejected', reason }),
-    );
+type Step = IteratorResult<unknown, void>;
+
+interface Waiter {
+  readonly resolve: (step: Step) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+interface Outcome {
+  readonly fulfilled: boolean;
+  readonly value: unknown;
+}
+
+const DONE: Step = { value: undefined, done: true };
+
+export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
+  readonly #submitter: Submitter;
+  readonly #how: Ticketing;
+  readonly #rules: MapRules;
+  readonly #open: () => Iterator<unknown> | AsyncIterator<unknown>;
+  readonly #pull: () => unknown;
+  #source: Iterator<unknown> | AsyncIterator<unknown> | undefined;
+  readonly #waiters: Waiter[] = [];
+  /** Outcomes that wait to be yielded, by index. */
+  readonly #ready = new Map<number, Outcome>();
+  readonly #inputs = new Map<number, unknown>();
+  #running = 0;
+  #taken = 0;
+  #yielded = 0;
+  /** The inputs have ended, or are wanted no more. */
+  #exhausted = false;
+  /** Whether the next input has been asked for and has not come: results do not wait for it. */
+  #asked = false;
+  /** An input for which the queue had no room. */
+  #stalled: { readonly input: unknown } | undefined;
+  /** Thrown when what was started before has been yielded. */
+  #failure: { readonly reason: unknown } | undefined;
+  #ended = false;
+  #stepping = false;
+  readonly #onAbort = (): void => {
+    this.#fail(this.#rules.signal?.reason, true);
   };
-  const accept = (step: IteratorResult<Input>): void => {
-    if (step.done) done = true;
-    else start(step.value);
-  };
-  const ask = (): void => {
-    const step = source.next();
-    if (!isThenable(step)) {
-      accept(step);
+
+  constructor(
+    submitter: Submitter,
+    how: Ticketing,
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
+    rules: MapRules,
+  ) {
+    this.#submitter = submitter;
+    this.#how = how;
+    this.#rules = rules;
+    this.#open = () => iterate(inputs);
+    // The inputs' code runs when results arrive, but in the context of whoever asked for the map.
+    this.#pull = host.bindContext(() => this.#source?.next());
+  }
+
+  next(): Promise<Step> {
+    if (this.#ended) return Promise.resolve(DONE);
+    if (this.#source === undefined) {
+      const { signal } = this.#rules;
+      try {
+        if (signal?.aborted) throw signal.reason;
+        this.#source = this.#open();
+      } catch (reason) {
+        this.#ended = true;
+        return Promise.reject(reason);
+      }
+      signal?.addEventListener('abort', this.#onAbort, { once: true });
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      this.#step();
+    });
+  }
+
+  async return(): Promise<Step> {
+    await this.#finish();
+    return DONE;
+  }
+
+  async throw(reason: unknown): Promise<Step> {
+    await this.#finish();
+    throw reason;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#finish();
+  }
+
+  settle(index: number, fulfilled: boolean, value: unknown): void {
+    this.#running--;
+    if (this.#ended) return;
+    this.#ready.set(index, { fulfilled, value });
+    this.#step();
+  }
+
+  /** Starts what may be started and yields what may be yielded, until neither goes on. */
+  #step(): void {
+    if (this.#stepping) return;
+    this.#stepping = true;
+    while (!this.#ended && (this.#yieldOne() || this.#startOne()));
+    this.#stepping = false;
+    if (!this.#ended && this.#exhausted && this.#running + this.#ready.size === 0 && this.#stalled === undefined) {
+      if (this.#waiters.length > 0) this.#end();
+    }
+  }
+
+  #yieldOne(): boolean {
+    if (this.#waiters.length === 0) return false;
+    let index = this.#yielded;
+    if (!this.#rules.ordered) for (index of this.#ready.keys()) break;
+    const outcome = this.#ready.get(index);
+    if (outcome === undefined) return false;
+    this.#ready.delete(index);
+    this.#yielded++;
+    const { fulfilled, value } = outcome;
+    if (this.#rules.settled) {
+      const input = this.#inputs.get(index);
+      this.#inputs.delete(index);
+      const result: Settled<unknown> = fulfilled
+        ? { index, input, status: 'fulfilled', value }
+        : { index, input, status: 'rejected', reason: value };
+      this.#waiters.shift()?.resolve({ value: result, done: false });
+    } else if (fulfilled) {
+      this.#waiters.shift()?.resolve({ value, done: false });
+    } else {
+      this.#fail(value, true);
+    }
+    return true;
+  }
+
+  #startOne(): boolean {
+    if (this.#stalled !== undefined) {
+      const { input } = this.#stalled;
+      this.#stalled = undefined;
+      return this.#start(input);
+    }
+    if (this.#exhausted || this.#asked || this.#running + this.#ready.size >= this.#rules.concurrency) return false;
+    let step: unknown;
+    try {
+      step = this.#pull();
+    } catch (reason) {
+      this.#inputsFailed(reason);
+      return true;
+    }
+    if (!isThenable(step)) return this.#accept(step as IteratorResult<unknown>);
+    this.#asked = true;
+    Promise.resolve(step)
+      .then(
+        (come) => {
+          this.#asked = false;
+          if (!this.#ended) this.#accept(come as IteratorResult<unknown>);
+        },
+        (reason) => {
+          this.#asked = false;
+          this.#inputsFailed(reason);
+        },
+      )
+      .finally(() => this.#step());
+    return false;
+  }
+
+  #inputsFailed(reason: unknown): void {
+    this.#exhausted = true;
+    this.#failure = { reason };
+  }
+
+  #accept(step: IteratorResult<unknown>): boolean {
+    if (step.done) {
+      this.#exhausted = true;
+      return false;
+    }
+    return this.#start(step.value);
+  }
+
+  /** Whether it was started, or has failed; false: the queue is full. */
+  #start(input: unknown): boolean {
+    const index = this.#taken;
+    try {
+      this.#submitter.submit(this, index, input, this.#how);
+      this.#running++;
+    } catch (reason) {
+      if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') {
+        this.#stalled = { input };
+        if (this.#running === 0) void host.turn().then(() => this.#step());
+        return false;
+      }
+      this.#ready.set(index, { fulfilled: false, value: reason });
+    }
+    this.#taken++;
+    if (this.#rules.settled) this.#inputs.set(index, input);
+    return true;
+  }
+
+  /** Ends the iteration with an error, for the first who waits. */
+  #fail(reason: unknown, close: boolean): void {
+    if (this.#ended) return;
+    const waiter = this.#waiters.shift();
+    if (waiter === undefined) {
+      this.#failure = { reason };
+      this.#exhausted = true;
+      this.#submitter.abortAll(this);
+      this.#running = 0;
+      this.#ready.clear();
+      this.#stalled = undefined;
+      if (close) void this.#closeSource().catch(() => {});
       return;
     }
-    asked = true;
-    Promise.resolve(step)
-      .then(accept)
-      .catch((reason) => {
-        done = true;
-        failure = { reason };
-      })
-      .finally(() => {
-        asked = false;
-        wake();
-      });
-  };
-  const next = (): Settled<Input> | undefined => {
-    if (ordered) return ready.get(yielded);
-    for (const result of ready.values()) return result;
-    return undefined;
-  };
+    this.#stop();
+    const closed = close ? this.#closeSource() : Promise.resolve();
+    closed.then(
+      () => waiter.reject(reason),
+      () => waiter.reject(reason),
+    );
+  }
 
-  try {
-    while (!done || running + ready.size > 0) {
-      while (!done && !asked && running + ready.size < concurrency) ask();
-      for (let result = next(); result !== undefined; result = next()) {
-        ready.delete(result.index);
-        yielded++;
-        yield result;
-      }
-      const full = done || asked || running + ready.size >= concurrency;
-      if (full && (running > 0 || asked) && next() === undefined) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-    if (failure !== undefined) throw failure.reason;
-  } finally {
-    if (!done) {
-      const closed = source.return?.();
-      // An input that is still awaited may never come; then whoever leaves early does not wait for it.
-      if (asked) Promise.resolve(closed).catch(() => {});
-      else await closed;
-    }
+  #end(): void {
+    const failure = this.#failure;
+    const waiter = this.#waiters.shift();
+    this.#stop();
+    if (failure === undefined) waiter?.resolve(DONE);
+    else waiter?.reject(failure.reason);
+  }
+
+  /** From here on nothing is started or yielded; what is under way is taken back. */
+  #stop(): void {
+    this.#ended = true;
+    this.#exhausted = true;
+    this.#rules.signal?.removeEventListener('abort', this.#onAbort);
+    this.#submitter.abortAll(this);
+    this.#ready.clear();
+    this.#inputs.clear();
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(DONE);
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#ended) return;
+    const exhausted = this.#exhausted;
+    this.#stop();
+    if (!exhausted) await this.#closeSource();
+  }
+
+  async #closeSource(): Promise<void> {
+    const closed = this.#source?.return?.();
+    // An input that is still awaited may never come; then whoever leaves early does not wait for it.
+    if (this.#asked) Promise.resolve(closed).catch(() => {});
+    else await closed;
   }
 }
 
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as Partial<PromiseLike<T>>).then === 'function';
+function isThenable(value: unknown): boolean {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-function iterate<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): Iterator<Input> | AsyncIterator<Input> {
-  const asynchronous = (inputs as Partial<AsyncIterable<Input>> | undefined)?.[Symbol.asyncIterator];
+function iterate(inputs: Iterable<unknown> | AsyncIterable<unknown>): Iterator<unknown> | AsyncIterator<unknown> {
+  const asynchronous = (inputs as Partial<AsyncIterable<unknown>> | undefined)?.[Symbol.asyncIterator];
   if (typeof asynchronous === 'function') return asynchronous.call(inputs);
-  const synchronous = (inputs as Partial<Iterable<Input>> | undefined)?.[Symbol.iterator];
+  const synchronous = (inputs as Partial<Iterable<unknown>> | undefined)?.[Symbol.iterator];
   if (typeof synchronous === 'function') return synchronous.call(inputs);
   throw new TypeError('map needs an iterable or async iterable of inputs');
 }

@@ -10,17 +10,37 @@ import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
-import { ownedBlock } from '../heap/heap.ts';
+import { PoolCalls } from './calls.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
-import { type MapOptions, mapSettled, type Settled } from './map.ts';
-import { Submitter } from './submitter.ts';
+import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
+import type { BroadcastCall, EndReason, PoolEvent, WorkerEvent } from './protocol.ts';
+import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** Options of a {@link Pool}; each has a default. */
 export interface PoolOptions {
   /** How many workers; the number of processors that the process may use, if not given. */
   readonly threads?: number;
-  /** Milliseconds that a task may run, from its start. A later one is rejected, its worker stopped and replaced. */
+  /** The fewest and the most workers, instead of a fixed number; the rest of it is in docs/task.md. */
+  readonly minThreads?: number;
+  readonly maxThreads?: number;
+  /** Milliseconds after which an idle worker above `minThreads` ends; 10 seconds, if not given. */
+  readonly idleTimeout?: number;
+  /**
+   * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of `maxThreads`.
+   * As many as there is memory for, if not given.
+   */
+  readonly maxQueue?: number | 'auto';
+  /** How many asynchronous tasks a worker runs at a time; one, if not given. */
+  readonly concurrentTasksPerWorker?: number;
+  /** Milliseconds that a task may run, from its start, if it says nothing else. */
   readonly timeout?: number;
+  /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
+  readonly grace?: number;
+  /** Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that. */
+  readonly recycle?: { readonly tasks?: number; readonly bytes?: number };
+  /** Whether `runInline` may send functions as source to the workers. */
+  readonly inline?: boolean;
   /** Handed to each worker as `workerData` of node:worker_threads. */
   readonly workerData?: unknown;
   /** Environment of the workers, instead of a copy of this thread's (Node only). */
@@ -33,38 +53,76 @@ export interface PoolOptions {
   readonly space?: Space;
 }
 
-/** Options of {@link Pool.run}. */
-export interface RunOptions {
-  /** Which of the module's exports to call; 'default', if not given. */
-  readonly name?: string;
-  /**
-   * Lends a `Uint8Array` to the function instead of giving it a copy of its own: what the function gets is a view on
-   * shared memory. It must not use the view after it has returned, or after its promise has settled.
-   */
-  readonly lend?: boolean;
-  /**
-   * Gives the bytes of a view from `heap.bytes()` away: nothing is copied, the function gets a view on them as if they
-   * were lent, and they are freed when it has returned or its promise has settled. The caller must not use the view
-   * again. If the task cannot be submitted, the view stays the caller's.
-   */
-  readonly give?: boolean;
-}
-
 /** Options of {@link Pool.close}. */
 export interface CloseOptions {
   /** Stop running tasks and reject queued ones, instead of finishing them first. */
   readonly force?: boolean;
+  /** Milliseconds after which what is left is stopped by force; never, if not given. */
+  readonly timeout?: number;
 }
 
-function positiveInteger(value: number, name: string, limit: number): number {
-  if (!Number.isInteger(value) || value < 1 || value > limit) {
-    throw new RangeError(`options.${name} must be a whole number from 1 to ${limit}, not ${value}`);
-  }
-  return value;
+/** What a pool's listeners hear, by name. */
+export interface PoolEvents {
+  /** A worker is ready. */
+  start: WorkerEvent;
+  /** A worker has ended, and why. */
+  end: WorkerEvent & { readonly reason: EndReason };
+  /** A queue that was full is down to half of `maxQueue`. */
+  drain: undefined;
 }
 
 const MOST_THREADS = 250;
-const MOST_MILLISECONDS = 2 ** 31 - 1;
+const MOST_CONCURRENCY = 10000;
+const USUAL_IDLE_MS = 10_000;
+const USUAL_GRACE_MS = 100;
+/** Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that. */
+const SLACK_MS = 100;
+/** How long after having been stopped a thread may still be there: it sits in native code. */
+const STUCK_MS = 5000;
+const UNLIMITED = 0xffffffff;
+
+/** How many workers there may be, at least and at most. */
+function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number; max: number } {
+  if (threads !== undefined && (minThreads !== undefined || maxThreads !== undefined)) {
+    throw new RangeError('options.threads is a fixed number of workers: give it, or minThreads and maxThreads');
+  }
+  const usual = Math.min(host.parallelism, MOST_THREADS);
+  if (minThreads === undefined && maxThreads === undefined) {
+    const fixed = wholeNumber(threads ?? usual, 'threads', 1, MOST_THREADS);
+    return { min: fixed, max: fixed };
+  }
+  const max = wholeNumber(maxThreads ?? Math.max(usual, minThreads as number), 'maxThreads', 1, MOST_THREADS);
+  return { min: wholeNumber(minThreads ?? Math.min(1, max), 'minThreads', 0, max), max };
+}
+
+/** One broadcast's answers, by seat. */
+class Answers implements Call {
+  readonly promise: Promise<unknown[]>;
+  readonly #answers: unknown[];
+  #left: number;
+  #resolve: (answers: unknown[]) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor(count: number) {
+    this.#left = count;
+    this.#answers = new Array(count);
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (count === 0) this.#resolve([]);
+  }
+
+  settle(index: number, fulfilled: boolean, value: unknown): void {
+    if (!fulfilled) this.#reject(value);
+    this.#answers[index] = value;
+    if (--this.#left === 0) this.#resolve(this.#answers);
+  }
+
+  fail(reason: unknown): void {
+    this.#reject(reason);
+  }
+}
 
 /**
  * A pool of worker threads that run the functions of one module.
@@ -75,18 +133,17 @@ const MOST_MILLISECONDS = 2 ** 31 - 1;
  * await pool.close();
  * ```
  *
- * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that made it.
+ * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that made it; other threads use
+ * it through `connect(pool.handle)`, and its tasks through `task.pool`.
  */
-export class Pool {
-  /** How many workers the pool keeps. */
-  readonly threads: number;
-
-  readonly #space: Space;
-  readonly #ref: number;
-  readonly #submitter: Submitter;
+export class Pool extends PoolCalls {
   readonly #link: CoordinatorLink;
   readonly #ended: Promise<void>;
+  readonly #listeners = new Map<keyof PoolEvents, Set<(detail: never) => void>>();
+  readonly #asked = new Map<number, (seats: readonly number[]) => void>();
+  #questions = 0;
   #closing: Promise<void> | undefined;
+  #forced = false;
   #busy = false;
 
   /**
@@ -99,25 +156,71 @@ export class Pool {
     if (!(module instanceof URL) && (typeof module !== 'string' || module === '')) {
       throw new TypeError('a pool needs the URL or path of a module: new Pool(new URL("./work.js", import.meta.url))');
     }
-    this.threads = positiveInteger(options.threads ?? host.parallelism, 'threads', MOST_THREADS);
-    const timeout = options.timeout && positiveInteger(options.timeout, 'timeout', MOST_MILLISECONDS);
+    const { min, max } = range(options);
+    const optional = (name: keyof PoolOptions & string, usual: number, least: number, most: number): number => {
+      const value = options[name] as number | undefined;
+      return value === undefined ? usual : wholeNumber(value, name, least, most);
+    };
+    const { recycle = {}, maxQueue } = options;
+    const timeout = options.timeout === 0 ? 0 : optional('timeout', 0, 1, MOST_MILLISECONDS);
+    const grace = optional('grace', USUAL_GRACE_MS, 0, MOST_MILLISECONDS);
+    const concurrency = optional('concurrentTasksPerWorker', 1, 1, MOST_CONCURRENCY);
+    const limit = maxQueue === 'auto' ? max * max : optional('maxQueue', UNLIMITED, 1, UNLIMITED);
+    const rules = {
+      concurrency,
+      grace,
+      idleTimeout: optional('idleTimeout', USUAL_IDLE_MS, 0, MOST_MILLISECONDS),
+      recycle: {
+        tasks: recycle.tasks === undefined ? 0 : wholeNumber(recycle.tasks, 'recycle.tasks', 1, 2 ** 31),
+        bytes:
+          recycle.bytes === undefined ? 0 : wholeNumber(recycle.bytes, 'recycle.bytes', 1, Number.MAX_SAFE_INTEGER),
+      },
+      inline: options.inline === true,
+    };
     const space = options.space ?? commonSpace();
-    this.#space = space;
-    this.#ref = space.core.plait_pool_create() >>> 0;
-    if (this.#ref === 0) throw outOfMemory(P.BYTES);
+    const ref = space.core.plait_pool_create() >>> 0;
+    if (ref === 0) throw outOfMemory(P.BYTES);
     try {
-      this.#submitter = new Submitter(space, this.#ref, (busy) => this.#setBusy(busy));
+      space.cover(ref + P.BYTES);
+      const set = (offset: number, value: number) => {
+        space.u32[(ref + offset) >>> 2] = value;
+      };
+      set(P.queueLimit, limit);
+      set(P.graceMs, grace + (concurrency > 1 ? SLACK_MS : 0));
+      set(P.usualTimeoutMs, timeout);
+      set(P.timeoutMs, timeout);
+      set(P.minThreads, min);
+      set(P.maxThreads, max);
+      set(P.wakeAll, concurrency > 1 ? 1 : 0);
+      // A listener of the submitter's may run only when this object is whole; until then there is no task.
+      super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
+      this.submitter.onRoom = () => this.#emit('drain', undefined);
       this.#link = coordinatorOf(space);
-      this.#ended = this.#open(module, timeout || undefined, options);
+      this.#ended = this.#open(host.moduleUrl(module), rules, options);
     } catch (error) {
-      space.core.plait_pool_destroy(this.#ref);
+      space.core.plait_pool_release(ref);
       throw error;
     }
     this.#ended.catch(() => {}); // heard by close(), or by the tasks
   }
 
+  /** The most workers that the pool may have. */
+  get threads(): number {
+    return this.#closing === undefined ? this.space.load(this.ref + P.maxThreads) : 0;
+  }
+
   /** Has the coordinator start the workers. The promise resolves when the last of them is gone, after close(). */
-  #open(module: string | URL, timeout: number | undefined, options: PoolOptions): Promise<void> {
+  #open(
+    module: string,
+    rules: {
+      concurrency: number;
+      grace: number;
+      idleTimeout: number;
+      recycle: { tasks: number; bytes: number };
+      inline: boolean;
+    },
+    options: PoolOptions,
+  ): Promise<void> {
     let closed = (): void => {};
     let failed = (_error: PlaitError): void => {};
     const ended = new Promise<void>((resolve, reject) => {
@@ -125,23 +228,32 @@ export class Pool {
       failed = reject;
     });
     const died = (error: PlaitError): void => {
-      this.#submitter.abandon(error);
+      this.submitter.abandon(error);
+      this.#answerAll();
       failed(error);
+    };
+    const seats = (id: number, list: readonly number[]): void => {
+      this.#asked.get(id)?.(list);
+      this.#asked.delete(id);
+    };
+    const event = (happened: PoolEvent): void => {
+      const { type, ...detail } = happened;
+      this.#emit(type, detail as never);
     };
     const { workerData, env, execArgv, resourceLimits } = options;
     this.#link.open(
       {
         type: 'open',
-        pool: this.#ref,
-        threads: this.threads,
-        module: host.moduleUrl(module),
-        timeout,
+        pool: this.ref,
+        threads: this.space.load(this.ref + P.minThreads),
+        module,
+        ...rules,
         workerData,
         env,
         execArgv,
         resourceLimits,
       },
-      { closed, died },
+      { closed, died, seats, event },
     );
     return ended;
   }
@@ -153,86 +265,166 @@ export class Pool {
     else this.#link.release();
   }
 
-  /**
-   * Runs one function on a worker and resolves to its result.
-   *
-   * `input` and the result are copied, as by structured cloning; errors keep class, message, stack, cause, code and own
-   * properties.
-   *
-   * Rejects with the function's error, or a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND (says which part),
-   * ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED, ERR_PLAIT_WORKER_OUT_OF_MEMORY,
-   * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
-   */
-  run(input?: unknown, options?: RunOptions): Promise<unknown> {
-    const name = options?.name ?? 'default';
-    if (options?.give === true) return this.#give(name, input);
-    return this.#submitter.submit(name, input, options?.lend === true);
-  }
-
-  #give(name: string, input: unknown): Promise<unknown> {
-    const block = ownedBlock(input, this.#space);
-    if (block === undefined) {
-      return Promise.reject(
-        new TypeError('only a view from heap.bytes() can be given, once, to a pool on the same space'),
-      );
+  /** Hears of what happens to the pool; see {@link PoolEvents}. Listening does not keep the process alive. */
+  on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
+    let listeners = this.#listeners.get(name);
+    if (listeners === undefined) {
+      listeners = new Set();
+      this.#listeners.set(name, listeners);
     }
-    return this.#submitter.submit(name, input, true, block);
+    listeners.add(listener as never);
+    return this;
   }
 
-  /**
-   * Runs a function over many inputs and yields the results, in the order of the inputs unless `ordered` is false.
-   * At most `concurrency` tasks are under way at once, so inputs may be endless. The first error ends the iteration;
-   * leaving the loop early starts no further tasks.
-   */
-  async *map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions = {}): AsyncGenerator<unknown> {
-    for await (const result of this.mapSettled(inputs, options)) {
-      if (result.status === 'rejected') throw result.reason;
-      yield result.value;
+  /** Hears no more. */
+  off<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
+    this.#listeners.get(name)?.delete(listener as never);
+    return this;
+  }
+
+  #emit<Name extends keyof PoolEvents>(name: Name, detail: PoolEvents[Name]): void {
+    for (const listener of this.#listeners.get(name) ?? []) {
+      try {
+        (listener as (detail: PoolEvents[Name]) => void)(detail);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error; // a listener's error is its own, and uncaught
+        });
+      }
     }
   }
 
-  /** As {@link map}, but yields what became of each input, with the input and its index: no error ends it. */
-  mapSettled<Input>(
-    inputs: Iterable<Input> | AsyncIterable<Input>,
-    options: MapOptions = {},
-  ): AsyncGenerator<Settled<Input>> {
-    const { name = 'default', lend = false, ordered = true, concurrency = Math.max(256, this.threads * 8) } = options;
-    positiveInteger(concurrency, 'concurrency', 2 ** 20);
-    return mapSettled((input) => this.#submitter.submit(name, input, lend), inputs, ordered, concurrency);
+  /**
+   * Runs a function once on every worker that there is, and resolves to all results. With `later`, workers that are started
+   * from then on call it as well, before their first task.
+   */
+  async broadcast<Output = unknown>(input?: unknown, options: BroadcastOptions = {}): Promise<Output[]> {
+    const { name = 'default', signal, later } = options;
+    const timeout = options.timeout ?? this.timeout;
+    if (timeout !== 0) wholeNumber(timeout, 'timeout', 1, MOST_MILLISECONDS);
+    if (signal?.aborted) throw signal.reason;
+    if (this.#closing !== undefined) {
+      throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
+    }
+    const call: BroadcastCall | undefined =
+      later === true ? { name, input: new ValueWriter().write(input, 'input').slice() } : undefined;
+    const seats = await this.#askSeats(call);
+    const answers = new Answers(seats.length);
+    const onAbort = (): void => {
+      this.submitter.abortAll(answers);
+      answers.fail(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (const [index, seat] of seats.entries()) {
+        const how = { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat, retries: 0 };
+        this.submitter.submit(answers, index, input, how);
+      }
+      return (await answers.promise) as Output[];
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #askSeats(later: BroadcastCall | undefined): Promise<readonly number[]> {
+    this.#link.hold();
+    return new Promise<readonly number[]>((resolve) => {
+      const id = ++this.#questions;
+      this.#asked.set(id, resolve);
+      this.#link.send({ type: 'broadcast', pool: this.ref, id, later });
+    }).finally(() => this.#link.release());
+  }
+
+  #answerAll(): void {
+    for (const answer of this.#asked.values()) answer([]);
+    this.#asked.clear();
+  }
+
+  /** Changes how many workers there may be. More start when they are needed; too many end when they have done their tasks. */
+  resize({ min, max }: { readonly min?: number; readonly max?: number }): void {
+    if (this.#closing !== undefined) {
+      throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and cannot be resized');
+    }
+    const most = wholeNumber(max ?? this.space.load(this.ref + P.maxThreads), 'max', 1, MOST_THREADS);
+    const least = wholeNumber(min ?? Math.min(this.space.load(this.ref + P.minThreads), most), 'min', 0, most);
+    Atomics.store(this.space.u32, (this.ref + P.maxThreads) >>> 2, most);
+    Atomics.store(this.space.u32, (this.ref + P.minThreads) >>> 2, least);
+    this.#link.send({ type: 'resize', pool: this.ref });
   }
 
   /**
    * Takes no more tasks, lets those that were submitted end (or, with `force`, stops and rejects them), then ends the
    * workers. Resolves when all of it is gone from the space. Further calls give the same promise; one with `force`
-   * hurries a close that is under way.
+   * hurries a close that is under way, one with `timeout` does so later.
+   *
+   * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if a worker is still there 5 s after it was stopped, because it sits in native
+   * code. What it runs is rejected; what the pool has in the space stays there, for the worker may still look at it.
    */
   close(options: CloseOptions = {}): Promise<void> {
     const force = options.force === true;
+    const deadline =
+      options.timeout === undefined ? undefined : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS);
     if (this.#closing === undefined) {
       this.#link.hold();
       this.#closing = this.#close(force).finally(() => this.#link.release());
     } else if (force) {
-      this.#end(true);
+      this.#force();
+    }
+    if (deadline !== undefined && !force) {
+      const timer = setTimeout(() => this.#force(), deadline);
+      this.#closing.then(
+        () => clearTimeout(timer),
+        () => clearTimeout(timer),
+      );
     }
     return this.#closing;
   }
 
+  #force(): void {
+    if (this.#forced) return;
+    this.#end(true);
+  }
+
   #end(force: boolean): void {
-    const rc = this.#space.core.plait_pool_end(this.#ref, force ? PoolState.CLOSED : PoolState.CLOSING);
+    this.#forced ||= force;
+    const rc = this.space.core.plait_pool_end(this.ref, force ? PoolState.CLOSED : PoolState.CLOSING);
     if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
-    this.#link.send({ type: 'close', pool: this.#ref, force });
+    this.#link.send({ type: 'close', pool: this.ref, force });
   }
 
   async #close(force: boolean): Promise<void> {
     this.#end(force);
+    const closed = new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
     try {
-      await this.#ended;
+      await this.#untilEnded();
     } catch (error) {
-      if (!(error instanceof PlaitError)) throw error; // the coordinator died, and all workers with it
+      this.#answerAll();
+      if (!(error instanceof PlaitError)) throw error;
+      if (error.code === 'ERR_PLAIT_CLOSE_TIMEOUT') {
+        this.submitter.abandon(closed);
+        throw error;
+      }
+      // else the coordinator died, and all workers with it
     }
-    this.#submitter.drain();
-    this.#submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks'));
-    this.#space.core.plait_pool_destroy(this.#ref);
+    this.#answerAll();
+    this.submitter.abandon(closed);
+    this.leave();
+    this.space.core.plait_pool_release(this.ref);
+  }
+
+  /** Waits for the last worker; not much longer than a forced end takes. */
+  #untilEnded(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let patience = STUCK_MS;
+      const watch = setInterval(() => {
+        if (this.#forced) patience -= 100;
+        if (patience <= 0) {
+          const message = `a worker did not end within ${STUCK_MS / 1000} s of having been stopped: it sits in native code`;
+          reject(new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message));
+        }
+      }, 100);
+      this.#ended.then(resolve, reject).finally(() => clearInterval(watch));
+    });
   }
 
   /** Closes the pool at the end of an `await using` block. */

@@ -1,12 +1,13 @@
 /**
- * Everything that the threads of a pool say to each other by message. Tasks and results never travel this way: they
- * lie in the space (core/task/task.h).
+ * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this way:
+ * they lie in the space (core/task/task.h).
  *
- *     owner ------ open, close, watch ------> coordinator ------ start ------> worker
- *     owner <----- closed ------------------- coordinator <----- ready, failed - worker
+ *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ---------> worker
+ *     owner <----- closed, seats, event -------------- coordinator <----- ready, failed, leaves - worker
  *
- * Who waits for whom: the owner waits for `closed` only, in close(). The coordinator waits for nobody. A worker waits
- * for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a blocked owner stops nothing.
+ * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits for
+ * nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a blocked
+ * owner stops nothing. Whatever the coordinator should look at in the space is announced there (pool.attention).
  */
 
 import type { ResourceLimits } from '../core/host.ts';
@@ -14,16 +15,29 @@ import type { SpaceHandle } from '../core/space.ts';
 
 /** The coordinator's first message. */
 export interface CoordinatorStart {
+  readonly role: 'coordinator';
   readonly space: SpaceHandle;
 }
 
-/** A pool begins: the coordinator starts its workers. */
+/** When a worker has done its share, and a fresh one takes its place; 0: never. */
+export interface RecycleRule {
+  readonly tasks: number;
+  /** Of the worker's JavaScript heap. */
+  readonly bytes: number;
+}
+
+/** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
 export interface OpenPool {
   readonly type: 'open';
   readonly pool: number;
+  /** Workers to start at once; the same as pool.min_threads. */
   readonly threads: number;
   readonly module: string;
-  readonly timeout: number | undefined;
+  readonly concurrency: number;
+  readonly grace: number;
+  readonly idleTimeout: number;
+  readonly recycle: RecycleRule;
+  readonly inline: boolean;
   readonly workerData: unknown;
   readonly env: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
@@ -37,13 +51,36 @@ export interface ClosePool {
   readonly force: boolean;
 }
 
+/** pool.min_threads and .max_threads have changed. */
+export interface ResizePool {
+  readonly type: 'resize';
+  readonly pool: number;
+}
+
+/** A call that every worker makes once: an encoded value, and the function's name. */
+export interface BroadcastCall {
+  readonly name: string;
+  readonly input: Uint8Array;
+}
+
+/**
+ * Which seats have a worker, now? `seats` answers. With `later`, workers that are started from then on make the call before
+ * they take tasks: no worker falls between the two.
+ */
+export interface BroadcastPool {
+  readonly type: 'broadcast';
+  readonly pool: number;
+  readonly id: number;
+  readonly later: BroadcastCall | undefined;
+}
+
 /** A port whose other end a Worker of the user holds: its first message is a thread id, its close is that thread's end. */
 export interface WatchThread {
   readonly type: 'watch';
   readonly port: unknown;
 }
 
-export type ToCoordinator = OpenPool | ClosePool | WatchThread;
+export type ToCoordinator = OpenPool | ClosePool | ResizePool | BroadcastPool | WatchThread;
 
 /** No worker of the pool is left, and no task of it runs. */
 export interface PoolClosed {
@@ -51,14 +88,59 @@ export interface PoolClosed {
   readonly pool: number;
 }
 
-export type FromCoordinator = PoolClosed;
+export interface PoolSeats {
+  readonly type: 'seats';
+  readonly pool: number;
+  readonly id: number;
+  readonly seats: readonly number[];
+}
+
+/** Why a worker ended. */
+export type EndReason = 'idle' | 'recycled' | 'stopped' | 'crashed' | 'memory' | 'exit' | 'closed';
+
+/** What a pool's listeners hear of its workers. */
+export interface WorkerEvent {
+  /** The host's number for the thread (Node: its threadId). */
+  readonly worker: number;
+  /** Its place in the pool. */
+  readonly seat: number;
+  /** When the coordinator saw it, in milliseconds since 1970, by the clock of performance. */
+  readonly at: number;
+}
+
+export type PoolEvent =
+  | ({ readonly type: 'start' } & WorkerEvent)
+  | ({ readonly type: 'end'; readonly reason: EndReason } & WorkerEvent);
+
+export interface PoolHappening {
+  readonly type: 'event';
+  readonly pool: number;
+  readonly event: PoolEvent;
+}
+
+export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening;
 
 /** A worker's first message. */
 export interface WorkerStart {
+  readonly role: 'worker';
   readonly space: SpaceHandle;
   readonly pool: number;
+  readonly seat: number;
   readonly module: string;
+  readonly concurrency: number;
+  readonly grace: number;
+  readonly recycle: RecycleRule;
+  readonly inline: boolean;
+  /** Calls to make before the first task. */
+  readonly first: readonly BroadcastCall[];
 }
+
+/** A task that the worker has was told to stop. */
+export interface WorkerLook {
+  readonly type: 'look';
+}
+
+export type ToWorker = WorkerStart | WorkerLook;
 
 /** The worker has loaded the module and takes tasks. */
 export interface WorkerReady {
@@ -71,4 +153,9 @@ export interface WorkerFailed {
   readonly error: Uint8Array;
 }
 
-export type FromWorker = WorkerReady | WorkerFailed;
+/** The worker has done its share and ends. */
+export interface WorkerLeaves {
+  readonly type: 'leaves';
+}
+
+export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;

@@ -1,22 +1,54 @@
 /**
- * One thread's end of a pool: puts tasks into the queue, takes results out of the inbox, and settles promises.
+ * One thread's end of a pool: puts tasks into the queue, takes results out of the inbox, and tells the calls.
  *
- * A ticket is an index into `#waiting`; free tickets are reused, the last one first.
+ * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may have
+ * many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its task has
+ * come back.
  *
- * Invariant: while `outstanding` > 0, either a look at the inbox is scheduled, or this thread sleeps on the client's
- * signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever.
+ * Invariant: while a ticket is taken, either a look at the inbox is scheduled, or this thread sleeps on the client's
+ * signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
+ * record is this thread's to look at (and its `control` to write) from submit to drain.
  */
 
+import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Client, Errno, Pool as P, PoolState, Task, TaskStatus } from '../core/layout.generated.ts';
+import {
+  Client,
+  Errno,
+  LANE_COUNT,
+  Pool as P,
+  PoolState,
+  Seat,
+  Stop,
+  Task,
+  TaskStatus,
+} from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/heap.ts';
+import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
-interface Waiting {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (reason: unknown) => void;
+/** Who waits for one or more tasks. */
+export interface Call {
+  /** The task of that index has ended. */
+  settle(index: number, fulfilled: boolean, value: unknown): void;
+  /** It says something meanwhile. */
+  readonly progress?: ((index: number, value: unknown) => void) | undefined;
+}
+
+/** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
+export interface Ticketing {
+  readonly name: string;
+  readonly lend: boolean;
+  readonly transfer: readonly unknown[] | undefined;
+  /** 0: the pool's own. */
+  readonly timeout: number;
+  /** 0: the most urgent. */
+  readonly lane: number;
+  /** Index of the seat, or -1. */
+  readonly seat: number;
+  readonly retries: number;
 }
 
 const NAME = Task.name >>> 2;
@@ -30,10 +62,25 @@ const STATUS = Task.outputStatus >>> 2;
 const OUTPUT_KIND = Task.outputKind >>> 2;
 const OUTPUT_LOW = Task.outputLow >>> 2;
 const OUTPUT_HIGH = Task.outputHigh >>> 2;
+const LANE = Task.lane >>> 2;
+const SEAT = Task.seat >>> 2;
+const TIMEOUT = Task.timeoutMs >>> 2;
+const RETRIES = Task.retries >>> 2;
+const SUBMITTED = Task.submitted / 8;
+
+/** The lane of a task without a priority. */
+export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
+const FULL_RETRY_MS = 5;
+
+const IGNORED: Call = { settle() {} };
 
 export class Submitter {
-  /** Tasks submitted and not settled. */
+  /** Tasks submitted whose call waits for them. */
   outstanding = 0;
+  /** Called when a queue that was full has room again. */
+  onRoom: (() => void) | undefined;
+  /** Called after each submission; a worker that waits for its own tasks listens. */
+  onSubmit: (() => void) | undefined;
 
   readonly #space: Space;
   readonly #pool: number;
@@ -41,9 +88,15 @@ export class Submitter {
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
   readonly #names = new Map<string, number>();
-  readonly #waiting: (Waiting | undefined)[] = [];
+  readonly #seats: number[] = [];
+  readonly #calls: (Call | undefined)[] = [];
+  readonly #indices: number[] = [];
+  readonly #tasks: number[] = [];
   readonly #freeTickets: number[] = [];
+  #away = 0;
   #sleeping = false;
+  #full = false;
+  #fullTimer: ReturnType<typeof setTimeout> | undefined;
   #dead: PlaitError | undefined;
 
   /** `busy` hears whether tasks are outstanding, at each change. */
@@ -56,35 +109,48 @@ export class Submitter {
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
 
-  /**
-   * Submits one call. The promise settles as the call does; what cannot be submitted rejects it.
-   * `lend`: see RunOptions. `given`: the block that is the input, from now on the task's; 0: the input is copied.
-   */
-  submit(name: string, input: unknown, lend: boolean, given = 0): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      // Taken before anything else: a getter in the input may submit, too.
-      const ticket = this.#freeTickets.pop() ?? this.#waiting.push(undefined) - 1;
-      try {
-        if (this.#dead !== undefined) throw this.#dead;
-        this.#put(name, input, lend, given, ticket);
-      } catch (error) {
-        this.#freeTickets.push(ticket);
-        reject(error);
-        return;
-      }
-      this.#waiting[ticket] = { resolve, reject };
-      if (this.outstanding++ === 0) this.#busy(true);
-      if (!this.#sleeping) this.#sleep();
-    });
+  /** The client's reference in the space. */
+  get client(): number {
+    return this.#client;
   }
 
-  #put(name: string, input: unknown, lend: boolean, given: number, ticket: number): void {
+  /** Whether tasks of this thread wait in the queue. */
+  get hasQueued(): boolean {
+    return this.#space.load(this.#client + Client.mask) !== 0;
+  }
+
+  /**
+   * Submits one task and returns its ticket; what cannot be submitted is thrown, and nothing has happened.
+   * `given`: the block that is the input, from now on the task's; 0: the input is copied.
+   */
+  submit(call: Call, index: number, input: unknown, how: Ticketing, given = 0, now: number = clock()): number {
+    // Taken before anything else: a getter in the input may submit, too.
+    const ticket = this.#freeTickets.pop() ?? this.#calls.push(undefined) - 1;
+    try {
+      if (this.#dead !== undefined) throw this.#dead;
+      this.#tasks[ticket] = this.#put(input, how, given, ticket, now);
+    } catch (error) {
+      this.#freeTickets.push(ticket);
+      throw error;
+    }
+    this.#calls[ticket] = call;
+    this.#indices[ticket] = index;
+    this.#away++;
+    if (this.outstanding++ === 0) this.#busy(true);
+    if (!this.#sleeping) this.#sleep();
+    this.onSubmit?.();
+    return ticket;
+  }
+
+  #put(input: unknown, how: Ticketing, given: number, ticket: number, now: number): number {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
-    const nameRef = this.#names.get(name) ?? this.#intern(name);
+    const nameRef = this.#names.get(how.name) ?? this.#intern(how.name);
+    const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
+    const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
-      given === 0 ? transport.prepare(input, 'input', lend) : transport.prepareGiven(input as Uint8Array, given);
+      given === 0 ? transport.prepare(input, 'input', how.lend) : transport.prepareGiven(input as Uint8Array, given);
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     space.cover(task + Task.BYTES);
@@ -96,17 +162,45 @@ export class Submitter {
     u32[at + INPUT_KIND] = transport.kind;
     u32[at + INPUT_LOW] = transport.low;
     u32[at + INPUT_HIGH] = transport.high;
+    u32[at + LANE] = how.lane;
+    u32[at + SEAT] = seat;
+    u32[at + TIMEOUT] = how.timeout;
+    u32[at + RETRIES] = how.retries;
+    space.f64[task / 8 + SUBMITTED] = now;
     if (given !== 0) u32[at + INPUT_BLOCK] = given;
     const rc = core.plait_task_submit(task);
     if (rc === 0) {
       if (given !== 0) disown(input as Uint8Array);
-      return;
+      if (buffers !== undefined) detachAll(buffers);
+      if (how.timeout !== 0) this.#noteTimeout(how.timeout);
+      if (seat !== 0 && space.load(seat + Seat.thread) === 0) core.plait_pool_attend(this.#pool);
+      return task;
     }
     if (given !== 0) u32[at + INPUT_BLOCK] = 0; // it stays the caller's
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
     if (rc === -Errno.EPIPE) throw this.#refusal();
+    if (rc === -Errno.EAGAIN) throw this.#queueFull();
     throw lockTimeout();
+  }
+
+  /** Lets the coordinator know that there are tasks with a timeout, and how often it must look. */
+  #noteTimeout(timeout: number): void {
+    const word = (this.#pool + P.timeoutMs) >>> 2;
+    const { u32 } = this.#space;
+    const least = Atomics.load(u32, word);
+    if (least !== 0 && least <= timeout) return;
+    Atomics.store(u32, word, timeout);
+    this.#space.core.plait_pool_attend(this.#pool);
+  }
+
+  #seatOf(index: number): number {
+    const known = this.#seats[index];
+    if (known !== undefined) return known;
+    const seat = this.#space.core.plait_pool_seat(this.#pool, index) >>> 0;
+    if (seat === 0) throw outOfMemory(Seat.BYTES);
+    this.#seats[index] = seat;
+    return seat;
   }
 
   #intern(name: string): number {
@@ -124,6 +218,45 @@ export class Submitter {
     return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
   }
 
+  #queueFull(): PlaitError {
+    const limit = this.#space.load(this.#pool + P.queueLimit);
+    this.#full = true;
+    // Without a task of this thread outstanding, nothing else would tell that there is room again.
+    if (this.#away === 0) this.#watchRoom();
+    return new PlaitError(
+      'ERR_PLAIT_QUEUE_FULL',
+      `the pool's queue is full: maxQueue is ${limit}; wait for 'drain', or use map(), which waits by itself`,
+    );
+  }
+
+  #watchRoom(): void {
+    if (this.#fullTimer !== undefined) return;
+    this.#fullTimer = setTimeout(() => {
+      this.#fullTimer = undefined;
+      this.#tellRoom();
+      if (this.#full && this.#away === 0 && this.#dead === undefined) this.#watchRoom();
+    }, FULL_RETRY_MS);
+    (this.#fullTimer as { unref?(): void }).unref?.();
+  }
+
+  /** Whether the queue is at its limit; from then on, `onRoom` is called when it is down to half of it. */
+  get needsDrain(): boolean {
+    if (this.#dead !== undefined) return false;
+    const limit = this.#space.load(this.#pool + P.queueLimit);
+    if (this.#space.load(this.#pool + P.queued) < limit) return false;
+    this.#full = true;
+    if (this.#away === 0) this.#watchRoom();
+    return true;
+  }
+
+  #tellRoom(): void {
+    if (!this.#full || this.#dead !== undefined) return;
+    const limit = this.#space.load(this.#pool + P.queueLimit);
+    if (this.#space.load(this.#pool + P.queued) * 2 > limit) return;
+    this.#full = false;
+    this.onRoom?.();
+  }
+
   /** The error with which the module could not be loaded. */
   #failure(): unknown {
     const block = this.#space.load(this.#pool + P.failure);
@@ -131,43 +264,85 @@ export class Submitter {
     return this.#transport.read(Kind.graph, block, this.#space.load(this.#pool + P.failureSize));
   }
 
-  /** Settles all that lies in the inbox. */
+  /**
+   * The call of a ticket wants to hear no more, and its task is told to stop. Does nothing if the ticket is not the call's
+   * any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
+   */
+  abort(ticket: number, call: Call, tell = true): void {
+    if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
+    this.#calls[ticket] = IGNORED;
+    Atomics.or(this.#space.u32, (this.#tasks[ticket]! + Task.control) >>> 2, Stop.ABORT);
+    if (tell) this.#space.core.plait_pool_attend(this.#pool);
+    if (--this.outstanding === 0) this.#busy(false);
+  }
+
+  /** As abort(), for all tickets of a call. */
+  abortAll(call: Call): void {
+    let some = false;
+    for (let ticket = 0; ticket < this.#calls.length; ticket++) {
+      if (this.#calls[ticket] !== call) continue;
+      some = true;
+      this.abort(ticket, call, false);
+    }
+    if (some) this.#space.core.plait_pool_attend(this.#pool);
+  }
+
+  /** Tells the calls of all that lies in the inbox. */
   drain(): void {
     const space = this.#space;
     let task = space.core.plait_client_drain(this.#client) >>> 0;
     while (task !== 0) {
       space.cover(task + Task.BYTES);
       const at = task >>> 2;
-      const { u32 } = space;
-      const next = u32[at + NEXT]!;
-      const ticket = u32[at + TICKET]!;
-      const waiting = this.#waiting[ticket];
-      this.#waiting[ticket] = undefined;
-      this.#freeTickets.push(ticket);
-      if (waiting !== undefined) {
-        this.outstanding--;
-        this.#settle(waiting, at);
+      const next = space.u32[at + NEXT]!;
+      const ticket = space.u32[at + TICKET]!;
+      const call = this.#calls[ticket];
+      if (space.u32[at + STATUS]! === TaskStatus.PROGRESS) {
+        if (call?.progress !== undefined) this.#tellProgress(call, ticket, at);
+      } else if (call !== undefined) {
+        this.#calls[ticket] = undefined;
+        this.#freeTickets.push(ticket);
+        this.#away--;
+        if (call !== IGNORED) {
+          this.outstanding--;
+          this.#settle(call, this.#indices[ticket]!, at);
+        }
       }
       space.core.plait_task_free(task);
       task = next;
     }
+    if (this.#full) this.#tellRoom();
     if (this.outstanding === 0) this.#busy(false);
   }
 
-  #settle(waiting: Waiting, at: number): void {
+  #tellProgress(call: Call, ticket: number, at: number): void {
+    const { u32 } = this.#space;
+    try {
+      const value = this.#transport.read(u32[at + INPUT_KIND]!, u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!);
+      call.progress?.(this.#indices[ticket]!, value);
+    } catch (error) {
+      // A listener's error is nobody's result.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
+  #settle(call: Call, index: number, at: number): void {
     const { u32 } = this.#space;
     const status = u32[at + STATUS]!;
+    let value: unknown;
+    let fulfilled = status === TaskStatus.FULFILLED;
     try {
-      if (status === TaskStatus.FULFILLED || status === TaskStatus.REJECTED) {
-        const value = this.#transport.read(u32[at + OUTPUT_KIND]!, u32[at + OUTPUT_LOW]!, u32[at + OUTPUT_HIGH]!);
-        if (status === TaskStatus.FULFILLED) waiting.resolve(value);
-        else waiting.reject(value);
-      } else {
-        waiting.reject(this.#lost(status));
-      }
+      value =
+        fulfilled || status === TaskStatus.REJECTED
+          ? this.#transport.read(u32[at + OUTPUT_KIND]!, u32[at + OUTPUT_LOW]!, u32[at + OUTPUT_HIGH]!)
+          : this.#lost(status);
     } catch (error) {
-      waiting.reject(error);
+      fulfilled = false;
+      value = error;
     }
+    call.settle(index, fulfilled, value);
   }
 
   #lost(status: number): unknown {
@@ -187,7 +362,7 @@ export class Submitter {
     this.#sleeping = false;
     if (this.#dead !== undefined) return; // the client's memory may be another's by now
     this.drain();
-    if (this.outstanding > 0) this.#sleep();
+    if (this.#away > 0 && !this.#sleeping) this.#sleep();
   };
 
   /** Schedules a look at the inbox for when something arrives there. */
@@ -205,18 +380,35 @@ export class Submitter {
     else void host.turn().then(this.#look);
   }
 
+  /** Blocks this thread until `isDone`, telling calls meanwhile. pre: the thread may block. */
+  block(isDone: () => boolean): void {
+    const space = this.#space;
+    while (!isDone() && this.#dead === undefined) {
+      const signal = space.load(this.#client + Client.signal);
+      this.drain();
+      if (isDone()) return;
+      if (space.load(this.#client + Client.inbox) === 0) {
+        Atomics.wait(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
+      }
+    }
+  }
+
   /**
    * Rejects all that is outstanding, now and from now on: nobody is left who could settle it. The client is not looked
-   * at again, so its pool may be destroyed.
+   * at again, so its pool may be let go of.
    */
   abandon(error: PlaitError): void {
+    if (this.#dead === undefined) {
+      this.drain();
+      // Whoever sleeps there must not lie in wait where some other word may be soon.
+      if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
+    }
     this.#dead = error;
-    this.drain();
-    for (const [ticket, waiting] of this.#waiting.entries()) {
-      this.#waiting[ticket] = undefined;
-      if (waiting === undefined) continue;
-      waiting.reject(error);
+    for (const [ticket, call] of this.#calls.entries()) {
+      this.#calls[ticket] = undefined;
+      if (call === undefined || call === IGNORED) continue;
       this.outstanding--;
+      call.settle(this.#indices[ticket]!, false, error);
     }
     this.#busy(false);
   }

@@ -1,7 +1,4 @@
-/**
- * The shared cases in headless Chromium, in a page with isolation headers and in one without.
- * CHROMIUM names the browser's program; the default is Debian's.
- */
+/** The shared cases in headless Chromium, in a page with isolation headers and in one without. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -9,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { extname } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { ISOLATION, launchChromium } from './chromium.ts';
 import type { Driven } from './page.ts';
 
 const root = new URL('../../../', import.meta.url);
 const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html', '.map': 'application/json' };
-const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 const HTML = `<!doctype html><title>Plait</title>
 <script type="importmap">{ "imports": { "plait": "/dist/index.js", "plait/fs": "/dist/fs/index.js" } }</script>`;
 
@@ -42,19 +39,7 @@ before(async () => {
   server.listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
+  browser = await launchChromium();
   page = await browser.newPage();
   page.on('pageerror', (error) => console.error('in the page:', error));
   page.on('console', (message) => message.type() === 'error' && console.error('in the page:', message.text()));

@@ -8,6 +8,7 @@ import { fs } from 'plait/fs';
 import { type Case, ok, same } from '../cases/check.ts';
 import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
+import { poolCases } from '../cases/pool-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
 const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
@@ -95,6 +96,21 @@ const browserCases: Case[] = [
     },
   },
   {
+    name: 'a thread that cannot attach ends, and its starter is told why',
+    async run() {
+      const { host } = await import(new URL('/dist/core/host.js', location.href).href);
+      const { THREAD_SCRIPT } = await import(new URL('/dist/task/thread.generated.js', location.href).href);
+      const thread = host.startThread({ name: 'test' }, THREAD_SCRIPT);
+      let why: unknown;
+      thread.onError = (error: unknown) => {
+        why = error;
+      };
+      thread.post({ role: 'coordinator', space: { ...commonSpace().handle, layoutVersion: 999 } });
+      same(await new Promise((resolve) => Object.assign(thread, { onExit: resolve })), 1, 'the exit code');
+      ok(/layout 999/.test(String((why as Error)?.message)), `the reason, not ${why}`);
+    },
+  },
+  {
     name: 'a handle of another layout is refused',
     run() {
       try {
@@ -112,6 +128,7 @@ const cases: Case[] = [
   ...heapCases(heap, seed, fixture),
   ...taskCases(fixture),
   ...fsCases(fs, fixture),
+  ...poolCases(fixture),
   ...browserCases,
 ];
 

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Measures messages in Lua beside C++ and JSON, on this machine, in one go: bench/message/run.sh >bench/results/message.txt
+set -eu
+cd "$(dirname "$0")/../.."
+make -s lua
+work=build/bench-message
+mkdir -p $work
+for need in 'protoc protobuf-compiler' 'c++ g++'; do tools/need.sh $need; done
+tools/need.sh protoc protobuf-compiler 'test -f /usr/include/google/protobuf/message.h' libprotobuf-dev
+protoc --proto_path=bench/message --descriptor_set_out=$work/bench.pb --cpp_out=$work snapshot.proto
+if [ ! -x $work/person ] || [ bench/message/person.cc -nt $work/person ]; then
+  c++ -O2 -I$work bench/message/person.cc $work/snapshot.pb.cc -lprotobuf -lpthread -o $work/person
+fi
+grep -m 1 'model name' /proc/cpuinfo
+for version in 5.1 5.2 5.3 5.4 jit; do
+  echo
+  echo "Lua $version"
+  case $version in jit) lua=luajit ;; *) lua=lua$version ;; esac
+  LUA_PATH="build/lua/$version/?.lua;;" LUA_CPATH="build/lua/$version/?.so;;" $lua bench/message/person.lua $version $work/bench.pb
+done
+echo
+echo "C++ $(protoc --version)"
+$work/person

@@ -1,0 +1,125 @@
+/*
+ * descriptor: a FileDescriptorSet as records, on the way to an image. Private to this room.
+ *
+ * descriptor.c reads bytes into these records without knowing what names mean; resolve.c gives every name its meaning and
+ * every field its flags; freeze.c lays the image out. All records lie in one arena, and names point into the caller's
+ * bytes or into the arena. The arena is freed as a whole, whatever has happened.
+ */
+#ifndef PLAIT_MESSAGE_DESCRIPTOR_H
+#define PLAIT_MESSAGE_DESCRIPTOR_H
+
+#include "schema.h"
+
+#define PLAIT__NAME_LIMIT 1024u /* bytes of a full name: a set cannot ask for much more memory than it has bytes */
+
+struct plait__span {
+  const char *data;
+  uint32_t length;
+};
+
+/* FeatureSet's values; 0: not set here. */
+struct plait__features {
+  uint8_t presence;  /* 1 explicit, 2 implicit, 3 required */
+  uint8_t enums;     /* 1 open, 2 closed */
+  uint8_t packing;   /* 1 packed, 2 expanded */
+  uint8_t utf8;      /* 2 verify, 3 none */
+  uint8_t encoding;  /* 1 length-prefixed, 2 delimited */
+};
+
+struct plait__value {
+  struct plait__value *next;
+  struct plait__span name;
+  int32_t number;
+  uint32_t order;
+};
+
+struct plait__enum {
+  struct plait__enum *next; /* of all */
+  struct plait__span name;  /* full */
+  struct plait__value *values;
+  struct plait__features features;
+  uint32_t index, value_count;
+  int32_t first_number;
+};
+
+struct plait__oneof {
+  struct plait__oneof *next; /* of the message */
+  struct plait__span name;
+  struct plait__features features;
+  uint32_t declared;   /* its index in the descriptor */
+  uint32_t index;      /* in the image */
+  uint32_t members;    /* fields that are really in it: none if proto3's `optional` made it */
+  uint32_t filled;
+};
+
+struct plait__field {
+  struct plait__field *next;  /* of the message that has it; of all extensions until they are resolved */
+  struct plait__span name;    /* an extension's is full */
+  struct plait__span type_name, extendee, default_text;
+  struct plait__span scope;   /* in which names are looked up */
+  struct plait__features features;
+  struct plait__oneof *oneof;
+  int64_t number, oneof_declared; /* -1: none */
+  uint32_t label, kind, type, flags;
+  uint8_t has_default, has_packed, packed, proto3_optional, extension;
+  uint64_t default_bits;
+  uint32_t default_length;
+};
+
+struct plait__message {
+  struct plait__message *next; /* of all */
+  struct plait__span name;     /* full */
+  struct plait__field *fields;
+  struct plait__oneof *oneofs;
+  struct plait__features features;
+  uint32_t index, field_count, oneof_count, flags;
+};
+
+struct plait__file {
+  struct plait__file *next;
+  struct plait__span name, bytes;
+};
+
+struct plait__chunk {
+  struct plait__chunk *next;
+  size_t size, used;
+};
+
+/* Finds messages and enums by their full name while the image is made. */
+struct plait__type {
+  struct plait__message *message; /* one of the two, or both NULL: an empty slot */
+  struct plait__enum *enumeration;
+};
+
+struct plait__build {
+  const struct plait_allocator *allocator;
+  struct plait_message_error *error;
+  struct plait__chunk *chunks;
+  struct plait__file *files;
+  struct plait__message *messages, **messages_end;
+  struct plait__enum *enums, **enums_end;
+  struct plait__field *extensions, **extensions_end;
+  struct plait__type *types;
+  uint32_t type_mask, flags;
+  uint32_t message_count, enum_count, field_count, value_count, oneof_count, member_count;
+  uint64_t name_bytes;
+  char scratch[2 * PLAIT__NAME_LIMIT + 2];
+  const uint8_t *start; /* of the input: offsets in errors count from here */
+};
+
+/* Zeroed memory of the arena; NULL: none, and the error is set. */
+void *plait__build_alloc(struct plait__build *build, size_t size);
+
+/* Sets the error: "name: text" and returns -SCHEMA. `name` may be empty. */
+int plait__build_fail(struct plait__build *build, struct plait__span name, const char *text);
+int plait__build_fail_about(struct plait__build *build, struct plait__span name, const char *text, struct plait__span about);
+
+int plait__descriptor_read(struct plait__build *build, const uint8_t *bytes, size_t size);
+int plait__build_resolve(struct plait__build *build);
+int plait__build_freeze(struct plait__build *build, struct plait_schema **image);
+
+static inline int plait__span_equal(struct plait__span a, struct plait__span b) {
+  return a.length == b.length && (a.length == 0 || __builtin_memcmp(a.data, b.data, a.length) == 0);
+}
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * resolve: gives every name in the records its meaning, and every field its flags. See descriptor.h.
+ */
+#include "descriptor.h"
+#include "number.h"
+
+PLAIT_COLD_BEGIN
+
+static struct plait__type *type_slot(struct plait__build *build, struct plait__span name) {
+  for (uint32_t at = plait__schema_hash(0, name.data, name.length);; at++) {
+    struct plait__type *type = &build->types[at & build->type_mask];
+    if (type->message == NULL && type->enumeration == NULL) return type;
+    if (plait__span_equal(type->message != NULL ? type->message->name : type->enumeration->name, name)) return type;
+  }
+}
+
+static int index_types(struct plait__build *build) {
+  uint64_t count = (uint64_t)build->message_count + build->enum_count, slots = 4;
+  while (slots < count * 2) slots *= 2;
+  build->types = plait__build_alloc(build, slots * sizeof *build->types);
+  if (build->types == NULL) return -PLAIT_MESSAGE_MEMORY;
+  build->type_mask = (uint32_t)slots - 1;
+  for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
+    struct plait__type *type = type_slot(build, message->name);
+    if (type->message != NULL) return plait__build_fail(build, message->name, "this type is declared twice");
+    type->message = message;
+  }
+  for (struct plait__enum *enumeration = build->enums; enumeration != NULL; enumeration = enumeration->next) {
+    struct plait__type *type = type_slot(build, enumeration->name);
+    if (type->message != NULL || type->enumeration != NULL)
+      return plait__build_fail(build, enumeration->name, "this type is declared twice");
+    type->enumeration = enumeration;
+  }
+  return 0;
+}
+
+/* Looks a name up as protoc does: ".a.B" is full; else it is tried in the scope, then in what surrounds it. */
+static struct plait__type look_up(struct plait__build *build, struct plait__span name, struct plait__span scope) {
+  struct plait__type none = {NULL, NULL};
+  if (name.length == 0 || name.length > PLAIT__NAME_LIMIT) return none;
+  if (name.data[0] == '.') return *type_slot(build, (struct plait__span){name.data + 1, name.length - 1});
+  char *text = build->scratch;
+  for (uint32_t length = scope.length;;) {
+    uint32_t at = 0;
+    for (; at < length; at++) text[at] = scope.data[at];
+    if (at != 0) text[at++] = '.';
+    for (uint32_t i = 0; i < name.length; i++) text[at++] = name.data[i];
+    struct plait__type type = *type_slot(build, (struct plait__span){text, at});
+    if (type.message != NULL || type.enumeration != NULL || length == 0) return type;
+    while (length > 0 && scope.data[length - 1] != '.') length--;
+    if (length > 0) length--;
+  }
+}
+
+/* "\n", "\"", "\303", "\xC3" as protoc writes the defaults of bytes. In place of the arena's copy. */
+static int unescape(struct plait__build *build, struct plait__field *field) {
+  char *text = plait__build_alloc(build, (size_t)field->default_text.length + 1);
+  if (text == NULL) return -PLAIT_MESSAGE_MEMORY;
+  const char *from = field->default_text.data, *end = from + field->default_text.length;
+  uint32_t length = 0;
+  while (from < end) {
+    char c = *from++;
+    if (c == '\\' && from < end) {
+      c = *from++;
+      uint32_t value = 0, digits = 0;
+      if (c >= '0' && c <= '7') {
+        for (from--; from < end && digits < 3 && *from >= '0' && *from <= '7'; digits++)
+          value = value * 8 + (uint32_t)(*from++ - '0');
+        c = (char)value;
+      } else if (c == 'x' || c == 'X') {
+        for (; from < end && digits < 2; digits++, from++) {
+          char d = *from, lower = (char)(d | 32);
+          if (d >= '0' && d <= '9') value = value * 16 + (uint32_t)(d - '0');
+          else if (lower >= 'a' && lower <= 'f') value = value * 16 + (uint32_t)(lower - 'a' + 10);
+          else break;
+        }
+        c = (char)value;
+      } else {
+        c = c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c == 'a' ? '\a' : c == 'b' ? '\b' : c == 'f' ? '\f' : c == 'v' ? '\v' : c;
+      }
+    }
+    text[length++] = c;
+  }
+  field->default_text = (struct plait__span){text, length};
+  return 0;
+}
+
+static int read_default(struct plait__build *build, struct plait__field *field, struct plait__enum *enumeration) {
+  struct plait__span text = field->default_text;
+  int negative = 0, status = 0;
+  if (field->kind == PLAIT_KIND_ENUM) {
+    field->default_bits = (uint64_t)(int64_t)enumeration->first_number;
+    if (!field->has_default) return 0;
+    for (struct plait__value *value = enumeration->values; value != NULL; value = value->next)
+      if (plait__span_equal(value->name, text)) {
+        field->default_bits = (uint64_t)(int64_t)value->number;
+        return 0;
+      }
+    return plait__build_fail_about(build, field->name, "the default is no value of the enum: ", text);
+  }
+  if (!field->has_default) return 0;
+  switch (field->kind) {
+    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: {
+      double value = 0;
+      status = plait_number_double(text.data, text.length, &value);
+      if (field->kind == PLAIT_KIND_FLOAT) value = (double)(float)value;
+      __builtin_memcpy(&field->default_bits, &value, 8);
+      break;
+    }
+    case PLAIT_KIND_BOOL:
+      field->default_bits = plait__span_equal(text, (struct plait__span){"true", 4});
+      if (!field->default_bits && !plait__span_equal(text, (struct plait__span){"false", 5})) status = -1;
+      break;
+    case PLAIT_KIND_STRING: break;
+    case PLAIT_KIND_BYTES: status = unescape(build, field); break;
+    default: {
+      status = plait_number_integer(text.data, text.length, &field->default_bits, &negative);
+      int64_t value = (int64_t)field->default_bits;
+      int large = !negative && value < 0;
+      switch (field->kind) {
+        case PLAIT_KIND_INT32: case PLAIT_KIND_SINT32: case PLAIT_KIND_SFIXED32:
+          if (large || value != (int32_t)value) status = -1;
+          break;
+        case PLAIT_KIND_UINT32: case PLAIT_KIND_FIXED32:
+          if (negative || field->default_bits > UINT32_MAX) status = -1;
+          break;
+        case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64:
+          if (negative && value != 0) status = -1;
+          break;
+        default:
+          if (large) status = -1;
+      }
+    }
+  }
+  if (status == 0) return 0;
+  if (status == -PLAIT_MESSAGE_MEMORY) return status;
+  return plait__build_fail_about(build, field->name, "the default does not fit the field: ", text);
+}
+
+static int resolve_field(struct plait__build *build, struct plait__message *message, struct plait__field *field) {
+  /* A MessageSet's extensions may have larger numbers elsewhere; here they are refused like all others. */
+  if (field->number < 1 || field->number > PLAIT_FIELD_NUMBER_LIMIT)
+    return plait__build_fail_about(build, message->name, "no valid number (1 to 536870911) for field ", field->name);
+  field->flags = field->extension ? PLAIT_FIELD_EXTENSION : 0;
+  field->type = PLAIT_SCHEMA_NONE;
+  struct plait__type type = {NULL, NULL};
+  if (field->kind == 0 || plait_kind_is_message(field->kind) || field->kind == PLAIT_KIND_ENUM) {
+    type = look_up(build, field->type_name, field->scope);
+    if (field->kind == 0) field->kind = type.message != NULL ? PLAIT_KIND_MESSAGE : PLAIT_KIND_ENUM;
+    if (field->kind == PLAIT_KIND_ENUM ? type.enumeration == NULL : type.message == NULL)
+      return plait__build_fail_about(build, field->extension ? field->name : message->name,
+                                     "no file has the type (a set needs its imports: protoc --include_imports): ", field->type_name);
+    field->type = field->kind == PLAIT_KIND_ENUM ? type.enumeration->index : type.message->index;
+  }
+  int numbers = !plait_kind_is_message(field->kind) && field->kind != PLAIT_KIND_STRING && field->kind != PLAIT_KIND_BYTES;
+  int in_entry = message->flags & PLAIT_TYPE_MAP_ENTRY;
+  if (field->label == 3) {
+    field->flags |= PLAIT_FIELD_REPEATED;
+    if (field->oneof != NULL) return plait__build_fail_about(build, message->name, "a repeated field in a oneof: ", field->name);
+    if (field->kind == PLAIT_KIND_MESSAGE && type.message->flags & PLAIT_TYPE_MAP_ENTRY) field->flags |= PLAIT_FIELD_MAP;
+    if (numbers) {
+      field->flags |= PLAIT_FIELD_PACKABLE;
+      if (field->has_packed ? field->packed : field->features.packing == 1) field->flags |= PLAIT_FIELD_PACKED;
+    }
+  } else if (field->label == 2 || (field->features.presence == 3 && !field->extension && field->oneof == NULL)) {
+    if (!in_entry) field->flags |= PLAIT_FIELD_REQUIRED;
+  } else if (field->features.presence == 2 && !plait_kind_is_message(field->kind) && field->oneof == NULL &&
+             !field->extension && !field->proto3_optional && !in_entry) {
+    field->flags |= PLAIT_FIELD_IMPLICIT;
+  }
+  if (field->kind == PLAIT_KIND_MESSAGE && field->features.encoding == 2 && !(field->flags & PLAIT_FIELD_MAP) && !in_entry)
+    field->kind = PLAIT_KIND_GROUP;
+  if (field->kind == PLAIT_KIND_STRING && field->features.utf8 == 2) field->flags |= PLAIT_FIELD_UTF8;
+  if (field->kind == PLAIT_KIND_ENUM && type.enumeration->features.enums == 2) field->flags |= PLAIT_FIELD_CLOSED;
+  if (field->has_default) {
+    if (plait_kind_is_message(field->kind) || field->label == 3)
+      return plait__build_fail_about(build, message->name, "no default is possible for field ", field->name);
+    field->flags |= PLAIT_FIELD_DEFAULT;
+  }
+  int status = read_default(build, field, type.enumeration);
+  if (status < 0) return status;
+  if (field->flags & PLAIT_FIELD_REQUIRED) message->flags |= PLAIT_TYPE_REQUIRED;
+  if (field->oneof != NULL) field->oneof->members++, build->member_count++;
+  build->name_bytes += field->name.length + 1 + (field->has_default ? field->default_text.length + 1 : 0);
+  build->field_count++;
+  return 0;
+}
+
+static struct plait__field *merge(struct plait__field *a, struct plait__field *b) {
+  struct plait__field *first = NULL, **end = &first;
+  while (a != NULL && b != NULL) {
+    struct plait__field **less = b->number < a->number ? &b : &a;
+    *end = *less;
+    end = &(*less)->next;
+    *less = *end;
+  }
+  *end = a != NULL ? a : b;
+  return first;
+}
+
+/* Sorts a list by number: bottom up, a run of 2^i at most in bins[i]. */
+static struct plait__field *sort_fields(struct plait__field *list) {
+  struct plait__field *bins[32] = {NULL};
+  while (list != NULL) {
+    struct plait__field *run = list;
+    list = list->next;
+    run->next = NULL;
+    uint32_t i = 0;
+    for (; i < 31 && bins[i] != NULL; i++) {
+      run = merge(bins[i], run);
+      bins[i] = NULL;
+    }
+    bins[i] = bins[i] == NULL ? run : merge(bins[i], run);
+  }
+  struct plait__field *sorted = NULL;
+  for (uint32_t i = 0; i < 32; i++) sorted = merge(bins[i], sorted);
+  return sorted;
+}
+
+static int check_entry(struct plait__build *build, struct plait__message *message) {
+  struct plait__field *key = message->fields, *value = key == NULL ? NULL : key->next;
+  if (message->field_count != 2 || key->number != 1 || value->number != 2 ||
+      (key->flags | value->flags) & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_EXTENSION) || key->oneof != NULL || value->oneof != NULL ||
+      key->kind == PLAIT_KIND_BYTES || key->kind == PLAIT_KIND_DOUBLE || key->kind == PLAIT_KIND_FLOAT ||
+      key->kind == PLAIT_KIND_ENUM || plait_kind_is_message(key->kind) || value->kind == PLAIT_KIND_GROUP)
+    return plait__build_fail(build, message->name, "this is no entry of a map");
+  return 0;
+}
+
+int plait__build_resolve(struct plait__build *build) {
+  int status = index_types(build);
+  if (status < 0) return status;
+  while (build->extensions != NULL) {
+    struct plait__field *field = build->extensions;
+    build->extensions = field->next;
+    struct plait__type type = look_up(build, field->extendee, field->scope);
+    if (type.message == NULL)
+      return plait__build_fail_about(build, field->name, "no file has the message that this extends (protoc --include_imports): ", field->extendee);
+    field->next = type.message->fields;
+    type.message->fields = field;
+    type.message->field_count++;
+  }
+  for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
+    for (struct plait__field *field = message->fields; field != NULL; field = field->next)
+      if ((status = resolve_field(build, message, field)) < 0) return status;
+    message->fields = sort_fields(message->fields);
+    for (struct plait__field *field = message->fields; field != NULL && field->next != NULL; field = field->next)
+      if (field->number == field->next->number)
+        return plait__build_fail_about(build, message->name, "a number that another field has: ", field->next->name);
+    message->oneof_count = 0;
+    for (struct plait__oneof *oneof = message->oneofs; oneof != NULL; oneof = oneof->next) {
+      if (oneof->members == 0) continue;
+      oneof->index = build->oneof_count++;
+      message->oneof_count++;
+      build->name_bytes += oneof->name.length + 1;
+    }
+  }
+  for (struct plait__message *message = build->messages; message != NULL; message = message->next)
+    if (message->flags & PLAIT_TYPE_MAP_ENTRY && (status = check_entry(build, message)) < 0) return status;
+  return 0;
+}
+
+PLAIT_COLD_END

@@ -1,0 +1,229 @@
+/*
+ * lane: the queues of a pool, as rings that grow by doubling: putting in, choosing what comes next, counting.
+ *
+ * What a lane holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it, for
+ * whoever must not look at every lane; a death may leave them behind, so repair counts anew.
+ */
+#include "task.h"
+
+#define FIRST_RING 64u
+
+static struct plait_task *queued_task(plait_ref_t ref) {
+  return plait_at(ref);
+}
+
+static plait_word_t *seat_table(struct plait_pool *pool) {
+  plait_ref_t table = plait_load(&pool->seats);
+  return table == 0 ? NULL : plait_at(table);
+}
+
+struct plait_lane *plait__pool_lane(struct plait_pool *pool, struct plait_lane_walk *walk) {
+  if (walk->seats == 0 && walk->index == 0 && walk->client == 0) walk->client = plait_load(&pool->clients);
+  if (walk->seats == 0 && walk->index == PLAIT_LANE_COUNT) {
+    walk->client = plait_load(&((struct plait_client *)plait_at(walk->client))->next);
+    walk->index = 0;
+  }
+  if (walk->client != 0) return &((struct plait_client *)plait_at(walk->client))->lanes[walk->index++];
+  if (walk->seats == 0) walk->seats = 1, walk->index = 0;
+  plait_word_t *table = seat_table(pool);
+  while (table != NULL && walk->index < PLAIT_SEAT_LIMIT) {
+    plait_ref_t seat = plait_load(&table[walk->index++]);
+    if (seat != 0) return &((struct plait_seat *)plait_at(seat))->lane;
+  }
+  return NULL;
+}
+
+void plait__pool_recount(struct plait_pool *pool) {
+  uint32_t all = 0, queued = 0;
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
+    struct plait_client *client = plait_at(at);
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < PLAIT_LANE_COUNT; i++)
+      if (plait_get(&client->lanes[i].head) != plait_get(&client->lanes[i].tail)) mask |= 1u << i;
+    plait_put(&client->mask, mask);
+    all |= mask;
+    at = plait_load(&client->next);
+  }
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    queued += plait_get(&lane->tail) - plait_get(&lane->head);
+  atomic_store_explicit(&pool->mask, all, memory_order_seq_cst);
+  atomic_store_explicit(&pool->queued, queued, memory_order_seq_cst);
+}
+
+/* Whether `position` has a cell of its own, beside those in use. */
+static int has_room(const struct plait_lane *lane) {
+  plait_ref_t ring = plait_get(&lane->ring);
+  return ring != 0 &&
+         plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
+}
+
+/* Doubles the ring of a full lane. Takes and gives back the lock itself: no lock is held while memory is asked for. */
+static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
+  struct plait_slot *self = plait_self();
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  plait_ref_t full_ref = plait_get(&lane->ring);
+  uint32_t full = full_ref == 0 ? 0 : plait_get(&((struct plait_ring *)plait_at(full_ref))->capacity);
+  plait_lock_release(&pool->lock);
+  uint32_t capacity = full == 0 ? FIRST_RING : full * 2;
+  plait_ref_t bigger_ref = plait_heap_alloc((uint32_t)sizeof(struct plait_ring) + capacity * 4);
+  if (bigger_ref == 0) return -PLAIT_ENOMEM;
+  plait_put(&self->scratch, bigger_ref);
+  struct plait_ring *bigger = plait_at(bigger_ref);
+  rc = plait__pool_lock(pool);
+  if (rc == 0) {
+    plait_ref_t old_ref = plait_get(&lane->ring);
+    struct plait_ring *old = old_ref == 0 ? NULL : plait_at(old_ref);
+    /* Another submitter may have been quicker; then the new ring is what is freed below. */
+    if ((old == NULL ? 0 : plait_get(&old->capacity)) == full) {
+      plait_put(&bigger->capacity, capacity);
+      plait_put(&bigger->previous, old_ref);
+      uint32_t tail = plait_get(&lane->tail);
+      for (uint32_t i = plait_get(&lane->head); i != tail; i++)
+        plait_put(&bigger->cells[i & (capacity - 1)], plait_get(&old->cells[i & (full - 1)]));
+      plait_put(&lane->ring, bigger_ref); /* the commit; repair knows the rest */
+      plait_put(&self->scratch, old_ref);
+      plait_put(&bigger->previous, 0);
+    }
+    plait_lock_release(&pool->lock);
+  }
+  plait_ref_t spare = plait_get(&self->scratch);
+  plait_put(&self->scratch, 0);
+  if (spare != 0) plait_heap_free(spare);
+  return rc;
+}
+
+static struct plait_lane *lane_of(struct plait_task *task) {
+  plait_ref_t seat = plait_get(&task->seat);
+  if (seat != 0) return &((struct plait_seat *)plait_at(seat))->lane;
+  return &((struct plait_client *)plait_at(plait_get(&task->client)))->lanes[plait_get(&task->lane)];
+}
+
+/* After a task was put into its lane: what repeats it. pre: holds the lock. */
+static void note_queued(struct plait_pool *pool, struct plait_task *task) {
+  if (plait_get(&task->seat) == 0) {
+    struct plait_client *client = plait_at(plait_get(&task->client));
+    uint32_t bit = 1u << plait_get(&task->lane);
+    plait_put(&client->mask, plait_get(&client->mask) | bit);
+    if ((plait_get(&pool->mask) & bit) == 0)
+      atomic_store_explicit(&pool->mask, plait_get(&pool->mask) | bit, memory_order_seq_cst);
+  }
+  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
+}
+
+int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
+  struct plait_task *task = queued_task(ref);
+  struct plait_lane *lane = lane_of(task);
+  for (;;) {
+    int rc = plait__pool_lock(pool);
+    if (rc != 0) return rc;
+    if (plait_get(&pool->state) != PLAIT_POOL_OPEN) rc = -PLAIT_EPIPE;
+    else if (plait_get(&pool->queued) >= plait_get(&pool->queue_limit)) rc = -PLAIT_EAGAIN;
+    if (rc == 0 && has_room(lane)) {
+      uint32_t tail = plait_get(&lane->tail);
+      plait_put(&task->state, PLAIT_TASK_QUEUED);
+      plait_put(plait__lane_cell(lane, tail), ref);
+      plait_put(&lane->tail, tail + 1); /* the commit */
+      plait_put(&plait_self()->building, 0);
+      note_queued(pool, task);
+      plait_lock_release(&pool->lock);
+      return 0;
+    }
+    plait_lock_release(&pool->lock);
+    if (rc == 0) rc = grow_lane(pool, lane);
+    if (rc != 0) return rc;
+  }
+}
+
+int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
+  struct plait_task *task = queued_task(ref);
+  struct plait_lane *lane = lane_of(task);
+  for (;;) {
+    int rc = plait__pool_lock(pool);
+    if (rc != 0) return rc;
+    uint32_t state = plait_get(&pool->state);
+    if (state != PLAIT_POOL_OPEN && state != PLAIT_POOL_CLOSING) rc = -PLAIT_EPIPE;
+    if (rc == 0 && has_room(lane)) {
+      uint32_t head = plait_get(&lane->head);
+      plait_put(&task->retries, plait_get(&task->retries) - 1);
+      plait_put(&task->output_status, PLAIT_STATUS_NONE);
+      plait_put(&task->started_ms, 0);
+      plait_put(&task->told_ms, 0);
+      plait_put(&task->state, PLAIT_TASK_QUEUED);
+      plait_put(plait__lane_cell(lane, head - 1), ref);
+      plait_put(&lane->head, head - 1); /* the commit */
+      plait_put(&plait_self()->adopted, 0);
+      note_queued(pool, task);
+      plait_lock_release(&pool->lock);
+      return 0;
+    }
+    plait_lock_release(&pool->lock);
+    if (rc == 0) rc = grow_lane(pool, lane);
+    if (rc != 0) return rc;
+  }
+}
+
+/* The client whose turn it is to have a task of this priority run; NULL: none has one. */
+static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit) {
+  plait_ref_t turn = plait_get(&pool->turn);
+  for (plait_ref_t at = turn; at != 0;) {
+    struct plait_client *client = plait_at(at);
+    if (plait_get(&client->mask) & bit) return client;
+    at = plait_get(&client->next);
+  }
+  for (plait_ref_t at = plait_get(&pool->clients); at != turn;) {
+    struct plait_client *client = plait_at(at);
+    if (plait_get(&client->mask) & bit) return client;
+    at = plait_get(&client->next);
+  }
+  return NULL;
+}
+
+/* The lane whose first task is next for a worker on `seat`; NULL: there is none. `of`: whose lane it is, or NULL. */
+static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref, struct plait_client **of) {
+  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
+  plait_ref_t first = seat == NULL ? 0 : plait__lane_first(&seat->lane);
+  uint32_t own = first == 0 ? PLAIT_LANE_COUNT : plait_get(&queued_task(first)->lane);
+  for (uint32_t mask = plait_get(&pool->mask); mask != 0; mask &= mask - 1) {
+    uint32_t lane = (uint32_t)__builtin_ctz(mask);
+    if (own <= lane) break;
+    struct plait_client *client = client_in_turn(pool, 1u << lane);
+    if (client != NULL) {
+      *of = client;
+      plait_put(&pool->turn, plait_get(&client->next));
+      return &client->lanes[lane];
+    }
+    plait_put(&pool->mask, plait_get(&pool->mask) & ~(1u << lane));
+  }
+  return first == 0 ? NULL : &seat->lane;
+}
+
+/* As choose(), for a worker that helps one client alone. */
+static struct plait_lane *choose_of(struct plait_client *client, plait_ref_t seat_ref, struct plait_client **of) {
+  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
+  if (seat != NULL && plait__lane_first(&seat->lane) != 0) return &seat->lane;
+  uint32_t mask = plait_get(&client->mask);
+  if (mask == 0) return NULL;
+  *of = client;
+  return &client->lanes[__builtin_ctz(mask)];
+}
+
+plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only) {
+  struct plait_client *client = NULL;
+  plait_ref_t seat = plait_get(&self->seat);
+  struct plait_lane *lane = only == NULL ? choose(pool, seat, &client) : choose_of(only, seat, &client);
+  if (lane == NULL) return 0;
+  uint32_t head = plait_get(&lane->head);
+  plait_ref_t ref = plait_get(plait__lane_cell(lane, head));
+  struct plait_task *task = queued_task(ref);
+  plait_put(&self->running, ref);
+  plait_put(&lane->head, head + 1); /* the commit */
+  plait_put(&task->state, PLAIT_TASK_RUNNING);
+  plait_put(&task->worker, plait_self_id());
+  if (client != NULL && head + 1 == plait_get(&lane->tail))
+    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
+  plait_put(&pool->queued, plait_get(&pool->queued) - 1);
+  plait_put(&self->takes, plait_get(&self->takes) + 1);
+  return ref;
+}

@@ -1,0 +1,110 @@
+/**
+ * The journal of a run of `plait map`: what became of each input, so that a run that was killed goes on where it was.
+ *
+ * A file of JSON lines: one that says what the run is, then one for each input that is done, in the order in which they
+ * ended. A line counts when its end is there; half of one, from a death while writing, is cut off.
+ *
+ * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the results of the
+ * run that goes to the end are complete, and no input in the journal was run again.
+ */
+
+import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+
+import { UsageError } from './args.ts';
+
+/** What is known of an input that is done. */
+export interface JournalEntry {
+  readonly input: string;
+  /** For standard output. */
+  readonly line: string;
+  /** For standard error; empty if all went well. */
+  readonly report: string;
+}
+
+const KIND = 'plait map journal';
+
+export class Journal {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #done = new Map<number, JournalEntry>();
+  #unwritten = '';
+  #scheduled = false;
+
+  /** Opens the journal, or begins one. `task` names the function; a journal of another one is refused. */
+  constructor(path: string, task: string) {
+    this.#path = path;
+    try {
+      this.#file = openSync(path, 'a+');
+    } catch (error) {
+      throw new UsageError(`cannot open the journal: ${(error as Error).message}`);
+    }
+    const text = readFileSync(path, 'utf8');
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+    if (whole.length < text.length) ftruncateSync(this.#file, Buffer.byteLength(whole));
+    const lines = whole.split('\n').slice(0, -1);
+    if (lines.length === 0) {
+      this.#write(`${JSON.stringify({ kind: KIND, version: 1, task })}\n`);
+      return;
+    }
+    const [header, ...rest] = lines.map((line, index) => this.#parse(line, index));
+    if (header?.kind !== KIND) throw new UsageError(`${path} is no journal of plait map; it is left as it is`);
+    if (header.task !== task) {
+      throw new UsageError(`${path} is the journal of ${header.task}, not of ${task}; name another file, or remove it`);
+    }
+    for (const { place, input, line, report } of rest as unknown as (JournalEntry & { place: number })[]) {
+      this.#done.set(place, { input, line, report });
+    }
+  }
+
+  #parse(line: string, index: number): Record<string, unknown> {
+    try {
+      return JSON.parse(line) as Record<string, unknown>;
+    } catch {
+      throw new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
+    }
+  }
+
+  /** How many inputs are done. */
+  get size(): number {
+    return this.#done.size;
+  }
+
+  /** What became of the input at that place, and forgets it; undefined: it is still to be run. */
+  take(place: number, input: string): JournalEntry | undefined {
+    const entry = this.#done.get(place);
+    if (entry === undefined) return undefined;
+    if (entry.input !== input) {
+      throw new UsageError(
+        `input ${place + 1} is ${JSON.stringify(input)}, but ${JSON.stringify(entry.input)} in the journal ${this.#path}: ` +
+          'a run goes on with the same inputs in the same order',
+      );
+    }
+    this.#done.delete(place);
+    return entry;
+  }
+
+  /** Notes an input that is done. It is in the file when flush() has been called, or the event loop has turned. */
+  add(place: number, entry: JournalEntry): void {
+    this.#unwritten += `${JSON.stringify({ place, ...entry })}\n`;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.flush());
+  }
+
+  flush(): void {
+    this.#scheduled = false;
+    const text = this.#unwritten;
+    this.#unwritten = '';
+    if (text !== '') this.#write(text);
+  }
+
+  #write(text: string): void {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+  }
+
+  close(): void {
+    this.flush();
+    closeSync(this.#file);
+  }
+}

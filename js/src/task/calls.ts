@@ -1,0 +1,322 @@
+/**
+ * The calls that a thread can make on a pool: its owner through {@link Pool}, every other thread through what `connect()`
+ * and `task.pool` give.
+ */
+
+import { clock } from '../core/clock.ts';
+import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
+import { Pool as P } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { ownedBlock } from '../heap/heap.ts';
+import { MapRun, type Settled } from './map.ts';
+import {
+  type CallOptions,
+  type MapOptions,
+  type RunManyOptions,
+  type RunOptions,
+  ticketing,
+  wholeNumber,
+} from './options.ts';
+import { type PoolStats, readStats } from './stats.ts';
+import type { Call, Submitter, Ticketing } from './submitter.ts';
+
+/** The functions of a module as a {@link PoolCalls.proxy} offers them. */
+export type Proxied<Module> = {
+  readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown
+    ? Name
+    : never]: Module[Name] extends (...args: infer Args) => infer Output
+    ? (
+        ...args: [] extends Args ? [input?: Args[0], options?: RunOptions] : [input: Args[0], options?: RunOptions]
+      ) => Promise<Awaited<Output>>
+    : never;
+};
+
+/** What a pool needs to be told apart in another thread; can be sent with postMessage. See {@link connect}. */
+export interface PoolHandle {
+  readonly plaitPool: number;
+}
+
+type Resolve = (value: never) => void;
+type Reject = (reason: unknown) => void;
+
+/** One task whose promise somebody has. */
+class SingleCall implements Call {
+  readonly #resolve: Resolve;
+  readonly #reject: Reject;
+  readonly #listener: ((value: never) => void) | undefined;
+  readonly progress: ((index: number, value: unknown) => void) | undefined;
+  #stopListening: (() => void) | undefined;
+
+  constructor(resolve: Resolve, reject: Reject, onProgress: ((value: never) => void) | undefined) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#listener = onProgress && host.bindContext(onProgress);
+    this.progress = onProgress && ((_index, value) => this.#listener?.(value as never));
+  }
+
+  /** The signal's abort takes the ticket back, and the promise is rejected. */
+  obey(signal: AbortSignal, submitter: Submitter, ticket: number): void {
+    const onAbort = (): void => {
+      submitter.abort(ticket, this);
+      this.#reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#stopListening = () => signal.removeEventListener('abort', onAbort);
+  }
+
+  settle(_index: number, fulfilled: boolean, value: unknown): void {
+    this.#stopListening?.();
+    if (fulfilled) this.#resolve(value as never);
+    else this.#reject(value);
+  }
+}
+
+/** Many tasks whose results come together. The first failure takes the rest back. */
+class Batch implements Call {
+  readonly promise: Promise<never[]>;
+  readonly progress: ((index: number, value: unknown) => void) | undefined;
+  readonly #submitter: Submitter;
+  readonly #inputs: readonly unknown[];
+  readonly #how: Ticketing;
+  readonly #results: unknown[];
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = (): void => this.#fail(this.#signal?.reason);
+  #resolve: Resolve = () => {};
+  #reject: Reject = () => {};
+  #submitted = 0;
+  #left: number;
+
+  constructor(submitter: Submitter, inputs: readonly unknown[], how: Ticketing, options: RunManyOptions | undefined) {
+    this.#submitter = submitter;
+    this.#inputs = inputs;
+    this.#how = how;
+    this.#left = inputs.length;
+    this.#results = new Array(inputs.length);
+    this.#signal = options?.signal;
+    const listener = options?.onProgress && host.bindContext(options.onProgress);
+    this.progress = listener && ((index, value) => listener(value as never, index));
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (this.#signal?.aborted) this.#fail(this.#signal.reason);
+    else if (inputs.length === 0) this.#resolve([] as never);
+    else {
+      this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
+      this.#pump();
+    }
+  }
+
+  #pump(): void {
+    const now = clock();
+    try {
+      while (this.#left > 0 && this.#submitted < this.#inputs.length) {
+        this.#submitter.submit(this, this.#submitted, this.#inputs[this.#submitted], this.#how, 0, now);
+        this.#submitted++;
+      }
+    } catch (error) {
+      // A full queue takes the rest when it has room again.
+      if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL') void host.turn().then(() => this.#pump());
+      else this.#fail(error);
+    }
+  }
+
+  settle(index: number, fulfilled: boolean, value: unknown): void {
+    if (!fulfilled) {
+      this.#fail(value);
+      return;
+    }
+    this.#results[index] = value;
+    if (--this.#left > 0) return;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#resolve(this.#results as never);
+  }
+
+  #fail(reason: unknown): void {
+    if (this.#left <= 0) return;
+    this.#left = 0;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#reject(reason);
+    this.#submitter.abortAll(this);
+  }
+}
+
+/** One task of which a blocked thread waits for the end. */
+class SyncCall implements Call {
+  done = false;
+  fulfilled = false;
+  value: unknown;
+
+  settle(_index: number, fulfilled: boolean, value: unknown): void {
+    this.done = true;
+    this.fulfilled = fulfilled;
+    this.value = value;
+  }
+}
+
+/** What a thread can ask of a pool. */
+export abstract class PoolCalls {
+  protected readonly space: Space;
+  protected readonly ref: number;
+  protected readonly submitter: Submitter;
+  /** The pool's timeout for tasks that have none of their own, in milliseconds; 0: none. */
+  protected readonly timeout: number;
+  #gone = false;
+
+  protected constructor(space: Space, ref: number, submitter: Submitter) {
+    this.space = space;
+    this.ref = ref;
+    this.submitter = submitter;
+    this.timeout = space.load(ref + P.usualTimeoutMs);
+  }
+
+  /** The pool's memory is not looked at from here any more. */
+  protected leave(): void {
+    this.#gone = true;
+  }
+
+  #how(options: (CallOptions & Pick<RunOptions, 'transfer'>) | undefined): Ticketing {
+    const seats = options?.affinity === undefined || this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
+    return ticketing(options, this.timeout, seats);
+  }
+
+  /**
+   * Runs one function on a worker and resolves to its result.
+   *
+   * `input` and the result are copied, as by structured cloning; errors keep class, message, stack, cause, code and own
+   * properties.
+   *
+   * Rejects with the function's error, with the signal's reason, or a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND (says which
+   * part), ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED, ERR_PLAIT_WORKER_OUT_OF_MEMORY,
+   * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_QUEUE_FULL, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
+   */
+  run<Output = unknown>(input?: unknown, options?: RunOptions): Promise<Output> {
+    return new Promise<Output>((resolve, reject) => {
+      const signal = options?.signal;
+      if (signal?.aborted) throw signal.reason;
+      const call = new SingleCall(resolve as Resolve, reject, options?.onProgress);
+      const how = this.#how(options);
+      const given = options?.give === true ? this.#blockOf(input) : 0;
+      const ticket = this.submitter.submit(call, 0, input, how, given);
+      if (signal !== undefined) call.obey(signal, this.submitter, ticket);
+    });
+  }
+
+  #blockOf(input: unknown): number {
+    const block = ownedBlock(input, this.space);
+    if (block !== undefined) return block;
+    throw new TypeError('only a view from heap.bytes() can be given, once, to a pool on the same space');
+  }
+
+  /**
+   * Runs a function for each of the inputs and resolves to all results, in their order. Much quicker than as many run()
+   * for small tasks. The first failure rejects, and takes the rest back.
+   */
+  runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
+    const list = Array.isArray(inputs) ? inputs : [...inputs];
+    return new Batch(this.submitter, list, this.#how(options), options).promise as Promise<Output[]>;
+  }
+
+  /**
+   * Runs one function and returns its result, blocking this thread until it is there; asynchronous functions too. Throws
+   * what run() rejects with.
+   *
+   * @throws {PlaitError} ERR_PLAIT_CANNOT_BLOCK on a page's main thread, and on a worker of the same pool, which would wait
+   * for itself: there, use `await run()`, which goes on with its own tasks meanwhile
+   */
+  runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
+    const problem = this.whyNotBlock();
+    if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
+    const call = new SyncCall();
+    const given = options?.give === true ? this.#blockOf(input) : 0;
+    this.submitter.submit(call, 0, input, this.#how(options), given);
+    this.submitter.block(() => call.done);
+    if (!call.fulfilled) throw call.value;
+    return call.value as Output;
+  }
+
+  protected whyNotBlock(): string | undefined {
+    return host.mayBlock ? undefined : 'this thread must not block: use run()';
+  }
+
+  /**
+   * Runs a function over many inputs and yields the results, in the order of the inputs unless `ordered` is false.
+   * At most `concurrency` tasks are under way at once, so inputs may be endless. The first error ends the iteration;
+   * leaving the loop early starts no further tasks, and takes back those that are under way.
+   */
+  map<Output = unknown>(
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
+    options: MapOptions = {},
+  ): AsyncGenerator<Output, void, undefined> {
+    return this.#map(inputs, options, false) as AsyncGenerator<Output, void, undefined>;
+  }
+
+  /** As {@link map}, but yields what became of each input, with the input and its index: no error ends it. */
+  mapSettled<Input, Output = unknown>(
+    inputs: Iterable<Input> | AsyncIterable<Input>,
+    options: MapOptions = {},
+  ): AsyncGenerator<Settled<Input, Output>, void, undefined> {
+    return this.#map(inputs, options, true) as AsyncGenerator<Settled<Input, Output>, void, undefined>;
+  }
+
+  #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions, settled: boolean): MapRun {
+    const threads = this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
+    const { concurrency = Math.max(256, threads * 8) } = options;
+    wholeNumber(concurrency, 'concurrency', 1, 2 ** 20);
+    return new MapRun(this.submitter, this.#how(options), inputs, {
+      ordered: options.ordered !== false,
+      concurrency,
+      settled,
+      signal: options.signal,
+    });
+  }
+
+  /**
+   * The module's functions as methods: `await pool.proxy<typeof import('./work.js')>().hash(bytes)`. Each takes its input,
+   * and options as run() does.
+   */
+  proxy<Module>(): Proxied<Module> {
+    const methods = new Map<string, (input?: unknown, options?: RunOptions) => Promise<unknown>>();
+    return new Proxy(Object.create(null), {
+      get: (_target, name) => {
+        if (typeof name !== 'string' || name === 'then') return undefined; // a proxy is no promise
+        let method = methods.get(name);
+        if (method === undefined) {
+          method = (input, options) => this.run(input, { ...options, name });
+          methods.set(name, method);
+        }
+        return method;
+      },
+    }) as Proxied<Module>;
+  }
+
+  /**
+   * Runs a function that is given here instead of the module's: its source is sent, so it sees nothing of what is around it
+   * but its input. Only for pools opened with `inline: true`.
+   */
+  runInline<Input, Output>(
+    call: (input: Input) => Output,
+    input: Input,
+    options?: Omit<RunOptions, 'name'>,
+  ): Promise<Awaited<Output>> {
+    if (typeof call !== 'function') return Promise.reject(new TypeError('runInline needs a function'));
+    return this.run(input, { ...options, name: `=${call}` });
+  }
+
+  /** Whether the queue has reached `maxQueue`; the pool's 'drain' event follows. */
+  get needsDrain(): boolean {
+    return this.submitter.needsDrain;
+  }
+
+  /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
+  stats(): PoolStats {
+    if (this.#gone) throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed; its counters went with it');
+    return readStats(this.space, this.ref);
+  }
+
+  /** What another thread needs to {@link connect} to this pool. */
+  get handle(): PoolHandle {
+    return { plaitPool: this.ref };
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Pools in threads that do not own them.
+ */
+
+import { commonSpace } from '../core/boot.ts';
+import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
+import type { Space } from '../core/space.ts';
+import { PoolCalls, type PoolHandle } from './calls.ts';
+import { Submitter } from './submitter.ts';
+
+/** A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. */
+export class ConnectedPool extends PoolCalls {
+  readonly #whyNotBlock: string | undefined;
+
+  /** `worker`: the thread is a worker of this pool. */
+  constructor(space: Space, ref: number, worker = false) {
+    let letGo: (() => void) | undefined;
+    const submitter = new Submitter(space, ref, (busy) => {
+      if (worker) return; // the pool keeps its workers alive
+      if (busy) letGo ??= host.holdLoop();
+      else {
+        letGo?.();
+        letGo = undefined;
+      }
+    });
+    super(space, ref, submitter);
+    this.#whyNotBlock = worker
+      ? 'a worker that waits for its own pool would wait for itself: use `await task.pool.run()`, which helps meanwhile'
+      : undefined;
+  }
+
+  /** The thread's end of the pool, for its worker. */
+  get end(): Submitter {
+    return this.submitter;
+  }
+
+  protected override whyNotBlock(): string | undefined {
+    return this.#whyNotBlock ?? super.whyNotBlock();
+  }
+
+  /** Uses the pool no more. Outstanding tasks are rejected here; they run all the same. */
+  [Symbol.dispose](): void {
+    this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
+    this.leave();
+    this.space.core.plait_pool_release(this.ref);
+  }
+}
+
+/**
+ * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be closed
+ * yet. Tasks of this thread get their fair share whatever others submit.
+ *
+ * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY also for a pool that is not there any more
+ */
+export function connect(handle: PoolHandle, options: { readonly space?: Space } = {}): ConnectedPool {
+  const ref = handle?.plaitPool;
+  if (!Number.isInteger(ref) || ref <= 0) throw new TypeError("connect needs a pool's handle");
+  return new ConnectedPool(options.space ?? commonSpace(), ref);
+}

@@ -1,0 +1,64 @@
+/**
+ * What a task can know of itself: `import { task } from 'plait/task'`.
+ *
+ * Invariant: `current` is the task whose function runs on this thread's stack, or whose promise the worker waits for when
+ * that is the only one. Where a worker runs several at a time, the host's asynchronous context says which it is.
+ */
+
+import type { PoolCalls } from './calls.ts';
+import { ConnectedPool } from './connect.ts';
+import { key, type Run, scope, type WorkerContext } from './run.ts';
+
+let own: ConnectedPool | undefined;
+
+function worker(): WorkerContext {
+  const context = scope[key];
+  if (context === undefined) throw new Error('this thread is not a worker of a pool');
+  return context;
+}
+
+function current(): Run {
+  const run = scope[key]?.current();
+  if (run === undefined) throw new Error('only a running task has this: the thread runs none now');
+  return run;
+}
+
+/** What a running task can know and say of itself. On a thread that runs no task, reading it throws. */
+export interface TaskContext {
+  /** Whether the task should stop, because it was aborted or is late. A synchronous loop sees it change. */
+  readonly aborted: boolean;
+  /** The same as a signal, for what takes one. It fires when the worker's event loop turns. */
+  readonly signal: AbortSignal;
+  /** Tells the caller something meanwhile: its `onProgress`. */
+  progress(value: unknown): void;
+  /** The worker that runs the task: its place in the pool, and the host's number for the thread. */
+  readonly worker: { readonly seat: number; readonly id: number };
+  /** The pool that the task belongs to. While the task awaits calls on it, its worker helps to run them. */
+  readonly pool: PoolCalls;
+}
+
+/** The task that is running on this thread. */
+export const task: TaskContext = {
+  get aborted() {
+    return current().control !== 0;
+  },
+  get signal() {
+    return current().signal;
+  },
+  progress(value) {
+    current().progress(value);
+  },
+  get worker() {
+    const { seat, hostId } = worker();
+    return { seat, id: hostId };
+  },
+  get pool() {
+    const context = worker();
+    if (own === undefined) {
+      own = new ConnectedPool(context.space, context.pool, true);
+      own.end.onSubmit = () => context.submitted();
+      context.end = own.end;
+    }
+    return own;
+  },
+};

@@ -1,0 +1,103 @@
+/**
+ * One run of a task, and what a thread that is a worker keeps for the code that it runs. Apart from context.ts, which the
+ * worker itself does not load.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import type { Submitter } from './submitter.ts';
+import { Transport } from './transport.ts';
+
+/** One run of a task, as the worker keeps it. */
+export class Run {
+  /** The task's record. */
+  readonly ref: number;
+  /** Whether the worker has put it aside. */
+  held = false;
+  /** Its result is of no interest any more. */
+  over = false;
+  readonly #space: Space;
+  #controller: AbortController | undefined;
+
+  constructor(space: Space, ref: number) {
+    this.#space = space;
+    this.ref = ref;
+  }
+
+  get control(): number {
+    if (this.over) return Stop.ABORT;
+    return Atomics.load(this.#space.u32, (this.ref + Task.control) >>> 2);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.look();
+    }
+    return this.#controller.signal;
+  }
+
+  /** Passes a stop on to the signal. */
+  look(): void {
+    if (this.#controller !== undefined && !this.#controller.signal.aborted && this.control !== 0) {
+      this.#controller.abort(this.stopReason());
+    }
+  }
+
+  stopReason(): Error {
+    if ((this.control & Stop.TIMEOUT) !== 0) return this.timeoutError();
+    return new DOMException('the task was aborted by its caller', 'AbortError');
+  }
+
+  timeoutError(): PlaitError {
+    const timeout = this.over ? 0 : this.#space.load(this.ref + Task.timeoutMs);
+    return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
+  }
+
+  /** Sends word to the caller: a record of its own, which goes the way of results. */
+  progress(value: unknown): void {
+    if (this.over) return;
+    const space = this.#space;
+    const transport = new Transport(space);
+    const size = transport.prepare(value, 'progress');
+    const client = space.load(this.ref + Task.client);
+    const record = space.core.plait_task_create(client, Math.max(size, 0)) >>> 0;
+    if (record === 0) throw outOfMemory(size + Task.BYTES);
+    space.cover(record + Task.BYTES);
+    const at = record >>> 2;
+    if (size >= 0) transport.fill(space.u32[at + (Task.inputLow >>> 2)]!, size);
+    const { u32 } = space;
+    u32[at + (Task.ticket >>> 2)] = u32[(this.ref + Task.ticket) >>> 2]!;
+    u32[at + (Task.inputKind >>> 2)] = transport.kind;
+    u32[at + (Task.inputLow >>> 2)] = transport.low;
+    u32[at + (Task.inputHigh >>> 2)] = transport.high;
+    u32[at + (Task.outputStatus >>> 2)] = TaskStatus.PROGRESS;
+    if (space.core.plait_task_emit(record) === 0) return;
+    space.core.plait_task_discard(record);
+    throw lockTimeout();
+  }
+}
+
+/** The worker that this thread is, if it is one. */
+export interface WorkerContext {
+  /** The run that is going on now. */
+  current(): Run | undefined;
+  readonly seat: number;
+  readonly hostId: number;
+  readonly space: Space;
+  readonly pool: number;
+  /** The thread's own end of its pool, from when it first wants one. */
+  end: Submitter | undefined;
+  /** That end has submitted a task. */
+  submitted(): void;
+}
+
+/** Where the two copies of this module that a bundler may make meet. */
+export const scope = globalThis as typeof globalThis & { [key]?: WorkerContext };
+export const key: unique symbol = Symbol.for('plait.worker.2') as never;
+
+/** Makes this thread a worker for {@link task}. */
+export function setWorkerContext(context: WorkerContext): void {
+  scope[key] = context;
+}

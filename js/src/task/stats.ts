@@ -1,0 +1,151 @@
+/**
+ * A pool's counters, read from the space. Each worker writes those of its seat, without any lock; whoever asks adds them up.
+ * So each number is exact as of the moment at which it was read, and no two are read at the same moment.
+ */
+
+import { slotOf } from '../core/boot.ts';
+import { clock } from '../core/clock.ts';
+import { BUCKET_COUNT, Pool as P, SEAT_LIMIT, Seat, Slot, SlotState } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { timeOfBucket } from './histogram.ts';
+import type { EndReason } from './protocol.ts';
+
+/** How long things took, in milliseconds. Percentiles are right to within 20 %. */
+export interface Times {
+  readonly count: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** One worker, now. */
+export interface WorkerStats {
+  /** The host's number for the thread (Node: its threadId). */
+  readonly worker: number;
+  readonly seat: number;
+  /** Tasks that it has finished. */
+  readonly tasks: number;
+  /** Tasks that it runs. */
+  readonly running: number;
+  /** Milliseconds since it was ready. */
+  readonly age: number;
+  /** How much of that time it spent in tasks, from 0 to 1. */
+  readonly utilisation: number;
+  /** How much of that time its event loop was active, from 0 to 1; some milliseconds old. */
+  readonly eventLoopUtilisation: number;
+  /** Bytes of its JavaScript heap; some milliseconds old. */
+  readonly heapUsed: number;
+}
+
+/** What `pool.stats()` answers. */
+export interface PoolStats {
+  readonly queued: number;
+  readonly running: number;
+  /** Tasks whose function returned, over the pool's life; `failed`: those that ended otherwise. */
+  readonly completed: number;
+  readonly failed: number;
+  /** How long tasks waited in the queue, and how long they ran. */
+  readonly wait: Times;
+  readonly run: Times;
+  /** Workers that are starting or at work, and between what numbers that is kept. */
+  readonly threads: number;
+  readonly minThreads: number;
+  readonly maxThreads: number;
+  /** Workers ever started, and ended by reason. */
+  readonly started: number;
+  readonly ended: Readonly<Record<EndReason, number>>;
+  readonly workers: readonly WorkerStats[];
+}
+
+export const END_REASONS: readonly EndReason[] = ['idle', 'recycled', 'stopped', 'crashed', 'memory', 'exit', 'closed'];
+
+/** Reads the seats that there are: their references, by index. */
+function seatsOf(space: Space, pool: number): { index: number; seat: number }[] {
+  const table = space.load(pool + P.seats);
+  const found: { index: number; seat: number }[] = [];
+  for (let index = 0; index < SEAT_LIMIT; index++) {
+    const seat = space.load(table + index * 4);
+    if (seat !== 0) found.push({ index, seat });
+  }
+  return found;
+}
+
+function timesOf(buckets: readonly number[], max: number): Times {
+  const count = buckets.reduce((sum, n) => sum + n, 0);
+  const percentile = (share: number): number => {
+    let left = Math.ceil(count * share);
+    for (let bucket = 0; bucket < buckets.length; bucket++) {
+      left -= buckets[bucket]!;
+      if (left <= 0) return Math.min(timeOfBucket(bucket), max) / 1000;
+    }
+    return max / 1000;
+  };
+  if (count === 0) return { count, p50: 0, p90: 0, p99: 0, max: 0 };
+  return { count, p50: percentile(0.5), p90: percentile(0.9), p99: percentile(0.99), max: max / 1000 };
+}
+
+/** Reads all counters of a pool. pre: the pool is not freed meanwhile. */
+export function readStats(space: Space, pool: number): PoolStats {
+  const waits = new Array<number>(BUCKET_COUNT).fill(0);
+  const runs = new Array<number>(BUCKET_COUNT).fill(0);
+  let longestWait = 0;
+  let longestRun = 0;
+  let completed = 0;
+  let failed = space.load(pool + P.lost);
+  let running = 0;
+  const workers: WorkerStats[] = [];
+  const now = clock();
+  for (const { index, seat } of seatsOf(space, pool)) {
+    space.cover(seat + Seat.BYTES);
+    completed += space.load(seat + Seat.completed);
+    failed += space.load(seat + Seat.failed);
+    longestWait = Math.max(longestWait, space.load(seat + Seat.waitMax));
+    longestRun = Math.max(longestRun, space.load(seat + Seat.runMax));
+    for (let bucket = 0; bucket < BUCKET_COUNT; bucket++) {
+      waits[bucket]! += space.load(seat + Seat.waits + bucket * 4);
+      runs[bucket]! += space.load(seat + Seat.runs + bucket * 4);
+    }
+    const worker = workerOf(space, pool, index, seat, now);
+    if (worker === undefined) continue;
+    running += worker.running;
+    workers.push(worker);
+  }
+  const ended = Object.fromEntries(
+    END_REASONS.map((reason, index) => [reason, space.load(pool + P.ended + index * 4)]),
+  ) as Record<EndReason, number>;
+  return {
+    queued: space.load(pool + P.queued),
+    running,
+    completed,
+    failed,
+    wait: timesOf(waits, longestWait),
+    run: timesOf(runs, longestRun),
+    threads: space.load(pool + P.threads),
+    minThreads: space.load(pool + P.minThreads),
+    maxThreads: space.load(pool + P.maxThreads),
+    started: space.load(pool + P.born),
+    ended,
+    workers,
+  };
+}
+
+function workerOf(space: Space, pool: number, index: number, seat: number, now: number): WorkerStats | undefined {
+  const thread = space.load(seat + Seat.thread);
+  const slot = slotOf(space, thread);
+  const isHere = space.load(slot + Slot.life) === ((thread & ~255) | SlotState.LIVE) >>> 0;
+  if (thread < 256 || !isHere || space.load(slot + Slot.pool) !== pool) return undefined;
+  const age = Math.max(now - space.f64[(seat + Seat.born) / 8]!, 0.001);
+  const busy = space.f64[(seat + Seat.busy) / 8]!;
+  const span = Math.max(space.f64[(seat + Seat.looked) / 8]! - space.f64[(seat + Seat.born) / 8]!, 0.001);
+  return {
+    worker: space.load(slot + Slot.hostId),
+    seat: index,
+    tasks: space.load(slot + Slot.tasksDone),
+    running: (space.load(slot + Slot.running) !== 0 ? 1 : 0) + space.load(seat + Seat.holding),
+    age,
+    utilisation: Math.min(busy / age, 1),
+    eventLoopUtilisation: Math.min(Math.max(space.f64[(seat + Seat.active) / 8]! / span, 0), 1),
+    heapUsed: space.load(seat + Seat.memoryKib) * 1024,
+  };
+}

@@ -1,0 +1,13 @@
+/**
+ * What every thread of Plait's own runs: its first message says which of the two it is.
+ *
+ * tools/thread.js makes one script of this file and all that it imports. The package carries it as a string
+ * (thread.generated.ts) for hosts and bundlers that would lose a file, and as core/plait-thread.js for browsers,
+ * where a thread's script should have an address, and for their bundlers.
+ */
+
+import { host } from '../core/host.ts';
+import type { CoordinatorStart, WorkerStart } from './protocol.ts';
+
+const { role } = (await host.firstMessage()) as CoordinatorStart | WorkerStart;
+await (role === 'coordinator' ? import('./coordinator.ts') : import('./worker.ts'));

@@ -1,0 +1,436 @@
+/**
+ * What a worker does: it takes tasks from the pool until it is told to stop.
+ *
+ * How it waits: when there is nothing to do at all, it sleeps in the space, for the quickest wake-up: first for a
+ * millisecond, because the next task is often near, then, after its event loop has turned, for a little longer. Then it parks
+ * in `Atomics.waitAsync`, so that timers and messages of the user's module run. While promises of tasks are pending, it
+ * never blocks its event loop: it parks at once.
+ *
+ * Several tasks: one whose promise is pending stays the slot's `running` as long as it is the only one; before another is
+ * taken it is put aside (plait_task_hold). With as many pending as may be, only tasks that those wait for are taken: of this
+ * thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
+ *
+ * Invariant: whenever this thread's event loop turns, slot.running is 0 or names `#alone`, the one pending task that is not
+ * put aside, or `#finished`; and `#finished` is not 0 only while no other task is pending.
+ */
+
+import { clock, stampOf } from '../core/clock.ts';
+import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
+import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { bucketOf } from './histogram.ts';
+import { findExport } from './module.ts';
+import type { WorkerStart } from './protocol.ts';
+import { Run, setWorkerContext, type WorkerContext } from './run.ts';
+import { detachAll, movedParts } from './transfer.ts';
+import { Transport } from './transport.ts';
+
+type TaskFunction = (input: unknown) => unknown;
+
+/** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
+const FIRST_WAIT_MS = 1;
+const SECOND_WAIT_MS = 20;
+/** Looks at the queue before the first sleep: some 20 microseconds, about what falling asleep and waking would take. */
+const SPINS = 15000;
+/** How long a busy worker runs synchronous tasks before its event loop turns. */
+const TURN_AFTER_MS = 10;
+/** How often a worker notes how much memory it has. */
+const SAMPLE_MS = 50;
+/** How often a lock whose owner is stuck is asked for again, and a worker that waits for its own tasks looks at its seat. */
+const RETRY_MS = 20;
+
+export class Worker {
+  readonly #space: Space;
+  readonly #start: WorkerStart;
+  readonly #seat: number;
+  readonly #namespace: Record<string, unknown>;
+  readonly #leaves: () => void;
+  readonly #functions = new Map<number, TaskFunction>();
+  readonly #transport: Transport;
+  readonly #context: ReturnType<typeof host.newContext<Run>>;
+  readonly #pending = new Set<Run>();
+  readonly #shared: WorkerContext;
+  /** The pending task that is not put aside. */
+  #alone: Run | undefined;
+  /** The task on this thread's stack, and its Run once somebody asked for it. */
+  #task = 0;
+  #run: Run | undefined;
+  /** What is to be delivered with the next taking. */
+  #finished = 0;
+  #busy = 0;
+  #done = 0;
+  #leaving = false;
+  #sampled = 0;
+  #busySince = 0;
+  #resume: (() => void) | undefined;
+  #changed = false;
+  #parked: Promise<unknown> | undefined;
+
+  constructor(space: Space, start: WorkerStart, seat: number, namespace: Record<string, unknown>, leaves: () => void) {
+    this.#space = space;
+    this.#start = start;
+    this.#seat = seat;
+    this.#namespace = namespace;
+    this.#leaves = leaves;
+    this.#transport = new Transport(space);
+    this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
+    space.f64[(seat + Seat.busy) / 8] = 0;
+    space.u32[(seat + Seat.holding) >>> 2] = 0;
+    this.#sample(performance.now());
+    this.#shared = {
+      current: () => this.#current(),
+      seat: start.seat,
+      hostId: host.hostId,
+      space,
+      pool: start.pool,
+      end: undefined,
+      submitted: () => this.#wake(),
+    };
+    setWorkerContext(this.#shared);
+  }
+
+  #current(): Run | undefined {
+    const run = this.#context?.getStore();
+    if (run !== undefined) return run;
+    if (this.#run === undefined && this.#task !== 0) this.#run = new Run(this.#space, this.#task);
+    return this.#run;
+  }
+
+  /** The coordinator says that a task has been told to stop. */
+  readonly look = (): void => {
+    for (const run of this.#pending) {
+      if (run.control === 0) continue;
+      run.look();
+      // Alone on its worker, one that does not stop is stopped with it. Beside others it is left to itself.
+      if (this.#start.concurrency > 1) setTimeout(() => this.#giveUp(run), this.#start.grace);
+    }
+  };
+
+  #giveUp(run: Run): void {
+    if (!this.#pending.has(run)) return;
+    this.#end(run, TaskStatus.REJECTED, run.stopReason());
+  }
+
+  /** Runs tasks until the pool stops. */
+  async work(): Promise<void> {
+    const { core } = this.#space;
+    const { concurrency } = this.#start;
+    let before = performance.now();
+    let lastTurn = before;
+    let idleSteps = 0;
+    for (;;) {
+      let task: number = Next.NONE;
+      if (this.#leaving) {
+        if (this.#finished !== 0) this.#deliver(this.#finished);
+        this.#finished = 0;
+        if (this.#pending.size === 0) return;
+      } else if (this.#pending.size < concurrency) {
+        if (this.#alone !== undefined) this.#hold(this.#alone);
+        task = core.plait_task_next(this.#finished, this.#busy) >>> 0;
+        if (task === Next.RETRY) continue;
+        this.#finished = 0;
+        if (task === Next.STOP) {
+          this.#leaving = true;
+          continue;
+        }
+      } else if (this.#shared.end !== undefined) {
+        task = this.#help();
+      }
+      if (task > Next.RETRY) {
+        idleSteps = 0;
+        const started = before;
+        this.#begin(task, started);
+        const now = performance.now();
+        before = now;
+        if (this.#finished === task) {
+          this.#note(task, started, now);
+          this.#busy = (now - started) * 1000;
+          // A helper delivers at once: it takes no other task of the pool's.
+          if (this.#pending.size >= concurrency) {
+            this.#deliver(task);
+            this.#finished = 0;
+          }
+        }
+        if (now - lastTurn < TURN_AFTER_MS) continue;
+        if (this.#finished !== 0 && this.#pending.size > 0) {
+          this.#deliver(this.#finished);
+          this.#finished = 0;
+        }
+        this.#sample(now);
+        await host.turn();
+        lastTurn = performance.now();
+      } else if (this.#pending.size > 0) {
+        await this.#wait(this.#pending.size < concurrency && !this.#leaving);
+        lastTurn = performance.now();
+      } else {
+        this.#sample(before);
+        await this.#idle(idleSteps++);
+      }
+      before = performance.now();
+      // Idling turns the event loop, too: the result of a task that comes now and then does not wait for another turn.
+      if (idleSteps > 1) lastTurn = before;
+    }
+  }
+
+  /** One step of waiting, further from the processor each time. */
+  async #idle(step: number): Promise<void> {
+    const { core } = this.#space;
+    if (step === 0) core.plait_worker_wait(FIRST_WAIT_MS, SPINS);
+    else if (step === 1) await host.turn();
+    else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
+    else await this.#park();
+  }
+
+  async #park(): Promise<void> {
+    const { core } = this.#space;
+    const signal = core.plait_worker_sleep_begin();
+    if (signal === 0) return;
+    await this.#parking(signal);
+    core.plait_worker_sleep_end();
+  }
+
+  /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
+  #parking(signal: number): Promise<unknown> {
+    if (this.#parked === undefined) {
+      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.signal) >>> 2, signal | 0);
+      if (!wait.async) return Promise.resolve();
+      this.#parked = wait.value.then(() => {
+        this.#parked = undefined;
+      });
+    }
+    return this.#parked;
+  }
+
+  /** Waits until a pending task has ended or this thread has submitted one; with `more`, also until a task is queued. */
+  async #wait(more: boolean): Promise<void> {
+    if (this.#changed) {
+      this.#changed = false;
+      return;
+    }
+    const change = new Promise<void>((resolve) => {
+      this.#resume = resolve;
+    });
+    if (more) {
+      const { core } = this.#space;
+      const signal = core.plait_worker_sleep_begin();
+      if (signal !== 0) {
+        await Promise.race([change, this.#parking(signal)]);
+        core.plait_worker_sleep_end();
+      }
+    } else if (this.#shared.end !== undefined && this.#shared.end.outstanding > 0) {
+      const timer = setTimeout(() => this.#wake(), RETRY_MS);
+      await change;
+      clearTimeout(timer);
+    } else {
+      await change;
+    }
+    this.#resume = undefined;
+    this.#changed = false;
+  }
+
+  #wake(): void {
+    this.#changed = true;
+    this.#resume?.();
+  }
+
+  #hold(run: Run): void {
+    if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: another time
+    run.held = true;
+    this.#alone = undefined;
+    this.#space.u32[(this.#seat + Seat.holding) >>> 2]!++;
+  }
+
+  /** Takes a task that a pending one may wait for. */
+  #help(): number {
+    const own = this.#shared.end;
+    if (own === undefined || own.outstanding === 0) return Next.NONE;
+    if (this.#alone !== undefined) this.#hold(this.#alone);
+    if (this.#alone !== undefined) return Next.NONE;
+    const task = this.#space.core.plait_task_help(own.client) >>> 0;
+    return task > Next.RETRY ? task : Next.NONE;
+  }
+
+  #deliver(task: number): void {
+    if (this.#space.core.plait_task_finish(task) === -Errno.ETIMEDOUT) setTimeout(() => this.#deliver(task), RETRY_MS);
+  }
+
+  /** Runs one task: either it is `#finished` then, or its promise is pending. */
+  #begin(task: number, started: number): void {
+    this.#space.cover(task + Task.BYTES);
+    const { u32 } = this.#space;
+    const at = task >>> 2;
+    if (u32[at + (Task.control >>> 2)] !== 0) {
+      u32[at + (Task.outputStatus >>> 2)] = TaskStatus.STOPPED;
+      this.#finished = task;
+      return;
+    }
+    u32[at + (Task.startedMs >>> 2)] = stampOf(performance.timeOrigin + started);
+    const outerTask = this.#task;
+    const outerRun = this.#run;
+    this.#task = task;
+    this.#run = undefined;
+    let value: unknown;
+    try {
+      const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(u32[at + (Task.name >>> 2)]!);
+      const input = this.#transport.read(
+        u32[at + (Task.inputKind >>> 2)]!,
+        u32[at + (Task.inputLow >>> 2)]!,
+        u32[at + (Task.inputHigh >>> 2)]!,
+      );
+      value = this.#context === undefined ? call(input) : this.#context.run(this.#current() as Run, () => call(input));
+      const moved = movedParts(value);
+      if (moved === undefined && typeof (value as { then?: unknown } | null | undefined)?.then === 'function') {
+        this.#await(this.#current() as Run, value as PromiseLike<unknown>);
+        return;
+      }
+    } catch (error) {
+      this.#write(task, TaskStatus.REJECTED, error);
+      this.#finished = task;
+      this.#task = outerTask;
+      this.#run = outerRun;
+      return;
+    }
+    this.#write(task, TaskStatus.FULFILLED, value);
+    this.#finished = task;
+    this.#task = outerTask;
+    this.#run = outerRun;
+  }
+
+  #await(run: Run, value: PromiseLike<unknown>): void {
+    if (this.#pending.size === 0) this.#busySince = performance.now();
+    this.#pending.add(run);
+    this.#alone = run;
+    // Beside others it cannot stay where the next one is taken.
+    if (this.#pending.size > 1) this.#hold(run);
+    value.then(
+      (result) => this.#end(run, TaskStatus.FULFILLED, result),
+      (error) => this.#end(run, TaskStatus.REJECTED, error),
+    );
+  }
+
+  /** A pending task has ended, or is given up. */
+  #end(run: Run, status: number, value: unknown): void {
+    if (!this.#pending.delete(run)) return;
+    const task = run.ref;
+    this.#write(task, status, value);
+    run.over = true;
+    const now = performance.now();
+    const started = this.#startOf(task, now);
+    this.#note(task, started, now, false);
+    if (this.#pending.size === 0) this.#addBusy(now - this.#busySince);
+    if (run.held) {
+      this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
+      this.#deliver(task);
+    } else {
+      this.#alone = undefined;
+      this.#finished = task;
+      this.#busy = (now - started) * 1000;
+    }
+    if (this.#task === task) {
+      this.#task = 0;
+      this.#run = undefined;
+    }
+    this.#wake();
+  }
+
+  #startOf(task: number, now: number): number {
+    const stamp = this.#space.u32[(task + Task.startedMs) >>> 2]!;
+    const elapsed = (stampOf(performance.timeOrigin + now) - stamp) >>> 0;
+    return now - elapsed;
+  }
+
+  /** Counts a task that has ended. */
+  #note(task: number, started: number, now: number, isBusy = true): void {
+    const { u32, f64 } = this.#space;
+    const seat = this.#seat >>> 2;
+    const status = u32[(task + Task.outputStatus) >>> 2]!;
+    if (status === TaskStatus.STOPPED) return;
+    u32[seat + (status === TaskStatus.FULFILLED ? Seat.completed >>> 2 : Seat.failed >>> 2)]!++;
+    const wait = (performance.timeOrigin + started - f64[(task + Task.submitted) / 8]!) * 1000;
+    const run = (now - started) * 1000;
+    u32[seat + (Seat.waits >>> 2) + bucketOf(wait)]!++;
+    u32[seat + (Seat.runs >>> 2) + bucketOf(run)]!++;
+    if (wait > u32[seat + (Seat.waitMax >>> 2)]!) u32[seat + (Seat.waitMax >>> 2)] = Math.min(wait, 0xffffffff);
+    if (run > u32[seat + (Seat.runMax >>> 2)]!) u32[seat + (Seat.runMax >>> 2)] = Math.min(run, 0xffffffff);
+    if (isBusy && this.#pending.size === 0) this.#addBusy(now - started);
+    const { tasks } = this.#start.recycle;
+    if (tasks !== 0 && ++this.#done >= tasks) this.#leave();
+  }
+
+  #addBusy(milliseconds: number): void {
+    this.#space.f64[(this.#seat + Seat.busy) / 8]! += milliseconds;
+  }
+
+  /** Ends when what is under way has ended. */
+  #leave(): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#leaves();
+  }
+
+  /** Notes what only this thread can know of itself. */
+  #sample(now: number): void {
+    if (now - this.#sampled < SAMPLE_MS) return;
+    this.#sampled = now;
+    const used = host.heapUsed();
+    const { f64, u32 } = this.#space;
+    f64[(this.#seat + Seat.active) / 8] = host.activeTime();
+    f64[(this.#seat + Seat.looked) / 8] = clock();
+    u32[(this.#seat + Seat.memoryKib) >>> 2] = used / 1024;
+    const { bytes } = this.#start.recycle;
+    if (bytes !== 0 && used > bytes) this.#leave();
+  }
+
+  #find(nameRef: number): TaskFunction {
+    const name = new TextDecoder().decode(this.#space.bytes(nameRef + 8, this.#space.load(nameRef + 4)).slice());
+    const found = name.startsWith('=')
+      ? this.#inline(name.slice(1))
+      : findExport(this.#namespace, name, this.#start.module);
+    this.#functions.set(nameRef, found);
+    return found;
+  }
+
+  #inline(source: string): TaskFunction {
+    if (!this.#start.inline) {
+      throw new PlaitError(
+        'ERR_PLAIT_INLINE_FORBIDDEN',
+        'this pool runs only the functions of its module; open it with inline: true to run functions from their source',
+      );
+    }
+    // biome-ignore lint/security/noGlobalEval: what it is for, where the pool's owner allows it
+    const evaluate = globalThis.eval; // called by another name it sees the global scope alone
+    return evaluate(`(${source})`) as TaskFunction;
+  }
+
+  #write(task: number, status: number, value: unknown): void {
+    const transport = this.#transport;
+    const { u32: words } = this.#space;
+    if (((words[(task + Task.control) >>> 2] as number) & Stop.TIMEOUT) !== 0) {
+      status = TaskStatus.REJECTED;
+      value = new Run(this.#space, task).timeoutError();
+    }
+    const moved = movedParts(value);
+    if (moved !== undefined) value = moved.value;
+    let size: number;
+    try {
+      size = transport.prepare(value, status === TaskStatus.FULFILLED ? 'output' : 'error');
+    } catch (error) {
+      if (!(error instanceof PlaitError)) throw error;
+      status = TaskStatus.REJECTED;
+      size = transport.prepare(error, 'error');
+    }
+    if (size >= 0) {
+      const place = this.#space.core.plait_task_output(task, size) >>> 0;
+      if (place === 0) status = TaskStatus.NO_MEMORY;
+      else transport.fill(place, size);
+    }
+    const { u32 } = this.#space;
+    const at = task >>> 2;
+    u32[at + (Task.outputKind >>> 2)] = transport.kind;
+    u32[at + (Task.outputLow >>> 2)] = transport.low;
+    u32[at + (Task.outputHigh >>> 2)] = transport.high;
+    u32[at + (Task.outputStatus >>> 2)] = status;
+    if (moved !== undefined && status === TaskStatus.FULFILLED) detachAll(moved.buffers);
+  }
+}

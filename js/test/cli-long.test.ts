@@ -1,0 +1,155 @@
+/**
+ * The command line for runs that are long: the journal, retries, and looking at a program that runs. No test waits for a
+ * time to pass: each waits for what it needs to see.
+ */
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const WORK = fileURLToPath(new URL('../../js/test/fixtures/cli/long.mjs', import.meta.url));
+const LIMIT = { timeout: 60000 };
+
+function plait(args: readonly string[], env: Record<string, string> = {}) {
+  return spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8', env: { ...process.env, ...env } });
+}
+
+function inFolder(body: (folder: string) => Promise<void> | void) {
+  return async (): Promise<void> => {
+    const folder = mkdtempSync(join(tmpdir(), 'plait-cli-'));
+    try {
+      await body(folder);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+const linesOf = (path: string): string[] =>
+  existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
+
+test(
+  'map --resume: a run that is killed goes on; no result is lost or doubled, and none is made twice',
+  LIMIT,
+  inFolder(async (folder) => {
+    const journal = join(folder, 'journal');
+    const calls = join(folder, 'calls');
+    const inputs = Array.from({ length: 60 }, (_, i) => `${i}:${calls}`);
+    const args = ['map', '--threads', '2', '--resume', journal, `${WORK}#note`, ...inputs];
+    for (let kills = 0; kills < 2; kills++) {
+      const child = spawn(process.execPath, [CLI, ...args], { stdio: 'ignore' });
+      const enough = 15 * (kills + 1);
+      while (linesOf(journal).length < enough) await wait(1);
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.on('close', resolve));
+    }
+    const before = linesOf(journal).length - 1;
+    assert.ok(before >= 29 && before < 60, `${before} were done`);
+    appendFileSync(journal, '{"place":59,"inp'); // half a line, as a death leaves it
+    const { status, stdout } = plait(args);
+    assert.equal(status, 0);
+    const outputs = stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { input: string; output: string });
+    assert.deepEqual(
+      outputs.map(({ input }) => input),
+      inputs,
+    );
+    assert.ok(outputs.every(({ input, output }) => output === input.split(':')[0]));
+    // What was done and noted was not done again; what was under way at a kill was.
+    const made = linesOf(calls);
+    assert.equal(new Set(made).size, 60);
+    assert.ok(made.length < 60 + 2 * 10, `${made.length} calls`);
+    assert.equal(plait(args).stdout, stdout, 'a run that is done says the same again');
+    assert.equal(linesOf(calls).length, made.length, 'and runs nothing');
+  }),
+);
+
+test(
+  'map --resume: another function, other inputs, or no journal are told, and the file is left as it is',
+  LIMIT,
+  inFolder((folder) => {
+    const journal = join(folder, 'journal');
+    assert.equal(plait(['map', '--resume', journal, `${WORK}#upper`, 'a', 'b']).status, 0);
+    const text = readFileSync(journal, 'utf8');
+    for (const [args, message] of [
+      [[`${WORK}#fail`, 'a', 'b'], /journal of .*#upper, not of .*#fail/],
+      [[`${WORK}#upper`, 'a', 'c'], /input 2 is "c", but "b"/],
+    ] as const) {
+      const { status, stderr } = plait(['map', '--resume', journal, ...args]);
+      assert.equal(status, 2);
+      assert.match(stderr, message);
+      assert.equal(readFileSync(journal, 'utf8'), text);
+    }
+    const other = join(folder, 'other');
+    writeFileSync(other, 'precious\n');
+    assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a']).status, 2);
+    assert.equal(readFileSync(other, 'utf8'), 'precious\n');
+    assert.match(plait(['map', '--resume', '', `${WORK}#upper`, 'a']).stderr, /--resume needs/);
+    assert.equal(plait(['map', '--resume', join(folder, 'no', 'such'), `${WORK}#upper`, 'a']).status, 2);
+  }),
+);
+
+test(
+  'map --resume: failures are noted, and told again',
+  LIMIT,
+  inFolder((folder) => {
+    const args = ['map', '--resume', join(folder, 'journal'), `${WORK}#fail`, 'a'];
+    const first = plait(args);
+    const second = plait(args);
+    assert.deepEqual([second.status, second.stdout, second.stderr], [1, first.stdout, first.stderr]);
+    assert.match(second.stdout, /"error"/);
+  }),
+);
+
+test(
+  'map --retries: a call is run again when its worker dies',
+  LIMIT,
+  inFolder((folder) => {
+    const calls = join(folder, 'calls');
+    const args = [`${WORK}#dieTwice`, calls];
+    assert.match(plait(['map', '--retries', '1', ...args]).stdout, /ERR_PLAIT_WORKER_DIED/);
+    rmSync(calls);
+    const { status, stdout } = plait(['map', '--retries', '2', ...args]);
+    assert.equal(status, 0);
+    assert.match(stdout, /"output":3/);
+    assert.match(plait(['map', '--retries', 'x', ...args]).stderr, /--retries needs a whole number/);
+  }),
+);
+
+test(
+  'top shows the pools of a program that was started for it, also while its main thread is busy',
+  LIMIT,
+  inFolder(async (folder) => {
+    const env = { PLAIT_TOP: '1', TMPDIR: folder };
+    assert.match(plait(['top'], env).stderr, /no program shows its pools/);
+    assert.match(plait(['top', '99999999'], env).stderr, /shows no pools/);
+    assert.equal(plait(['top', 'x'], env).status, 2);
+    const child = spawn(process.execPath, [fileURLToPath(new URL('./busy-main.mjs', `file://${WORK}`))], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await new Promise((resolve) => child.stdout.once('data', resolve)); // main says that it is busy from here on
+    const { stdout, status } = plait(['top', '--once', String(child.pid)], env);
+    assert.equal(status, 0);
+    const [pool] = JSON.parse(stdout) as { module: string; stats: { threads: number; workers: unknown[] } }[];
+    assert.match(pool?.module ?? '', /long\.mjs$/);
+    assert.equal(pool?.stats.threads, 2);
+    const live = spawn(process.execPath, [CLI, 'top'], { env: { ...process.env, ...env } });
+    let shown = '';
+    for await (const chunk of live.stdout) {
+      shown += chunk;
+      if (/completed[\s\S]*completed/.test(shown)) break;
+    }
+    assert.match(shown, /1 pool[\s\S]*long\.mjs[\s\S]*workers {2}2 \(2 to 2\)[\s\S]*seat/);
+    live.kill();
+    child.kill('SIGKILL');
+  }),
+);

@@ -1,0 +1,114 @@
+/** How a pool finds its module: every kind of module, every kind of program, and what it says when there is none. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { commonSpace, expose, heap, PlaitError, Pool, type PoolOptions } from 'plait';
+
+const fixtures = new URL('../../js/test/fixtures/modules/', import.meta.url);
+const run = promisify(execFile);
+
+/** Runs one task of a module, on a pool of one worker. */
+async function runOne(
+  module: URL | string,
+  name: string,
+  input?: unknown,
+  options: PoolOptions = {},
+): Promise<unknown> {
+  const pool = new Pool(typeof module === 'string' ? new URL(module, fixtures) : module, { threads: 1, ...options });
+  try {
+    return await pool.run(input, { name });
+  } finally {
+    await pool.close();
+  }
+}
+
+function program(code: string, ...args: string[]): Promise<string> {
+  const cwd = fileURLToPath(fixtures);
+  return run(process.execPath, [...args, '-e', code], { cwd, timeout: 30000 }).then(({ stdout }) => stdout.trim());
+}
+
+test('a worker has one space, however many copies of Plait it runs', async () => {
+  const pool = new Pool(new URL('tells.mjs', fixtures), { threads: 1 });
+  const before = heap.stats().threads.length;
+  const [thread, attached] = [await pool.run(0, { name: 'thread' }), await pool.run(0, { name: 'attached' })];
+  assert.equal(
+    attached,
+    before + 2,
+    'the coordinator, which starts with the first pool, and one thread for the worker',
+  );
+  assert.notEqual(thread, commonSpace().thread);
+  const error = await pool.run(0, { name: 'fail' }).catch((reason) => reason);
+  assert.ok(error instanceof PlaitError, 'the module’s PlaitError is the worker’s, and the caller’s');
+  assert.deepEqual([error.code, error.constructor.name], ['ERR_PLAIT_CANNOT_SEND', 'PlaitError']);
+  await pool.close();
+});
+
+test('what --import names runs in workers first, once', async () => {
+  const execArgv = ['--import', new URL('loaded-before.mjs', fixtures).href];
+  assert.equal(await runOne('tells.mjs', 'before', 0, { execArgv }), 1);
+  const code = `
+    import { Pool } from 'plait';
+    const pool = new Pool(new URL('tells.mjs', '${fixtures.href}'), { threads: 1 });
+    console.log(globalThis.loadedBefore, await pool.run(0, { name: 'before' }));
+    await pool.close();`;
+  assert.equal(await program(code, '--input-type=module', ...execArgv), '1 1');
+});
+
+test('a program that is a string', async () => {
+  const pool = `new Pool('data:text/javascript,export default (input) => input + 1', { threads: 1 })`;
+  const common = `const pool = new (require('plait').Pool)(${pool.slice(9)}; pool.run(1).then(console.log);`;
+  assert.equal(await program(common), '2');
+  const module = `import { Pool } from 'plait'; const pool = ${pool}; console.log(await pool.run(1)); await pool.close();`;
+  assert.equal(await program(module, '--input-type=module'), '2');
+});
+
+test('a CommonJS program requires Plait', async () => {
+  const { stdout } = await run(process.execPath, [fileURLToPath(new URL('required.cjs', fixtures))], {
+    timeout: 30000,
+  });
+  assert.equal(stdout, '40 function\n');
+});
+
+test('a TypeScript module: Node loads it, or is too old and says what does', async () => {
+  if (Reflect.get(process.features, 'typescript')) assert.equal(await runOne('typed.ts', 'twice', 4), 8);
+  else {
+    const expected = { code: 'ERR_PLAIT_MODULE_LOAD', message: /typed\.ts.*from 22\.18 on; before, run .* tsx/ };
+    await assert.rejects(runOne('typed.ts', 'twice', 4), expected);
+  }
+});
+
+test('functions that a module exposes are found without an export', async () => {
+  assert.equal(await runOne('exposes.mjs', 'twice', 4), 8);
+  assert.equal(await runOne('exposes.mjs', 'default', 4), 5);
+  await assert.rejects(runOne('exposes.mjs', 'thrice'), {
+    code: 'ERR_PLAIT_NO_SUCH_EXPORT',
+    message: /exposes\.mjs has no export "thrice"; it exports the functions twice, default$/,
+  });
+  assert.throws(() => expose({ no: 1 } as never), {
+    name: 'TypeError',
+    message: 'expose() takes functions, and no is none',
+  });
+});
+
+test('a module that is not there, or that a bundler has spoiled, is told with what to do', async () => {
+  const load = { code: 'ERR_PLAIT_MODULE_LOAD' };
+  await assert.rejects(runOne('lost.js', 'default'), {
+    ...load,
+    message:
+      /^cannot load file:.*lost\.js: .*If a bundler made this program, it has left the module behind; see "Bundlers"/s,
+  });
+  const copied = new URL('data:text/javascript,import "./words.js"; export default 1');
+  await assert.rejects(runOne(copied, 'default'), {
+    ...load,
+    message: /^cannot load data:.*\. A bundler has put the module into a URL, without what it imports; see "Bundlers"/s,
+  });
+  const long = new URL(`data:text/javascript,import "./words.js";${'//'.repeat(1000)}`);
+  await assert.rejects(runOne(long, 'default'), (error: PlaitError) => error.message.length < 400);
+  await assert.rejects(runOne(new URL('data:text/javascript,const hash = 1'), 'hash'), {
+    code: 'ERR_PLAIT_NO_SUCH_EXPORT',
+    message:
+      /no export "hash"; it exports no function\. If a bundler .* call expose\(\{ hash \}\) of 'plait\/task' in it/,
+  });
+});

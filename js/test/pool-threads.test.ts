@@ -1,0 +1,161 @@
+/**
+ * Pools in Node under load: every task exactly once while workers die and several threads submit; everything that must
+ * go on while the main thread is busy. Main waits in a synchronous loop for counters of the pool, never for a time.
+ */
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { heap, Pool, type PoolStats, workerOptions } from 'plait';
+import { random } from './cases/check.ts';
+
+const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
+const tasks = fixture('pool-tasks.js');
+const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
+const LIMIT = { timeout: 120000 };
+const DEADLINE_MS = 30000;
+
+/** Keeps this thread busy, its event loop still, until the pool's counters say so. */
+function spinUntil(pool: Pool, holds: (stats: PoolStats) => boolean): void {
+  const end = performance.now() + DEADLINE_MS;
+  for (;;) {
+    const stats = pool.stats();
+    if (holds(stats)) return;
+    assert.ok(performance.now() < end, `with main busy, the pool stands at ${JSON.stringify(stats)}`);
+    for (const stop = performance.now() + 1; performance.now() < stop; );
+  }
+}
+
+test(
+  'a busy main thread: tasks end, a stuck one is timed out and its worker replaced, the pool grows',
+  LIMIT,
+  async () => {
+    const pool = new Pool(tasks, { minThreads: 1, maxThreads: 3, grace: 20 });
+    const events: { type: string; at: number; reason?: string }[] = [];
+    pool.on('start', ({ at }) => events.push({ type: 'start', at }));
+    pool.on('end', ({ at, reason }) => events.push({ type: 'end', at, reason }));
+    const stuck = pool.run(0, { name: 'beginAndSpin', timeout: 50 });
+    const stop = new AbortController();
+    const aborted = pool.run(0, { name: 'beginAndSpin', signal: stop.signal });
+    const others = Promise.all(Array.from({ length: 30 }, () => pool.run(5, { name: 'busy' })));
+    stuck.catch(() => {});
+    aborted.catch(() => {});
+    const busySince = performance.timeOrigin + performance.now();
+    stop.abort();
+    spinUntil(
+      pool,
+      ({ completed, ended, started, workers }) =>
+        completed === 30 && ended.stopped >= 1 && started >= 4 && workers.length === 3,
+    );
+    const busyUntil = performance.timeOrigin + performance.now();
+    assert.equal(events.length, 0, 'nothing was heard meanwhile');
+    await assert.rejects(stuck, { code: 'ERR_PLAIT_TASK_TIMEOUT' });
+    await assert.rejects(aborted, { name: 'AbortError' });
+    assert.equal((await others).length, 30);
+    while (events.length < 5) await new Promise((resolve) => setTimeout(resolve, 1)); // four starts and an end, at least
+    const during = events.filter(({ at }) => at > busySince && at < busyUntil);
+    assert.ok(during.filter(({ type }) => type === 'start').length >= 3, 'the pool grew, by the coordinator’s clock');
+    assert.ok(
+      during.some(({ reason }) => reason === 'stopped'),
+      'the stuck worker was stopped, by the coordinator’s clock',
+    );
+    await pool.close();
+  },
+);
+
+test(`millions of no-ops from three threads, with workers dying under them (seed ${seed})`, LIMIT, async () => {
+  const next = random(seed);
+  const pool = new Pool(tasks, { threads: 2, grace: 10 });
+  const size = 20000;
+  const batches = 35 * rounds;
+  const expected = (base: number) => {
+    const count = size * batches;
+    return { count, sum: base * count + (count * (count - 1)) / 2 };
+  };
+  const submitters = [1e6, 3e7].map((base) => {
+    const workerData = { handle: pool.handle, rounds: batches, size, base };
+    const worker = new Worker(fixture('submitter.js'), workerOptions({ workerData }) as never);
+    return { base, done: once(worker, 'message') };
+  });
+  let sum = 0;
+  let count = 0;
+  let deaths = 0;
+  for (let batch = 0; batch < batches; batch++) {
+    const inputs = Array.from({ length: size }, (_, i) => batch * size + i);
+    const death =
+      next(2) === 0
+        ? assert.rejects(pool.run(3, { name: 'exit', priority: next(7) - 3 }), { code: 'ERR_PLAIT_WORKER_DIED' })
+        : assert.rejects(pool.run(0, { name: 'beginAndSpin', timeout: 1 + next(20) }), {
+            code: 'ERR_PLAIT_TASK_TIMEOUT',
+          });
+    deaths++;
+    for (const output of (await pool.runMany(inputs)) as number[]) {
+      sum += output;
+      count++;
+    }
+    await death;
+  }
+  assert.deepEqual({ count, sum }, expected(0));
+  for (const { base, done } of submitters) assert.deepEqual((await done)[0], expected(base));
+  const stats = pool.stats();
+  assert.equal(stats.completed, 3 * size * batches, 'completed');
+  assert.equal(stats.failed, deaths, 'failed');
+  assert.equal(stats.ended.exit + stats.ended.stopped, deaths, 'deaths');
+  await pool.close();
+  heap.check();
+});
+
+test('one task after the other: no late wake-up loses or doubles one', LIMIT, async () => {
+  // A published design, "id or free" in one word, does both here: it takes a wake-up for a promise.
+  const pool = new Pool(tasks, { threads: 2 });
+  for (let i = 0; i < 20000 * rounds; i++) assert.equal(await pool.run(i), i);
+  assert.equal(pool.stats().completed, 20000 * rounds);
+  await pool.close();
+});
+
+test('the caller’s asynchronous context is kept', LIMIT, async () => {
+  const storage = new AsyncLocalStorage<string>();
+  const pool = new Pool(tasks, { threads: 1 });
+  await Promise.all(
+    ['one', 'two'].map((context) =>
+      storage.run(context, async () => {
+        await pool.run(4, { name: 'tell', onProgress: () => assert.equal(storage.getStore(), context, 'progress') });
+        assert.equal(storage.getStore(), context, 'run');
+        function* inputs() {
+          for (let i = 0; i < 600; i++) {
+            assert.equal(storage.getStore(), context, 'inputs');
+            yield i;
+          }
+        }
+        for await (const output of pool.map(inputs(), { concurrency: 3 })) {
+          assert.equal(storage.getStore(), context, `map ${output}`);
+        }
+      }),
+    ),
+  );
+  await pool.close();
+});
+
+test('an idle pool does not keep the process alive; outstanding tasks do; it ends by itself', LIMIT, async () => {
+  const program = `
+    import { Pool } from ${JSON.stringify(new URL('../../dist/index.js', import.meta.url).href)};
+    const pool = new Pool(${JSON.stringify(tasks.href)}, { minThreads: 0, maxThreads: 2, timeout: 60000 });
+    const grown = new Pool(${JSON.stringify(tasks.href)}, { threads: 2 });
+    pool.on('start', () => {});
+    await grown.run(1);
+    pool.run(200, { name: 'pause' }).then((value) => console.log('ended', value));
+    const stop = new AbortController();
+    pool.run(1e6, { name: 'pause', signal: stop.signal }).catch((error) => console.log(error.name));
+    setTimeout(() => stop.abort(), 50);
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: 60000,
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+  });
+  assert.deepEqual(stdout.trim().split('\n').sort(), ['AbortError', 'ended 200']);
+});

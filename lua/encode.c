@@ -1,0 +1,389 @@
+/*
+ * encode: Lua tables into bytes, backwards.
+ *
+ * A table's keys are walked once. Each is found by its address among the schema's names, and its value stays on the stack;
+ * then the values are written from the highest field number to the lowest, so the bytes are in the order of the numbers
+ * whatever the order of the table. A table with many keys is asked for one field after the other instead.
+ *
+ * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers, and nothing is held
+ * that an error would leave behind: see message.h.
+ */
+#include "message.h"
+
+#include <stdlib.h>
+
+#define KEYS_ON_STACK 24   /* keys whose values may stay on the stack */
+#define ENCODE_SLOTS 12 /* of Lua's stack for each level, besides them */
+
+struct item { uint32_t position; int index; };
+
+int encode_fail(struct call *call, int status) {
+  if (call->error.status == 0) call->error.status = -status;
+  return status;
+}
+
+static PLAIT_COLD int value_fail(struct call *call, int status, const struct plait_field *field, int index) {
+  encode_fail(call, status);
+  if (index > 0) plait__error_add_index(&call->error, (uint64_t)index);
+  path_field(call, field);
+  return status;
+}
+
+/* The buffer goes on in a userdata, which the stack holds. It may raise an error: nothing is lost then. */
+static int writer_grow(struct plait_writer *writer, size_t need) {
+  struct call *call = writer->context;
+  size_t used = plait_written(writer), size = (size_t)(writer->end - writer->start);
+  if (need > PLAIT_WIRE_LENGTH_LIMIT || used + need > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_MEMORY;
+  if (!lua_checkstack(call->L, 2)) return -PLAIT_MESSAGE_MEMORY;
+  do size *= 2;
+  while (size < used + need);
+  uint8_t *block = lua_newuserdatauv(call->L, size, 0);
+  memcpy(block + size - used, writer->at, used);
+  writer->start = block;
+  writer->end = block + size;
+  writer->at = writer->end - used;
+  if (call->buffer == 0) call->buffer = lua_gettop(call->L);
+  else lua_replace(call->L, call->buffer);
+  return 0;
+}
+
+void start_writer(struct call *call, int reserve) {
+  uint8_t *end = call->space + sizeof call->space;
+  call->writer = (struct plait_writer){.start = call->space, .at = end, .end = end, .grow = writer_grow, .context = call};
+  call->buffer = 0;
+  if (!reserve) return;
+  lua_pushnil(call->L);
+  call->buffer = lua_gettop(call->L);
+}
+
+int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length) {
+  index = lua_absindex(L, index);
+  if (lua_type(L, index) == LUA_TSTRING) {
+    *data = (const uint8_t *)lua_tolstring(L, index, length);
+    return 1;
+  }
+  if (!lua_istable(L, index)) return 0;
+  lua_rawgeti(L, index, 1);
+  lua_rawgeti(L, index, 2);
+  int found = lua_islightuserdata(L, -2) && lua_type(L, -1) == LUA_TNUMBER;
+  if (found) {
+    lua_Number size = lua_tonumber(L, -1);
+    *data = lua_touserdata(L, -2);
+    *length = size >= 0 && size <= PLAIT_WIRE_LENGTH_LIMIT ? (size_t)size : 0;
+    if (*data == NULL) *length = 0;
+  }
+  lua_pop(L, 2);
+  return found;
+}
+
+/* pbc: a message that was decoded but never touched still is its bytes. */
+static int lazy_bytes(struct call *call, const struct plait_field *field, int index, const uint8_t **data, size_t *length) {
+  lua_State *L = call->L;
+  if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return 0;
+  push_pbc_metatable(call, field->type, 1);
+  int lazy = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  if (!lazy) lazy = is_lazy_metatable(L); /* from before the last registration */
+  lua_pop(L, 1);
+  if (!lazy) return 0;
+  lua_rawgeti(L, index, 2);
+  if (lua_type(L, -1) != LUA_TSTRING) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  *data = (const uint8_t *)lua_tolstring(L, -1, length);
+  lua_replace(L, index); /* in the place of its table, which a finalizer may decode while a buffer grows */
+  return 1;
+}
+
+static int encode_sub(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
+  struct plait_writer *writer = &call->writer;
+  lua_State *L = call->L;
+  const uint8_t *data;
+  size_t size;
+  int status;
+  if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
+  if (!lua_checkstack(L, ENCODE_SLOTS)) return -PLAIT_MESSAGE_MEMORY;
+  if (field->kind == PLAIT_KIND_GROUP && (status = plait_write_varint(writer, (field->tag & ~7u) | PLAIT_WIRE_END)) < 0) return status;
+  size_t before = plait_written(writer);
+  if ((call->options.pbc && lazy_bytes(call, field, index, &data, &size)) || encoded_bytes(L, index, &data, &size)) {
+    if (size > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+    status = plait_write_raw(writer, data, size);
+  } else {
+    if (!lua_istable(L, index)) return -PLAIT_MESSAGE_TYPE;
+    status = encode_message(call, plait_schema_message(call->schema, field->type), index, depth - 1);
+  }
+  if (status < 0) return status;
+  size_t length = plait_written(writer) - before;
+  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  return field->kind == PLAIT_KIND_GROUP ? 0 : plait_write_varint(writer, length);
+}
+
+static int encode_text(struct call *call, const struct plait_field *field, const char *text, size_t length) {
+  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  if (field->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)text, length)) return -PLAIT_MESSAGE_UTF8;
+  int status = plait_write_raw(&call->writer, text, length);
+  return status < 0 ? status : plait_write_varint(&call->writer, length);
+}
+
+/* A string's bytes and length. In pbc's way numbers become strings. */
+static int encode_bytes(struct call *call, const struct plait_field *field, int index) {
+  lua_State *L = call->L;
+  size_t length;
+  int type = lua_type(L, index);
+  if (type == LUA_TSTRING) {
+    const char *text = lua_tolstring(L, index, &length);
+    return encode_text(call, field, text, length);
+  }
+  if (type != LUA_TNUMBER || !call->options.pbc) return -PLAIT_MESSAGE_TYPE;
+  lua_pushvalue(L, index); /* lua_tolstring() would change the number in place */
+  const char *text = lua_tolstring(L, -1, &length);
+  int status = encode_text(call, field, text, length);
+  lua_pop(L, 1);
+  return status;
+}
+
+/* One value without its tag. */
+static int encode_value(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
+  if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START)
+    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, depth) : encode_bytes(call, field, index);
+  uint64_t bits;
+  int status = to_bits(call, field, index, &bits);
+  return status < 0 ? status : plait_write_number(&call->writer, field->kind, bits);
+}
+
+/* ---- maps ---- */
+
+static int encode_entry(struct call *call, const struct plait_field *field, int key_index, int value_index, uint32_t depth) {
+  struct plait_writer *writer = &call->writer;
+  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)), *value = key + 1;
+  size_t before = plait_written(writer);
+  int status;
+  if ((status = encode_value(call, value, value_index, depth)) < 0) return value_fail(call, status, value, 0);
+  if ((status = plait_write_varint(writer, value->tag)) < 0) return status;
+  if ((status = encode_value(call, key, key_index, depth)) < 0) return value_fail(call, status, key, 0);
+  if ((status = plait_write_varint(writer, key->tag)) < 0) return status;
+  size_t length = plait_written(writer) - before;
+  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  if ((status = plait_write_varint(writer, length)) < 0) return status;
+  return plait_write_varint(writer, field->tag);
+}
+
+/* A key for sorting. Strings are compared by their bytes. */
+struct map_key { uint64_t bits; const char *text; size_t length; int place; int is_signed; };
+
+static int compare_keys(const void *left, const void *right) {
+  const struct map_key *a = left, *b = right;
+  if (a->text != NULL) {
+    int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
+    return order != 0 ? order : a->length < b->length ? -1 : a->length > b->length;
+  }
+  if (a->is_signed) return (int64_t)a->bits < (int64_t)b->bits ? -1 : (int64_t)a->bits > (int64_t)b->bits;
+  return a->bits < b->bits ? -1 : a->bits > b->bits;
+}
+
+static int encode_sorted(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+  lua_State *L = call->L;
+  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type));
+  int top = lua_gettop(L), count = 0, status = 0;
+  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) count++;
+  lua_createtable(L, count, 0); /* the keys by place: top + 1 */
+  struct map_key *keys = lua_newuserdatauv(L, (size_t)count * sizeof *keys + 1, 0);
+  int at = 0;
+  for (lua_pushnil(L); at < count && lua_next(L, table) != 0; at++) {
+    lua_pop(L, 1);
+    keys[at] = (struct map_key){.place = at + 1, .is_signed = key->kind != PLAIT_KIND_UINT64 && key->kind != PLAIT_KIND_FIXED64};
+    if (key->kind == PLAIT_KIND_STRING) {
+      if (lua_type(L, -1) != LUA_TSTRING) return value_fail(call, -PLAIT_MESSAGE_TYPE, key, 0);
+      keys[at].text = lua_tolstring(L, -1, &keys[at].length);
+    } else if ((status = to_bits(call, key, lua_gettop(L), &keys[at].bits)) < 0) {
+      return value_fail(call, status, key, 0);
+    }
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, top + 1, at + 1);
+  }
+  lua_settop(L, top + 2);
+  count = at; /* fewer, if a finalizer has been at the table */
+  qsort(keys, (size_t)count, sizeof *keys, compare_keys);
+  for (at = count; status == 0 && at-- > 0;) {
+    lua_rawgeti(L, top + 1, keys[at].place);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, table);
+    status = encode_entry(call, field, top + 3, top + 4, depth);
+    lua_settop(L, top + 2);
+  }
+  lua_settop(L, top);
+  return status;
+}
+
+static int encode_map(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+  lua_State *L = call->L;
+  if (!lua_checkstack(L, ENCODE_SLOTS)) return -PLAIT_MESSAGE_MEMORY;
+  if (call->options.deterministic) return encode_sorted(call, field, table, depth - 1);
+  lua_pushnil(L);
+  while (lua_next(L, table) != 0) {
+    int value = lua_gettop(L), status = encode_entry(call, field, value - 1, value, depth - 1);
+    if (status < 0) return status;
+    lua_settop(L, value - 1);
+  }
+  return 0;
+}
+
+/* ---- fields ---- */
+
+int encode_repeated(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+  lua_State *L = call->L;
+  struct plait_writer *writer = &call->writer;
+  int status = 0;
+  if (!lua_istable(L, table)) return -PLAIT_MESSAGE_TYPE;
+  if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
+  if (field->flags & PLAIT_FIELD_MAP) return encode_map(call, field, table, depth);
+  size_t count = lua_rawlen(L, table), before = plait_written(writer);
+  if (count > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  int packed = field->flags & PLAIT_FIELD_PACKED, index = lua_gettop(L) + 1;
+  for (int i = (int)count; i > 0; i--) {
+    lua_rawgeti(L, table, i);
+    status = encode_value(call, field, index, depth);
+    if (status == 0 && !packed) status = plait_write_varint(writer, field->tag);
+    if (status < 0) {
+      encode_fail(call, status);
+      plait__error_add_index(&call->error, (uint64_t)i);
+      return status;
+    }
+    lua_settop(L, index - 1);
+  }
+  if (!packed || count == 0) return 0;
+  size_t length = plait_written(writer) - before;
+  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
+  if ((status = plait_write_varint(writer, length)) < 0) return status;
+  return plait_write_varint(writer, field->tag);
+}
+
+/* MessageSet: the extension as group 1 { 2: its number; 3: its bytes }. */
+static PLAIT_COLD int encode_set_item(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
+  struct plait_writer *writer = &call->writer;
+  int status;
+  if ((status = plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END)) < 0 || (status = encode_sub(call, field, index, depth)) < 0 ||
+      (status = plait_write_varint(writer, 3 << 3 | PLAIT_WIRE_BYTES)) < 0 || (status = plait_write_varint(writer, field->tag >> 3)) < 0 ||
+      (status = plait_write_varint(writer, 2 << 3)) < 0)
+    return status;
+  return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_START);
+}
+
+static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, uint32_t depth) {
+  struct plait_writer *writer = &call->writer;
+  int status;
+  if (field->flags & PLAIT_FIELD_REPEATED) {
+    status = encode_repeated(call, field, index, depth);
+  } else if (message->flags & PLAIT_TYPE_MESSAGE_SET && field->kind == PLAIT_KIND_MESSAGE) {
+    status = encode_set_item(call, field, index, depth);
+  } else if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START) {
+    size_t before = plait_written(writer);
+    status = encode_value(call, field, index, depth);
+    if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && plait_written(writer) == before + 1) {
+      writer->at++; /* the length of an empty string */
+      return 0;
+    }
+    if (status == 0) status = plait_write_varint(writer, field->tag);
+  } else {
+    uint64_t bits;
+    status = to_bits(call, field, index, &bits);
+    if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && bits == 0) return 0;
+    if (status == 0) status = plait_write_number(writer, field->kind, bits);
+    if (status == 0) status = plait_write_varint(writer, field->tag);
+  }
+  return status == 0 ? 0 : value_fail(call, status, field, 0);
+}
+
+static PLAIT_COLD int missing(struct call *call, const struct plait_message *message, int table) {
+  lua_State *L = call->L;
+  for (uint32_t i = 0; i < message->field_count; i++) {
+    const struct plait_field *field = plait_message_fields(call->schema, message) + i;
+    if (!(field->flags & PLAIT_FIELD_REQUIRED)) continue;
+    lua_rawgeti(L, call->keys, (int)(1 + message->first_field + i));
+    lua_rawget(L, table);
+    int absent = lua_isnil(L, -1);
+    lua_pop(L, 1);
+    if (absent) return value_fail(call, -PLAIT_MESSAGE_REQUIRED, field, 0);
+  }
+  return 0;
+}
+
+/* A key that the message has no field for: 0 if it is the one of unknown fields, which are written. */
+static PLAIT_COLD int other_key(struct call *call, int key, int value) {
+  lua_State *L = call->L;
+  lua_rawgeti(L, call->keys, 0);
+  int unknown = lua_rawequal(L, -1, key) && lua_type(L, value) == LUA_TSTRING;
+  lua_pop(L, 1);
+  if (unknown) {
+    size_t length;
+    const char *bytes = lua_tolstring(L, value, &length);
+    return length > PLAIT_WIRE_LENGTH_LIMIT ? -PLAIT_MESSAGE_SIZE : plait_write_raw(&call->writer, bytes, length);
+  }
+  encode_fail(call, -PLAIT_MESSAGE_NAME);
+  size_t length;
+  lua_pushvalue(L, key);
+  const char *name = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER ? lua_tolstring(L, -1, &length) : NULL;
+  if (name == NULL) name = lua_typename(L, lua_type(L, -1)), length = strlen(name);
+  plait__error_add_before(&call->error, name, length > 100 ? 100 : length);
+  plait__error_add_before(&call->error, ".", 1);
+  lua_pop(L, 1);
+  return -PLAIT_MESSAGE_NAME;
+}
+
+/* A table with more keys than may lie on the stack: one walk to see that they are known, then field after field. */
+static int encode_many(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
+  lua_State *L = call->L;
+  uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
+  int top = lua_gettop(L), status;
+  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1))
+    if (names_find(call->box, index, L, -2) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
+  for (uint32_t i = message->field_count; i-- > 0;) {
+    lua_rawgeti(L, call->keys, (int)(1 + message->first_field + i));
+    lua_rawget(L, table);
+    if (!lua_isnil(L, -1)) {
+      status = encode_field(call, message, plait_schema_field(call->schema, message->first_field + i), top + 1, depth);
+      if (status < 0) return status;
+    }
+    lua_settop(L, top);
+  }
+  return 0;
+}
+
+int encode_message(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
+  lua_State *L = call->L;
+  const struct plait_field *fields = plait_message_fields(call->schema, message);
+  uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
+  struct item items[KEYS_ON_STACK];
+  int count = 0, top = lua_gettop(L), status;
+  size_t before = plait_written(&call->writer);
+  if (depth == 0) return encode_fail(call, -PLAIT_MESSAGE_DEPTH);
+  if (!lua_checkstack(L, KEYS_ON_STACK + ENCODE_SLOTS)) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+  if (call->options.required && message->flags & PLAIT_TYPE_REQUIRED && (status = missing(call, message, table)) < 0) return status;
+  lua_pushnil(L);
+  while (lua_next(L, table) != 0) { /* ... values, key, value */
+    const struct plait_field *field = names_find(call->box, index, L, -2);
+    if (field == NULL) {
+      status = other_key(call, lua_gettop(L) - 1, lua_gettop(L));
+      if (status < 0) return status;
+      lua_pop(L, 1);
+      continue;
+    }
+    if (count == KEYS_ON_STACK) {
+      lua_settop(L, top);
+      call->writer.at = call->writer.end - before; /* unknown fields, which the second walk writes */
+      return encode_many(call, message, table, depth);
+    }
+    uint32_t position = (uint32_t)(field - fields);
+    int at = count++;
+    for (; at > 0 && items[at - 1].position > position; at--) items[at] = items[at - 1];
+    items[at] = (struct item){position, top + count};
+    lua_insert(L, -2); /* values, value, key */
+  }
+  while (count-- > 0) {
+    status = encode_field(call, message, fields + items[count].position, items[count].index, depth);
+    if (status < 0) return status;
+  }
+  lua_settop(L, top);
+  return 0;
+}

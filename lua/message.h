@@ -1,0 +1,162 @@
+/*
+ * message: what the C files of the Lua module share.
+ *
+ * A schema in Lua is a userdata that holds the image (or borrows it), and a table of keys: every name that decoding may
+ * push, made once, by index:
+ *
+ *     keys[0]                     the key of unknown fields
+ *     keys[1 + field]             the field's name
+ *     keys[1 + field_count + v]   the name of enum value v
+ *     keys[-1 - 2 * message]      metatables of the pbc face: defaults,
+ *     keys[-2 - 2 * message]      and messages that are not decoded yet
+ *
+ * Names that lie there are never collected and, if short, unique; so a key of a user's table is found by its address
+ * (names_find), without looking at its bytes.
+ *
+ * Errors: what a function here keeps between two calls into Lua belongs to Lua (a userdata on the stack) or is on the C
+ * stack. So lua_error may leave from anywhere, and a finalizer that the collector runs in between may call us again.
+ */
+#ifndef PLAIT_LUA_MESSAGE_H
+#define PLAIT_LUA_MESSAGE_H
+
+#include <string.h>
+
+#include "compat.h"
+#include "../core/message/pattern.h"
+
+#define SCHEMA_METATABLE "plait.schema"
+#define PATTERN_METATABLE "plait.pattern"
+#define VIEW_METATABLE "plait.view"
+#define UNKNOWN_KEY "?unknown"
+#define DEPTH_LIMIT 1000 /* what a user may ask for; Lua 5.1 has room for some 1300 levels on its stack */
+#define BUFFER_SIZE 1024 /* on the C stack; longer messages go on in a userdata */
+
+enum int64_form { INT64_NUMBER, INT64_EXACT, INT64_STRING, INT64_CDATA };
+
+struct options {
+  uint8_t int64;         /* enum int64_form */
+  uint8_t enums_numbers; /* enums become numbers, not names */
+  uint8_t unknown;       /* keep unknown fields */
+  uint8_t required;      /* demand required fields */
+  uint8_t deterministic; /* maps ordered by key */
+  uint8_t pbc;           /* as pbc does: sub-messages stay encoded until touched, numbers and strings convert into each other */
+  uint16_t depth;
+};
+
+struct name_slot { const void *name; uint32_t message, field; }; /* name NULL: empty */
+
+struct schema_box {
+  struct plait_schema *image;
+  int owned;                 /* 0: somebody else's memory */
+  struct name_slot *names;   /* a power of two of them */
+  uint32_t name_mask;
+  uint8_t *hints;            /* for each message: how many keys the last decoded one had */
+  lua_Alloc alloc;
+  void *alloc_context;
+};
+
+/* What an encode or decode function has as its upvalues, in this order. */
+enum { UP_SCHEMA = 1, UP_KEYS = 2, UP_TYPE = 3 };
+
+struct type_box {
+  struct schema_box *schema;
+  uint32_t message;
+  struct options options;
+};
+
+struct pattern_box {
+  struct schema_box *schema;
+  struct plait_pattern *pattern;
+  struct options options;
+  int lists;                 /* whether it has fields that need a place on the stack: repeated ones, messages */
+};
+
+/* One call, in either direction. */
+struct call {
+  lua_State *L;
+  struct schema_box *box;
+  const struct plait_schema *schema;
+  struct options options;
+  int keys;                  /* stack index of the table of keys */
+  int anchor;                /* decoding for pbc: stack index of the string that is read, or 0 */
+  const uint8_t *bytes;      /* decoding: the start, for offsets */
+  struct plait_writer writer;
+  int buffer;                /* encoding: stack index for the userdata of a writer that has grown */
+  struct plait_message_error error;
+  uint8_t space[BUFFER_SIZE];
+};
+
+/*
+ * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls asks here
+ * before it looks into a schema.
+ */
+static inline void check_alive(lua_State *L, const struct schema_box *box) {
+  if (box->image == NULL) luaL_error(L, "the schema was already collected when this finalizer used it");
+}
+static inline void check_pattern_alive(lua_State *L, const struct pattern_box *box) {
+  if (box->pattern == NULL) luaL_error(L, "the pattern was already collected when this finalizer used it");
+}
+
+/* ---- module.c ---- */
+struct schema_box *check_schema(lua_State *L, int index);
+void check_options(lua_State *L, int index, struct options *options);
+struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
+/* Leaves nil, message, code. `type`: what the path begins with. */
+int push_failure(struct call *call, const char *type);
+/* Pushes "type.path: text (byte n)". */
+void push_error_text(struct call *call, const char *type);
+const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index);
+/* The bytes of a string argument, or of a lightuserdata and a length behind it. */
+const uint8_t *check_bytes(lua_State *L, int index, size_t *size);
+void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size);
+/* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
+int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error);
+
+/* ---- values.c ---- */
+/* Pushes a number, bool or enum. */
+void push_number(struct call *call, const struct plait_field *field, uint64_t bits);
+/* The bits of the Lua value at index: 0 or a negated status. */
+int to_bits(struct call *call, const struct plait_field *field, int index, uint64_t *bits);
+/* Pushes a field's default, which is a number or bytes. */
+void push_default(struct call *call, const struct plait_field *field);
+
+/* ---- decode.c ---- */
+/* Decodes into the table at index. fresh: it is empty. 0 or a negated status, with the error filled. */
+int decode_message(struct call *call, const struct plait_message *message, const uint8_t *at, const uint8_t *end, int table, int fresh);
+/* Pushes an encoded sub-message in the way that the options say, with nothing to merge it with. */
+int push_message(struct call *call, const struct plait_field *field, const uint8_t *at, uint32_t length, uint32_t depth);
+/* Adds a map's entry to the table at index. *known 0: its value is an unknown number of a closed enum. */
+int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
+              int *known);
+/* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
+int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
+int decode_fail(struct call *call, int status, const uint8_t *at);
+void path_field(struct call *call, const struct plait_field *field);
+
+/* ---- encode.c ---- */
+/* reserve: keeps a place on the stack for a larger buffer; else one goes on top, where nothing may be moved any more. */
+void start_writer(struct call *call, int reserve);
+/* Writes the table at index in front of what the writer has. depth: how deep it may nest. */
+int encode_message(struct call *call, const struct plait_message *message, int table, uint32_t depth);
+/* Writes all elements of a repeated field or map from the table at index. */
+int encode_repeated(struct call *call, const struct plait_field *field, int table, uint32_t depth);
+/* Reads {lightuserdata, length} or a string, as pbc's encoded sub-messages come. 0: it is neither. */
+int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length);
+int encode_fail(struct call *call, int status);
+
+/* ---- flat.c, view.c, pbc.c ---- */
+int schema_pattern(lua_State *L);
+int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_t *bytes, size_t size);
+int pack_arguments(struct call *call, const struct pattern_box *box, int first, int top);
+struct pattern_box *new_pattern(lua_State *L, struct schema_box *box, const struct options *options, const char *text, size_t length,
+                                struct plait_message_error *error);
+int type_view(lua_State *L);
+void open_view(lua_State *L);
+void open_pbc(lua_State *L);
+void open_ffi(lua_State *L);
+/* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
+void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
+/* Whether the table on top is such a metatable of messages not decoded yet, of any schema. */
+int is_lazy_metatable(lua_State *L);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * pbc: the part of pbc's face (lua/protobuf.lua) that must be quick: encode, decode, pack and unpack by name, and the
+ * metatables of decoded messages.
+ *
+ * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
+ * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded with
+ * the old one go on with it.
+ *
+ * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and patterns is
+ * made first, and belongs to the schema that is there when it goes in.
+ */
+#include "message.h"
+
+enum { UP_STATE = 1, UP_TYPES = 2, UP_PATTERNS = 3 };
+
+static const struct options pbc_options = {.int64 = INT64_NUMBER, .pbc = 1, .depth = PLAIT_DEPTH_USUAL};
+
+/* Pushes the current keys; the schema or NULL. */
+static struct schema_box *push_keys(lua_State *L) {
+  lua_rawgeti(L, lua_upvalueindex(UP_STATE), 1);
+  struct schema_box *box = lua_touserdata(L, -1); /* which the state holds */
+  lua_pop(L, 1);
+  lua_rawgeti(L, lua_upvalueindex(UP_STATE), 2);
+  return box;
+}
+
+static struct type_box *new_type(lua_State *L, struct schema_box *box, uint32_t message) {
+  struct type_box *type = lua_newuserdatauv(L, sizeof *type, 0);
+  *type = (struct type_box){box, message, pbc_options};
+  return type;
+}
+
+/* Pushes what the cache (an upvalue) has under the argument 1, or NULL and nothing. */
+static void *cached(lua_State *L, int cache) {
+  lua_pushvalue(L, 1);
+  lua_rawget(L, lua_upvalueindex(cache));
+  void *found = lua_touserdata(L, -1);
+  if (found == NULL) lua_pop(L, 1);
+  return found;
+}
+
+static void remember(lua_State *L, int cache) {
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, -2);
+  lua_rawset(L, lua_upvalueindex(cache));
+}
+
+/* Pushes the type that argument 1 names. NULL: there is none, and a text is pushed that says so. */
+static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
+  size_t length;
+  const char *name = luaL_checklstring(L, 1, &length);
+  struct type_box *type = new_type(L, NULL, 0);
+  struct schema_box *box = push_keys(L);
+  lua_pop(L, 1);
+  if (box != NULL) check_alive(L, box);
+  uint32_t message = box == NULL ? PLAIT_SCHEMA_NONE : plait_schema_find_message(box->image, name, length);
+  if (message == PLAIT_SCHEMA_NONE) {
+    lua_pushfstring(L, "no message type has the name %s", name);
+    return NULL;
+  }
+  type->schema = box;
+  type->message = message;
+  remember(L, UP_TYPES);
+  return type;
+}
+
+/* Sets the state's error to the text on top, which stays. */
+static void note_error(lua_State *L) {
+  lua_pushvalue(L, -1);
+  lua_setfield(L, lua_upvalueindex(UP_STATE), "error");
+}
+
+static PLAIT_COLD void push_type_failure(struct call *call, uint32_t message) {
+  const struct plait_message *type = plait_schema_message(call->schema, message);
+  luaL_checkstack(call->L, 8, "error");
+  push_error_text(call, plait_schema_name(call->schema, type->name));
+  note_error(call->L);
+}
+
+/* encode(type, table [, f, ...]) */
+static int pbc_encode(lua_State *L) {
+  struct type_box *type = cached(L, UP_TYPES);
+  struct call call;
+  int top = lua_gettop(L) - (type != NULL);
+  if (type == NULL && (type = type_by_name(L)) == NULL) {
+    note_error(L);
+    return lua_error(L);
+  }
+  luaL_checktype(L, 2, LUA_TTABLE);
+  push_keys(L);
+  start_call(&call, L, type->schema, &type->options, lua_gettop(L));
+  start_writer(&call, 1);
+  if (encode_message(&call, plait_schema_message(call.schema, type->message), 2, call.options.depth + 1u) < 0) {
+    push_type_failure(&call, type->message);
+    if (call.error.status == PLAIT_MESSAGE_NAME && call.error.length > 1 && strchr(call.error.text + 1, '.') == NULL) {
+      lua_pushlstring(L, call.error.text + 1, call.error.length - 1); /* an unknown key is the whole error in pbc */
+    }
+    return lua_error(L);
+  }
+  size_t size = plait_written(&call.writer);
+  if (top < 3) {
+    lua_pushlstring(L, (const char *)call.writer.at, size);
+    return 1;
+  }
+  /* The bytes lie here, or in the userdata that the stack holds, until the function has returned. */
+  luaL_checkstack(L, top, "too many arguments");
+  lua_pushvalue(L, 3);
+  lua_pushlightuserdata(L, call.writer.at);
+  lua_pushinteger(L, (lua_Integer)size);
+  for (int i = 4; i <= top; i++) lua_pushvalue(L, i);
+  int base = lua_gettop(L) - (top - 3) - 3;
+  lua_call(L, top - 1, LUA_MULTRET);
+  return lua_gettop(L) - base;
+}
+
+/* decode(type, bytes | lightuserdata, length) -> table | false, message */
+static int pbc_decode(lua_State *L) {
+  struct type_box *type = cached(L, UP_TYPES);
+  struct call call;
+  size_t size;
+  const uint8_t *bytes = check_bytes(L, 2, &size);
+  if (type == NULL && (type = type_by_name(L)) == NULL) {
+    note_error(L);
+    lua_pushboolean(L, 0);
+    lua_insert(L, -2);
+    return 2;
+  }
+  push_keys(L);
+  start_call(&call, L, type->schema, &type->options, lua_gettop(L));
+  call.bytes = bytes;
+  lua_createtable(L, 0, type->schema->hints[type->message]);
+  int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
+  if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
+  else status = decode_message(&call, plait_schema_message(call.schema, type->message), bytes, bytes + size, table, 1);
+  if (status == 0) {
+    push_pbc_metatable(&call, type->message, 0);
+    lua_setmetatable(L, table);
+    return 1;
+  }
+  lua_settop(L, table);
+  lua_pushboolean(L, 0);
+  push_type_failure(&call, type->message);
+  return 2;
+}
+
+/* Pushes the pattern whose text is argument 1; else raises. */
+static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
+  size_t length;
+  struct plait_message_error error;
+  const char *text = luaL_checklstring(L, 1, &length);
+  for (;;) {
+    struct schema_box *box = push_keys(L); /* the keys hold it */
+    if (box == NULL) luaL_error(L, "nothing is registered");
+    check_alive(L, box);
+    struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
+    if (pattern == NULL) {
+      lua_pushstring(L, error.length != 0 ? error.text : plait_message_status_text(error.status));
+      note_error(L);
+      lua_error(L);
+    }
+    lua_remove(L, -2);
+    int same = push_keys(L) == box;
+    lua_pop(L, 1);
+    if (same) {
+      remember(L, UP_PATTERNS);
+      return pattern;
+    }
+    lua_pop(L, 1);
+  }
+}
+
+static PLAIT_COLD void push_pattern_failure(struct call *call, const struct plait_pattern *pattern) {
+  push_type_failure(call, plait_pattern_nodes(pattern)->message);
+}
+
+/* pack(pattern, ...) */
+static int pbc_pack(lua_State *L) {
+  struct pattern_box *pattern = cached(L, UP_PATTERNS);
+  struct call call;
+  int top = lua_gettop(L) - (pattern != NULL);
+  if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
+  if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
+  push_keys(L);
+  start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
+  if (pack_arguments(&call, pattern, 2, top) < 0) {
+    push_pattern_failure(&call, pattern->pattern);
+    return lua_error(L);
+  }
+  lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
+  return 1;
+}
+
+/* unpack(pattern, bytes | lightuserdata, length) -> values, or nothing */
+static int pbc_unpack(lua_State *L) {
+  struct pattern_box *pattern = cached(L, UP_PATTERNS);
+  struct call call;
+  size_t size;
+  const uint8_t *bytes = check_bytes(L, 2, &size);
+  if (pattern == NULL) pattern = pattern_by_name(L);
+  check_pattern_alive(L, pattern);
+  push_keys(L);
+  start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
+  call.options.enums_numbers = 1;
+  call.anchor = lua_type(L, 2) == LUA_TSTRING ? 2 : 0;
+  int count = push_unpacked(&call, pattern, bytes, size);
+  if (count >= 0) return count;
+  push_pattern_failure(&call, pattern->pattern);
+  return 0;
+}
+
+/* ---- metatables ---- */
+
+/* __index of a decoded message: a default. Lists and messages are new ones, which the table keeps. */
+static int default_index(lua_State *L) {
+  const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
+  check_alive(L, type->schema);
+  const struct plait_field *field = names_find(type->schema, type->message, L, 2);
+  struct call call;
+  luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
+  if (field == NULL) {
+    lua_settop(L, 2);
+    return lua_error(L);
+  }
+  start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
+  if (!(field->flags & PLAIT_FIELD_REPEATED) && !plait_kind_is_message(field->kind)) {
+    push_default(&call, field);
+    return 1;
+  }
+  lua_pushvalue(L, 2);
+  lua_newtable(L);
+  if (!(field->flags & PLAIT_FIELD_REPEATED)) {
+    push_pbc_metatable(&call, field->type, 0);
+    lua_setmetatable(L, -2);
+  }
+  lua_pushvalue(L, -1);
+  lua_insert(L, -3);
+  lua_rawset(L, 1);
+  return 1;
+}
+
+/* Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move over when all are there. */
+static void expand(lua_State *L, const struct type_box *type) {
+  struct call call;
+  size_t size;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_rawgeti(L, 1, 2);
+  const char *bytes = lua_tolstring(L, -1, &size);
+  if (bytes == NULL) luaL_error(L, "this message was changed before it was decoded");
+  start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
+  call.bytes = (const uint8_t *)bytes;
+  lua_createtable(L, 0, type->schema->hints[type->message]);
+  int table = lua_gettop(L);
+  const struct plait_message *message = plait_schema_message(call.schema, type->message);
+  if (decode_message(&call, message, call.bytes, call.bytes + size, table, 1) < 0) {
+    push_error_text(&call, plait_schema_name(call.schema, message->name));
+    lua_error(L);
+  }
+  push_pbc_metatable(&call, type->message, 0);
+  for (lua_pushnil(L); lua_next(L, table) != 0;) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, 1);
+  }
+  for (int i = 1; i <= 2; i++) {
+    lua_pushnil(L);
+    lua_rawseti(L, 1, i);
+  }
+  lua_setmetatable(L, 1);
+}
+
+static int lazy_index(lua_State *L) {
+  lua_settop(L, 2);
+  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
+  lua_settop(L, 2);
+  if (lua_isnil(L, 2)) return 0; /* only touched */
+  lua_gettable(L, 1);
+  return 1;
+}
+
+static int lazy_newindex(lua_State *L) {
+  lua_settop(L, 3);
+  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
+  lua_settop(L, 3);
+  lua_rawset(L, 1);
+  return 0;
+}
+
+static int lazy_pairs(lua_State *L) {
+  lua_settop(L, 1);
+  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
+  lua_settop(L, 1);
+  lua_getglobal(L, "next");
+  lua_insert(L, 1);
+  lua_pushnil(L);
+  return 3;
+}
+
+static void set_closure(struct call *call, const char *name, lua_CFunction function) {
+  lua_State *L = call->L; /* ... type, metatable */
+  lua_getfield(L, call->keys, "schema");
+  lua_pushvalue(L, call->keys);
+  lua_pushvalue(L, -4);
+  lua_pushcclosure(L, function, 3);
+  lua_setfield(L, -2, name);
+}
+
+void push_pbc_metatable(struct call *call, uint32_t message, int lazy) {
+  lua_State *L = call->L;
+  int key = -1 - 2 * (int)message - lazy;
+  lua_rawgeti(L, call->keys, key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pop(L, 1);
+  luaL_checkstack(L, 10, "metatable");
+  new_type(L, call->box, message);
+  lua_createtable(L, 0, 4);
+  set_closure(call, "__index", lazy ? lazy_index : default_index);
+  if (lazy) {
+    set_closure(call, "__newindex", lazy_newindex);
+    set_closure(call, "__pairs", lazy_pairs);
+  }
+  lua_remove(L, -2);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, call->keys, key);
+}
+
+/* metatable(keys, schema, type name, lazy) -> the metatable | nil */
+static int pbc_metatable(lua_State *L) {
+  struct schema_box *box = check_schema(L, 2);
+  size_t length;
+  const char *name = luaL_checklstring(L, 3, &length);
+  uint32_t message = plait_schema_find_message(box->image, name, length);
+  struct call call;
+  if (message == PLAIT_SCHEMA_NONE) return 0;
+  start_call(&call, L, box, &pbc_options, 1);
+  push_pbc_metatable(&call, message, lua_toboolean(L, 4));
+  return 1;
+}
+
+int is_lazy_metatable(lua_State *L) {
+  luaL_checkstack(L, 1, "metatable");
+  lua_pushliteral(L, "__index");
+  lua_rawget(L, -2);
+  int lazy = lua_tocfunction(L, -1) == lazy_index;
+  lua_pop(L, 1);
+  return lazy;
+}
+
+/* touch(table): decodes it if it is a message that is not decoded yet. */
+static int pbc_touch(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  if (!lua_getmetatable(L, 1) || !is_lazy_metatable(L)) return 0;
+  lua_getfield(L, -1, "__index");
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  lua_call(L, 2, 0);
+  return 0;
+}
+
+/* pbc(state, types, patterns) -> { encode, decode, pack, unpack } over that state */
+static int pbc_bind(lua_State *L) {
+  static const luaL_Reg bound[] = {{"encode", pbc_encode}, {"decode", pbc_decode}, {"pack", pbc_pack}, {"unpack", pbc_unpack}};
+  for (int i = 1; i <= 3; i++) luaL_checktype(L, i, LUA_TTABLE);
+  lua_createtable(L, 0, 4);
+  for (size_t i = 0; i < sizeof bound / sizeof *bound; i++) {
+    for (int j = 1; j <= 3; j++) lua_pushvalue(L, j);
+    lua_pushcclosure(L, bound[i].func, 3);
+    lua_setfield(L, -2, bound[i].name);
+  }
+  return 1;
+}
+
+void open_pbc(lua_State *L) {
+  lua_pushcfunction(L, pbc_bind);
+  lua_setfield(L, -2, "pbc");
+  lua_pushcfunction(L, pbc_metatable);
+  lua_setfield(L, -2, "metatable");
+  lua_pushcfunction(L, pbc_touch);
+  lua_setfield(L, -2, "touch");
+}

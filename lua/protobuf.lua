@@ -1,0 +1,106 @@
+-- protobuf: the Lua face of cloudwu's pbc, for programs that were written for it. docs/message.md says what is the same
+-- and what was mended.
+
+local core = require 'plait.message.core'
+
+local types, patterns = {}, {} -- what was used by name, since the last registration
+local state = { sets = {} }
+local bound = core.pbc(state, types, patterns)
+
+local protobuf = {
+  encode = bound.encode, -- (type, table [, function, ...]): bytes, or what the function returns for (address, length, ...)
+  decode = bound.decode, -- (type, bytes) or (type, address, length): table, or false and a message
+  pack = bound.pack,     -- (pattern, ...): bytes
+  unpack = bound.unpack, -- (pattern, bytes) or (pattern, address, length): values; nothing if the bytes are malformed
+}
+
+local function clear(cache)
+  for key in pairs(cache) do cache[key] = nil end
+end
+
+-- Adds the files of a FileDescriptorSet. A file that is known by its name is skipped.
+function protobuf.register(bytes)
+  if type(bytes) ~= 'string' then error('register takes the bytes of a descriptor set', 2) end
+  local sets = state.sets
+  if sets[bytes] then return end -- the same again, as programs do that register where they begin to use a type
+  sets[#sets + 1] = bytes
+  local handle, keys = core.schema(table.concat(sets), true)
+  if not handle or bytes == '' then
+    sets[#sets] = nil
+    state.error = handle and 'an empty set' or keys
+    error('register fail', 2)
+  end
+  sets[bytes] = true
+  state[1], state[2] = handle, keys
+  clear(types)
+  clear(patterns)
+end
+
+function protobuf.register_file(path)
+  local file = assert(io.open(path, 'rb'))
+  local bytes = file:read '*a'
+  file:close()
+  protobuf.register(bytes)
+end
+
+-- Whether there is such a type, or such a field in it.
+function protobuf.check(name, field)
+  if not state[1] then return false end
+  local fields = core.fields(state[1], state[2], name)
+  if not fields then return field == nil and core.enum(state[1], name) ~= nil end
+  if field == nil then return true end
+  for _, one in ipairs(fields) do
+    if one.name == field then return true end
+  end
+  return false
+end
+
+-- The number of an enum's value, nil if there is none.
+function protobuf.enum_id(name, value)
+  local numbers = state[1] and core.enum(state[1], name)
+  return numbers and numbers[value]
+end
+
+-- The reason of the last failure, once.
+function protobuf.lasterror()
+  local text = state.error
+  state.error = nil
+  return text
+end
+
+-- Decodes all sub-messages that are not decoded yet.
+function protobuf.extract(message)
+  core.touch(message)
+  for _, value in next, message do
+    if type(value) == 'table' then protobuf.extract(value) end
+  end
+  return message
+end
+
+-- Gives a table made by hand, and all messages in it, the defaults of its type.
+function protobuf.default(name, message)
+  local fields = state[1] and core.fields(state[1], state[2], name)
+  if not fields then error('no message type has the name ' .. tostring(name), 2) end
+  core.touch(message)
+  for _, field in ipairs(fields) do
+    local value = rawget(message, field.name)
+    if type(value) == 'table' and field.type and field.kind ~= 'enum' then
+      if field.map then
+        local entry = core.fields(state[1], state[2], field.type)[2]
+        if entry.type and entry.kind ~= 'enum' then
+          for _, element in pairs(value) do protobuf.default(entry.type, element) end
+        end
+      elseif field.repeated then
+        for _, element in ipairs(value) do protobuf.default(field.type, element) end
+      else
+        protobuf.default(field.type, value)
+      end
+    end
+  end
+  return setmetatable(message, core.metatable(state[2], state[1], name, false))
+end
+
+-- Where modules are globals, pbc was one.
+if _VERSION == 'Lua 5.1' then _G.protobuf = protobuf end
+
+return protobuf

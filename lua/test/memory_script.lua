@@ -1,0 +1,64 @@
+-- What memory.c runs: two functions. The first does everything; the second what needs no allocation but Lua's own.
+
+local message = require 'plait.message'
+local protobuf = require 'protobuf'
+local file = assert(io.open(... .. '/all.pb', 'rb'))
+local set = file:read '*a'
+file:close()
+
+local schema = assert(message.schema(set))
+local Three = assert(schema.type 'kinds.Three')
+local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double r_int64 m_message c_text')
+protobuf.register(set)
+
+local value = { f_double = 1.5, f_int64 = -1, f_string = ('long'):rep(500), f_message = { f_message = { f_string = 'deep' } }, r_int64 = { 1, -1, 300 },
+  r_string = { 'a', '' }, r_message = { { f_bool = true }, {} }, m_string = { a = 1, b = 2 }, m_message = { [3] = { f_bytes = 'x' } }, c_message = {},
+  [message.unknown] = '\152\125\1' }
+local expected = assert(Three.encode(value, { deterministic = true }))
+
+local function same(a, b)
+  if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
+  for key in pairs(a) do
+    if not same(a[key], b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
+local function work()
+  assert(Three.encode(value, { deterministic = true }) == expected)
+  assert(same(Three.decode(expected), value))
+  assert(same(Three.decode(expected, nil, { f_message = {}, r_string = { 1, 2, 3 } }), value))
+  local _, reason, code = Three.decode(expected:sub(1, -2))
+  assert(reason and code)
+  assert(not Three.encode { f_int32 = 'x' })
+  local a, b, c, d = flat.unpack((flat.pack(1, value.f_string, 2.5, { 4, 5 }, { [1] = {} }, 'x')))
+  assert(a == 1 and b == value.f_string and c == 2.5 and d[2] == 5)
+  local view = Three.view(expected)
+  assert(view.f_message.f_message.f_string == 'deep' and view.r_message[1].f_bool and view.m_string.b == 2)
+  local got = protobuf.decode('kinds.Three', expected)
+  assert(got and got.f_message.f_message.f_string == 'deep' and got.o_int32 == 0)
+  protobuf.extract(got)
+  assert(protobuf.encode('kinds.Three', protobuf.decode('kinds.Three', expected)))
+  assert(select('#', protobuf.unpack('kinds.Three f_string f_message', expected)) == 2)
+  assert(protobuf.encode('kinds.Three', { r_message = { value } }, function(_, length) return length end) > 2000)
+end
+
+-- Makes everything that is made once.
+work()
+
+return function()
+  local made = message.schema(set)
+  if not made then error 'not enough memory' end
+  local thawed = message.thaw((made.freeze()))
+  local type_of = thawed.type 'kinds.Three'
+  assert(type_of.decode(expected))
+  local pattern = made.pattern 'kinds.Three f_int32 f_string'
+  if not pattern then error 'not enough memory' end
+  pattern.pack(1, 'x')
+  local ok, reason = pcall(protobuf.register, set)
+  if not ok then error(reason == 'not enough memory' and reason or 'memory: ' .. tostring(reason)) end
+  work()
+end, work
