@@ -172,8 +172,10 @@ uint64_t plait__fs_contents_held(struct plait_inode *inode);
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
 /* Closes whoever's descriptor. */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd);
-/* Gives back all locks that the descriptor has. */
-int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd);
+/* Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's lock. */
+int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
+/* Wakes who waits for a lock. */
+void plait__fs_ranges_signal(struct plait_inode *inode);
 /* A descriptor for the node: becomes open with the change. */
 void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd);

@@ -207,8 +207,12 @@ int plait_fs_recover(plait_thread_t dead) {
   if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory to work with: later */
   struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
   for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
-    if (plait_load(plait__fs_owner(opens, i)) != dead) continue;
+    plait_word_t *owner = plait__fs_owner(opens, i);
+    uint32_t whose = dead;
+    if (plait_load(owner) != dead) continue;
     if ((rc = plait__fs_close_number(plait__fs_mine(), i)) == -PLAIT_ETIMEDOUT) return rc;
+    /* Claimed and not opened, or closed and not free yet: it is still its own. */
+    if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
   }
   for (uint32_t i = 0, count = plait_load(&inodes->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++)
     if (plait_load(plait__fs_owner(inodes, i)) == dead)

@@ -129,18 +129,16 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
-  if (plait__fs_open_at((int)fd, &node) == NULL) {
-    free_descriptor(fd); /* claimed, and not opened; or closed, and not free yet */
-    return -PLAIT_EBADF;
-  }
+  /* Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open it. */
+  if (plait__fs_open_at((int)fd, &node) == NULL) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
-  int rc = plait__fs_ranges_drop(mine, node, fd);
-  if (rc == 0) rc = plait__fs_lock(&inode, 1);
+  int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
   if (plait_get(&open->uses) != uses) { /* another thread has closed it */
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EBADF;
   }
+  int signals = plait__fs_ranges_drop(mine, inode, fd); /* under the lock that who takes one has to hold, too */
   plait__fs_begin(mine);
   plait__fs_target(mine, inode);
   if (plait_get(&open->state) == 2) plait__fs_stage(mine, &inode->pins, plait_get(&inode->pins) - 1);
@@ -151,6 +149,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
   plait__fs_commit(mine, 0);
   plait__fs_release(mine);
   plait__fs_unlock(&inode, 1);
+  if (signals) plait__fs_ranges_signal(inode);
   plait_put(&mine->open_hint, fd);
   free_descriptor(fd);
   return 0;

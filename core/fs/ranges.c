@@ -17,7 +17,7 @@ static struct plait_fs_range *range_at(plait_ref_t ref) {
 }
 
 /* Wakes who waits for a lock. */
-static void give_signal(struct plait_inode *inode) {
+void plait__fs_ranges_signal(struct plait_inode *inode) {
   atomic_fetch_add_explicit(&inode->signal, 1, memory_order_release);
   plait_platform_notify(&inode->signal, UINT32_MAX);
 }
@@ -74,15 +74,8 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
   return freed;
 }
 
-int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd) {
-  struct plait_inode *inode = node.inode;
-  if (plait_load(&inode->ranges) == 0) return 0;
-  int rc = plait__fs_lock(&inode, 1);
-  if (rc != 0) return rc;
-  int freed = plait_get(&inode->life) == node.life && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
-  plait__fs_unlock(&inode, 1);
-  if (freed) give_signal(inode);
-  return 0;
+int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd) {
+  return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
 }
 
 static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd, int kind,
@@ -93,7 +86,8 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
   plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)), spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
-    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1) rc = -PLAIT_EBADF;
+    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1 || plait_get(&open->inode) != plait_ref(inode))
+      rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps open on something else by now */
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
@@ -113,7 +107,7 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
     plait__fs_unlock(&inode, 1);
   }
   plait__fs_abort(mine, keep);
-  if (freed) give_signal(inode);
+  if (freed) plait__fs_ranges_signal(inode);
   return rc;
 }
 
