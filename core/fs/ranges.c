@@ -82,7 +82,7 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
                     uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->hand_count);
-  /* The first is for what is left behind a hole, and is gone after carving, or the second takes its place. */
+  /* The second is for what is left behind a hole. */
   plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)), spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
@@ -91,17 +91,12 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
+      plait__fs_abort(mine, keep + 1); /* the spare, if it was not needed: each block in hand is named once, at every instant */
       if (kind != 0) {
         plait__fs_begin(mine);
         plait__fs_target(mine, inode);
         add_range(mine, inode, lock, fd, kind == 2, start, end);
-        if (plait_get(&mine->hand_count) > keep + 1) { /* the spare was not needed */
-          plait_put(&mine->hands[keep], spare);
-          plait_put(&mine->hands[keep + 1], lock);
-          plait__fs_commit(mine, keep + 1);
-        } else {
-          plait__fs_commit(mine, keep);
-        }
+        plait__fs_commit(mine, keep);
       }
     }
     plait__fs_unlock(&inode, 1);
