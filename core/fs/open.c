@@ -269,13 +269,16 @@ PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mod
 
 PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_node node;
-  int rc = plait__fs_find(mine, target, 1, &node);
-  if (rc != 0) return rc;
-  if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
-  if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
-  rc = plait__fs_contents_resize(mine, node, (uint64_t)size, now);
-  return rc == -PLAIT_EBADF && target < 0 ? -PLAIT_ENOENT : rc;
+  if (!(size >= 0)) return -PLAIT_EINVAL;
+  for (;;) {
+    struct plait__fs_node node;
+    int rc = plait__fs_find(mine, target, 1, &node);
+    if (rc != 0) return rc;
+    if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
+    if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+    rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
+    if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another has taken its name: look again */
+  }
 }
 
 PLAIT_EXPORT int plait_fs_map(int fd) {

@@ -24,7 +24,7 @@ static void skip_slashes(struct walker *walker) {
   while (walker->at < walker->end && *walker->at == '/') walker->at++;
 }
 
-/* The link's text and the rest of the path behind it become the path. */
+/* The link's text and the rest of the path behind it become the path. 1: the link is gone. */
 static int put_link(struct walker *walker, struct plait__fs_node link, const uint8_t *rest) {
   uint8_t *halves = walker->mine->links, *half;
   half = walker->end > halves && walker->end <= halves + PLAIT_FS_PATH_MAX ? halves + PLAIT_FS_PATH_MAX : halves;
@@ -44,7 +44,10 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
       __builtin_memcpy(half + i, &word, 4);
     }
   } while (!plait__fs_read_end(&read));
-  if (length == 0) return -PLAIT_ENOENT;
+  if (length == 0) { /* another has taken its name: the name is looked up again */
+    walker->depth--;
+    return 1;
+  }
   if (length + left > MOST) return -PLAIT_ENAMETOOLONG;
   for (uint32_t i = 0; i < left; i++) half[length + i] = rest[i];
   walker->at = half, walker->end = half + length + left;
@@ -94,7 +97,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     } else if (rc != 0) {
       return rc;
     } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
-      if ((rc = put_link(&walker, node, behind)) != 0) return rc;
+      if ((rc = put_link(&walker, node, behind)) < 0) return rc;
+      if (rc == 1) walker.at = name;
       continue;
     } else if (!last) {
       walker.directory = node;

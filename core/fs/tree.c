@@ -95,20 +95,15 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
-  struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_node node;
-  int rc = plait__fs_find(mine, PLAIT_FS_PATH(length), 0, &node);
-  uint64_t size;
-  if (rc != 0) return rc;
-  if (plait__fs_kind(node.life) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
-  int64_t count = -PLAIT_EBADF;
+/* One attempt: -PLAIT_EAGAIN if the link is gone meanwhile. */
+static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
+  int64_t count;
   struct plait__fs_read read = {.inode = node.inode};
   do {
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
-    count = -PLAIT_ENOENT;
+    count = -PLAIT_EAGAIN;
     plait_ref_t block = plait_load(&node.inode->block);
-    size = plait_get64(&node.inode->size);
+    uint64_t size = atomic_load_explicit(&node.inode->size, memory_order_acquire);
     if (plait_load(&node.inode->life) != node.life || !plait__fs_read_valid(&read)) continue;
     uint8_t *to = plait_at(plait_get(&mine->scratch));
     for (uint32_t i = 0; i < size; i += 4) {
@@ -118,6 +113,17 @@ PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
     count = (int64_t)size;
   } while (!plait__fs_read_end(&read));
   return (int)count;
+}
+
+PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  for (;;) {
+    struct plait__fs_node node;
+    int rc = plait__fs_find(mine, PLAIT_FS_PATH(length), 0, &node);
+    if (rc != 0) return rc;
+    if (plait__fs_kind(node.life) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
+    if ((rc = read_link(mine, node)) != -PLAIT_EAGAIN) return rc;
+  }
 }
 
 /* Takes a name away, and what it names if that was the last. `removes_directory`: rmdir, else unlink. */
