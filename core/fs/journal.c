@@ -217,8 +217,11 @@ int plait_fs_recover(plait_thread_t dead) {
   for (uint32_t i = 0, count = plait_load(&inodes->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++)
     if (plait_load(plait__fs_owner(inodes, i)) == dead)
       plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
+  /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
+  if ((rc = plait_lock_acquire(&record->lock)) < 0) return rc;
   plait_put(&record->released, 0);
   plait_put(&record->thread, 0);
+  plait_lock_release(&record->lock);
   return 0;
 }
 
