@@ -84,7 +84,7 @@ PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   plait_word_t *place = &plait_fs()->threads[plait_thread_index(self)];
   plait_ref_t ref = plait_get(place);
   struct plait_fs_thread *mine = plait_at(ref);
-  if (ref != 0 && plait_get(&mine->thread) == self) return ref;
+  if (ref != 0 && plait_get(&mine->thread) == self && plait_load(&plait_fs()->inodes.count) != 0) return ref;
   if (ref == 0) {
     if ((ref = plait_heap_alloc_zeroed(sizeof(struct plait_fs_thread))) == 0) return 0;
     mine = plait_at(ref);
