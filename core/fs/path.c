@@ -56,8 +56,12 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
 }
 
 static struct plait__fs_node parent_of(struct plait__fs_node node) {
-  struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
-  return (struct plait__fs_node){parent, plait_load(&parent->life)};
+  for (;;) {
+    struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
+    uint32_t life = plait_load(&parent->life);
+    /* Another parent by now: what was the first one may be something else in its new life. */
+    if (plait_load(&node.inode->parent) == plait_ref(parent)) return (struct plait__fs_node){parent, life};
+  }
 }
 
 int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struct plait__fs_place *place) {
