@@ -750,3 +750,13 @@ test('nothing is left open, and everything checks', () => {
 });
 
 export type { Fs };
+
+test('a path that is refused leaves no trace in the next one', () => {
+  ours.writeFileSync('/abc', '1');
+  ours.writeFileSync('/abx', '2');
+  ours.statSync('/abc');
+  assert.throws(() => ours.statSync('/abx\0'), { code: 'ERR_INVALID_ARG_VALUE' });
+  assert.equal(ours.readFileSync('/abc', 'latin1'), '1');
+  ours.unlinkSync('/abc');
+  ours.unlinkSync('/abx');
+});

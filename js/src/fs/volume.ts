@@ -52,12 +52,11 @@ export class Volume {
   /** Puts a path where the core finds it: its length in bytes. */
   first(path: unknown, name = 'path'): number {
     if (path === this.#known) return this.#knownLength;
+    this.forget(); // a path that is refused half-way has written over it
     const length = this.#put(this.#first, path, name);
     if (typeof path === 'string') {
       this.#known = path;
       this.#knownLength = length;
-    } else {
-      this.forget();
     }
     return length;
   }
