@@ -760,3 +760,12 @@ test('a path that is refused leaves no trace in the next one', () => {
   ours.unlinkSync('/abc');
   ours.unlinkSync('/abx');
 });
+
+test('short strings in UTF-16 are written as that', () => {
+  for (const fs of [nodeFs, ours] as AnyFs[]) {
+    fs.mkdirSync(scratch, { recursive: true }); // a case before this one may have removed it
+    fs.writeFileSync(`${scratch}/utf16`, 'hi', 'utf16le');
+    assert.equal(fs.readFileSync(`${scratch}/utf16`, 'hex'), '68006900');
+    fs.unlinkSync(`${scratch}/utf16`);
+  }
+});

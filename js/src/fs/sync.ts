@@ -277,7 +277,8 @@ export class SyncFs {
 
   #writeWhole(path: PathLike | number, data: unknown, encoding: string, flags: number, mode: number): void {
     const { volume } = this;
-    const short = typeof data === 'string' && encoding.startsWith('utf') ? volume.fillScratchText(data) : -1;
+    const short =
+      typeof data === 'string' && (encoding === 'utf8' || encoding === 'utf-8') ? volume.fillScratchText(data) : -1;
     const bytes = short >= 0 ? undefined : dataBytes(data, encoding);
     const whole = FsFlag.CREAT | FsFlag.TRUNC;
     if (typeof path === 'number' || (flags & whole) !== whole || (flags & 3) === 0 || flags & FsFlag.APPEND) {
