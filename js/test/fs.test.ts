@@ -769,3 +769,18 @@ test('short strings in UTF-16 are written as that', () => {
     fs.unlinkSync(`${scratch}/utf16`);
   }
 });
+
+test('names that are no UTF-8 are listed in every encoding, and removed', { timeout: 20000 }, () => {
+  for (const fs of [nodeFs, ours] as AnyFs[]) {
+    const top = `${scratch}/bytes`;
+    fs.mkdirSync(`${top}/in`, { recursive: true });
+    fs.writeFileSync(Buffer.concat([Buffer.from(`${top}/in/`), Buffer.from([255, 97])]), '');
+    fs.mkdirSync(Buffer.concat([Buffer.from(`${top}/`), Buffer.from([254])]));
+    assert.equal(fs.readdirSync(`${top}/in`, 'hex').join(), 'ff61');
+    assert.equal(fs.readdirSync(`${top}/in`, 'latin1').join(), '\u00ffa');
+    assert.deepEqual([...fs.readdirSync(`${top}/in`, 'buffer')[0]], [255, 97]);
+    assert.equal(fs.readdirSync(`${top}/in`, { encoding: 'hex', withFileTypes: true })[0].name, 'ff61');
+    fs.rmSync(top, { recursive: true });
+    assert.equal(fs.existsSync(top), false);
+  }
+});

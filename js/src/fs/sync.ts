@@ -526,6 +526,23 @@ export class SyncFs {
     }
   }
 
+  /** All names in a directory as bytes, which need not be UTF-8, with what they are. */
+  rawEntries(path: PathLike): { name: Uint8Array; kind: number }[] {
+    const all: { name: Uint8Array; kind: number }[] = [];
+    for (let cursor = 0; ; ) {
+      const { bytes, kinds, next } = this.list(path, cursor, 'scandir');
+      let start = 0;
+      for (const kind of kinds) {
+        const slash = bytes.indexOf(47, start);
+        const end = slash < 0 ? bytes.length : slash;
+        all.push({ name: bytes.subarray(start, end), kind });
+        start = end + 1;
+      }
+      if (next === 0) return all;
+      cursor = next;
+    }
+  }
+
   // ---- beyond node:fs ----
 
   /**

@@ -10,6 +10,7 @@ import { type Dirent, Dirent as DirentClass, type Stats } from './stats.ts';
 import { SyncFs } from './sync.ts';
 import {
   checkInteger,
+  decode,
   encode,
   encodingOf,
   type FsEncoding,
@@ -133,10 +134,12 @@ export class TreeFs extends SyncFs {
     const { withFileTypes = false, recursive = false, encoding } = optionsOf<ReaddirOptions>(options);
     encodingOf({ encoding });
     if (recursive) return this.#readAll(pathText(pathOf(path)), withFileTypes);
-    if (encoding === 'buffer') {
-      if (!withFileTypes) return this.names(path).map((name) => encode(name));
+    if (typeof encoding === 'string' && !/^utf-?8$/i.test(encoding)) {
       const text = pathText(pathOf(path));
-      return this.entries(path).map((entry) => new DirentClass(encode(entry.name), text, kindOf(entry)));
+      return this.rawEntries(path).map(({ name, kind }) => {
+        const shown = encoding === 'buffer' ? name : decode(name, encoding);
+        return withFileTypes ? new DirentClass(shown as string, text, kind) : shown;
+      });
     }
     return withFileTypes ? this.entries(path) : this.names(path);
   }) as never;
@@ -174,15 +177,32 @@ export class TreeFs extends SyncFs {
       return;
     }
     if (!options.recursive) throw isDirectoryError('rm', text);
-    this.#removeAll(text);
+    this.#removeAll(pathOf(path));
   };
 
-  #removeAll(path: string): void {
+  /** What is in a directory; by bytes where names are no UTF-8. */
+  #children(path: PathLike): { path: PathLike; directory: boolean }[] {
+    if (typeof path === 'string') {
+      const entries = this.entries(path);
+      if (!entries.some(({ name }) => name.includes('\uFFFD'))) {
+        return entries.map((entry) => ({ path: join(path, entry.name), directory: entry.isDirectory() }));
+      }
+    }
+    const top = typeof path === 'string' ? encode(path) : (path as Uint8Array);
+    return this.rawEntries(path).map(({ name, kind }) => {
+      const child = new Uint8Array(top.length + 1 + name.length);
+      child.set(top);
+      child[top.length] = 47;
+      child.set(name, top.length + 1);
+      return { path: child, directory: kind === FsKind.DIRECTORY };
+    });
+  }
+
+  #removeAll(path: PathLike): void {
     for (let made = false; ; made = true) {
-      for (const entry of (made ? this.#quietly(() => this.entries(path), true) : undefined) ?? []) {
-        const child = join(path, entry.name);
-        if (entry.isDirectory()) this.#removeAll(child);
-        else this.#quietly(() => this.unlinkSync(child), true);
+      for (const child of (made ? this.#quietly(() => this.#children(path), true) : undefined) ?? []) {
+        if (child.directory) this.#removeAll(child.path);
+        else this.#quietly(() => this.unlinkSync(child.path), true);
       }
       const rc = this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now());
       if (rc === 0 || rc === -Errno.ENOENT) return;
@@ -319,10 +339,6 @@ export class TreeFs extends SyncFs {
     (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
     { native: (path: PathLike, options?: EncodingOption) => this.#realpath(path, options) },
   );
-}
-
-function kindOf(entry: Dirent): number {
-  return entry.isDirectory() ? FsKind.DIRECTORY : entry.isSymbolicLink() ? FsKind.SYMLINK : FsKind.FILE;
 }
 
 function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {
