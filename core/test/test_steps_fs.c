@@ -78,6 +78,24 @@ static void make_many_opens(void) {
   for (int i = 0; i < 64; i++) CHECK(fs_open("/d/f", 0) >= 0);
 }
 
+static void make_open_victim(void) { as(actor), descriptor = fs_open("/e/g", PLAIT_FS_RDWR); }
+static void make_large_victim(void) {
+  make_open_victim();
+  for (uint32_t i = 0; i < 12; i++) CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 9000, i * 9000, NOW) == 9000);
+  CHECK(plait_fs_close(descriptor) == 0);
+}
+static void make_mapped_victim(void) { make_large_victim(), make_open_victim(), second_descriptor = plait_fs_map(descriptor); }
+static void make_full_inodes(void) {
+  char name[20];
+  as(actor);
+  for (int i = 0; plait_get(&plait_fs()->inodes.count) == 1; i++) {
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < PLAIT_FS_CHUNK_ITEMS; k++) used += plait_get(plait__fs_owner(&plait_fs()->inodes, k)) != 0;
+    if (used == PLAIT_FS_CHUNK_ITEMS) break;
+    snprintf(name, sizeof name, "/many%d", i);
+    CHECK(fs_write(name, 0, 0) == 0);
+  }
+}
 static void do_create(void) { fs_write("/d/new", 300, 7); }
 static void do_create_empty(void) { fs_open("/d/new", PLAIT_FS_RDWR | PLAIT_FS_CREAT); }
 static void do_mkdir(void) { fs_mkdir("/d/sub/new"); }
@@ -106,6 +124,18 @@ static void do_set(void) { plait_fs_set(PLAIT_FS_PATH(fs_first("/e/g")), 1, 31, 
 static void do_ranges(void) {
   plait_fs_lock(descriptor, 0, 40, 50, 0), plait_fs_lock(descriptor, 2, 90, 250, 0), plait_fs_lock(descriptor, 0, 0, 1e300, 0);
 }
+
+static void do_link_full(void) { fs_link("/e/g", "/d/new"); }
+static void do_rename_full(void) { fs_rename("/e/g", "/d/new"); }
+static void do_unlink_mapped(void) { fs_unlink("/e/g"); }
+static void write_held(const char *path) { /* as it comes: filling it would be a store for each byte */
+  plait_ref_t block = plait_fs_hold(100000);
+  plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, 100000, 1, NOW);
+}
+static void do_create_large(void) { write_held("/d/new"); }
+static void do_replace_large(void) { write_held("/e/g"); }
+static void do_hold(void) { plait_fs_hold(70000), plait_fs_unhold(); }
+static void do_close_ranges(void) { plait_fs_close(descriptor); }
 
 static const struct scenario {
   const char *name;
@@ -142,6 +172,19 @@ static const struct scenario {
     {"unmap", make_mapped, do_unmap},
     {"change what it is", make_nothing, do_set},
     {"lock ranges", make_ranges, do_ranges},
+    {"close what has locks", make_ranges, do_close_ranges},
+    {"link in a full table", make_full_table, do_link_full},
+    {"rename into a full table", make_full_table, do_rename_full},
+    {"rename over an open file", make_open_victim, do_rename_over},
+    {"rename over a large file", make_large_victim, do_rename_over},
+    {"rename over a mapped file", make_mapped_victim, do_rename_over},
+    {"unlink a large file", make_large_victim, do_unlink},
+    {"unlink a mapped file", make_mapped_victim, do_unlink_mapped},
+    {"make a large file of a block in hand", make_nothing, do_create_large},
+    {"replace a large file by a block in hand", make_large_victim, do_replace_large},
+    {"hold and drop", make_own_file, do_hold},
+    {"make a file in a new chunk", make_full_inodes, do_create},
+    {"make a directory in a new chunk", make_full_inodes, do_mkdir},
 };
 
 static uint64_t states;
