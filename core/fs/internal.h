@@ -142,6 +142,7 @@ enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* a symbolic link at the end is followed */
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
   PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
+  PLAIT__FS_MAKE = 8,   /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
 };
 
 /* 0, also if nothing is at the end of the path; negative: no such way. */

@@ -86,19 +86,16 @@ static int may_open(struct plait__fs_place *place, uint32_t flags) {
   return flags & PLAIT_FS_MUST_DIR ? -PLAIT_ENOTDIR : 0;
 }
 
-static int may_create(struct plait__fs_place *place, uint32_t flags) {
+static int may_create(uint32_t flags) {
   if (!(flags & PLAIT_FS_CREAT)) return -PLAIT_ENOENT;
-  if (flags & PLAIT_FS_MUST_DIR) return -PLAIT_EINVAL;
-  return place->slash ? -PLAIT_EISDIR : 0; /* behind a link that ends in one */
+  return flags & PLAIT_FS_MUST_DIR ? -PLAIT_EINVAL : 0;
 }
 
 static int find_for_open(struct plait_fs_thread *mine, uint32_t length, uint32_t flags, struct plait__fs_place *place) {
   int follow = (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
-  int slash = (flags & PLAIT_FS_CREAT) && length > 1 && length < PLAIT_FS_PATH_MAX && mine->first[length - 1] == '/';
-  int rc = plait__fs_walk(mine, length, slash ? PLAIT__FS_NAME : follow, place);
+  int rc = plait__fs_walk(mine, length, follow | (flags & PLAIT_FS_CREAT ? PLAIT__FS_MAKE : 0), place);
   if (rc != 0) return rc;
-  if (slash) return -PLAIT_EISDIR;
-  return place->node.inode != NULL ? may_open(place, flags) : may_create(place, flags);
+  return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
 }
 
 PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {

@@ -92,6 +92,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = node};
       return 0;
     }
+    if (last && slash && (how & PLAIT__FS_MAKE))
+      return plait__fs_kind(walker.directory.life) == PLAIT_FS_DIRECTORY ? -PLAIT_EISDIR : -PLAIT_ENOTDIR;
     if (size > PLAIT_FS_NAME_MAX) return -PLAIT_ENAMETOOLONG;
     struct plait__fs_name wanted = {name, size, plait__fs_hash(name, size)};
     struct plait__fs_node node = {NULL, 0};

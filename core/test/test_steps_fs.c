@@ -285,7 +285,7 @@ static void test_deaths(void) {
 
 static void test_deaths_of_recoverers(void) {
   alarm(0);
-  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 149);
+  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);
 }
 
 static const struct test tests[] = {

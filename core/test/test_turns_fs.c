@@ -183,7 +183,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
 
 static void test_turns(void) {
   alarm(0);
-  uint32_t failed = 0, every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 127;
+  uint32_t failed = 0, every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 307;
   const char *only = getenv("PLAIT_SCENARIO");
   for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
     if (only != NULL && strcmp(only, turns[i].name) != 0) continue;

@@ -542,6 +542,30 @@ both('streams', async (fs, root, note) => {
   note(await new Promise((resolve) => fs.createWriteStream(`${root}/none/x`).on('error', resolve)));
 });
 
+both('links that end in a slash', (fs, root, note) => {
+  fs.writeFileSync(`${root}/f`, 'x');
+  fs.mkdirSync(`${root}/d`);
+  fs.symlinkSync('loop', `${root}/loop`);
+  fs.symlinkSync('nowhere', `${root}/dangling`);
+  fs.symlinkSync('f', `${root}/link`);
+  for (const name of ['f', 'd', 'none', 'none/x', 'f/x', 'loop', 'dangling', 'link', 'd/..', 'd/.'])
+    for (const target of [`${name}/`, `${root}/${name}/`]) {
+      fs.symlinkSync(target, `${root}/slash`);
+      for (const path of ['slash', 'slash/', `${name}/`]) {
+        for (const flag of ['r', 'w', 'a', 'wx', 'r+'])
+          note(attempt(() => fs.closeSync(fs.openSync(`${root}/${path}`, flag))));
+        note(attempt(() => fs.writeFileSync(`${root}/${path}`, 'y')));
+        note(attempt(() => fs.statSync(`${root}/${path}`)));
+        note(attempt(() => fs.truncateSync(`${root}/${path}`, 1)));
+        note(attempt(() => fs.readdirSync(`${root}/${path}`).length));
+      }
+      fs.unlinkSync(`${root}/slash`);
+    }
+  for (const name of ['loop/', 'dangling/', 'link/'])
+    note((attempt(() => fs.rmSync(`${root}/${name}`, { recursive: true, force: true })) as Any)?.code);
+  return fs.readdirSync(root).sort();
+});
+
 // ---- random operations ----
 
 test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
@@ -622,7 +646,7 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
       (
         (p, q) => (fs) =>
           fs.symlinkSync(p, q)
-      )(next(2) ? path().replace(/\/$/, '') : (names[next(4)] as string), path()),
+      )(next(2) ? path() : (names[next(4)] as string), path()),
     () =>
       (
         (p, n) => (fs) =>
@@ -744,13 +768,6 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
   t.diagnostic(`${count} operations`);
 });
 
-test('nothing is left open, and everything checks', () => {
-  ours.rmSync('/tmp', { recursive: true });
-  ours.check();
-});
-
-export type { Fs };
-
 test('a path that is refused leaves no trace in the next one', () => {
   ours.writeFileSync('/abc', '1');
   ours.writeFileSync('/abx', '2');
@@ -784,3 +801,10 @@ test('names that are no UTF-8 are listed in every encoding, and removed', { time
     assert.equal(fs.existsSync(top), false);
   }
 });
+
+test('nothing is left open, and everything checks', () => {
+  ours.rmSync('/tmp', { recursive: true });
+  ours.check();
+});
+
+export type { Fs };
