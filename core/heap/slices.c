@@ -4,7 +4,7 @@
  * Invariants, under the lock
  * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see is one store to one
  *   tag, made after all that it reveals is in place. Tags inside a run do not count; those that could be taken for a
- *   live block are wiped before the run is free.
+ *   live block are wiped before the lock is given back.
  * - Each free run is on the bin of its length, and its last slice says how long it is. No two free runs touch.
  *   These are derived: plait__repair() makes them from the tags.
  */
