@@ -20,7 +20,7 @@ WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
 	--initial-memory=393216 --max-memory=4294967296 -z stack-size=4096 --strip-all \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
-CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/task/*.[ch] core/message/*.[ch])
+CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/fs/*.[ch] core/task/*.[ch] core/message/*.[ch])
 TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts))
 TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
 WASM    := $(BUILD)/plait.wasm

@@ -13,7 +13,7 @@ import { install } from './harness/install.js';
 import { describeMachine, describeVersions } from './harness/machine.js';
 import { formatResult, save } from './harness/report.js';
 
-const ROOMS = ['heap', 'task'];
+const ROOMS = ['fs', 'heap', 'task'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,5 +1,5 @@
 /*
- * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then pools, then the heap.
+ * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then fs, pools, and the heap.
  */
 #include "abi.h"
 
@@ -23,13 +23,19 @@ PLAIT_EXPORT plait_ref_t plait_abi_task_root(void) {
   return plait_ref(plait_task_root());
 }
 
+PLAIT_EXPORT plait_ref_t plait_abi_fs(void) {
+  return plait_ref(plait_fs());
+}
+
 PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
   int rc = plait_space_init();
   if (rc != 0) return rc;
 #ifdef __wasm__
   plait_ref_t behind_roots = plait_platform_first();
 #else
-  plait_ref_t behind_roots = plait_ref(plait_task_root() + 1);
+  plait_ref_t behind_roots = (plait_ref(plait_task_root() + 1) + 63u) & ~63u;
+  plait_put(&plait_space()->fs, behind_roots);
+  behind_roots += (plait_ref_t)sizeof(struct plait_fs);
 #endif
   rc = plait_heap_init(behind_roots, maximum_pages);
   if (rc != 0) return rc;
@@ -55,6 +61,7 @@ PLAIT_EXPORT void plait_abi_detach(void) {
 static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
+  if (plait_fs_recover(id) != 0) return 0; /* stays DEAD: for a later sweep */
   if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
@@ -119,6 +126,7 @@ PLAIT_EXPORT void plait_abi_wake(plait_ref_t pool) {
 
 PLAIT_EXPORT int plait_abi_check(int quiescent) {
   int rc = plait_heap_check(quiescent);
+  if (rc == 0) rc = plait_fs_check(quiescent);
   return rc != 0 ? rc : plait_task_check();
 }
 

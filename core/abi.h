@@ -7,6 +7,7 @@
 #ifndef PLAIT_ABI_H
 #define PLAIT_ABI_H
 
+#include "fs/fs.h"
 #include "task/task.h"
 
 #define PLAIT_STACK_SIZE 65536u
@@ -14,6 +15,7 @@
 /* Where the host finds what it reads directly. */
 plait_ref_t plait_abi_space(void);
 plait_ref_t plait_abi_heap(void);
+plait_ref_t plait_abi_fs(void);
 
 /* As plait_heap_details() and plait_heap_fault(), to where the caller has room for the structure. */
 void plait_abi_heap_details(plait_ref_t out);

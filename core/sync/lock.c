@@ -69,7 +69,9 @@ int plait_lock_acquire(struct plait_lock *lock) {
 
 int plait_lock_try(struct plait_lock *lock) {
   uint32_t word;
-  if (plait_get(&plait_self()->held_count) != 0) return -PLAIT_EAGAIN;
+  struct plait_slot *self = plait_self();
+  for (uint32_t i = 0, count = plait_get(&self->held_count); i < count; i++)
+    if (plait_get(&self->held[i]) == plait_ref(lock)) return -PLAIT_EAGAIN;
   held_push(lock);
   int taken = try_take(lock, 0, &word);
   if (taken < 0) held_pop();

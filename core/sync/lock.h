@@ -6,8 +6,9 @@
  * be in the middle of a change, and the caller repairs it before anything else. An owner that is not known to be dead
  * is waited for, one second in all; then the caller gets -PLAIT_ETIMEDOUT, never a hang.
  *
- * Lock order: recovery lock, then one pool's lock, then the heap's lock. Each of the three may be skipped; no lock is held
- * while the memory grows or while the host runs.
+ * Lock order: recovery lock, then one pool's lock or those of fs, then the heap's lock. Those of fs: `rename`, up to four inodes
+ * by their addresses (or `tables` alone), then the journal of one dead thread. Each may be skipped; no lock is held while the
+ * memory grows or while the host runs.
  *
  * Invariant: a thread's slot names every lock it holds or is about to take in `held`, before the word does.
  */
@@ -32,7 +33,7 @@ enum plait_lock_result {
  */
 int plait_lock_acquire(struct plait_lock *lock);
 
-/* As acquire, but -PLAIT_EAGAIN at once if another thread holds the lock, or if the caller holds one already. */
+/* As acquire, but -PLAIT_EAGAIN at once if another thread holds the lock, or if the caller holds it already. */
 int plait_lock_try(struct plait_lock *lock);
 
 /* Gives it back. pre: the caller holds it. */

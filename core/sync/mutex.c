@@ -3,7 +3,8 @@
  * free, 1 taken, 2 taken and somebody may sleep. There is no owner to be dead, so nothing is ever taken over, and a wait
  * has no bound. Without threads there is nothing to do at all.
  *
- * Invariant: `held_count` of the caller's slot is not 0 while it holds a lock, as lock.h promises.
+ * Invariant: `held_count` of the caller's slot is not 0 while it holds a lock, as lock.h promises. The heap's is the only lock
+ * of such a program, so whoever holds one holds that one, and plait_lock_try() refuses what lock.h says.
  */
 #ifdef PLAIT_HEAP_LIBRARY
 

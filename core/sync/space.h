@@ -50,13 +50,13 @@ struct plait_slot {
   plait_word_t sleeping;       /* intent: pool in whose `sleepers` this thread is counted */
   plait_word_t takes;          /* how many tasks this thread has ever taken: names the run that is going on */
   plait_word_t condemned;      /* 1: the worker takes no further task, because it is about to be stopped */
-  plait_word_t held[3];        /* locks that this thread holds or is about to take, outermost first; 0 none */
+  plait_word_t held[10];       /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count;     /* how many of `held` are in use */
   plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */
   plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
   plait_word_t holding;        /* tasks that this thread has put aside and not finished, the last first */
   plait_word_t seat;           /* seat of the pool that this worker sits on, 0 none */
-  plait_word_t unused[10];     /* zero; pads the slot to two cache lines */
+  plait_word_t unused[4];      /* zero; pads the slot to two cache lines */
 };
 _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
 
@@ -75,7 +75,8 @@ struct plait_space {
   plait_word_t layout_version;                 /* PLAIT_LAYOUT_VERSION of the module that laid it out */
   struct plait_lock recovery;                  /* held while a dead thread is recovered; outermost in the lock order */
   plait_word_t deaths;                         /* threads recovered so far (wraps) */
-  plait_word_t unused[11];                     /* zero */
+  plait_word_t fs;                             /* natively, where the root of fs lies; unused in wasm32 */
+  plait_word_t unused[10];                     /* zero */
   struct plait_slot slots[PLAIT_SLOT_LIMIT];   /* one record for each thread */
 #ifndef PLAIT_HEAP_LIBRARY /* the threads of other programs bring their own */
   struct plait_boot boots[PLAIT_SLOT_LIMIT];   /* one boot stack for each slot */

@@ -153,6 +153,7 @@ export function createNodeHost(): Host | undefined {
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     wrapPort: (port) => wrapPort(port as NodePort),
+    builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
     bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
     newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),

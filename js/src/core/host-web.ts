@@ -87,6 +87,7 @@ export function createWebHost(): Host {
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');
     },
+    builtin: () => undefined,
     moduleUrl(name: string | URL) {
       const { protocol, origin, href } = globalThis.location;
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from

@@ -81,6 +81,8 @@ export interface Host {
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
   wrapPort(port: unknown): HostPort;
+  /** A module of Node's own, where there are some. */
+  builtin(name: string): unknown;
   /** The bytes that a base64 text stands for. */
   fromBase64(text: string): Uint8Array<ArrayBuffer>;
   /** A function that runs in the asynchronous context of now: an AsyncLocalStorage has the value that it has here. */

@@ -41,17 +41,17 @@ export const Slot = {
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
   /** how many of `held` are in use */
-  heldCount: 60,
+  heldCount: 88,
   /** tasks finished by this thread (wraps) */
-  tasksDone: 64,
+  tasksDone: 92,
   /** microseconds that this thread has spent inside tasks */
-  busyUs: 72,
+  busyUs: 96,
   /** tasks that this thread has put aside and not finished, the last first */
-  holding: 80,
+  holding: 104,
   /** seat of the pool that this worker sits on, 0 none */
-  seat: 84,
+  seat: 108,
   /** zero; pads the slot to two cache lines */
-  unused: 88,
+  unused: 112,
 } as const;
 
 /** `struct plait_boot` of core/sync/space.h. */
@@ -74,8 +74,10 @@ export const Space = {
   recovery: 8,
   /** threads recovered so far (wraps) */
   deaths: 16,
+  /** natively, where the root of fs lies; unused in wasm32 */
+  fs: 20,
   /** zero */
-  unused: 20,
+  unused: 24,
   /** one record for each thread */
   slots: 64,
   /** one boot stack for each slot */
@@ -349,6 +351,306 @@ export const HeapFault = {
   block: 8,
 } as const;
 
+/** `struct plait_inode` of core/fs/fs.h. */
+export const Inode = {
+  BYTES: 128,
+  /** generation << 2 | enum plait_fs_kind */
+  life: 0,
+  /** odd while it is being changed; up by two with each change */
+  version: 4,
+  /** held by who changes it */
+  lock: 8,
+  /** names that it has; directory: and "." and one ".." for each directory in it */
+  links: 16,
+  /** descriptors that it is open under */
+  opens: 20,
+  /** permission bits */
+  mode: 24,
+  /** owner */
+  uid: 28,
+  /** group */
+  gid: 32,
+  /** mappings of its first extent */
+  pins: 36,
+  /** file: first extent, from byte 0 on; symlink: target; directory: table; 0 none */
+  block: 40,
+  /** file: bytes that `block` has room for */
+  length: 44,
+  /** file: further extents, 0 none */
+  map: 48,
+  /** directory: the directory it is in */
+  parent: 52,
+  /** directory: how many names are in it */
+  live: 56,
+  /** first of the locks on byte ranges, 0 none */
+  ranges: 60,
+  /** goes up when such a lock is given back: what others sleep on */
+  signal: 64,
+  /** which inode it is: 0 the root directory */
+  number: 68,
+  /** directory: that of the name that was made last */
+  cookie: 72,
+  /** bytes; directory: bytes of its names */
+  size: 80,
+  /** nanoseconds since 1970: created or set; reading does not change it */
+  atime: 88,
+  /** contents changed */
+  mtime: 96,
+  /** anything changed */
+  ctime: 104,
+  /** created */
+  birthtime: 112,
+  /** zero */
+  unused: 120,
+} as const;
+
+/** `struct plait_fs_extent` of core/fs/fs.h. */
+export const FsExtent = {
+  BYTES: 16,
+  /** of its first byte in the file */
+  offset: 0,
+  /** bytes */
+  length: 8,
+  /** where they are */
+  block: 12,
+} as const;
+
+/** `struct plait_fs_map` of core/fs/fs.h. */
+export const FsMap = {
+  BYTES: 16,
+  /** how many there is room for */
+  capacity: 0,
+  /** how many there are */
+  count: 4,
+  /** zero */
+  unused: 8,
+  /** the extents */
+  extents: 16,
+} as const;
+
+/** `struct plait_fs_record` of core/fs/fs.h. */
+export const FsRecord = {
+  BYTES: 16,
+  /** block with the name, 0: removed */
+  entry: 0,
+  /** of the name */
+  hash: 4,
+  /** numbers the names of the directory in the order in which they were made */
+  cookie: 8,
+} as const;
+
+/** `struct plait_fs_table` of core/fs/fs.h. */
+export const FsTable = {
+  BYTES: 16,
+  /** records there is room for */
+  capacity: 0,
+  /** records in use, removed ones included */
+  count: 4,
+  /** cells of the index, less one: a power of two less one */
+  mask: 8,
+  /** zero */
+  unused: 12,
+  /** the records, then the cells: 0, or the number of a record, from 1 */
+  records: 16,
+} as const;
+
+/** `struct plait_fs_entry` of core/fs/fs.h. */
+export const FsEntry = {
+  BYTES: 12,
+  /** what it names */
+  inode: 0,
+  /** which life of it */
+  life: 4,
+  /** bytes of the name */
+  length: 8,
+  /** the bytes, and zeros up to a whole word */
+  name: 12,
+} as const;
+
+/** `struct plait_fs_range` of core/fs/fs.h. */
+export const FsRange = {
+  BYTES: 32,
+  /** next lock on the same inode */
+  next: 0,
+  /** descriptor */
+  fd: 4,
+  /** 1: nobody else may have it; 0: others may share it */
+  exclusive: 8,
+  /** zero */
+  unused: 12,
+  /** first byte */
+  start: 16,
+  /** byte behind the last */
+  end: 24,
+} as const;
+
+/** `struct plait_fs_open` of core/fs/fs.h. */
+export const FsOpen = {
+  BYTES: 64,
+  /** 0 not open, 1 open, 2 a mapping */
+  state: 0,
+  /** what is open */
+  inode: 4,
+  /** which life of it */
+  life: 8,
+  /** enum plait_fs_flag */
+  flags: 12,
+  /** where the next read or write without a place goes */
+  position: 16,
+  /** goes up each time the descriptor is opened or closed */
+  uses: 24,
+  /** zero */
+  unused: 28,
+} as const;
+
+/** `struct plait_fs_items` of core/fs/fs.h. */
+export const FsItems = {
+  BYTES: 260,
+  /** chunks there are */
+  count: 0,
+  /** where the references of each 1024 chunks lie */
+  leaves: 4,
+} as const;
+
+/** `struct plait_fs_store` of core/fs/fs.h. */
+export const FsStore = {
+  BYTES: 16,
+  /** where */
+  at: 0,
+  /** 1: eight bytes; 0: four */
+  wide: 4,
+  /** what */
+  value: 8,
+} as const;
+
+/** `struct plait_fs_drop` of core/fs/fs.h. */
+export const FsDrop = {
+  BYTES: 16,
+  /** the block */
+  block: 0,
+  /** if it is a map: the extents from here */
+  from: 4,
+  /** up to here are freed first */
+  to: 8,
+  /** 1: then the block itself */
+  whole: 12,
+} as const;
+
+/** `struct plait_fs_result` of core/fs/fs.h. */
+export const FsResult = {
+  BYTES: 96,
+  /** enum plait_fs_kind */
+  kind: 0,
+  /** permission bits */
+  mode: 4,
+  /** names */
+  links: 8,
+  /** owner */
+  uid: 12,
+  /** group */
+  gid: 16,
+  /** of the inode */
+  number: 20,
+  /** bytes */
+  size: 24,
+  /** bytes of memory for the contents */
+  held: 32,
+  /** see struct plait_inode */
+  atime: 40,
+  /** see struct plait_inode */
+  mtime: 48,
+  /** see struct plait_inode */
+  ctime: 56,
+  /** see struct plait_inode */
+  birthtime: 64,
+  /** plait_fs_list: where to go on; 0 at the end */
+  cursor: 72,
+  /** plait_fs_list: 1 if every name is ASCII */
+  ascii: 80,
+  /** plait_fs_list: bytes of names */
+  bytes: 84,
+  /** plait_fs_map: where the bytes are */
+  block: 88,
+  /** zero */
+  unused: 92,
+} as const;
+
+/** `struct plait_fs_thread` of core/fs/fs.h. */
+export const FsThread = {
+  BYTES: 18256,
+  /** id of the thread whose journal it is; 0 none */
+  thread: 0,
+  /** held by who settles the journal of a dead thread; its own thread needs none */
+  lock: 4,
+  /** 1: committed, the stores are to be made; 0: they are not, and `hands` is nobody else's */
+  state: 12,
+  /** how many of `targets` are in use */
+  targetCount: 16,
+  /** of `stores` */
+  storeCount: 20,
+  /** of `hands` */
+  handCount: 24,
+  /** of `drops` */
+  dropCount: 28,
+  /** inodes that change */
+  targets: 32,
+  /** blocks allocated for a change that is not committed yet */
+  hands: 48,
+  /** what becomes free by the change */
+  drops: 80,
+  /** the change */
+  stores: 208,
+  /** bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
+  held: 1232,
+  /** inodes, counted in the same way (wraps) */
+  files: 1240,
+  /** where to look for a free inode first */
+  inodeHint: 1244,
+  /** where to look for a free descriptor first */
+  openHint: 1248,
+  /** block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
+  scratch: 1252,
+  /** whose-word of an inode or descriptor that was given up and is not free yet */
+  released: 1256,
+  /** how many of the first `hands` are for a later change than the one that is being made */
+  keep: 1260,
+  /** of the last call */
+  result: 1264,
+  /** the path of a call; of two, the first */
+  first: 1360,
+  /** the second path of a call */
+  second: 5456,
+  /** paths with links put in, two by turns */
+  links: 9552,
+  /** last names of both paths */
+  names: 17744,
+} as const;
+
+/** `struct plait_fs` of core/fs/fs.h. */
+export const Fs = {
+  BYTES: 1584,
+  /** held by who makes a chunk of inodes or descriptors */
+  tables: 0,
+  /** held while a directory moves into another one */
+  rename: 8,
+  /** most inodes there may be, 0 no limit */
+  limitFiles: 16,
+  /** goes up with each change while somebody watches */
+  changes: 20,
+  /** how many do */
+  watchers: 24,
+  /** zero */
+  unused: 28,
+  /** most bytes that contents may hold, 0 no limit */
+  limitBytes: 32,
+  /** all inodes */
+  inodes: 40,
+  /** all descriptors */
+  opens: 300,
+  /** each slot's struct plait_fs_thread, 0 none yet */
+  threads: 560,
+} as const;
+
 /** `struct plait_task` of core/task/task.h. */
 export const Task = {
   BYTES: 112,
@@ -606,6 +908,18 @@ export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
 /** What one slice is used for. */
 export const PAGE_WORDS = 4;
+export const FS_PATH_MAX = 4096;
+export const FS_NAME_MAX = 255;
+export const FS_LINK_DEPTH = 40;
+export const FS_SCRATCH = 65536;
+export const FS_CHUNK_ITEMS = 64;
+export const FS_LEAF_CHUNKS = 1024;
+export const FS_LEAF_LIMIT = 64;
+export const FS_STORE_LIMIT = 64;
+export const FS_HAND_LIMIT = 8;
+export const FS_DROP_LIMIT = 8;
+/** What an inode is: the low two bits of its `life`. */
+export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
 /** priorities; lane 0 is the most urgent */
 export const LANE_COUNT = 7;
@@ -681,6 +995,80 @@ export const HeapPlace = {
   UNUSED: 3,
   /** outside of the heap */
   OUTSIDE: 4,
+} as const;
+
+/** `enum plait_fs_kind`. */
+export const FsKind = {
+  /** free */
+  NONE: 0,
+  /** a regular file */
+  FILE: 1,
+  /** a directory */
+  DIRECTORY: 2,
+  /** a symbolic link */
+  SYMLINK: 3,
+} as const;
+
+/** `enum plait_fs_flag`. */
+export const FsFlag = {
+  /** for writing */
+  WRONLY: 1,
+  /** for both */
+  RDWR: 2,
+  /** made if it is not there */
+  CREAT: 64,
+  /** with CREAT: it must not be there */
+  EXCL: 128,
+  /** emptied */
+  TRUNC: 512,
+  /** each write goes to the end */
+  APPEND: 1024,
+  /** O_DIRECTORY: it must be a directory */
+  MUST_DIR: 65536,
+  /** it must not be a symbolic link */
+  NOFOLLOW: 131072,
+} as const;
+
+/** `enum plait_fs_set_bit`. */
+export const FsSetBit = {
+  /** permission bits */
+  SET_MODE: 1,
+  /** owner */
+  SET_UID: 2,
+  /** group */
+  SET_GID: 4,
+  /** time of the last access */
+  SET_ATIME: 8,
+  /** time of the last change of the contents */
+  SET_MTIME: 16,
+} as const;
+
+/** `enum plait_fs_fault_kind`. */
+export const FsFaultKind = {
+  /** nothing */
+  FAULT_NONE: 0,
+  /** an inode cannot be what it says */
+  FAULT_INODE: 1,
+  /** an inode's count of names is wrong */
+  FAULT_LINKS: 2,
+  /** an inode's count of descriptors is wrong */
+  FAULT_OPENS: 3,
+  /** a directory's table is wrong */
+  FAULT_TABLE: 4,
+  /** a name does not name a live inode, or is not found */
+  FAULT_ENTRY: 5,
+  /** an extent is no live block, or overlaps another */
+  FAULT_EXTENT: 6,
+  /** an inode has no name and is not open, or belongs to no living thread */
+  FAULT_LOST: 7,
+  /** the count of bytes or of inodes is wrong */
+  FAULT_HELD: 8,
+  /** a journal of nobody is not empty */
+  FAULT_JOURNAL: 9,
+  /** a descriptor names no live inode, or belongs to no living thread */
+  FAULT_DESCRIPTOR: 10,
+  /** a lock belongs to a descriptor that is not open on the file */
+  FAULT_RANGE: 11,
 } as const;
 
 /** `enum plait_task_state`. */
@@ -774,16 +1162,44 @@ export const Next = {
 
 /** What the core answers with, negated. */
 export const Errno = {
+  /** the operation is not permitted on such a thing */
+  EPERM: 1,
+  /** there is no such name */
+  ENOENT: 2,
+  /** the descriptor is not open for this */
+  EBADF: 9,
   /** nothing is there now */
   EAGAIN: 11,
   /** the space has reached its maximum */
   ENOMEM: 12,
+  /** the permission bits say no */
+  EACCES: 13,
+  /** somebody uses it */
+  EBUSY: 16,
+  /** the name is taken */
+  EEXIST: 17,
+  /** a name in the path is no directory */
+  ENOTDIR: 20,
+  /** it is a directory */
+  EISDIR: 21,
   /** an argument is outside its range or names nothing live */
   EINVAL: 22,
   /** a table of the space is full */
   ENFILE: 23,
+  /** a file would be larger than any may be */
+  EFBIG: 27,
+  /** no memory is left for files */
+  ENOSPC: 28,
   /** the pool takes no more tasks */
   EPIPE: 32,
+  /** a name or a path is too long */
+  ENAMETOOLONG: 36,
+  /** no memory is left for locks */
+  ENOLCK: 37,
+  /** the directory is not empty */
+  ENOTEMPTY: 39,
+  /** too many symbolic links, or one where none may be */
+  ELOOP: 40,
   /** the memory was laid out by another version */
   EPROTO: 71,
   /** a structure breaks its invariant */

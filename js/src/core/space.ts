@@ -55,6 +55,56 @@ export interface Core {
   plait_worker_sit(seat: number): void;
   plait_worker_look(thread: number, nowMilliseconds: number): number;
   plait_worker_retire(thread: number): number;
+  plait_fs_enter(): number;
+  plait_fs_open(length: number, flags: number, mode: number, now: number): number;
+  plait_fs_close(fd: number): number;
+  plait_fs_read(fd: number, to: number, length: number, position: number): number;
+  plait_fs_write(fd: number, from: number, length: number, position: number, now: number): number;
+  plait_fs_read_file(target: number, to: number, length: number): number;
+  plait_fs_write_file(
+    length: number,
+    flags: number,
+    mode: number,
+    from: number,
+    size: number,
+    given: number,
+    now: number,
+  ): number;
+  plait_fs_hold(size: number): number;
+  plait_fs_unhold(): void;
+  plait_fs_seek(fd: number, offset: number, whence: number): number;
+  plait_fs_stat(target: number, follow: number): number;
+  plait_fs_access(length: number, mode: number): number;
+  plait_fs_mkdir(length: number, mode: number, now: number): number;
+  plait_fs_rmdir(length: number, now: number): number;
+  plait_fs_unlink(length: number, now: number): number;
+  plait_fs_rename(from: number, to: number, now: number): number;
+  plait_fs_link(from: number, to: number, now: number): number;
+  plait_fs_symlink(target: number, path: number, now: number): number;
+  plait_fs_readlink(length: number): number;
+  plait_fs_truncate(target: number, size: number, now: number): number;
+  plait_fs_set(
+    target: number,
+    follow: number,
+    mask: number,
+    mode: number,
+    uid: number,
+    gid: number,
+    atime: number,
+    atimeNs: number,
+    mtime: number,
+    mtimeNs: number,
+    now: number,
+  ): number;
+  plait_fs_list(target: number, cursor: number): number;
+  plait_fs_usage(): number;
+  plait_fs_limit(bytes: number, files: number): void;
+  plait_fs_lock(fd: number, kind: number, start: number, end: number, timeout: number): number;
+  plait_fs_map(fd: number): number;
+  plait_fs_watch(change: number): void;
+  plait_fs_check(quiescent: number): number;
+  plait_fs_fault(at: number): number;
+  plait_abi_fs(): number;
   plait_abi_space(): number;
   plait_abi_heap(): number;
   plait_abi_heap_details(out: number): void;

@@ -14,7 +14,7 @@ const root = new URL('../../../', import.meta.url);
 const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html', '.map': 'application/json' };
 const HTML = `<!doctype html><title>Plait</title>
-<script type="importmap">{ "imports": { "plait": "/dist/index.js" } }</script>`;
+<script type="importmap">{ "imports": { "plait": "/dist/index.js", "plait/fs": "/dist/fs/index.js" } }</script>`;
 
 const server = createServer(async (request, response) => {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');

@@ -4,7 +4,9 @@
  */
 
 import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
+import { fs } from 'plait/fs';
 import { type Case, ok, same } from '../cases/check.ts';
+import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
@@ -125,6 +127,7 @@ const browserCases: Case[] = [
 const cases: Case[] = [
   ...heapCases(heap, seed, fixture),
   ...taskCases(fixture),
+  ...fsCases(fs, fixture),
   ...poolCases(fixture),
   ...browserCases,
 ];

@@ -1,0 +1,216 @@
+/*
+ * items: inodes and descriptors, and who has them.
+ *
+ * Invariants
+ * - An item's whose-word is the truth about who may use it. It leaves 0 by a compare-and-swap to a thread's id, so what a dead
+ *   thread was making or freeing is found by its id; and it becomes 0 again outside of any journal, because nobody's lock
+ *   guards a free item: a journal that was made again would undo what the next owner does.
+ * - Chunks are added one at a time under `tables`, by a journal; they never go.
+ */
+#include "internal.h"
+
+/* ---- chunks ---- */
+
+static struct plait_inode *inode_at(plait_ref_t chunk, uint32_t index) {
+  return (struct plait_inode *)plait_at(chunk + PLAIT_FS_CHUNK_ITEMS * 4) + index;
+}
+
+static plait_ref_t chunk_of(struct plait_fs_items *items, uint32_t number) {
+  uint32_t chunk = number / PLAIT_FS_CHUNK_ITEMS;
+  plait_ref_t leaf = plait_load(&items->leaves[chunk / PLAIT_FS_LEAF_CHUNKS]);
+  return plait_load((plait_word_t *)plait_at(leaf) + chunk % PLAIT_FS_LEAF_CHUNKS);
+}
+
+plait_word_t *plait__fs_owner(struct plait_fs_items *items, uint32_t number) {
+  return (plait_word_t *)plait_at(chunk_of(items, number)) + number % PLAIT_FS_CHUNK_ITEMS;
+}
+
+void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t number) {
+  return (uint8_t *)plait_at(chunk_of(items, number) + PLAIT_FS_CHUNK_ITEMS * 4) + number % PLAIT_FS_CHUNK_ITEMS * size;
+}
+
+struct plait_inode *plait__fs_root_inode(void) {
+  return plait__fs_item(&plait_fs()->inodes, sizeof(struct plait_inode), 0);
+}
+
+/* The inodes of a new chunk know their numbers; the first of all is the root directory. */
+static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
+  for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
+    plait_put(&inode_at(chunk, i)->number, number + i);
+    plait_put(&inode_at(chunk, i)->life, 4);
+  }
+  if (number != 0) return;
+  struct plait_inode *root = inode_at(chunk, 0);
+  plait_put(&root->life, 4 | PLAIT_FS_DIRECTORY);
+  plait_put(&root->links, 2);
+  plait_put(&root->mode, 0755);
+  plait_put(&root->parent, plait_ref(root));
+  plait_put((plait_word_t *)plait_at(chunk), PLAIT__FS_IN_USE);
+}
+
+/* Adds a chunk if there are `count` of them still. 0, -PLAIT_ENOSPC, -PLAIT_ETIMEDOUT. */
+static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, uint32_t count) {
+  uint32_t keep = plait_get(&mine->hand_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
+  if (count == PLAIT_FS_LEAF_LIMIT * PLAIT_FS_LEAF_CHUNKS) return -PLAIT_ENOSPC;
+  plait__fs_begin(mine);
+  plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64), leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
+  if (chunk == 0) return -PLAIT_ENOSPC;
+  plait_put(&mine->hands[keep], chunk);
+  plait_put(&mine->hand_count, keep + 1);
+  plait_zero(plait_at(chunk), bytes);
+  if (size == sizeof(struct plait_inode)) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
+  int rc = -PLAIT_ENOSPC;
+  plait_ref_t new_leaf = leaf == 0 ? plait__fs_take(mine, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
+  if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
+    if (plait_get(&items->count) == count) {
+      if (leaf == 0) {
+        plait_zero(plait_at(new_leaf), PLAIT_FS_LEAF_CHUNKS * 4);
+        plait__fs_stage(mine, &items->leaves[count / PLAIT_FS_LEAF_CHUNKS], leaf = new_leaf);
+      }
+      plait__fs_stage(mine, (plait_word_t *)plait_at(leaf) + count % PLAIT_FS_LEAF_CHUNKS, chunk);
+      plait__fs_stage(mine, &items->count, count + 1);
+      if (size == sizeof(struct plait_inode) && count == 0)
+        plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1); /* the root */
+      plait__fs_commit(mine, keep);
+    }
+    plait_lock_release(&plait_fs()->tables);
+  }
+  plait__fs_abort(mine, keep); /* nothing, if it was committed */
+  return rc;
+}
+
+PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
+  plait_thread_t self = plait_self_id();
+  plait_word_t *place = &plait_fs()->threads[plait_thread_index(self)];
+  plait_ref_t ref = plait_get(place);
+  struct plait_fs_thread *mine = plait_at(ref);
+  if (ref != 0 && plait_get(&mine->thread) == self && plait_load(&plait_fs()->inodes.count) != 0) return ref;
+  if (ref == 0) {
+    if ((ref = plait_heap_alloc_zeroed(sizeof(struct plait_fs_thread))) == 0) return 0;
+    mine = plait_at(ref);
+    plait_put(&plait_self()->scratch, ref); /* freed by recovery, unless it is published: plait_fs_recover() */
+    atomic_store_explicit(place, ref, memory_order_release);
+    plait_put(&plait_self()->scratch, 0);
+  }
+  /* A dead owner's journal was settled before its slot was given out again. */
+  if (plait_get(&mine->scratch) == 0) {
+    plait_ref_t scratch = plait_heap_alloc(PLAIT_FS_SCRATCH);
+    if (scratch == 0) return 0;
+    plait_put(&mine->scratch, scratch);
+  }
+  plait_put(&mine->store_count, 0);
+  atomic_store_explicit(&mine->thread, self, memory_order_release);
+  while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk has the root directory */
+    if (add_chunk(mine, &plait_fs()->inodes, sizeof(struct plait_inode), 0) != 0) return 0;
+  return ref;
+}
+
+int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, plait_word_t *hint) {
+  for (;;) {
+    uint32_t count = plait_load(&items->count), chunks = count, number = plait_get(hint);
+    if (number >= count * PLAIT_FS_CHUNK_ITEMS) number = 0;
+    for (; chunks > 0; chunks--) {
+      plait_word_t *owners = plait_at(chunk_of(items, number));
+      uint32_t base = number - number % PLAIT_FS_CHUNK_ITEMS;
+      for (uint32_t i = 0, at = number % PLAIT_FS_CHUNK_ITEMS; i < PLAIT_FS_CHUNK_ITEMS; i++, at = (at + 1) % PLAIT_FS_CHUNK_ITEMS) {
+        uint32_t none = 0;
+        if (plait_get(&owners[at]) != 0) continue;
+        if (!atomic_compare_exchange_strong_explicit(&owners[at], &none, plait_self_id(), memory_order_acq_rel,
+                                                     memory_order_relaxed))
+          continue;
+        plait_put(hint, base + at);
+        return (int)(base + at);
+      }
+      number = base + PLAIT_FS_CHUNK_ITEMS;
+      if (number >= count * PLAIT_FS_CHUNK_ITEMS) number = 0;
+    }
+    int rc = add_chunk(mine, items, size, count);
+    if (rc != 0) return rc;
+    plait_put(hint, count * PLAIT_FS_CHUNK_ITEMS);
+  }
+}
+
+/* ---- inodes ---- */
+
+int plait__fs_fits(uint64_t bytes, uint32_t files) {
+  uint64_t most_bytes = plait_get64(&plait_fs()->limit_bytes);
+  uint32_t most_files = plait_get(&plait_fs()->limit_files);
+  if ((bytes == 0 || most_bytes == 0) && (files == 0 || most_files == 0)) return 1;
+  uint64_t held = bytes;
+  uint32_t count = files;
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
+    if (ref == 0) continue;
+    held += plait_get64(&((struct plait_fs_thread *)plait_at(ref))->held);
+    count += plait_get(&((struct plait_fs_thread *)plait_at(ref))->files);
+  }
+  return (bytes == 0 || most_bytes == 0 || held <= most_bytes) && (files == 0 || most_files == 0 || count <= most_files);
+}
+
+struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now,
+                                        int *error) {
+  *error = -PLAIT_ENOSPC;
+  if (!plait__fs_fits(0, 1)) return NULL;
+  struct plait_fs_items *inodes = &plait_fs()->inodes;
+  int number = plait__fs_claim(mine, inodes, sizeof(struct plait_inode), &mine->inode_hint);
+  if (number < 0) {
+    *error = number;
+    return NULL;
+  }
+  struct plait_inode *inode = plait__fs_item(inodes, sizeof *inode, (uint32_t)number);
+  uint64_t time = plait__fs_time(now);
+  plait_put(&inode->links, kind == PLAIT_FS_DIRECTORY ? 2 : 1);
+  plait_put(&inode->opens, 0);
+  plait_put(&inode->mode, mode & 07777);
+  plait_put(&inode->uid, 0);
+  plait_put(&inode->gid, 0);
+  plait_put(&inode->pins, 0);
+  plait_put(&inode->block, 0);
+  plait_put(&inode->length, 0);
+  plait_put(&inode->map, 0);
+  plait_put(&inode->parent, 0);
+  plait_put(&inode->live, 0);
+  plait_put(&inode->ranges, 0);
+  plait_put64(&inode->cookie, 0);
+  plait_put64(&inode->size, 0);
+  plait_put64(&inode->atime, time);
+  plait_put64(&inode->mtime, time);
+  plait_put64(&inode->ctime, time);
+  plait_put64(&inode->birthtime, time);
+  plait_put(&inode->life, (plait_get(&inode->life) & ~3u) | kind);
+  return inode;
+}
+
+void plait__fs_disown(struct plait_inode *inode) {
+  uint32_t life = plait_get(&inode->life);
+  if (plait__fs_kind(life) != PLAIT_FS_NONE) plait_put(&inode->life, (life & ~3u) + 4);
+  /* release: pairs with the acquire of the next claim. */
+  atomic_store_explicit(plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number)), 0, memory_order_release);
+}
+
+void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inode) {
+  plait__fs_stage(mine, plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number)), PLAIT__FS_IN_USE);
+  plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1);
+}
+
+void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens) {
+  plait__fs_stage(mine, &inode->links, links);
+  plait__fs_stage(mine, &inode->opens, opens);
+  if (links != 0 || opens != 0) return;
+  uint32_t life = plait_get(&inode->life);
+  if (plait__fs_kind(life) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
+  else if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
+  plait__fs_stage(mine, &inode->life, (life & ~3u) + 4);
+  plait_word_t *owner = plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number));
+  plait__fs_stage(mine, owner, plait_self_id());
+  plait__fs_stage(mine, &mine->files, plait__fs_staged(mine, &mine->files) - 1);
+  plait_put(&mine->released, plait_ref(owner));
+}
+
+void plait__fs_release(struct plait_fs_thread *mine) {
+  plait_ref_t owner = plait_get(&mine->released);
+  if (owner == 0) return;
+  plait_put(&mine->released, 0);
+  if (plait_get((plait_word_t *)plait_at(owner)) == plait_self_id())
+    atomic_store_explicit((plait_word_t *)plait_at(owner), 0, memory_order_release);
+}

@@ -1,0 +1,293 @@
+/*
+ * journal: how a change of several words is made by one store; the locks that go with it.
+ *
+ * Invariants
+ * - While `state` is 1 the owner holds the locks of all that `stores` names, or the words are the owner's alone. So
+ *   nobody else has changed them, and the stores can be made again from the start.
+ * - A lock is taken over from a dead thread only together with settle_all(): what it guards is right before anybody looks.
+ *   Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others wait for it.
+ * - A block is named by `hands` until the change that publishes it is committed, or it is given back. `hand_count` goes down
+ *   before `state` goes to 0: a block that was published is never taken for one that was not.
+ * - What is freed is forgotten first: a death in between loses one block, and never frees one twice.
+ * - No change frees a block that it also writes to.
+ */
+#include "internal.h"
+
+#define LOOKS 2000u
+
+#ifdef __SANITIZE_THREAD__ /* knows no fences */
+static void full_fence(void) {
+  static _Atomic uint32_t word;
+  atomic_fetch_add(&word, 1);
+}
+#else
+static inline void full_fence(void) { atomic_thread_fence(memory_order_seq_cst); }
+#endif
+
+#ifdef __wasm__
+_Alignas(64) struct plait_fs plait__fs_root;
+#endif
+
+void plait__fs_begin(struct plait_fs_thread *mine) {
+  plait_put(&mine->store_count, 0);
+}
+
+plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size) {
+  uint32_t count = plait_get(&mine->hand_count);
+  plait_ref_t block = plait_heap_alloc(size);
+  if (block == 0) return 0;
+  plait_put(&mine->hands[count], block);
+  plait_put(&mine->hand_count, count + 1);
+  return block;
+}
+
+/* The last store to `at` that is staged, or null. */
+static struct plait_fs_store *find_store(struct plait_fs_thread *mine, plait_ref_t at) {
+  for (uint32_t i = plait_get(&mine->store_count); i-- > 0;)
+    if (plait_get(&mine->stores[i].at) == at) return &mine->stores[i];
+  return NULL;
+}
+
+static void stage_store(struct plait_fs_thread *mine, plait_ref_t at, uint32_t wide, uint64_t value) {
+  uint32_t count = plait_get(&mine->store_count);
+  struct plait_fs_store *store = &mine->stores[count];
+  plait_put(&store->at, at);
+  plait_put(&store->wide, wide);
+  plait_put64(&store->value, value);
+  plait_put(&mine->store_count, count + 1);
+}
+
+void plait__fs_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value) {
+  stage_store(mine, plait_ref(at), 0, value);
+}
+
+void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value) {
+  stage_store(mine, plait_ref(at), 1, value);
+}
+
+uint32_t plait__fs_staged(struct plait_fs_thread *mine, const plait_word_t *at) {
+  struct plait_fs_store *store = find_store(mine, plait_ref(at));
+  return store == NULL ? plait_get(at) : (uint32_t)plait_get64(&store->value);
+}
+
+uint64_t plait__fs_staged64(struct plait_fs_thread *mine, const plait_word64_t *at) {
+  struct plait_fs_store *store = find_store(mine, plait_ref(at));
+  return store == NULL ? plait_get64(at) : plait_get64(&store->value);
+}
+
+void plait__fs_target(struct plait_fs_thread *mine, struct plait_inode *inode) {
+  uint32_t count = plait_get(&mine->target_count);
+  for (uint32_t i = 0; i < count; i++)
+    if (plait_get(&mine->targets[i]) == plait_ref(inode)) return;
+  plait_put(&mine->targets[count], plait_ref(inode));
+  plait_put(&mine->target_count, count + 1);
+}
+
+static void make_odd(struct plait_inode *inode) {
+  plait_put(&inode->version, plait_get(&inode->version) | 1);
+}
+
+/* release: pairs with the acquire in plait__fs_read_begin. */
+static void make_even(struct plait_inode *inode) {
+  uint32_t version = plait_get(&inode->version);
+  if (version & 1) atomic_store_explicit(&inode->version, version + 1, memory_order_release);
+}
+
+void plait__fs_disturb(struct plait_fs_thread *mine, struct plait_inode *inode) {
+  plait__fs_target(mine, inode);
+  make_odd(inode);
+  full_fence(); /* pairs with the fence in contents.c: who has seen a new byte sees the version */
+}
+
+void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole) {
+  uint32_t count = plait_get(&mine->drop_count);
+  struct plait_fs_drop *drop = &mine->drops[count];
+  plait_put(&drop->block, block);
+  plait_put(&drop->from, from);
+  plait_put(&drop->to, to);
+  plait_put(&drop->whole, (uint32_t)whole);
+  plait_put(&mine->drop_count, count + 1);
+}
+
+/* Frees what `word` names, which forgets it first. */
+static void free_named(plait_word_t *word) {
+  plait_ref_t block = plait_get(word);
+  if (block == 0) return;
+  plait_put(word, 0);
+  plait_heap_free(block);
+}
+
+static void make_drop(struct plait_fs_drop *drop) {
+  plait_ref_t ref = plait_get(&drop->block);
+  if (ref == 0) return;
+  struct plait_fs_map *map = plait_at(ref);
+  for (uint32_t i = plait_get(&drop->from), to = plait_get(&drop->to); i < to; i++) free_named(&map->extents[i].block);
+  if (plait_get(&drop->whole)) free_named(&drop->block);
+}
+
+/* Makes the change in the journal, from the start or again. pre: state is 1. */
+static void finish_journal(struct plait_fs_thread *record) {
+  uint32_t targets = plait_get(&record->target_count), stores = plait_get(&record->store_count);
+  for (uint32_t i = 0; i < targets; i++) make_odd(plait_at(plait_get(&record->targets[i])));
+  if (targets != 0) full_fence();
+  for (uint32_t i = 0; i < stores; i++) {
+    struct plait_fs_store *store = &record->stores[i];
+    void *at = plait_at(plait_get(&store->at));
+    if (plait_get(&store->wide)) plait_put64(at, plait_get64(&store->value));
+    else plait_put(at, (uint32_t)plait_get64(&store->value));
+  }
+  for (uint32_t i = 0; i < targets; i++) make_even(plait_at(plait_get(&record->targets[i])));
+  for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
+  plait_put(&record->drop_count, 0);
+  plait_put(&record->hand_count, plait_get(&record->keep));
+  plait_put(&record->target_count, 0);
+  plait_put(&record->state, 0);
+}
+
+/* Gives back what is in hand from `keep` on; nothing was changed. pre: state is 0. */
+static void undo_journal(struct plait_fs_thread *record, uint32_t keep) {
+  for (uint32_t i = plait_get(&record->target_count); i-- > 0;) make_even(plait_at(plait_get(&record->targets[i])));
+  plait_put(&record->target_count, 0);
+  plait_put(&record->drop_count, 0);
+  for (uint32_t i = plait_get(&record->hand_count); i-- > keep;) {
+    free_named(&record->hands[i]);
+    plait_put(&record->hand_count, i);
+  }
+}
+
+void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep) {
+  plait_put(&mine->keep, keep);
+  plait_put(&mine->state, 1);
+  finish_journal(mine);
+  plait__fs_notice();
+}
+
+void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
+  undo_journal(mine, keep);
+}
+
+/* ---- after a death ---- */
+
+/* pre: the record's lock is held, and its owner is dead. */
+static void settle_journal(struct plait_fs_thread *record) {
+  if (plait_load(&record->state) != 0) finish_journal(record);
+  undo_journal(record, 0);
+}
+
+static int settle_record(struct plait_fs_thread *record, plait_thread_t dead) {
+  int rc = plait_lock_acquire(&record->lock);
+  if (rc < 0) return rc;
+  if (plait_load(&record->thread) == dead) settle_journal(record);
+  plait_lock_release(&record->lock);
+  return 0;
+}
+
+int plait__fs_settle_all(void) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
+    if (ref == 0) continue;
+    struct plait_fs_thread *record = plait_at(ref);
+    plait_thread_t thread = plait_load(&record->thread);
+    if (thread == 0 || plait_thread_alive(thread)) continue;
+    int rc = settle_record(record, thread);
+    if (rc != 0) return rc;
+  }
+  return 0;
+}
+
+int plait_fs_recover(plait_thread_t dead) {
+  plait_ref_t ref = plait_load(&plait_fs()->threads[plait_thread_index(dead)]);
+  plait_word_t *scratch = &plait_slot_of(dead)->scratch; /* see plait_fs_enter */
+  if (ref != 0 && plait_load(scratch) == ref) plait_put(scratch, 0);
+  if (ref == 0) return 0;
+  struct plait_fs_thread *record = plait_at(ref);
+  if (plait_load(&record->thread) != dead) return 0;
+  int rc = settle_record(record, dead);
+  if (rc != 0) return rc;
+  if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory to work with: later */
+  struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
+  for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
+    plait_word_t *owner = plait__fs_owner(opens, i);
+    uint32_t whose = dead;
+    if (plait_load(owner) != dead) continue;
+    if ((rc = plait__fs_close_number(plait__fs_mine(), i)) == -PLAIT_ETIMEDOUT) return rc;
+    /* Claimed and not opened, or closed and not free yet: it is still its own. */
+    if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
+  }
+  for (uint32_t i = 0, count = plait_load(&inodes->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++)
+    if (plait_load(plait__fs_owner(inodes, i)) == dead)
+      plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
+  /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
+  if ((rc = plait_lock_acquire(&record->lock)) < 0) return rc;
+  plait_put(&record->released, 0);
+  plait_put(&record->thread, 0);
+  plait_lock_release(&record->lock);
+  return 0;
+}
+
+/* ---- locks ---- */
+
+int plait__fs_acquire(struct plait_lock *lock) {
+  /* A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do. */
+  for (uint32_t i = 0; i < LOOKS && plait_lock_owner(lock) != 0; i++) plait_platform_pause();
+  int rc = plait_lock_acquire(lock);
+  if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
+  rc = plait__fs_settle_all();
+  if (rc != 0) plait_lock_release(lock);
+  return rc;
+}
+
+void plait__fs_unlock(struct plait_inode **set, uint32_t count) {
+  while (count-- > 0)
+    if (set[count] != NULL) plait_lock_release(&set[count]->lock);
+}
+
+int plait__fs_lock(struct plait_inode **set, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) { /* sorted, the same one twice once */
+    for (uint32_t k = i; k > 0 && (uintptr_t)set[k] < (uintptr_t)set[k - 1]; k--) {
+      struct plait_inode *inode = set[k];
+      set[k] = set[k - 1], set[k - 1] = inode;
+    }
+  }
+  for (uint32_t i = 1; i < count; i++)
+    for (uint32_t k = 0; k < i; k++)
+      if (set[k] == set[i]) set[i] = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    int rc = set[i] == NULL ? 0 : plait__fs_acquire(&set[i]->lock);
+    if (rc == 0) continue;
+    plait__fs_unlock(set, i);
+    return rc;
+  }
+  return 0;
+}
+
+/* ---- reading without a lock ---- */
+
+int plait__fs_read_begin(struct plait__fs_read *read) {
+  for (uint32_t spins = 0;; spins++) {
+    /* acquire: pairs with the release in make_even. */
+    read->version = plait_load(&read->inode->version);
+    if (!(read->version & 1)) return 1;
+    if (spins < 100) {
+      plait_platform_pause();
+      continue;
+    }
+    /* Its writer is at it for long, or dead. */
+    if (plait__fs_acquire(&read->inode->lock) != 0) return 0;
+    read->locked = 1;
+    read->version = plait_load(&read->inode->version);
+    return 1;
+  }
+}
+
+int plait__fs_read_end(struct plait__fs_read *read) {
+  if (read->locked) {
+    plait_lock_release(&read->inode->lock);
+    read->locked = 0;
+    return 1;
+  }
+  if (plait__fs_read_valid(read)) return 1;
+  if (++read->tries < PLAIT__FS_READS) return 0;
+  if (plait__fs_acquire(&read->inode->lock) == 0) read->locked = 1;
+  return 0;
+}

@@ -1,0 +1,293 @@
+/*
+ * open: descriptors, and what is done with them.
+ *
+ * Invariants
+ * - A descriptor's whose-word names the thread that opened it, or the one that closes it; it is 0 only when no journal
+ *   speaks of the descriptor any more. `state` and what goes with it change under the lock of the inode that is open.
+ * - An inode's `opens` is the number of descriptors with a state that name it.
+ */
+#include "internal.h"
+
+#define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
+
+struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
+  return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
+}
+
+struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
+  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return NULL;
+  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
+  uint32_t uses = plait_load(&open->uses);
+  if (plait_load(&open->state) == 0) return NULL;
+  node->inode = plait_at(plait_load(&open->inode));
+  node->life = plait_load(&open->life);
+  return plait_load(&open->uses) == uses ? open : NULL;
+}
+
+void plait__fs_notice(void) {
+  struct plait_fs *fs = plait_fs();
+  if (plait_get(&fs->watchers) == 0) return;
+  atomic_fetch_add_explicit(&fs->changes, 1, memory_order_release);
+  plait_platform_notify(&fs->changes, UINT32_MAX);
+}
+
+PLAIT_EXPORT void plait_fs_watch(int change) {
+  atomic_fetch_add_explicit(&plait_fs()->watchers, (uint32_t)change, memory_order_seq_cst);
+}
+
+void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
+  struct plait_fs_open *open = plait__fs_descriptor(fd);
+  plait__fs_stage(mine, &open->inode, plait_ref(node.inode));
+  plait__fs_stage(mine, &open->life, node.life);
+  plait__fs_stage(mine, &open->flags, flags);
+  plait__fs_stage64(mine, &open->position, 0);
+  plait__fs_stage(mine, &open->uses, plait_get(&open->uses) + 1);
+  plait__fs_stage(mine, &open->state, state);
+}
+
+static void free_descriptor(uint32_t fd) {
+  atomic_store_explicit(plait__fs_owner(&plait_fs()->opens, fd), 0, memory_order_release);
+}
+
+static int claim_descriptor(struct plait_fs_thread *mine) {
+  int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->open_hint);
+  return fd == -PLAIT_ENOSPC ? -PLAIT_ENFILE : fd;
+}
+
+/* Opens what is there. -EAGAIN: it is gone meanwhile. */
+static int open_node(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t flags, uint32_t fd, double now) {
+  struct plait_inode *inode = node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  if (plait_get(&inode->life) != node.life || (plait_get(&inode->links) == 0 && plait_get(&inode->opens) == 0)) {
+    plait__fs_unlock(&inode, 1);
+    return -PLAIT_EAGAIN;
+  }
+  plait__fs_begin(mine);
+  plait__fs_target(mine, inode);
+  int empties = (flags & PLAIT_FS_TRUNC) != 0 && plait__fs_kind(node.life) == PLAIT_FS_FILE, pinned = plait_get(&inode->pins) != 0;
+  if (empties && !pinned) {
+    plait__fs_stage_empty(mine, inode);
+    plait__fs_stage_times(mine, inode, now, 1);
+  }
+  plait__fs_stage(mine, &inode->opens, plait_get(&inode->opens) + 1);
+  plait__fs_stage_open(mine, fd, 1, node, flags);
+  plait__fs_commit(mine, 0);
+  plait__fs_unlock(&inode, 1);
+  return empties && pinned ? plait__fs_contents_resize(mine, node, 0, now) : 0;
+}
+
+/* What the flags allow of what is there. */
+static int may_open(struct plait__fs_place *place, uint32_t flags) {
+  enum plait_fs_kind kind = plait__fs_kind(place->node.life);
+  if ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) return -PLAIT_EEXIST;
+  if (kind == PLAIT_FS_SYMLINK) return flags & PLAIT_FS_MUST_DIR ? -PLAIT_ENOTDIR : -PLAIT_ELOOP;
+  if (kind == PLAIT_FS_DIRECTORY) return (flags & (3 | PLAIT_FS_CREAT | PLAIT_FS_TRUNC)) ? -PLAIT_EISDIR : 0;
+  return flags & PLAIT_FS_MUST_DIR ? -PLAIT_ENOTDIR : 0;
+}
+
+static int may_create(uint32_t flags) {
+  if (!(flags & PLAIT_FS_CREAT)) return -PLAIT_ENOENT;
+  return flags & PLAIT_FS_MUST_DIR ? -PLAIT_EINVAL : 0;
+}
+
+static int find_for_open(struct plait_fs_thread *mine, uint32_t length, uint32_t flags, struct plait__fs_place *place) {
+  int follow = (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
+  int rc = plait__fs_walk(mine, length, follow | (flags & PLAIT_FS_CREAT ? PLAIT__FS_MAKE : 0), place);
+  if (rc != 0) return rc;
+  return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
+}
+
+PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_place place;
+  int rc = find_for_open(mine, length, flags, &place);
+  if (rc != 0) return rc;
+  int fd = claim_descriptor(mine);
+  if (fd < 0) return fd;
+  do {
+    if (place.node.inode != NULL) {
+      rc = open_node(mine, place.node, flags, (uint32_t)fd, now);
+    } else {
+      struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
+      if (inode != NULL) rc = plait__fs_publish(mine, &place, inode, (uint32_t)fd, flags, now);
+      if (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)) rc = -PLAIT_EAGAIN;
+    }
+    if (rc != -PLAIT_EAGAIN) break;
+    rc = find_for_open(mine, length, flags, &place);
+  } while (rc == 0);
+  if (rc == 0) return fd;
+  if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd);
+  else free_descriptor((uint32_t)fd);
+  return rc;
+}
+
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
+  struct plait_fs_open *open = plait__fs_descriptor(fd);
+  struct plait__fs_node node;
+  uint32_t uses = plait_load(&open->uses);
+  /* Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open it. */
+  if (plait__fs_open_at((int)fd, &node) == NULL) return -PLAIT_EBADF;
+  struct plait_inode *inode = node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  if (plait_get(&open->uses) != uses) { /* another thread has closed it */
+    plait__fs_unlock(&inode, 1);
+    return -PLAIT_EBADF;
+  }
+  int signals = plait__fs_ranges_drop(mine, inode, fd); /* under the lock that who takes one has to hold, too */
+  plait__fs_begin(mine);
+  plait__fs_target(mine, inode);
+  if (plait_get(&open->state) == 2) plait__fs_stage(mine, &inode->pins, plait_get(&inode->pins) - 1);
+  plait__fs_stage(mine, &open->state, 0);
+  plait__fs_stage(mine, &open->uses, uses + 1);
+  plait__fs_stage(mine, plait__fs_owner(&plait_fs()->opens, fd), plait_self_id());
+  plait__fs_stage_counts(mine, inode, plait_get(&inode->links), plait_get(&inode->opens) - 1);
+  plait__fs_commit(mine, 0);
+  plait__fs_release(mine);
+  plait__fs_unlock(&inode, 1);
+  if (signals) plait__fs_ranges_signal(inode);
+  plait_put(&mine->open_hint, fd);
+  free_descriptor(fd);
+  return 0;
+}
+
+PLAIT_EXPORT int plait_fs_close(int fd) {
+  struct plait__fs_node node;
+  if (plait__fs_open_at(fd, &node) == NULL) return -PLAIT_EBADF;
+  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd);
+}
+
+PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  uint64_t size;
+  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
+  if (open == NULL || (plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
+  if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+  if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
+  for (;;) {
+    uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
+    int64_t count = plait__fs_contents_read(node, at, to, length, &size);
+    if (count <= 0) return (int)count;
+    /* Of two that read at once from one descriptor, each gets bytes of its own. */
+    if (atomic_compare_exchange_strong_explicit(&open->position, &at, at + (uint64_t)count, memory_order_acq_rel,
+                                                memory_order_relaxed))
+      return (int)count;
+  }
+}
+
+PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  if (open == NULL) return -PLAIT_EBADF;
+  uint32_t flags = plait_load(&open->flags);
+  if ((flags & 3) == 0) return -PLAIT_EBADF;
+  uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
+  if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
+  /* Where a place is given the descriptor stays where it stands, as in Linux even where the bytes go to the end. */
+  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
+}
+
+PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  if (open == NULL) return -PLAIT_EBADF;
+  double base = whence == 0 ? 0 : (double)(whence == 1 ? plait_get64(&open->position) : plait_get64(&node.inode->size));
+  if (whence < 0 || whence > 2 || base + offset < 0 || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
+  atomic_store_explicit(&open->position, (uint64_t)(base + offset), memory_order_release);
+  return base + offset;
+}
+
+PLAIT_EXPORT double plait_fs_read_file(int target, plait_ref_t to, uint32_t length) {
+  struct plait__fs_node node;
+  uint64_t size = 0;
+  for (;;) {
+    int rc = plait__fs_find(plait__fs_mine(), target, 1, &node);
+    if (rc != 0) return rc;
+    if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+    int64_t count = plait__fs_contents_read(node, 0, to, length, &size);
+    if (count >= 0) return (double)size;
+    if (count != -PLAIT_EBADF || target >= 0) return (double)count;
+  }
+}
+
+PLAIT_EXPORT plait_ref_t plait_fs_hold(uint32_t size) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  return plait_get(&mine->hand_count) == 0 ? plait__fs_take(mine, size) : 0;
+}
+
+PLAIT_EXPORT void plait_fs_unhold(void) {
+  plait__fs_abort(plait__fs_mine(), 0);
+}
+
+static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t mode, plait_ref_t from,
+                     uint32_t length, int given, double now) {
+  int rc;
+  struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
+  if (inode == NULL) return rc;
+  plait_ref_t block = length == 0 || !plait__fs_fits(length, 0) ? 0 : given ? from : plait__fs_take(mine, length);
+  if (length != 0 && block == 0) {
+    plait__fs_disown(inode);
+    return -PLAIT_ENOSPC;
+  }
+  if (block != 0) {
+    if (!given) plait_copy(plait_at(block), plait_at(from), length);
+    plait_put(&inode->block, block);
+    plait_put(&inode->length, plait_heap_size(block));
+    plait_put64(&inode->size, length);
+  }
+  rc = plait__fs_publish(mine, place, inode, UINT32_MAX, 0, now);
+  if (!given) plait__fs_abort(mine, 0); /* nothing, if it was published */
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given,
+                                     double now) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_place place;
+  int rc;
+  do {
+    rc = find_for_open(mine, path, flags, &place);
+    if (rc != 0) break;
+    if (place.node.inode == NULL) rc = write_new(mine, &place, mode, from, length, given, now);
+    else rc = plait__fs_contents_replace(mine, place.node, from, length, given, now);
+    if (rc == -PLAIT_EAGAIN) { /* somebody has it mapped */
+      rc = plait__fs_contents_resize(mine, place.node, 0, now);
+      if (rc == 0) rc = (int)plait__fs_contents_write(mine, place.node, 0, from, length, NULL, now);
+      if (rc > 0) rc = 0;
+    }
+    if (!given) plait__fs_abort(mine, 0);
+    /* Gone, or made, between the look and the deed: look again. */
+  } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
+  plait__fs_abort(mine, 0);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  if (!(size >= 0)) return -PLAIT_EINVAL;
+  for (;;) {
+    struct plait__fs_node node;
+    int rc = plait__fs_find(mine, target, 1, &node);
+    if (rc != 0) return rc;
+    if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
+    if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+    rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
+    if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another has taken its name: look again */
+  }
+}
+
+PLAIT_EXPORT int plait_fs_map(int fd) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  if (open == NULL) return -PLAIT_EBADF;
+  if (plait__fs_kind(node.life) != PLAIT_FS_FILE) return -PLAIT_EISDIR;
+  int mapping = claim_descriptor(mine);
+  if (mapping < 0) return mapping;
+  int rc = plait__fs_contents_pin(mine, node, (uint32_t)mapping);
+  if (rc == 0) return mapping;
+  free_descriptor((uint32_t)mapping);
+  return rc;
+}

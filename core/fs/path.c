@@ -1,0 +1,130 @@
+/*
+ * path: where a path leads. Nothing is locked or allocated: each step is a lookup that is right at some instant.
+ *
+ * A symbolic link is put in place of its name in a copy of the path, in one of the two halves of `links` by turns, so the rest
+ * of the path is never copied onto itself.
+ */
+#include "internal.h"
+
+#define MOST (PLAIT_FS_PATH_MAX - 1)
+
+struct walker {
+  struct plait_fs_thread *mine;
+  const uint8_t *at, *end; /* what is left of the path */
+  struct plait__fs_node directory;
+  uint32_t depth;
+};
+
+static struct plait__fs_node root_node(void) {
+  struct plait_inode *root = plait__fs_root_inode();
+  return (struct plait__fs_node){root, plait_load(&root->life)};
+}
+
+static void skip_slashes(struct walker *walker) {
+  while (walker->at < walker->end && *walker->at == '/') walker->at++;
+}
+
+/* The link's text and the rest of the path behind it become the path. 1: the link is gone. */
+static int put_link(struct walker *walker, struct plait__fs_node link, const uint8_t *rest) {
+  uint8_t *halves = walker->mine->links, *half;
+  half = walker->end > halves && walker->end <= halves + PLAIT_FS_PATH_MAX ? halves + PLAIT_FS_PATH_MAX : halves;
+  struct plait__fs_read read = {.inode = link.inode};
+  uint32_t length = 0, left = (uint32_t)(walker->end - rest);
+  if (walker->depth++ == PLAIT_FS_LINK_DEPTH) return -PLAIT_ELOOP;
+  do {
+    if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
+    plait_ref_t block = plait_load(&link.inode->block);
+    length = (uint32_t)plait_get64(&link.inode->size);
+    if (plait_load(&link.inode->life) != link.life || !plait__fs_read_valid(&read)) {
+      length = 0;
+      continue;
+    }
+    for (uint32_t i = 0; i < length && i < PLAIT_FS_PATH_MAX; i += 4) {
+      uint32_t word = plait_load((plait_word_t *)plait_at(block + i));
+      __builtin_memcpy(half + i, &word, 4);
+    }
+  } while (!plait__fs_read_end(&read));
+  if (length == 0) { /* another has taken its name: the name is looked up again */
+    walker->depth--;
+    return 1;
+  }
+  if (length + left > MOST) return -PLAIT_ENAMETOOLONG;
+  for (uint32_t i = 0; i < left; i++) half[length + i] = rest[i];
+  walker->at = half, walker->end = half + length + left;
+  if (*half == '/') walker->directory = root_node();
+  return 0;
+}
+
+static struct plait__fs_node parent_of(struct plait__fs_node node) {
+  for (;;) {
+    struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
+    uint32_t life = plait_load(&parent->life);
+    /* Another parent by now: what was the first one may be something else in its new life. */
+    if (plait_load(&node.inode->parent) == plait_ref(parent)) return (struct plait__fs_node){parent, life};
+  }
+}
+
+int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struct plait__fs_place *place) {
+  int second = (how & PLAIT__FS_SECOND) != 0;
+  const uint8_t *path = second ? mine->second : mine->first;
+  struct walker walker = {mine, path, path + length, root_node(), 0};
+  *place = (struct plait__fs_place){.dots = 3, .node = walker.directory};
+  if (length == 0) return -PLAIT_ENOENT;
+  if (length > MOST) return -PLAIT_ENAMETOOLONG;
+  for (;;) {
+    skip_slashes(&walker);
+    if (walker.at == walker.end) { /* the root, or behind a link to it */
+      *place = (struct plait__fs_place){.dots = 3, .slash = 1, .node = walker.directory};
+      return 0;
+    }
+    const uint8_t *name = walker.at;
+    while (walker.at < walker.end && *walker.at != '/') walker.at++;
+    uint32_t size = (uint32_t)(walker.at - name);
+    const uint8_t *behind = walker.at;
+    skip_slashes(&walker);
+    int last = walker.at == walker.end, slash = behind != walker.end;
+    if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
+      if (plait__fs_kind(walker.directory.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+      struct plait__fs_node node = size == 1 ? walker.directory : parent_of(walker.directory);
+      if (plait_load(&walker.directory.inode->life) != walker.directory.life) return -PLAIT_ENOENT;
+      walker.directory = node;
+      if (!last) continue;
+      *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = node};
+      return 0;
+    }
+    if (last && slash && (how & PLAIT__FS_MAKE))
+      return plait__fs_kind(walker.directory.life) == PLAIT_FS_DIRECTORY ? -PLAIT_EISDIR : -PLAIT_ENOTDIR;
+    if (size > PLAIT_FS_NAME_MAX) return -PLAIT_ENAMETOOLONG;
+    struct plait__fs_name wanted = {name, size, plait__fs_hash(name, size)};
+    struct plait__fs_node node = {NULL, 0};
+    int rc = plait__fs_lookup(walker.directory, wanted, &node, NULL);
+    if (rc == -PLAIT_ENOENT && last) {
+      node.inode = NULL;
+    } else if (rc != 0) {
+      return rc;
+    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
+      if ((rc = put_link(&walker, node, behind)) < 0) return rc;
+      if (rc == 1) walker.at = name;
+      continue;
+    } else if (!last) {
+      walker.directory = node;
+      continue;
+    }
+    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY && !(how & PLAIT__FS_NAME)) return -PLAIT_ENOTDIR;
+    if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
+      for (uint32_t i = 0; i < size; i++) mine->names[second * 256 + (int)i] = name[i];
+      wanted.bytes = mine->names + second * 256;
+    }
+    *place = (struct plait__fs_place){walker.directory, wanted, node, slash, 0};
+    return 0;
+  }
+}
+
+int plait__fs_find(struct plait_fs_thread *mine, int target, int follow, struct plait__fs_node *node) {
+  if (target >= 0) return plait__fs_open_at(target, node) == NULL ? -PLAIT_EBADF : 0;
+  struct plait__fs_place place;
+  int rc = plait__fs_walk(mine, (uint32_t)(-1 - target), follow ? PLAIT__FS_FOLLOW : 0, &place);
+  if (rc != 0) return rc;
+  *node = place.node;
+  return node->inode == NULL ? -PLAIT_ENOENT : 0;
+}

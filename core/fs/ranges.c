@@ -1,0 +1,124 @@
+/*
+ * ranges: locks on ranges of a file's bytes, for programs that agree on them.
+ *
+ * Invariants
+ * - The list of an inode changes under the inode's lock, and each change of it by a journal. Of two locks that overlap, either
+ *   both are shared or both are one descriptor's; those of one descriptor do not overlap.
+ * - They go with their descriptor: closing takes them away first, and recovery closes what a dead thread had open.
+ */
+#include "internal.h"
+
+PLAIT_COLD_BEGIN
+
+#define SLICE_MS 10
+
+static struct plait_fs_range *range_at(plait_ref_t ref) {
+  return ref == 0 ? NULL : plait_at(ref);
+}
+
+/* Wakes who waits for a lock. */
+void plait__fs_ranges_signal(struct plait_inode *inode) {
+  atomic_fetch_add_explicit(&inode->signal, 1, memory_order_release);
+  plait_platform_notify(&inode->signal, UINT32_MAX);
+}
+
+static int range_conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
+  for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL; at = range_at(plait_get(&at->next))) {
+    if (plait_get(&at->fd) == fd || plait_get64(&at->start) >= end || plait_get64(&at->end) <= start) continue;
+    if (exclusive || plait_get(&at->exclusive)) return 1;
+  }
+  return 0;
+}
+
+static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd, uint32_t exclusive,
+                uint64_t start, uint64_t end) {
+  struct plait_fs_range *range = plait_at(block);
+  plait_put(&range->next, plait__fs_staged(mine, &inode->ranges));
+  plait_put(&range->fd, fd);
+  plait_put(&range->exclusive, exclusive);
+  plait_put(&range->unused, 0);
+  plait_put64(&range->start, start);
+  plait_put64(&range->end, end);
+  plait__fs_stage(mine, &inode->ranges, block);
+}
+
+/* Takes `start` to `end` away from what the descriptor has; `spare`: a block in hand for what is left behind a hole. */
+static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start, uint64_t end,
+                 plait_ref_t spare, uint32_t keep) {
+  int freed = 0;
+  plait_word_t *link = &inode->ranges;
+  for (plait_ref_t ref; (ref = plait_get(link)) != 0;) {
+    struct plait_fs_range *range = plait_at(ref);
+    uint64_t from = plait_get64(&range->start), to = plait_get64(&range->end);
+    if (plait_get(&range->fd) != fd || from >= end || to <= start) {
+      link = &range->next;
+      continue;
+    }
+    plait__fs_begin(mine);
+    plait__fs_target(mine, inode);
+    freed = 1;
+    if (from >= start && to <= end) {
+      plait__fs_stage(mine, link, plait_get(&range->next));
+      plait__fs_drop(mine, ref, 0, 0, 1);
+      plait__fs_commit(mine, plait_get(&mine->hand_count));
+      continue;
+    }
+    int split = from < start && to > end;
+    if (split) add_range(mine, inode, spare, fd, plait_get(&range->exclusive), end, to);
+    if (from < start) plait__fs_stage64(mine, &range->end, start);
+    else plait__fs_stage64(mine, &range->start, end);
+    plait__fs_commit(mine, split ? keep : plait_get(&mine->hand_count));
+    if (split) break; /* they do not overlap: no other one is left in there */
+    link = &range->next;
+  }
+  return freed;
+}
+
+int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd) {
+  return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
+}
+
+static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd, int kind,
+                    uint64_t start, uint64_t end) {
+  struct plait_inode *inode = node.inode;
+  uint32_t keep = plait_get(&mine->hand_count);
+  /* The second is for what is left behind a hole. */
+  plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)), spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
+  int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
+  if (rc == 0) {
+    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1 || plait_get(&open->inode) != plait_ref(inode))
+      rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps open on something else by now */
+    else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
+    if (rc == 0) {
+      freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
+      plait__fs_abort(mine, keep + 1); /* the spare, if it was not needed: each block in hand is named once, at every instant */
+      if (kind != 0) {
+        plait__fs_begin(mine);
+        plait__fs_target(mine, inode);
+        add_range(mine, inode, lock, fd, kind == 2, start, end);
+        plait__fs_commit(mine, keep);
+      }
+    }
+    plait__fs_unlock(&inode, 1);
+  }
+  plait__fs_abort(mine, keep);
+  if (freed) plait__fs_ranges_signal(inode);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  if (open == NULL || plait_load(&open->state) != 1) return -PLAIT_EBADF;
+  if (kind < 0 || kind > 2 || !(start >= 0) || !(end > start)) return -PLAIT_EINVAL;
+  uint64_t last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
+  for (double waited = 0;;) {
+    uint32_t signal = plait_load(&node.inode->signal);
+    int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);
+    if (rc != -PLAIT_EAGAIN || (timeout_ms >= 0 && waited >= timeout_ms) || !plait_self_may_block()) return rc;
+    if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT) waited += SLICE_MS;
+  }
+}
+
+PLAIT_COLD_END

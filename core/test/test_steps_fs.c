@@ -1,0 +1,302 @@
+/*
+ * steps of fs: a thread vanishes after every single store of what fs does (see steps.h), and the thread that recovers it after
+ * every store of the recovery. Afterwards the whole tree, with contents and times, is as it was before the operation or as
+ * it is after it, everything checks, at most one block is lost for each death, and all goes on working.
+ *
+ * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ */
+#include "fs_world.h"
+#include "steps.h"
+
+#ifdef STEPS
+
+static plait_thread_t main_id, actor, recoverer, other;
+static int descriptor, second_descriptor;
+
+static void as(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+}
+
+static void world(void) {
+  step_begin(400);
+  CHECK(plait_posix_map(60, 400) == 0 && plait_abi_init(400) == 0);
+  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &other};
+  for (int i = 0; i < 4; i++) {
+    CHECK((*ids[i] = plait_slot_claim(0)) != 0);
+    as(*ids[i]);
+    fs_mine();
+  }
+  as(main_id);
+  CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_mkdir("/d/sub") == 0 && fs_mkdir("/e/empty") == 0);
+  CHECK(fs_write("/d/f", 100, 1) == 0 && fs_write("/e/g", 3000, 2) == 0 && fs_link("/d/f", "/d/hard") == 0);
+  CHECK(fs_symlink("../e/g", "/d/soft") == 0);
+}
+
+/* What anybody would do: it must work. */
+static void use(void) {
+  CHECK(fs_mkdir("/use") == 0 && fs_write("/use/a", 200, 5) == 0 && fs_rename("/use/a", "/e/use") == 0);
+  CHECK(fs_holds("/e/use", 200, 5) && fs_write("/e/use", 9000, 6) == 0 && fs_holds("/e/use", 9000, 6));
+  CHECK(fs_link("/e/use", "/use/b") == 0 && fs_unlink("/e/use") == 0 && fs_unlink("/use/b") == 0 && fs_rmdir("/use") == 0);
+}
+
+/* ---- scenarios ---- */
+
+static void make_nothing(void) {}
+static void make_own_file(void) { as(actor), descriptor = fs_open("/d/f", PLAIT_FS_RDWR); }
+static void make_large(void) {
+  make_own_file();
+  for (uint32_t i = 0; i < 12; i++) {
+    fs_fill(plait_get(&fs_mine()->scratch), 9000, 0);
+    CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 9000, i * 9000, NOW) == 9000);
+  }
+}
+static void make_sparse(void) {
+  make_own_file();
+  for (uint32_t i = 1; i < 6; i++) CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 64, i * 50000, NOW) == 64);
+}
+static void make_shared_append(void) {
+  as(other), descriptor = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_APPEND);
+}
+static void make_full_table(void) {
+  char name[20];
+  for (int i = 0; i < 4; i++) {
+    snprintf(name, sizeof name, "/d/more%d", i);
+    CHECK(fs_write(name, 0, 0) == 0);
+  }
+}
+static void make_unlinked_open(void) {
+  as(actor), descriptor = fs_open("/e/g", PLAIT_FS_RDWR);
+  CHECK(fs_unlink("/e/g") == 0);
+}
+static void make_mapped(void) { make_large(), second_descriptor = plait_fs_map(descriptor); }
+static void make_ranges(void) {
+  make_own_file();
+  CHECK(plait_fs_lock(descriptor, 2, 0, 100, 0) == 0 && plait_fs_lock(descriptor, 1, 200, 300, 0) == 0);
+}
+static void make_many_opens(void) {
+  as(actor);
+  for (int i = 0; i < 64; i++) CHECK(fs_open("/d/f", 0) >= 0);
+}
+
+static void make_open_victim(void) { as(actor), descriptor = fs_open("/e/g", PLAIT_FS_RDWR); }
+static void make_large_victim(void) {
+  make_open_victim();
+  for (uint32_t i = 0; i < 12; i++) CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 9000, i * 9000, NOW) == 9000);
+  CHECK(plait_fs_close(descriptor) == 0);
+}
+static void make_mapped_victim(void) { make_large_victim(), make_open_victim(), second_descriptor = plait_fs_map(descriptor); }
+static void make_full_inodes(void) {
+  char name[20];
+  as(actor);
+  for (int i = 0; plait_get(&plait_fs()->inodes.count) == 1; i++) {
+    uint32_t used = 0;
+    for (uint32_t k = 0; k < PLAIT_FS_CHUNK_ITEMS; k++) used += plait_get(plait__fs_owner(&plait_fs()->inodes, k)) != 0;
+    if (used == PLAIT_FS_CHUNK_ITEMS) break;
+    snprintf(name, sizeof name, "/many%d", i);
+    CHECK(fs_write(name, 0, 0) == 0);
+  }
+}
+static void do_create(void) { fs_write("/d/new", 300, 7); }
+static void do_create_empty(void) { fs_open("/d/new", PLAIT_FS_RDWR | PLAIT_FS_CREAT); }
+static void do_mkdir(void) { fs_mkdir("/d/sub/new"); }
+static void do_symlink(void) { fs_symlink("a/b", "/d/new"); }
+static void do_link(void) { fs_link("/d/f", "/e/new"); }
+static void do_unlink(void) { fs_unlink("/e/g"); }
+static void do_unlink_one(void) { fs_unlink("/d/hard"); }
+static void do_rmdir(void) { fs_rmdir("/e/empty"); }
+static void do_rename_here(void) { fs_rename("/d/f", "/d/other"); }
+static void do_rename_over(void) { fs_rename("/d/f", "/e/g"); }
+static void do_rename_directory(void) { fs_rename("/d", "/e/empty"); }
+static void do_rename_away(void) { fs_rename("/d/sub", "/e/moved"); }
+static void do_append(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 5000, 100, NOW + 5); }
+static void do_append_shared(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 900, -1, NOW + 5); }
+static void do_write_far(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 100, 70000, NOW + 5); }
+static void do_cut(void) { plait_fs_truncate(descriptor, 20000, NOW + 5); }
+static void do_empty(void) { plait_fs_truncate(descriptor, 0, NOW + 5); }
+static void do_grow(void) { plait_fs_truncate(descriptor, 4000, NOW + 5); }
+static void do_replace(void) { fs_write("/e/g", 20000, 9); }
+static void do_open_truncate(void) { fs_open("/e/g", PLAIT_FS_RDWR | PLAIT_FS_TRUNC); }
+static void do_open(void) { fs_open("/e/g", 0); }
+static void do_close(void) { plait_fs_close(descriptor); }
+static void do_map(void) { plait_fs_map(descriptor); }
+static void do_unmap(void) { plait_fs_close(second_descriptor); }
+static void do_set(void) { plait_fs_set(PLAIT_FS_PATH(fs_first("/e/g")), 1, 31, 0600, 5, 6, 1, 2, 3, 4, NOW + 5); }
+static void do_ranges(void) {
+  plait_fs_lock(descriptor, 0, 40, 50, 0), plait_fs_lock(descriptor, 2, 90, 250, 0), plait_fs_lock(descriptor, 0, 0, 1e300, 0);
+}
+
+static void do_link_full(void) { fs_link("/e/g", "/d/new"); }
+static void do_rename_full(void) { fs_rename("/e/g", "/d/new"); }
+static void do_unlink_mapped(void) { fs_unlink("/e/g"); }
+static void write_held(const char *path) { /* as it comes: filling it would be a store for each byte */
+  plait_ref_t block = plait_fs_hold(100000);
+  plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, 100000, 1, NOW);
+}
+static void do_create_large(void) { write_held("/d/new"); }
+static void do_replace_large(void) { write_held("/e/g"); }
+static void do_hold(void) { plait_fs_hold(70000), plait_fs_unhold(); }
+static void do_close_ranges(void) { plait_fs_close(descriptor); }
+
+static const struct scenario {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+} scenarios[] = {
+    {"create and write", make_nothing, do_create},
+    {"create", make_nothing, do_create_empty},
+    {"create in a full table", make_full_table, do_create},
+    {"mkdir", make_nothing, do_mkdir},
+    {"symlink", make_nothing, do_symlink},
+    {"link", make_nothing, do_link},
+    {"unlink", make_nothing, do_unlink},
+    {"unlink one of two names", make_nothing, do_unlink_one},
+    {"rmdir", make_nothing, do_rmdir},
+    {"rename in a directory", make_nothing, do_rename_here},
+    {"rename over a file", make_nothing, do_rename_over},
+    {"rename a directory over another", make_nothing, do_rename_directory},
+    {"rename into another directory", make_nothing, do_rename_away},
+    {"append", make_own_file, do_append},
+    {"append to another's descriptor", make_shared_append, do_append_shared},
+    {"write behind the end", make_own_file, do_write_far},
+    {"write into a hole", make_sparse, do_write_far},
+    {"cut", make_large, do_cut},
+    {"empty", make_large, do_empty},
+    {"make longer", make_own_file, do_grow},
+    {"replace the contents", make_nothing, do_replace},
+    {"open and truncate", make_nothing, do_open_truncate},
+    {"open", make_nothing, do_open},
+    {"open in a new chunk", make_many_opens, do_open},
+    {"close", make_own_file, do_close},
+    {"close what is unlinked", make_unlinked_open, do_close},
+    {"map", make_large, do_map},
+    {"unmap", make_mapped, do_unmap},
+    {"change what it is", make_nothing, do_set},
+    {"lock ranges", make_ranges, do_ranges},
+    {"close what has locks", make_ranges, do_close_ranges},
+    {"link in a full table", make_full_table, do_link_full},
+    {"rename into a full table", make_full_table, do_rename_full},
+    {"rename over an open file", make_open_victim, do_rename_over},
+    {"rename over a large file", make_large_victim, do_rename_over},
+    {"rename over a mapped file", make_mapped_victim, do_rename_over},
+    {"unlink a large file", make_large_victim, do_unlink},
+    {"unlink a mapped file", make_mapped_victim, do_unlink_mapped},
+    {"make a large file of a block in hand", make_nothing, do_create_large},
+    {"replace a large file by a block in hand", make_large_victim, do_replace_large},
+    {"hold and drop", make_own_file, do_hold},
+    {"make a file in a new chunk", make_full_inodes, do_create},
+    {"make a directory in a new chunk", make_full_inodes, do_mkdir},
+};
+
+static uint64_t states;
+
+static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, uint64_t before, uint64_t after) {
+  if (others_first) { /* another thread meets every lock before recovery does */
+    as(other);
+    fs_digest("/", 1, 1);
+    use();
+  }
+  as(main_id);
+  plait_abi_recover(last);
+  plait_abi_recover(actor), plait_abi_recover(recoverer);
+  uint32_t lost = fs_check_all(0);
+  if (lost > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", lost);
+  CHECK(lost <= deaths);
+  if (!others_first) {
+    uint64_t digest = fs_digest("/", 1, 0);
+    CHECK(digest == before || digest == after);
+    as(other);
+    fs_digest("/", 1, 1);
+  }
+  use();
+  CHECK(fs_check_all(0) <= deaths);
+}
+
+static uint64_t look(void) {
+  as(main_id);
+  uint64_t digest = fs_digest("/", 1, 0);
+  as(actor);
+  return digest;
+}
+
+static void run_scenario(const struct scenario *scenario, uint32_t every) {
+  static struct step_log first, second;
+  world();
+  scenario->prepare();
+  uint64_t before = look();
+  step_save();
+  step_record(&first, scenario->operation);
+  uint64_t after = look();
+  for (uint32_t k = 0; k <= first.count; k++) {
+    if (k > 0) step_apply(&first.steps[k - 1]);
+    for (int others_first = 0; others_first < 2; others_first++) {
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k, first.count,
+               others_first ? "others" : "recovery");
+      step_restore();
+      plait_thread_note_death(actor);
+      aftermath(actor, 1, others_first, before, after);
+      states++;
+    }
+    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
+    step_restore();
+    plait_thread_note_death(actor);
+    as(recoverer);
+    step_record(&second, (void (*)(void))plait_abi_sweep);
+    for (uint32_t j = 0; j <= second.count; j++) {
+      if (j > 0) step_apply(&second.steps[j - 1]);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", scenario->name,
+               k, first.count, j, second.count);
+      step_restore();
+      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
+      aftermath(recoverer, 2, (int)(j & 1), before, after);
+      states++;
+    }
+    for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);
+  }
+  plait_posix_unmap();
+}
+
+/* Each scenario in a process of its own, so that one that fails does not hide the others. */
+static void run_all(uint32_t every) {
+  uint32_t failed = 0;
+  const char *only = getenv("PLAIT_SCENARIO");
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+    if (only != NULL && strcmp(only, scenarios[i].name) != 0) continue;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      run_scenario(&scenarios[i], every);
+      printf("# %s: %llu deaths\n", scenarios[i].name, (unsigned long long)states);
+      fflush(NULL);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) printf("# %s: failed, status %x\n", scenarios[i].name, (unsigned)status);
+    failed += status != 0;
+  }
+  CHECK(failed == 0);
+}
+
+static void test_deaths(void) {
+  alarm(0);
+  run_all(0);
+}
+
+static void test_deaths_of_recoverers(void) {
+  alarm(0);
+  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);
+}
+
+static const struct test tests[] = {
+    {"death after every store", test_deaths},
+    {"death of the recoverer after every store", test_deaths_of_recoverers},
+};
+TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
+#endif

@@ -1,0 +1,214 @@
+/*
+ * turns of fs: one thread stops at every single instruction of what it does, another one does something of its own there, and
+ * the first goes on (see steps.h). Each has an answer that it may get in some order of the two, and no other. Where the first
+ * thread holds a lock the other one could only wait: such a turn is left out.
+ *
+ * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
+ */
+#include "fs_world.h"
+#include "steps.h"
+
+#ifdef STEPS
+
+static plait_thread_t main_id, actor, other, corpse, heir;
+static int descriptor, claimed, result, forced;
+static uint32_t taken;
+
+static void as(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+}
+
+static void world(void) {
+  step_begin(400);
+  CHECK(plait_posix_map(60, 400) == 0 && plait_abi_init(400) == 0);
+  plait_thread_t *ids[] = {&main_id, &corpse, &actor, &other};
+  for (int i = 0; i < 4; i++) {
+    CHECK((*ids[i] = plait_slot_claim(0)) != 0);
+    as(*ids[i]);
+    fs_mine();
+  }
+  as(main_id);
+  heir = 0, claimed = -1, forced = 0;
+  CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_mkdir("/d/sub") == 0 && fs_mkdir("/e/empty") == 0);
+  CHECK(fs_write("/d/sub/x", 100, 1) == 0 && fs_symlink("sub", "/d/soft") == 0 && fs_write("/e/g", 3000, 2) == 0);
+  CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0);
+}
+
+/* ---- what there is, and what the two do ---- */
+
+static void make_nothing(void) {}
+static void make_open(void) { CHECK((descriptor = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0); }
+static void make_dead(void) { CHECK(plait_thread_note_death(corpse)); }
+
+static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
+static void do_readlink(void) { result = plait_fs_readlink(fs_first("/d/soft")); }
+static void do_truncate(void) { result = fs_truncate("/e/g", 10); }
+static void do_walk_up(void) { result = fs_stat("/a/b/../mark"); }
+static void do_close(void) { result = plait_fs_close(descriptor); }
+static void do_lock(void) { result = plait_fs_lock(descriptor, 2, 0, 10, 0); }
+static void do_settle(void) { result = plait__fs_settle_all(); }
+static void do_read(void) {
+  memset(plait_at(plait_get(&fs_mine()->scratch)), 0, 3000);
+  result = plait_fs_read(descriptor, plait_get(&fs_mine()->scratch), 3000, 0);
+}
+static void do_create(void) { result = fs_write("/e/empty/new", 50, 3); }
+static void do_cross(void) { result = fs_rename("/d/sub", "/e/empty/sub"); }
+
+static void then_replace_link(void) { CHECK(fs_symlink("sub", "/d/t") == 0 && fs_rename("/d/t", "/d/soft") == 0); }
+static void then_replace_file(void) { CHECK(fs_write("/e/t", 50, 4) == 0 && fs_rename("/e/t", "/e/g") == 0); }
+static void then_reuse_parent(void) {
+  CHECK(fs_rename("/a/b", "/c") == 0 && fs_rmdir("/a") == 0 && fs_mkdir("/z") == 0 && fs_write("/z/mark", 1, 1) == 0);
+}
+static void then_close_and_claim(void) { /* the second half of it stands for a thread that is about to open something */
+  if (plait_fs_close(descriptor) != 0) return;
+  claimed = plait__fs_claim(fs_mine(), &plait_fs()->opens, sizeof(struct plait_fs_open), &fs_mine()->open_hint);
+  CHECK(claimed == descriptor);
+}
+static void then_lock(void) { plait_fs_lock(descriptor, 2, 0, 10, 0); }
+static void then_close(void) { plait_fs_close(descriptor); }
+static void then_recover(void) { /* and another thread gets its place, and takes a block */
+  plait_abi_recover(corpse);
+  CHECK((heir = plait_slot_claim(0)) != 0);
+  as(heir);
+  fs_mine();
+  CHECK(plait_fs_hold(100) != 0);
+}
+static void then_reuse_bytes(void) {
+  CHECK(fs_truncate("/e/g", 0) == 0);
+  for (int i = 0; i < 3; i++) {
+    char name[] = "/e/secret0";
+    name[9] = (char)('0' + i);
+    CHECK(fs_write(name, 3000, 77) == 0);
+  }
+}
+static void then_rmdir(void) {
+  int rc = fs_rmdir("/e/empty");
+  CHECK(rc == 0 || rc == -PLAIT_ENOTEMPTY);
+}
+static void then_cross(void) { fs_rename("/e/empty", "/d/sub/empty"); }
+
+/* ---- what may have become of it ---- */
+
+static void is_zero(void) { CHECK(result == 0); }
+static void is_text(void) { CHECK(result == 3); }
+static void is_missing(void) { CHECK(result == -PLAIT_ENOENT); }
+static void is_claimed(void) {
+  if (claimed < 0) return;
+  CHECK(plait_get(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed)) == other);
+  atomic_store(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed), 0);
+}
+static void is_any(void) {}
+static void is_held(void) {
+  CHECK(result == 0 || result == -PLAIT_ETIMEDOUT);
+  if (heir == 0) return;
+  as(heir);
+  CHECK(plait_get(&fs_mine()->hand_count) == 1);
+  plait_fs_unhold();
+}
+static void is_whole(void) {
+  as(actor);
+  const uint8_t *bytes = plait_at(plait_get(&fs_mine()->scratch));
+  CHECK(result == 3000 || result == 0);
+  for (int i = 0; i < result; i++) CHECK(bytes[i] == (uint8_t)(2 + i * 7 + (i >> 8)));
+}
+static void is_created_or_missing(void) {
+  CHECK(result == 0 || result == -PLAIT_ENOENT);
+  CHECK((fs_stat("/e/empty/new") == 0) == (result == 0));
+}
+static void is_no_ring(void) { CHECK((fs_stat("/d/sub") == 0) != (fs_stat("/e/empty") == 0)); }
+
+static const struct turn {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+  void (*between)(void);
+  void (*judge)(void);
+} turns[] = {
+    {"walk through a link, another replaces it", make_nothing, do_walk_link, then_replace_link, is_zero},
+    {"read a link, another replaces it", make_nothing, do_readlink, then_replace_link, is_text},
+    {"truncate, another replaces the file", make_nothing, do_truncate, then_replace_file, is_zero},
+    {"walk up, the directory above becomes another", make_nothing, do_walk_up, then_reuse_parent, is_missing},
+    {"close, another closes and a third opens", make_open, do_close, then_close_and_claim, is_claimed},
+    {"close, another locks bytes", make_open, do_close, then_lock, is_any},
+    {"lock bytes, another closes", make_open, do_lock, then_close, is_any},
+    {"settle, another recovers", make_dead, do_settle, then_recover, is_held},
+    {"read, another truncates and the memory is reused", make_open, do_read, then_reuse_bytes, is_whole},
+    {"create, another removes the directory", make_nothing, do_create, then_rmdir, is_created_or_missing},
+    {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
+};
+
+static const struct turn *now;
+
+static void between(void) {
+  /* A record that is being settled is the one lock that may be waited for in vain: three times are enough. */
+  struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(corpse)]));
+  int settling = plait_lock_owner(&record->lock) == actor;
+  if (plait_get(&plait_self()->held_count) != 0 && !(settling && forced++ < 3)) return;
+  void *room = plait_self_room;
+  as(other);
+  plait_self_room = NULL;
+  now->between();
+  as(actor);
+  plait_self_room = room;
+  taken++;
+}
+
+static void aftermath(void) {
+  as(main_id);
+  now->judge();
+  as(main_id);
+  plait_abi_sweep();
+  snprintf(test_context + strlen(test_context), 30, ", result %d", result);
+  CHECK(fs_check_all(0) == 0);
+  fs_digest("/", 1, 1);
+}
+
+static void run_turn(const struct turn *turn, uint32_t every) {
+  now = turn, taken = 0;
+  world();
+  turn->prepare();
+  step_save();
+  uint32_t at = (uint32_t)test_seed % every;
+  for (int reached = 1; reached; at += every) {
+    snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
+    heir = 0, claimed = -1;
+    step_restore();
+    as(actor);
+    reached = step_turn(turn->operation, at, between);
+    aftermath();
+  }
+  printf("# %s: %u instructions, %u turns\n", turn->name, at, taken);
+  plait_posix_unmap();
+}
+
+static void test_turns(void) {
+  alarm(0);
+  uint32_t failed = 0, every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 307;
+  const char *only = getenv("PLAIT_SCENARIO");
+  for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+    if (only != NULL && strcmp(only, turns[i].name) != 0) continue;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      run_turn(&turns[i], every);
+      fflush(NULL);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) printf("# %s: failed, status %x\n", turns[i].name, (unsigned)status);
+    failed += status != 0;
+  }
+  CHECK(failed == 0);
+}
+
+static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
+#endif

@@ -1,0 +1,116 @@
+/**
+ * Dir: a directory that is read piece by piece. Its cursor stays true whatever others do to the directory meanwhile.
+ */
+
+import { codedError } from './errors.ts';
+import { Dirent } from './stats.ts';
+import type { SyncFs } from './sync.ts';
+import { decode, type PathLike, pathOf, pathText } from './values.ts';
+
+export interface DirOptions {
+  encoding?: string | null;
+  bufferSize?: number;
+  recursive?: boolean;
+}
+
+type Callback<Result> = (error: Error | null, result?: Result) => void;
+
+export class Dir implements AsyncIterable<Dirent> {
+  readonly path: string;
+  readonly #fs: SyncFs;
+  readonly #recursive: boolean;
+  readonly #rest: string[] = [];
+  #fd: number;
+  #below: string;
+  #batch: Dirent[] = [];
+  #cursor = 0;
+  #ended = false;
+
+  constructor(fs: SyncFs, path: PathLike, options: DirOptions = {}) {
+    this.#fs = fs;
+    this.path = pathText(pathOf(path));
+    this.#recursive = options.recursive === true;
+    this.#below = this.path;
+    try {
+      this.#fd = fs.openSync(path, 65536);
+    } catch (error) {
+      const { errno } = error as { errno: number };
+      throw fs.volume.error(errno, 'opendir', path);
+    }
+  }
+
+  #check(): void {
+    if (this.#fd < 0) throw codedError(Error, 'ERR_DIR_CLOSED', 'Directory handle was closed');
+  }
+
+  readSync(): Dirent | null {
+    this.#check();
+    while (this.#batch.length === 0) {
+      if (this.#ended) {
+        const next = this.#rest.pop();
+        if (next === undefined) return null;
+        this.#fs.closeSync(this.#fd);
+        this.#fd = -1;
+        this.#fd = this.#fs.openSync(next, 65536);
+        this.#below = next;
+        this.#cursor = 0;
+        this.#ended = false;
+      }
+      const { bytes, kinds, next } = this.#fs.list(this.#fd, this.#cursor, 'scandir');
+      const names = kinds.length === 0 ? [] : decode(bytes, 'utf8').split('/');
+      this.#batch = names.map((name, i) => new Dirent(name, this.#below, kinds[i] as number)).reverse();
+      this.#cursor = next;
+      this.#ended = next === 0;
+    }
+    const entry = this.#batch.pop() as Dirent;
+    if (this.#recursive && entry.isDirectory()) this.#rest.push(`${this.#below}/${entry.name}`);
+    return entry;
+  }
+
+  closeSync(): void {
+    this.#check();
+    this.#fs.closeSync(this.#fd);
+    this.#fd = -1;
+  }
+
+  read(): Promise<Dirent | null>;
+  read(callback: Callback<Dirent | null>): void;
+  read(callback?: Callback<Dirent | null>): Promise<Dirent | null> | undefined {
+    return answer(() => this.readSync(), callback);
+  }
+
+  close(): Promise<void>;
+  close(callback: Callback<void>): void;
+  close(callback?: Callback<void>): Promise<void> | undefined {
+    return answer(() => this.closeSync(), callback);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Dirent, void, undefined> {
+    try {
+      for (let entry = this.readSync(); entry !== null; entry = this.readSync()) yield entry;
+    } finally {
+      if (this.#fd >= 0) this.closeSync();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#fd >= 0) this.closeSync();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this[Symbol.dispose]();
+  }
+}
+
+function answer<Result>(action: () => Result, callback: Callback<Result> | undefined): Promise<Result> | undefined {
+  if (callback === undefined) return new Promise((resolve) => resolve(action()));
+  let result: Result;
+  try {
+    result = action();
+  } catch (error) {
+    queueMicrotask(() => callback(error as Error));
+    return undefined;
+  }
+  queueMicrotask(() => callback(null, result));
+  return undefined;
+}

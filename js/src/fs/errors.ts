@@ -1,0 +1,125 @@
+/**
+ * Errors that look like Node's: `errno, code, syscall, path, dest` on an Error with Node's message.
+ */
+
+import { Errno } from '../core/layout.generated.ts';
+
+/** What a failed file operation throws, as `node:fs` does. */
+export interface FsError extends Error {
+  errno: number;
+  code: string;
+  syscall: string;
+  path?: string;
+  dest?: string;
+}
+
+const TEXTS: Record<string, string> = {
+  EPERM: 'operation not permitted',
+  ENOENT: 'no such file or directory',
+  EBADF: 'bad file descriptor',
+  EAGAIN: 'resource temporarily unavailable',
+  ENOMEM: 'not enough memory',
+  EACCES: 'permission denied',
+  EBUSY: 'resource busy or locked',
+  EEXIST: 'file already exists',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'illegal operation on a directory',
+  EINVAL: 'invalid argument',
+  ENFILE: 'file table overflow',
+  EFBIG: 'file too large',
+  ENOSPC: 'no space left on device',
+  ENAMETOOLONG: 'name too long',
+  ENOLCK: 'no locks available',
+  ENOTEMPTY: 'directory not empty',
+  ELOOP: 'too many symbolic links encountered',
+  ETIMEDOUT: 'a thread holds a lock of the file and neither moves nor is known to be dead',
+};
+
+const NAMES = new Map(Object.entries(Errno).map(([name, number]) => [number as number, name]));
+
+/** The error for `-number`, what the core answered to `syscall`. */
+export function fsError(number: number, syscall: string, path?: string, dest?: string): FsError {
+  const code = NAMES.get(-number) ?? 'EIO';
+  let message = `${code}: ${TEXTS[code] ?? 'input/output error'}, ${syscall}`;
+  if (path !== undefined) message += ` '${path}'`;
+  if (dest !== undefined) message += ` -> '${dest}'`;
+  const error = new Error(message) as FsError;
+  error.errno = number;
+  error.code = code;
+  error.syscall = syscall;
+  if (path !== undefined) error.path = path;
+  if (dest !== undefined) error.dest = dest;
+  return error;
+}
+
+/** What Node's own checks throw: an error of `kind` with a code and Node's name for the message. */
+export function codedError<Kind extends Error>(
+  kind: new (message: string) => Kind,
+  code: string,
+  message: string,
+): Kind & { code: string } {
+  const error = Object.assign(new kind(message), { code });
+  Object.defineProperty(error, 'toString', {
+    value: () => `${error.name} [${code}]: ${message}`,
+    enumerable: false,
+    configurable: true,
+  });
+  return error;
+}
+
+function quote(value: string): string {
+  return value.includes("'") ? JSON.stringify(value) : `'${value}'`;
+}
+
+function received(value: unknown): string {
+  if (value === null || value === undefined) return `Received ${value}`;
+  if (typeof value === 'function') return `Received function ${value.name}`;
+  if (typeof value === 'object') {
+    const name = value.constructor?.name;
+    return name ? `Received an instance of ${name}` : 'Received [Object: null prototype] {}';
+  }
+  let text = typeof value === 'string' ? quote(value) : typeof value === 'bigint' ? `${value}n` : String(value);
+  if (text.length > 28) text = typeof value === 'string' ? `'${value.slice(0, 25)}...` : `${text.slice(0, 25)}...`;
+  if (typeof value === 'string' && value.length > 25)
+    text = `${quote(value.slice(0, 25))}...`.replace(/'\.\.\.$/, "'...");
+  return `Received type ${typeof value} (${text})`;
+}
+
+/** ERR_INVALID_ARG_TYPE. `expected`: what Node says behind "must be". */
+export function wrongType(name: string, expected: string, value: unknown): TypeError & { code: string } {
+  const what = name.includes('.') ? `"${name}" property` : `"${name}" argument`;
+  return codedError(TypeError, 'ERR_INVALID_ARG_TYPE', `The ${what} must be ${expected}. ${received(value)}`);
+}
+
+/** ERR_INVALID_ARG_VALUE. */
+export function wrongValue(name: string, reason: string, value: unknown): TypeError & { code: string } {
+  const what = name.includes('.') ? 'property' : 'argument';
+  const shown = typeof value === 'string' ? quote(value.replaceAll('\0', '\\x00')) : inspect(value);
+  return codedError(TypeError, 'ERR_INVALID_ARG_VALUE', `The ${what} '${name}' ${reason}. Received ${shown}`);
+}
+
+function inspect(value: unknown): string {
+  if (value instanceof Uint8Array) {
+    const bytes = [...value.subarray(0, 50)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    return `<Buffer ${bytes}>`;
+  }
+  return String(value);
+}
+
+/** ERR_OUT_OF_RANGE. */
+export function outOfRange(name: string, range: string, value: unknown): RangeError & { code: string } {
+  const text = typeof value === 'bigint' ? `${group(String(value))}n` : shownNumber(value);
+  return codedError(
+    RangeError,
+    'ERR_OUT_OF_RANGE',
+    `The value of "${name}" is out of range. It must be ${range}. Received ${text}`,
+  );
+}
+
+function shownNumber(value: unknown): string {
+  return Number.isInteger(value) && Math.abs(value as number) > 2 ** 32 ? group(String(value)) : String(value);
+}
+
+function group(digits: string): string {
+  return digits.replace(/(\d)(?=(\d{3})+$)/g, '$1_');
+}

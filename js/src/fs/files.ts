@@ -1,0 +1,112 @@
+/**
+ * All faces of the files of one space, in one object.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
+import { threadWide } from '../core/thread-wide.ts';
+import { type CallbackFs, callbackFs } from './callback.ts';
+import { constants } from './constants.ts';
+import { Dir } from './dir.ts';
+import { FileHandle } from './handle.ts';
+import { FsPromises } from './promises.ts';
+import { BigIntStats, Dirent, Stats } from './stats.ts';
+import { Streams } from './streams.ts';
+import { TreeFs } from './tree.ts';
+import type { PathLike } from './values.ts';
+import { Volume } from './volume.ts';
+import { type FsWatcher, StatWatchers, watch } from './watch.ts';
+
+interface Rest {
+  readonly promises: FsPromises;
+  readonly constants: typeof constants;
+  readonly createReadStream: Streams['createReadStream'];
+  readonly createWriteStream: Streams['createWriteStream'];
+  watch(path: PathLike, ...rest: unknown[]): FsWatcher;
+  watchFile: StatWatchers['watch'];
+  unwatchFile: StatWatchers['unwatch'];
+  /** Walks all structures, for tests and bug reports, while no other thread is at them; says what is wrong. */
+  check(): void;
+  readonly F_OK: 0;
+  readonly R_OK: 4;
+  readonly W_OK: 2;
+  readonly X_OK: 1;
+  readonly Stats: typeof Stats;
+  readonly BigIntStats: typeof BigIntStats;
+  readonly Dirent: typeof Dirent;
+  readonly Dir: typeof Dir;
+  readonly FileHandle: typeof FileHandle;
+}
+
+/** `node:fs`, over the files of a space. */
+export type Fs = TreeFs & CallbackFs & Rest;
+
+/**
+ * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's calls
+ * would overwrite it unnoticed.
+ */
+const volumes = threadWide('volumes', () => new WeakMap<Space, Volume>());
+
+function volumeOf(space: Space): Volume {
+  const known = volumes.get(space);
+  if (known !== undefined) return known;
+  const volume = new Volume(space);
+  volumes.set(space, volume);
+  return volume;
+}
+
+/**
+ * The files of a space, as the calling thread reaches them. `plait/fs` itself is `createFs(commonSpace)`.
+ *
+ * @param space asked once, at the first use
+ */
+export function createFs(space: () => Space): Fs {
+  const tree = new TreeFs(() => volumeOf(space()));
+  const callbacks = callbackFs(tree);
+  const streams = new Streams(() => callbacks);
+  const watchers = new StatWatchers(tree);
+  const rest: Rest = {
+    promises: new FsPromises(tree, streams),
+    constants,
+    createReadStream: streams.createReadStream,
+    createWriteStream: streams.createWriteStream,
+    watch: (path, ...others) => watch(tree, path, ...(others as [])),
+    watchFile: (path, options, listener) => watchers.watch(path, options, listener),
+    unwatchFile: (path, listener) => watchers.unwatch(path, listener),
+    check: () => check(tree),
+    F_OK: 0,
+    R_OK: 4,
+    W_OK: 2,
+    X_OK: 1,
+    Stats,
+    BigIntStats,
+    Dirent,
+    Dir,
+    FileHandle,
+  };
+  return Object.assign(tree, callbacks, rest);
+}
+
+const FAULTS: Record<number, string> = {
+  [Kind.FAULT_INODE]: 'an inode cannot be what it says',
+  [Kind.FAULT_LINKS]: "an inode's count of names is wrong",
+  [Kind.FAULT_OPENS]: "an inode's count of descriptors is wrong",
+  [Kind.FAULT_TABLE]: "a directory's table is wrong",
+  [Kind.FAULT_ENTRY]: 'a name does not name a live inode, or is not found',
+  [Kind.FAULT_EXTENT]: 'an extent of a file is no live block, or overlaps another',
+  [Kind.FAULT_LOST]: 'an inode has no name and is not open',
+  [Kind.FAULT_HELD]: 'the count of bytes or of files is wrong',
+  [Kind.FAULT_JOURNAL]: 'a journal is not empty',
+  [Kind.FAULT_DESCRIPTOR]: 'a descriptor names no live inode, or no living thread has it',
+  [Kind.FAULT_RANGE]: 'a lock belongs to a descriptor that is not open on the file',
+};
+
+function check(fs: TreeFs): void {
+  const { core, scratch, space } = fs.volume;
+  const rc = core.plait_fs_check(1);
+  if (rc === 0) return;
+  if (rc === -Errno.ENOMEM) throw outOfMemory(16); // it needs a few bytes for each inode, to count in
+  const kind = core.plait_fs_fault(scratch);
+  throw new PlaitError('ERR_PLAIT_CORRUPT', `${FAULTS[kind] ?? 'something is wrong'}, at ${space.load(scratch)}`);
+}

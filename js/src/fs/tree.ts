@@ -1,0 +1,373 @@
+/**
+ * The synchronous face, second part: what walks over many files.
+ */
+
+import { Errno, FsKind } from '../core/layout.generated.ts';
+import { Dir, type DirOptions } from './dir.ts';
+import { codedError, type FsError, wrongType } from './errors.ts';
+import { type GlobOptions, globSync } from './glob.ts';
+import { type Dirent, Dirent as DirentClass, type Stats } from './stats.ts';
+import { SyncFs } from './sync.ts';
+import {
+  checkInteger,
+  decode,
+  encode,
+  encodingOf,
+  type FsEncoding,
+  modeOf,
+  optionsOf,
+  type PathLike,
+  pathOf,
+  pathText,
+} from './values.ts';
+
+export interface ReaddirOptions {
+  encoding?: FsEncoding | 'buffer' | null;
+  withFileTypes?: boolean;
+  recursive?: boolean;
+}
+export interface RmOptions {
+  force?: boolean;
+  recursive?: boolean;
+  maxRetries?: number;
+  retryDelay?: number;
+}
+export interface CopyOptions {
+  dereference?: boolean;
+  errorOnExist?: boolean;
+  filter?: (source: string, destination: string) => boolean;
+  force?: boolean;
+  mode?: number;
+  preserveTimestamps?: boolean;
+  recursive?: boolean;
+  verbatimSymlinks?: boolean;
+}
+
+type EncodingOption = { encoding?: FsEncoding | 'buffer' | null } | FsEncoding | 'buffer' | null;
+type Realpath = (path: PathLike, options?: EncodingOption) => string;
+
+/** An absolute path without `.`, `..` and slashes too many. */
+export function normalize(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
+}
+
+/** The directory that a path is in. */
+export function parentOf(path: string): string {
+  const end = path.replace(/\/+$/, '').lastIndexOf('/');
+  return end <= 0 ? '/' : path.slice(0, end);
+}
+
+export function join(directory: string, name: string): string {
+  return directory === '' ? name : directory.endsWith('/') ? directory + name : `${directory}/${name}`;
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+
+export class TreeFs extends SyncFs {
+  mkdirSync: {
+    (path: PathLike, options: { recursive: true; mode?: number | string }): string | undefined;
+    (path: PathLike, options?: { recursive?: false; mode?: number | string } | number | string | null): undefined;
+    (
+      path: PathLike,
+      options?: { recursive?: boolean; mode?: number | string } | number | string | null,
+    ): string | undefined;
+  } = ((path: PathLike, options?: { recursive?: boolean; mode?: number | string } | number | string | null) => {
+    const object = typeof options === 'object' && options !== null ? options : { mode: options ?? 0o777 };
+    const { recursive = false, mode } = object as { recursive?: boolean; mode?: number | string };
+    const bits = modeOf(mode, 0o777);
+    if (typeof recursive !== 'boolean') throw wrongType('options.recursive', 'of type boolean', recursive);
+    const rc = this.makeDirectory(path, bits);
+    if (rc === 0 && !recursive) return undefined;
+    if (rc < 0 && !recursive) throw this.volume.error(rc, 'mkdir', path);
+    const text = pathText(pathOf(path));
+    return this.#makeAll(text, rc, bits, text);
+  }) as never;
+
+  /** Makes a directory and those above it that are missing: the first that was made. `rc`: of making `path` itself. */
+  #makeAll(path: string, rc: number, mode: number, top: string): string | undefined {
+    if (rc === 0) return path;
+    const { volume } = this;
+    if (rc === -Errno.EEXIST) {
+      const found = volume.core.plait_fs_stat(-1 - volume.first(path), 1);
+      if (found === 0 && volume.kind === FsKind.DIRECTORY) return undefined;
+      throw volume.error(found < 0 ? found : path === top ? rc : -Errno.ENOTDIR, 'mkdir', top);
+    }
+    const above = parentOf(path);
+    if (rc !== -Errno.ENOENT || above === path || path === '') throw volume.error(rc, 'mkdir', top);
+    const first = this.#makeAll(above, this.makeDirectory(above, mode), mode, top);
+    const again = this.makeDirectory(path, mode);
+    if (again === 0) return first ?? path;
+    if (again === -Errno.ENOENT && first === undefined) throw volume.error(again, 'mkdir', top);
+    return this.#makeAll(path, again, mode, top) ?? first;
+  }
+
+  mkdtempSync = (prefix: string, options?: { encoding?: FsEncoding } | FsEncoding | null): string => {
+    if (typeof prefix !== 'string') throw wrongType('prefix', 'of type string or an instance of Buffer or URL', prefix);
+    encodingOf(options);
+    for (;;) {
+      const random = crypto.getRandomValues(new Uint8Array(6));
+      const path = prefix + [...random].map((byte) => LETTERS[byte % LETTERS.length]).join('');
+      const rc = this.makeDirectory(path, 0o700);
+      if (rc === 0) return path;
+      if (rc !== -Errno.EEXIST) throw this.volume.error(rc, 'mkdtemp', `${prefix}XXXXXX`);
+    }
+  };
+
+  readdirSync: {
+    (
+      path: PathLike,
+      options?: { encoding?: FsEncoding | null; withFileTypes?: false; recursive?: boolean } | FsEncoding | null,
+    ): string[];
+    (path: PathLike, options: { withFileTypes: true; encoding?: FsEncoding | null; recursive?: boolean }): Dirent[];
+    (
+      path: PathLike,
+      options: { encoding: 'buffer'; withFileTypes?: false; recursive?: boolean } | 'buffer',
+    ): Uint8Array[];
+    (path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null): string[] | Dirent[] | Uint8Array[];
+  } = ((path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null) => {
+    if (options === undefined) return this.names(path);
+    const { withFileTypes = false, recursive = false, encoding } = optionsOf<ReaddirOptions>(options);
+    encodingOf({ encoding });
+    if (recursive) return this.#readAll(pathText(pathOf(path)), withFileTypes);
+    if (typeof encoding === 'string' && !/^utf-?8$/i.test(encoding)) {
+      const text = pathText(pathOf(path));
+      return this.rawEntries(path).map(({ name, kind }) => {
+        const shown = encoding === 'buffer' ? name : decode(name, encoding);
+        return withFileTypes ? new DirentClass(shown as string, text, kind) : shown;
+      });
+    }
+    return withFileTypes ? this.entries(path) : this.names(path);
+  }) as never;
+
+  #readAll(top: string, withFileTypes: boolean): (string | Dirent)[] {
+    const found: (string | Dirent)[] = [];
+    const queue = [''];
+    for (const below of queue) {
+      for (const entry of this.entries(below === '' ? top : join(top, below))) {
+        const path = below === '' ? entry.name : `${below}/${entry.name}`;
+        found.push(withFileTypes ? entry : path);
+        if (entry.isDirectory()) queue.push(path);
+      }
+    }
+    return found;
+  }
+
+  opendirSync = (path: PathLike, options?: DirOptions): Dir => new Dir(this, path, options);
+
+  globSync = (pattern: string | readonly string[], options?: GlobOptions): string[] | Dirent[] =>
+    globSync(this, pattern, options);
+
+  // ---- removing ----
+
+  rmSync = (path: PathLike, options: RmOptions = {}): void => {
+    const text = pathText(pathOf(path));
+    const { volume } = this;
+    const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 0);
+    if (rc < 0) {
+      if (options.force && rc === -Errno.ENOENT) return;
+      // As in Node, whoever forces does not ask what it is: of a link to itself with a slash behind, unlink() says why not.
+      if (!options.force || !options.recursive) throw volume.error(rc, 'lstat', path);
+      this.#quietly(() => this.unlinkSync(path), true);
+      return;
+    }
+    if (volume.kind !== FsKind.DIRECTORY) {
+      this.#quietly(() => this.unlinkSync(path), options.force);
+      return;
+    }
+    if (!options.recursive) throw isDirectoryError('rm', text);
+    this.#removeAll(pathOf(path));
+  };
+
+  /** What is in a directory; by bytes where names are no UTF-8. */
+  #children(path: PathLike): { path: PathLike; directory: boolean }[] {
+    if (typeof path === 'string') {
+      const entries = this.entries(path);
+      if (!entries.some(({ name }) => name.includes('\uFFFD'))) {
+        return entries.map((entry) => ({ path: join(path, entry.name), directory: entry.isDirectory() }));
+      }
+    }
+    const top = typeof path === 'string' ? encode(path) : (path as Uint8Array);
+    return this.rawEntries(path).map(({ name, kind }) => {
+      const child = new Uint8Array(top.length + 1 + name.length);
+      child.set(top);
+      child[top.length] = 47;
+      child.set(name, top.length + 1);
+      return { path: child, directory: kind === FsKind.DIRECTORY };
+    });
+  }
+
+  #removeAll(path: PathLike): void {
+    for (let made = false; ; made = true) {
+      for (const child of (made ? this.#quietly(() => this.#children(path), true) : undefined) ?? []) {
+        if (child.directory) this.#removeAll(child.path);
+        else this.#quietly(() => this.unlinkSync(child.path), true);
+      }
+      const rc = this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now());
+      if (rc === 0 || rc === -Errno.ENOENT) return;
+      if (rc !== -Errno.ENOTEMPTY) throw this.volume.error(rc, 'rmdir', path);
+      // There is something in it; or another thread has made something meanwhile: once more.
+    }
+  }
+
+  /** What another thread has removed already is removed. */
+  #quietly<Result>(action: () => Result, quiet: boolean | undefined): Result | undefined {
+    try {
+      return action();
+    } catch (error) {
+      if (quiet && (error as FsError).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  // ---- copying ----
+
+  copyFileSync = (src: PathLike, dest: PathLike, mode = 0): void => {
+    checkInteger(mode, 'mode', 0, 7);
+    const { volume } = this;
+    const fail = (rc: number): Error => volume.error(rc, 'copyfile', src, dest);
+    const from = volume.core.plait_fs_stat(-1 - volume.first(src, 'src'), 1);
+    pathOf(dest, 'dest');
+    if (from < 0) throw fail(from);
+    const stats = volume.stats();
+    const to = volume.core.plait_fs_stat(-1 - volume.first(dest, 'dest'), 1);
+    if (to === 0 && mode & 1) throw fail(-Errno.EEXIST);
+    if (stats.isDirectory()) throw fail(to < 0 && to !== -Errno.ENOENT ? to : -Errno.EISDIR);
+    if (to === 0 && volume.stats().ino === stats.ino) return;
+    try {
+      this.writeFileSync(dest, this.readFileSync(src), { flag: mode & 1 ? 'wx' : 'w', mode: stats.mode & 0o7777 });
+      this.chmodSync(dest, stats.mode & 0o7777);
+    } catch (error) {
+      throw fail((error as FsError).errno ?? -Errno.EINVAL);
+    }
+  };
+
+  cpSync = (src: string | URL, dest: string | URL, options: CopyOptions = {}): void => {
+    const from = pathText(pathOf(src, 'src'));
+    const to = pathText(pathOf(dest, 'dest'));
+    const { filter, recursive = false } = options;
+    if (filter !== undefined && !filter(from, to)) return;
+    const stats = options.dereference ? this.statSync(from) : this.lstatSync(from);
+    if (normalize(from) === normalize(to)) throw copyError('EINVAL', 22, 'src and dest cannot be the same', to);
+    if (stats.isDirectory() && !recursive) {
+      const message = `Recursive option not enabled, cannot copy a directory: ${from}`;
+      throw systemError('ERR_FS_EISDIR', `${message}: cp returned EISDIR (is a directory) ${from}`, 21, 'cp', from);
+    }
+    if (stats.isDirectory() && `${normalize(to)}/`.startsWith(`${normalize(from)}/`)) {
+      throw copyError('EINVAL', 22, `cannot copy ${from} to a subdirectory of self ${to}`, to);
+    }
+    const above = parentOf(normalize(to));
+    if (!this.existsSync(above)) this.mkdirSync(above, { recursive: true });
+    this.#copy(from, to, stats, options);
+  };
+
+  #copy(from: string, to: string, stats: Stats, options: CopyOptions): void {
+    const { force = true, errorOnExist = false, filter } = options;
+    const there = this.lstatSync(to, { throwIfNoEntry: false } as object) as Stats | undefined;
+    if (stats.isDirectory()) {
+      if (there !== undefined && !there.isDirectory()) {
+        throw copyError('DIR_TO_NON_DIR', 20, `cannot overwrite non-directory ${to} with directory ${from}`, to);
+      }
+      if (there === undefined) this.mkdirSync(to, { mode: stats.mode & 0o7777 });
+      for (const { name } of this.entries(from)) {
+        const source = join(from, name);
+        const goal = join(to, name);
+        if (filter !== undefined && !filter(source, goal)) continue;
+        this.#copy(source, goal, options.dereference ? this.statSync(source) : this.lstatSync(source), options);
+      }
+      if (there === undefined) this.chmodSync(to, stats.mode & 0o7777);
+      return;
+    }
+    if (there?.isDirectory()) {
+      throw copyError('NON_DIR_TO_DIR', 21, `cannot overwrite directory ${to} with non-directory ${from}`, to);
+    }
+    if (there !== undefined && !force) {
+      if (errorOnExist) throw copyError('EEXIST', 17, `${to} already exists`, to);
+      return;
+    }
+    if (stats.isSymbolicLink()) {
+      const text = this.readlinkSync(from);
+      if (there !== undefined) this.unlinkSync(to);
+      this.symlinkSync(
+        options.verbatimSymlinks || text.startsWith('/') ? text : normalize(join(parentOf(from), text)),
+        to,
+      );
+      return;
+    }
+    if (there?.isSymbolicLink()) this.unlinkSync(to);
+    this.copyFileSync(from, to, options.mode ?? 0);
+    if (options.preserveTimestamps) this.utimesSync(to, stats.atimeMs / 1000, stats.mtimeMs / 1000);
+  }
+
+  // ---- real paths ----
+
+  readonly #realpath = (path: PathLike, options?: EncodingOption): string => {
+    encodingOf(options);
+    const { volume } = this;
+    let rest = normalize(pathText(pathOf(path)))
+      .split('/')
+      .filter((part) => part !== '');
+    let real = '';
+    while (rest.length > 0) {
+      const next = `${real}/${rest[0]}`;
+      const rc = volume.core.plait_fs_stat(-1 - volume.first(next), 0);
+      if (rc < 0) throw volume.error(rc, 'lstat', next);
+      rest = rest.slice(1);
+      if (volume.kind !== FsKind.SYMLINK) {
+        if (rest.length > 0 && volume.kind !== FsKind.DIRECTORY)
+          throw volume.error(-Errno.ENOTDIR, 'lstat', `${next}/${rest[0]}`);
+        real = next;
+        continue;
+      }
+      const target = volume.core.plait_fs_stat(-1 - volume.first(next), 1);
+      if (target < 0) throw volume.error(target, 'stat', next);
+      const text = this.readlinkSync(next);
+      rest = [
+        ...normalize(text.startsWith('/') ? text : `${real}/${text}`)
+          .split('/')
+          .filter((part) => part !== ''),
+        ...rest,
+      ];
+      real = '';
+    }
+    return real === '' ? '/' : real;
+  };
+
+  /** `native` is the same here. */
+  realpathSync: Realpath & { native: Realpath } = Object.assign(
+    (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
+    { native: (path: PathLike, options?: EncodingOption) => this.#realpath(path, options) },
+  );
+}
+
+function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {
+  const error = codedError(Error, code, message);
+  error.name = 'SystemError';
+  return Object.assign(error, { errno, syscall, path, info: { code, message, path, syscall, errno } });
+}
+
+function isDirectoryError(syscall: string, path: string): Error {
+  return systemError(
+    'ERR_FS_EISDIR',
+    `Path is a directory: ${syscall} returned EISDIR (is a directory) ${path}`,
+    21,
+    syscall,
+    path,
+  );
+}
+
+const COPY_TEXTS: Record<string, string> = {
+  EINVAL: 'Invalid src or dest: cp returned EINVAL',
+  EEXIST: 'Target already exists: cp returned EEXIST',
+  DIR_TO_NON_DIR: 'Cannot overwrite non-directory with directory: cp returned EISDIR',
+  NON_DIR_TO_DIR: 'Cannot overwrite directory with non-directory: cp returned ENOTDIR',
+};
+
+function copyError(kind: string, errno: number, message: string, path: string): Error {
+  const code = `ERR_FS_CP_${kind}`;
+  return systemError(code, `${COPY_TEXTS[kind]} (${message}) ${path}`, errno, 'cp', path);
+}

@@ -1,0 +1,286 @@
+/**
+ * Arguments: what callers may pass for paths, descriptors, flags, modes, times and encodings, checked as Node checks them.
+ */
+
+import { host } from '../core/host.ts';
+import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
+
+/** What names a file. */
+export type PathLike = string | Uint8Array | URL;
+
+/** How bytes become strings. `'buffer'`: they do not. */
+export type FsEncoding =
+  | 'utf8'
+  | 'utf-8'
+  | 'ascii'
+  | 'latin1'
+  | 'binary'
+  | 'base64'
+  | 'base64url'
+  | 'hex'
+  | 'ucs2'
+  | 'ucs-2'
+  | 'utf16le'
+  | 'utf-16le';
+
+export type TimeLike = number | string | bigint | Date;
+
+/** Node's Buffer, where there is one. */
+interface BufferLike {
+  allocUnsafe(size: number): Uint8Array<ArrayBuffer>;
+  from(text: string, encoding?: string): Uint8Array<ArrayBuffer>;
+  from(buffer: ArrayBufferLike, offset?: number, length?: number): Uint8Array<ArrayBuffer>;
+  isEncoding(name: string): boolean;
+}
+const NodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
+
+const SLAB = 65536;
+const LARGEST_IN_SLAB = 8192;
+let slab: ArrayBuffer | undefined;
+let slabNext = SLAB;
+
+/**
+ * Private bytes of unspecified contents: a Buffer in Node. Small ones are cut from slabs, as Node's own are, but up to a size
+ * that files often have; like Node's, a slab cannot be transferred to another thread.
+ */
+export function newBytes(size: number): Uint8Array<ArrayBuffer> {
+  if (NodeBuffer === undefined) return new Uint8Array(size);
+  if (size > LARGEST_IN_SLAB || size < 1) return NodeBuffer.allocUnsafe(size);
+  if (slab === undefined || slabNext + size > SLAB) {
+    slab = new ArrayBuffer(SLAB);
+    (host.builtin('node:worker_threads') as { markAsUntransferable(what: object): void }).markAsUntransferable(slab);
+    slabNext = 0;
+  }
+  const bytes = NodeBuffer.from(slab, slabNext, size);
+  slabNext = (slabNext + size + 7) & ~7;
+  return bytes;
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+const encoder = new TextEncoder();
+const PLAIN: Record<string, string> = {
+  utf8: 'utf8',
+  'utf-8': 'utf8',
+  ascii: 'ascii',
+  latin1: 'latin1',
+  binary: 'latin1',
+};
+
+/** Whether this place can decode it. */
+export function isEncoding(name: unknown): boolean {
+  if (typeof name !== 'string') return false;
+  if (NodeBuffer !== undefined) return NodeBuffer.isEncoding(name);
+  return Object.hasOwn(PLAIN, name.toLowerCase()) || /^(hex|base64|base64url|ucs-?2|utf-?16le)$/i.test(name);
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
+/** Private bytes as a string. */
+export function decode(bytes: Uint8Array, encoding: string): string {
+  if (NodeBuffer !== undefined) return (bytes as unknown as { toString(encoding: string): string }).toString(encoding);
+  switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
+    case 'utf8':
+      return decoder.decode(bytes);
+    case 'hex':
+      return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+    case 'base64':
+      return toBase64(bytes);
+    case 'base64url':
+      return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
+    case 'ucs2':
+    case 'utf16le':
+      return new TextDecoder('utf-16le', { ignoreBOM: true }).decode(bytes);
+    case 'ascii':
+      return [...bytes].map((byte) => String.fromCharCode(byte & 127)).join('');
+    default:
+      return [...bytes].map((byte) => String.fromCharCode(byte)).join('');
+  }
+}
+
+/** A string as bytes. */
+export function encode(text: string, encoding = 'utf8'): Uint8Array {
+  if (NodeBuffer !== undefined) return NodeBuffer.from(text, encoding);
+  switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
+    case 'utf8':
+      return encoder.encode(text);
+    case 'hex':
+      return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    case 'base64':
+    case 'base64url':
+      return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
+    case 'ucs2':
+    case 'utf16le':
+      return Uint8Array.from({ length: text.length * 2 }, (_, i) => (text.charCodeAt(i >> 1) >> ((i & 1) * 8)) & 255);
+    default:
+      return Uint8Array.from(text, (char) => char.charCodeAt(0));
+  }
+}
+
+/** The bytes of any view, or of a buffer. */
+export function bytesOf(value: unknown, name: string): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  throw wrongType(name, 'an instance of Buffer, TypedArray, or DataView', value);
+}
+
+/** What is to be written, as bytes. */
+export function dataBytes(data: unknown, encoding: string): Uint8Array {
+  if (typeof data === 'string') return encode(data, encoding);
+  if (ArrayBuffer.isView(data)) return bytesOf(data, 'data');
+  throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
+}
+
+const NO_NUL = 'must be a string, Uint8Array, or URL without null bytes';
+
+/** Refuses a path with a null byte in it. */
+export function nulInPath(name: string, value: unknown): TypeError {
+  return wrongValue(name, NO_NUL, value);
+}
+
+/** A path as a string or bytes. */
+export function pathOf(path: unknown, name = 'path'): string | Uint8Array {
+  if (typeof path === 'string' || path instanceof Uint8Array) return path;
+  if (path instanceof URL || isUrl(path)) return urlPath(path as URL);
+  throw wrongType(name, 'of type string or an instance of Buffer or URL', path);
+}
+
+function isUrl(value: unknown): boolean {
+  const url = value as Partial<URL> | null | undefined;
+  return (
+    typeof url === 'object' && url !== null && Boolean(url.href && url.protocol) && typeof url.pathname === 'string'
+  );
+}
+
+function urlPath(url: URL): string {
+  if (url.protocol !== 'file:') {
+    throw codedError(TypeError, 'ERR_INVALID_URL_SCHEME', 'The URL must be of scheme file');
+  }
+  if (url.hostname !== '') {
+    const platform = (globalThis as { process?: { platform?: string } }).process?.platform ?? 'browser';
+    throw codedError(
+      TypeError,
+      'ERR_INVALID_FILE_URL_HOST',
+      `File URL host must be "localhost" or empty on ${platform}`,
+    );
+  }
+  if (/%2f/i.test(url.pathname)) {
+    throw codedError(TypeError, 'ERR_INVALID_FILE_URL_PATH', 'File URL path must not include encoded / characters');
+  }
+  return decodeURIComponent(url.pathname);
+}
+
+/** A path as a string, for messages and for walking. */
+export function pathText(path: string | Uint8Array): string {
+  return typeof path === 'string' ? path : decode(Uint8Array.from(path), 'utf8');
+}
+
+const INT32_MAX = 2147483647;
+
+/** A descriptor: a whole number from 0 on. */
+export function checkFd(fd: unknown): number {
+  if ((fd as number) === (fd as number) >>> 0 && (fd as number) <= INT32_MAX) return fd as number;
+  return checkInteger(fd, 'fd', 0, INT32_MAX);
+}
+
+/** A whole number in a range. */
+export function checkInteger(value: unknown, name: string, least: number, most: number): number {
+  if (typeof value !== 'number') throw wrongType(name, 'of type number', value);
+  if (!Number.isInteger(value)) throw outOfRange(name, 'an integer', value);
+  if (value < least || value > most) throw outOfRange(name, `>= ${least} && <= ${most}`, value);
+  return value;
+}
+
+/** Permission bits: a number, or a string of octal digits. */
+export function modeOf(mode: unknown, fallback?: number): number {
+  if (mode === undefined || mode === null) {
+    if (fallback !== undefined) return fallback;
+  } else if (typeof mode === 'string') {
+    if (!/^[0-7]+$/.test(mode)) {
+      throw wrongValue('mode', 'must be a 32-bit unsigned integer or an octal string', mode);
+    }
+    return checkInteger(Number.parseInt(mode, 8), 'mode', 0, 2 ** 32 - 1);
+  }
+  return checkInteger(mode, 'mode', 0, 2 ** 32 - 1);
+}
+
+const FLAGS: Record<string, number> = {
+  r: 0,
+  rs: 0o4010000,
+  sr: 0o4010000,
+  'r+': 2,
+  'rs+': 2 | 0o4010000,
+  'sr+': 2 | 0o4010000,
+  w: 1 | 64 | 512,
+  wx: 1 | 64 | 512 | 128,
+  xw: 1 | 64 | 512 | 128,
+  'w+': 2 | 64 | 512,
+  'wx+': 2 | 64 | 512 | 128,
+  'xw+': 2 | 64 | 512 | 128,
+  a: 1 | 64 | 1024,
+  ax: 1 | 64 | 1024 | 128,
+  xa: 1 | 64 | 1024 | 128,
+  as: 1 | 64 | 1024 | 0o4010000,
+  sa: 1 | 64 | 1024 | 0o4010000,
+  'a+': 2 | 64 | 1024,
+  'ax+': 2 | 64 | 1024 | 128,
+  'xa+': 2 | 64 | 1024 | 128,
+  'as+': 2 | 64 | 1024 | 0o4010000,
+  'sa+': 2 | 64 | 1024 | 0o4010000,
+};
+
+/** Open flags: a number, or one of Node's strings. */
+export function flagsOf(flags: unknown, fallback = 0): number {
+  if (typeof flags === 'string') {
+    const number = FLAGS[flags];
+    if (number === undefined || !Object.hasOwn(FLAGS, flags)) throw wrongValue('flags', 'is invalid', flags);
+    return number;
+  }
+  if (flags === undefined || flags === null) return fallback;
+  return checkInteger(flags, 'flags', -2147483648, INT32_MAX);
+}
+
+/** An encoding, or nothing for bytes. */
+export function encodingOf(options: unknown): string | undefined {
+  const encoding = typeof options === 'string' ? options : (options as { encoding?: unknown } | undefined)?.encoding;
+  if (encoding === undefined || encoding === null || encoding === 'buffer') return undefined;
+  if (!isEncoding(encoding)) throw wrongValue('encoding', 'is invalid encoding', encoding);
+  return encoding as string;
+}
+
+/** Options that may be an encoding instead. */
+export function optionsOf<Options>(options: unknown): Partial<Options> {
+  if (options === undefined || options === null || typeof options === 'function') return {};
+  if (typeof options === 'string') return { encoding: options } as unknown as Partial<Options>;
+  if (typeof options !== 'object') throw wrongType('options', 'of type string or an instance of Object', options);
+  return options as Partial<Options>;
+}
+
+/** A time in seconds since 1970. */
+export function timeOf(time: unknown, name: string): number {
+  if (typeof time === 'string' && !Number.isNaN(+time)) return +time;
+  if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
+  if (time instanceof Date) return time.getTime() / 1000;
+  if (typeof time === 'bigint') return Number(time);
+  throw wrongType(name, 'an instance of Date or a time in seconds', time);
+}
+
+/** A place in a file: a number or a bigint; -1 for none. */
+export function positionOf(position: unknown): number {
+  if (position === undefined || position === null || position === -1 || position === -1n) return -1;
+  if (typeof position === 'bigint') {
+    if (position < -1n || position > 2n ** 63n - 1n)
+      throw outOfRange('position', `>= -1 && <= ${2n ** 63n - 1n}`, position);
+    return Number(position);
+  }
+  if (typeof position !== 'number') throw wrongType('position', 'of type bigint or integer', position);
+  return checkInteger(position, 'position', -1, Number.MAX_SAFE_INTEGER);
+}
+
+/** Whether it is an error of a check of arguments, which callers throw at once. */
+export function isArgumentError(error: unknown): boolean {
+  return typeof (error as { code?: unknown }).code === 'string' && /^ERR_/.test((error as { code: string }).code);
+}

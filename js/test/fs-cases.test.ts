@@ -1,0 +1,7 @@
+/** The cases of plait/fs that browsers run, too, in Node. */
+import { test } from 'node:test';
+import { fs } from 'plait/fs';
+import { fsCases } from './cases/fs-cases.ts';
+
+const module = (file: string): string => new URL(`../../js/test/fixtures/${file}`, import.meta.url).href;
+for (const { name, run } of fsCases(fs, module)) test(name, { timeout: 60000 }, run);
