@@ -48,8 +48,11 @@ void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t fr
 void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep);
 /* Forgets the change, and gives back the blocks in hand but the first `keep`. */
 void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep);
-/* After a lock was taken over: finishes what the dead have left in their journals. 0, -PLAIT_ETIMEDOUT. */
-int plait__fs_settle_all(void);
+/*
+ * After a lock was taken over: finishes what the dead have left in their journals. 0; -PLAIT_ETIMEDOUT: `unsettled` is one
+ * whose journal another thread is at, and does not end.
+ */
+int plait__fs_settle_all(plait_thread_t *unsettled);
 
 /* Takes a lock of the room; settles if it was a dead thread's. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_acquire(struct plait_lock *lock);

@@ -182,7 +182,7 @@ static int settle_record(struct plait_fs_thread *record, plait_thread_t dead) {
   return 0;
 }
 
-int plait__fs_settle_all(void) {
+int plait__fs_settle_all(plait_thread_t *unsettled) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
     if (ref == 0) continue;
@@ -190,7 +190,10 @@ int plait__fs_settle_all(void) {
     plait_thread_t thread = plait_load(&record->thread);
     if (thread == 0 || plait_thread_alive(thread)) continue;
     int rc = settle_record(record, thread);
-    if (rc != 0) return rc;
+    if (rc != 0) {
+      *unsettled = thread;
+      return rc;
+    }
   }
   return 0;
 }
@@ -232,8 +235,10 @@ int plait__fs_acquire(struct plait_lock *lock) {
   for (uint32_t i = 0; i < LOOKS && plait_lock_owner(lock) != 0; i++) plait_platform_pause();
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
-  rc = plait__fs_settle_all();
-  if (rc != 0) plait_lock_release(lock);
+  /* A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles. */
+  plait_thread_t unsettled = 0;
+  rc = plait__fs_settle_all(&unsettled);
+  if (rc != 0) plait_lock_leave(lock, unsettled);
   return rc;
 }
 

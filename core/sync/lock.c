@@ -78,11 +78,15 @@ int plait_lock_try(struct plait_lock *lock) {
   return taken;
 }
 
-void plait_lock_release(struct plait_lock *lock) {
+void plait_lock_leave(struct plait_lock *lock, uint32_t dead) {
   /* release: pairs with the acquire in try_take. */
-  uint32_t word = atomic_exchange_explicit(&lock->word, 0, memory_order_acq_rel);
+  uint32_t word = atomic_exchange_explicit(&lock->word, dead, memory_order_acq_rel);
   if (word & SLEEPERS) plait_platform_notify(&lock->word, 1);
   held_pop();
+}
+
+void plait_lock_release(struct plait_lock *lock) {
+  plait_lock_leave(lock, 0);
 }
 
 uint32_t plait_lock_owner(const struct plait_lock *lock) {

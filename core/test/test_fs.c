@@ -218,9 +218,31 @@ static void test_mappings(void) {
   CHECK(plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
 }
 
+/* Who died in a change was being settled by one who died, too, and nobody knows that yet: nobody gets at the change. */
+static void test_dead_settler(void) {
+  test_space(400);
+  plait_thread_t self = plait_self_id(), writer = plait_slot_claim(0), settler = plait_slot_claim(0);
+  CHECK(fs_mkdir("/a") == 0 && writer != 0 && settler != 0);
+  plait_slot_enter(writer, 1);
+  struct plait_fs_thread *record = fs_mine();
+  plait_slot_enter(self, 1);
+  struct plait_lock *root = &plait__fs_root_inode()->lock;
+  atomic_store(&root->word, writer); /* as if it had died there */
+  atomic_store(&record->lock.word, settler);
+  CHECK(plait_thread_note_death(writer));
+  for (int i = 0; i < 2; i++) {
+    CHECK(fs_mkdir("/b") == -PLAIT_ETIMEDOUT && plait_lock_owner(root) == writer);
+    CHECK(plait_get(&plait_self()->held_count) == 0);
+  }
+  CHECK(plait_thread_note_death(settler));
+  CHECK(fs_mkdir("/b") == 0 && fs_stat("/b") == 0 && plait_lock_owner(root) == 0);
+  CHECK(plait_abi_recover(writer) == 0 && plait_abi_recover(settler) == 0 && fs_check_all(0) == 0);
+}
+
 static const struct test tests[] = {
     {"names", test_names},       {"rename", test_rename},     {"descriptors", test_descriptors},
     {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
     {"a full space", test_full}, {"range locks", test_ranges}, {"mappings", test_mappings},
+    {"a settler dies, and nobody knows", test_dead_settler},
 };
 TEST_MAIN(tests)

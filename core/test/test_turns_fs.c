@@ -46,7 +46,10 @@ static void do_truncate(void) { result = fs_truncate("/e/g", 10); }
 static void do_walk_up(void) { result = fs_stat("/a/b/../mark"); }
 static void do_close(void) { result = plait_fs_close(descriptor); }
 static void do_lock(void) { result = plait_fs_lock(descriptor, 2, 0, 10, 0); }
-static void do_settle(void) { result = plait__fs_settle_all(); }
+static void do_settle(void) {
+  plait_thread_t unsettled;
+  result = plait__fs_settle_all(&unsettled);
+}
 static void do_read(void) {
   memset(plait_at(plait_get(&fs_mine()->scratch)), 0, 3000);
   result = plait_fs_read(descriptor, plait_get(&fs_mine()->scratch), 3000, 0);
