@@ -75,6 +75,8 @@ export class CoordinatedPool {
   #queuedSince = 0;
   #failures = 0;
   #loadError: unknown;
+  /** Whether all early threads have been taken: what they said meanwhile must not start others in their place. */
+  #complete = false;
 
   /** `early`: threads that were started for the first seats. */
   constructor(space: Space, options: OpenPool, listener: PoolListener, early: readonly StartedThread[]) {
@@ -85,6 +87,7 @@ export class CoordinatedPool {
     this.#setWord(P.growable, 1);
     this.#started = early.length;
     for (const [seat, thread] of early.entries()) this.#take(thread, seat);
+    this.#complete = true;
     while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
     this.#attend();
     this.#look();
@@ -129,7 +132,7 @@ export class CoordinatedPool {
   }
 
   #look(): void {
-    if (this.#ended) return;
+    if (this.#ended || !this.#complete) return;
     this.#lookAtTasks();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
