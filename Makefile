@@ -130,7 +130,7 @@ $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py
 
 # The same tests as js-test, and those of what only this build does.
 debug-test: $(DEBUG)/.built
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task,$(DEBUG)/build/test/$(name).test.js)
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task pool,$(DEBUG)/build/test/$(name).test.js)
 
 # ---- what must hold ----
 

@@ -5,13 +5,25 @@
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
+import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { threadWide } from '../core/thread-wide.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
 import { Submitter } from './submitter.ts';
+
+/** How often the thread is connected to each pool of a space. */
+const connections = threadWide('connections', () => new WeakMap<Space, Map<number, number>>());
+
+function connectionsOf(space: Space): Map<number, number> {
+  const count = connections.get(space) ?? new Map<number, number>();
+  connections.set(space, count);
+  return count;
+}
 
 /** A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. */
 export class ConnectedPool extends PoolCalls {
   readonly #whyNotBlock: string | undefined;
+  #disposed = false;
 
   /** `worker`: the thread is a worker of this pool. */
   constructor(space: Space, ref: number, worker = false) {
@@ -25,6 +37,8 @@ export class ConnectedPool extends PoolCalls {
       }
     });
     super(space, ref, submitter);
+    const count = connectionsOf(space);
+    count.set(ref, (count.get(ref) ?? 0) + 1);
     this.#whyNotBlock = worker
       ? 'a worker that waits for its own pool would wait for itself: use `await task.pool.run()`, which helps meanwhile'
       : undefined;
@@ -41,9 +55,17 @@ export class ConnectedPool extends PoolCalls {
 
   /** Uses the pool no more. Outstanding tasks are rejected here; they run all the same. */
   [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
     this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
     this.leave();
-    this.space.core.plait_pool_release(this.ref);
+    const count = connectionsOf(this.space);
+    const others = (count.get(this.ref) ?? 1) - 1;
+    count.set(this.ref, others);
+    // Releasing lets go of all that the thread has of the pool: the last one does it, and never for the pool's owner.
+    if (others === 0 && this.space.load(this.ref + P.owner) !== this.space.thread) {
+      this.space.core.plait_pool_release(this.ref);
+    }
   }
 }
 

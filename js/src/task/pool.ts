@@ -143,6 +143,7 @@ export class Pool extends PoolCalls {
   readonly #asked = new Map<number, (seats: readonly number[]) => void>();
   #questions = 0;
   #closing: Promise<void> | undefined;
+  #released = false;
   #forced = false;
   #busy = false;
 
@@ -381,7 +382,7 @@ export class Pool extends PoolCalls {
   }
 
   #force(): void {
-    if (this.#forced) return;
+    if (this.#forced || this.#released) return;
     this.#end(true);
   }
 
@@ -409,6 +410,7 @@ export class Pool extends PoolCalls {
     this.#answerAll();
     this.submitter.abandon(closed);
     this.leave();
+    this.#released = true; // what was the pool's may be anybody's from here on
     this.space.core.plait_pool_release(this.ref);
   }
 
