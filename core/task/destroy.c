@@ -23,13 +23,12 @@ static int is_used(struct plait_pool *pool, struct plait_slot *except) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
-    int inside = plait_load(&slot->pool) == plait_ref(pool) && 
+    int inside = plait_load(&slot->pool) == plait_ref(pool) &&
                  (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
     if (inside || names_task_of(pool, plait_load(&slot->adopted))) return 1;
   }
   return 0;
 }
-
 
 static int has_live_client(struct plait_pool *pool) {
   plait_ref_t at = plait_load(&pool->clients);
