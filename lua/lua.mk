@@ -37,9 +37,9 @@ LUA_MEMORY := 5.1 5.2 5.3 5.4
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
 	@tools/need.sh protoc protobuf-compiler
 	@mkdir -p $(LUA_DESCRIPTORS)
-	@cd conformance/protos && protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto && \
-		protoc --descriptor_set_out=$(CURDIR)/$(LUA_DESCRIPTORS)/kinds3.pb kinds3.proto && \
-		protoc --include_imports --descriptor_set_out=$(CURDIR)/$@ kinds2.proto kinds3.proto person.proto
+	@protoc --proto_path=conformance/protos --descriptor_set_out=$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto
+	@protoc --proto_path=conformance/protos --descriptor_set_out=$(LUA_DESCRIPTORS)/kinds3.pb kinds3.proto
+	@protoc --proto_path=conformance/protos --include_imports --descriptor_set_out=$@ kinds2.proto kinds3.proto person.proto
 
 # The module and a Lua whose allocator fails, in one program under ASan and UBSan.
 $(BUILD)/lua/%/memory: lua/test/memory.c $(BUILD)/lua/%/.built
