@@ -162,6 +162,7 @@ struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t re
   uint32_t inbox = plait_get(&client->inbox);
   plait_put(&task->next, inbox);
   plait_put(&task->state, PLAIT_TASK_DONE);
+  plait_put(&pool->unread, plait_get(&pool->unread) + 1);
   atomic_store_explicit(&client->inbox, ref, memory_order_seq_cst); /* the commit */
   plait_put(intent, after);
   return inbox == 0 ? client : NULL;
@@ -275,6 +276,7 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
   plait_put(&client->taken, task);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
+  plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
   plait_ref_t oldest = 0;
   while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */

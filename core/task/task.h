@@ -219,7 +219,7 @@ struct plait_pool {
   plait_word_t ended[7];    /* workers ever ended, by enum plait_ended (wrap) */
   plait_word_t usual_timeout_ms; /* timeout of a task that says none; 0: it has none */
   plait_word_t lost;        /* tasks that ended with their worker (wraps) */
-  plait_word_t unused;      /* zero */
+  plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
 };
 _Static_assert(sizeof(struct plait_pool) == 144, "no padding");
 

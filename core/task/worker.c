@@ -6,6 +6,11 @@
  */
 #include "task.h"
 
+/* So many results that nobody has read mean that their client does something else. */
+#define UNREAD_WHEN_BUSY 8
+#define NAPS 20
+#define NAP_NS 50000
+
 static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
 }
@@ -48,9 +53,25 @@ PLAIT_EXPORT void plait_worker_sleep_end(void) {
   atomic_fetch_sub_explicit(&own_pool()->sleepers, 1, memory_order_seq_cst);
 }
 
+/*
+ * Sleeps for a moment at a time while results pile up that nobody reads. Their client is busy, most likely with making the
+ * next tasks: a worker that spins takes the processor from it, one that sleeps as others do has to be woken by it for each
+ * task. Nobody wakes who naps here, on a word of its own, so nobody has to.
+ */
+static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
+  for (int i = 0; i < NAPS; i++) {
+    if (plait_get(&pool->unread) < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
+    plait_platform_wait(&self->sleeping, 0, NAP_NS);
+  }
+}
+
 PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
   struct plait_pool *pool = own_pool();
   struct plait_slot *self = plait_self();
+  if (plait_get(&pool->unread) >= UNREAD_WHEN_BUSY) {
+    nap_while_unread(pool, self);
+    spins = 1;
+  }
   for (uint32_t i = 0; i < spins; i++) {
     if (has_work(pool, self)) return;
     plait_platform_pause();

@@ -47,7 +47,7 @@ const handedOut = await measureCounts(HandOutPool, readFiles);
 printPool('Handed out by main: a free worker gets one task when main turns its event loop', handedOut);
 const pulled = await measureCounts(Pool, readFiles);
 printPool('Pulled by the workers: Plait', pulled);
-const direct = await measureCounts(Pool, readIntoHeap(options.size));
+const direct = await measureCounts(Pool, readIntoHeap);
 printPool('Pulled by the workers, read straight into shared memory: Plait without a copy', direct);
 
 console.log(`The same files by command line, read by the workers

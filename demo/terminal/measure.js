@@ -3,7 +3,7 @@
  * workers hash them.
  */
 
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { heap } from 'plait';
 
@@ -15,16 +15,10 @@ export const readFiles = {
 };
 
 /** Reads into shared memory and gives the bytes away: no copy at all. For Plait alone. */
-export const readIntoHeap = (size) => ({
-  read(path) {
-    const bytes = heap.bytes(size);
-    const file = openSync(path);
-    readSync(file, bytes);
-    closeSync(file);
-    return bytes;
-  },
+export const readIntoHeap = {
+  read: (path) => heap.readFileSync(path),
   run: (pool, bytes) => pool.run(bytes, { give: true }),
-});
+};
 
 /** A worker that is not up by then will not come up. */
 const START_LIMIT_MS = 20_000;

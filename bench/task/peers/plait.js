@@ -1,6 +1,5 @@
 /** Plait: the workers pull their tasks from shared memory. Bytes are lent, as the peers transfer them. */
 
-import { closeSync, openSync, readSync } from 'node:fs';
 import { heap, Pool } from 'plait';
 
 export function create({ threads, file, workerData }) {
@@ -16,10 +15,4 @@ export function create({ threads, file, workerData }) {
 }
 
 /** What Plait can do besides: a file is read into shared memory, and its bytes are given away without a copy. */
-export function readIntoHeap(path, size) {
-  const bytes = heap.bytes(size);
-  const file = openSync(path);
-  readSync(file, bytes);
-  closeSync(file);
-  return bytes;
-}
+export const readIntoHeap = (path) => heap.readFileSync(path);

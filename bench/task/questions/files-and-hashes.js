@@ -5,7 +5,7 @@
  * until then. The limit is measured in the same run, by one thread without a pool. A pool does the job
  * several times and is timed the last time: the limit is the best of several runs, with compiled code and warm memory,
  * so the pools get both.
- * 'plait, no copy' reads with readSync into shared memory instead, which only Plait can hand over.
+ * 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand over.
  */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ async function doJob(pool, paths, direct) {
   const start = performance.now();
   for (const path of paths) {
     const before = performance.now();
-    const bytes = direct ? readIntoHeap(path, SIZE) : readFileSync(path);
+    const bytes = direct ? readIntoHeap(path) : readFileSync(path);
     read += performance.now() - before;
     pending.push(direct ? pool.give('hash', bytes) : pool.run('hash', bytes, transferable(bytes)));
   }

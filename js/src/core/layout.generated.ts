@@ -860,8 +860,8 @@ export const Pool = {
   usualTimeoutMs: 132,
   /** tasks that ended with their worker (wraps) */
   lost: 136,
-  /** zero */
-  unused: 140,
+  /** results delivered since a client last emptied its inbox; a hint: a death may miscount */
+  unread: 140,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */

@@ -14,6 +14,7 @@ import { BOOT_SIZE, Errno, PAGE_SIZE, Space as S, TLS_SIZE } from '../core/layou
 import { lockTimeout, type Space } from '../core/space.ts';
 import { threadWide } from '../core/thread-wide.ts';
 import { corrupt, invalidPointer, notFreed, outOfRange, refused } from './faults.ts';
+import { readInto } from './read-file.ts';
 import { type HeapStats, readStats } from './stats.ts';
 
 /** Options of {@link Heap.alloc} and {@link Heap.bytes}. */
@@ -167,6 +168,21 @@ export class Heap {
   bytes(size: number, options?: AllocOptions): HeapBytes {
     const block = this.alloc(size, options);
     return own(this.#space(), block, size);
+  }
+
+  /**
+   * Reads a file of the host straight into shared memory: as `node:fs`'s `readFileSync`, but the bytes are those of
+   * {@link bytes}, so a task can be given them without a copy. Node only; blocks the thread while it reads.
+   *
+   * @throws what `node:fs` throws for the path, and as {@link alloc}; nothing stays open or allocated then
+   * @throws {PlaitError} ERR_PLAIT_UNSUPPORTED in browsers
+   */
+  readFileSync(path: string | URL | Uint8Array): HeapBytes {
+    return readInto<HeapBytes>(path, {
+      make: (size) => this.bytes(size),
+      resize: (view, size) => this.realloc(view, size),
+      free: (view) => this.free(view),
+    });
   }
 
   /**

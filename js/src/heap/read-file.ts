@@ -1,0 +1,63 @@
+/**
+ * Reads a file of the host's straight into a block of the heap: the bytes are where every thread sees them, uncopied.
+ *
+ * Invariant: whatever is thrown, the file is closed and the block is freed.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
+import { outOfRange } from './faults.ts';
+
+/** What is used of node:fs. */
+interface NodeFiles {
+  openSync(path: string | URL | Uint8Array): number;
+  fstatSync(file: number): { readonly size: number };
+  readSync(file: number, target: Uint8Array, offset: number, length: number): number;
+  closeSync(file: number): void;
+}
+
+/** A block that grows: bytes() of the heap, as far as reading needs it. */
+export interface Target<View extends Uint8Array> {
+  make(size: number): View;
+  resize(view: View, size: number): View;
+  free(view: View): void;
+}
+
+/** What a file that does not tell its size (a pipe, /proc) is read by. */
+const CHUNK = 65536;
+
+let files: NodeFiles | undefined;
+
+function nodeFiles(): NodeFiles {
+  files ??= host.builtin('node:fs') as NodeFiles | undefined;
+  if (files !== undefined) return files;
+  throw new PlaitError(
+    'ERR_PLAIT_UNSUPPORTED',
+    'heap.readFileSync reads files of the host, which a browser has none of',
+  );
+}
+
+/** The contents of the file. What tells no size, or has grown since, is read to its end. */
+export function readInto<View extends Uint8Array>(path: string | URL | Uint8Array, target: Target<View>): View {
+  const fs = nodeFiles();
+  const file = fs.openSync(path);
+  let view: View | undefined;
+  try {
+    const { size } = fs.fstatSync(file);
+    if (size > 2 ** 32) throw outOfRange(`the file has ${size} bytes, more than a space can hold`);
+    view = target.make(size > 0 ? size : CHUNK);
+    let done = 0;
+    for (;;) {
+      const count = fs.readSync(file, view, done, view.length - done);
+      done += count;
+      if (count === 0 || (size > 0 && done === size)) break;
+      if (done === view.length) view = target.resize(view, done * 2);
+    }
+    return done === view.length ? view : target.resize(view, done);
+  } catch (error) {
+    if (view !== undefined) target.free(view);
+    throw error;
+  } finally {
+    fs.closeSync(file);
+  }
+}
