@@ -49,6 +49,11 @@ export function ownedBlock(view: unknown, space: Space): number | undefined {
   return found?.space === space ? found.block : undefined;
 }
 
+/** Whether a view owns its block, in whatever space. */
+export function isOwned(view: unknown): boolean {
+  return view instanceof Uint8Array && owned.has(view);
+}
+
 /** A view owns its block no longer: somebody else frees it. */
 export function disown(view: Uint8Array): void {
   owned.delete(view);
@@ -60,14 +65,20 @@ export function disown(view: Uint8Array): void {
  */
 const DISPOSE = {
   value(this: Uint8Array): void {
-    const found = owned.get(this);
-    if (found === undefined) return; // it was freed or given away before: to be expected at the end of a scope
-    owned.delete(this);
-    freeBlock(found.space, found.block);
+    release(this);
   },
 };
 
-function own(space: Space, block: number, size: number): HeapBytes {
+/** Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope. */
+export function release(view: Uint8Array): void {
+  const found = owned.get(view);
+  if (found === undefined) return;
+  owned.delete(view);
+  freeBlock(found.space, found.block);
+}
+
+/** A view that stands for a block. pre: no other does. */
+export function own(space: Space, block: number, size: number): HeapBytes {
   const view = space.bytes(block, size);
   if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);
   owned.set(view, { space, block });

@@ -13,7 +13,7 @@ export type { BroadcastOptions, CallOptions, MapOptions, RunManyOptions, RunOpti
 export { type CloseOptions, Pool, type PoolEvents, type PoolOptions } from './pool.ts';
 export type { EndReason, WorkerEvent } from './protocol.ts';
 export type { PoolStats, Times, WorkerStats } from './stats.ts';
-export { transfer } from './transfer.ts';
+export { give, transfer } from './transfer.ts';
 export { type WorkerOptionsLike, workerOptions } from './worker-options.ts';
 
 commonSpace(); // importing attaches the thread, and lets threads started from here find the space

@@ -62,6 +62,7 @@ const STATUS = Task.outputStatus >>> 2;
 const OUTPUT_KIND = Task.outputKind >>> 2;
 const OUTPUT_LOW = Task.outputLow >>> 2;
 const OUTPUT_HIGH = Task.outputHigh >>> 2;
+const OUTPUT_BLOCK = Task.outputBlock >>> 2;
 const LANE = Task.lane >>> 2;
 const SEAT = Task.seat >>> 2;
 const TIMEOUT = Task.timeoutMs >>> 2;
@@ -150,7 +151,9 @@ export class Submitter {
     const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
-      given === 0 ? transport.prepare(input, 'input', how.lend) : transport.prepareGiven(input as Uint8Array, given);
+      given === 0
+        ? transport.prepare(input, 'input', how.lend)
+        : transport.prepareGiven(input as Uint8Array, given, Kind.lentBytes);
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     space.cover(task + Task.BYTES);
@@ -333,6 +336,8 @@ export class Submitter {
     const status = u32[at + STATUS]!;
     let value: unknown;
     let fulfilled = status === TaskStatus.FULFILLED;
+    // From here on the block is not the task's: freeing the task leaves it alone.
+    if (fulfilled && u32[at + OUTPUT_KIND] === Kind.givenBytes) u32[at + OUTPUT_BLOCK] = 0;
     try {
       value =
         fulfilled || status === TaskStatus.REJECTED

@@ -10,6 +10,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
+import { own } from '../heap/heap.ts';
 import { readValue } from './value-reader.ts';
 import { ValueWriter } from './value-writer.ts';
 
@@ -33,11 +34,15 @@ export const Kind = {
   graph: 9,
   /** bytes: the contents of a Uint8Array, which the receiver looks at where they are */
   lentBytes: 10,
+  /** low, high: a block and the bytes in use of it; whoever receives it owns it */
+  givenBytes: 11,
 } as const;
 
 const NOT_LATIN1 = /[^\0-\xff]/;
 /** Below this many characters a loop is quicker than a call into the host. */
 const SHORT_STRING = 48;
+/** From this many bytes on, uncleared memory is worth another call into the host. */
+const LARGE_COPY = 4096;
 /** Few enough arguments for String.fromCharCode on any stack. */
 const CHUNK = 8192;
 
@@ -53,6 +58,8 @@ interface NativeBuffer extends Uint8Array {
 
 interface BufferModule {
   from(buffer: ArrayBufferLike, offset: number, length: number): NativeBuffer;
+  /** Not of a pool: its `buffer` is its own. */
+  allocUnsafeSlow(size: number): NativeBuffer;
 }
 
 /** Node's Buffer, whose string functions are native; browsers use the loops. */
@@ -113,9 +120,12 @@ export class Transport {
     return bytes.length;
   }
 
-  /** As prepare(), for bytes whose block the receiver gets: nothing is to be filled. */
-  prepareGiven(bytes: Uint8Array, block: number): number {
-    this.kind = Kind.lentBytes;
+  /**
+   * As prepare(), for bytes whose block goes along: nothing is to be filled. `kind` says whether the receiver sees them
+   * while it runs (`lentBytes`), or owns them from then on (`givenBytes`).
+   */
+  prepareGiven(bytes: Uint8Array, block: number, kind: number): number {
+    this.kind = kind;
     this.low = block;
     this.high = bytes.length;
     return -1;
@@ -194,14 +204,25 @@ export class Transport {
       case Kind.utf16:
         return this.#readText(ref, size, kind === Kind.utf16);
       case Kind.bytes:
-        return this.#space.u8.slice(ref, ref + size);
+        return this.#copy(ref, size);
       case Kind.lentBytes:
         return this.#space.u8.subarray(ref, ref + size);
+      case Kind.givenBytes:
+        return own(this.#space, ref, size);
       case Kind.graph:
         return readValue(this.#space.u8.subarray(ref, ref + size));
       default:
         throw new PlaitError('ERR_PLAIT_BAD_MESSAGE', `a task holds a value of the unknown kind ${kind}`);
     }
+  }
+
+  /** A private copy. A large one is made on memory that nobody has cleared, which costs as much as the copying itself. */
+  #copy(ref: number, size: number): Uint8Array {
+    const { u8 } = this.#space;
+    if (nodeBuffer === undefined || size < LARGE_COPY) return u8.slice(ref, ref + size);
+    const copy = new Uint8Array(nodeBuffer.allocUnsafeSlow(size).buffer);
+    copy.set(u8.subarray(ref, ref + size));
+    return copy;
   }
 
   #readText(ref: number, size: number, wide: boolean): string {

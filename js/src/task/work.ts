@@ -19,12 +19,13 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { disown, ownedBlock } from '../heap/heap.ts';
 import { bucketOf } from './histogram.ts';
 import { findExport } from './module.ts';
 import type { WorkerStart } from './protocol.ts';
 import { Run, setWorkerContext, type WorkerContext } from './run.ts';
-import { detachAll, movedParts } from './transfer.ts';
-import { Transport } from './transport.ts';
+import { detachAll, freeGiven, movedParts } from './transfer.ts';
+import { Kind, Transport } from './transport.ts';
 
 type TaskFunction = (input: unknown) => unknown;
 
@@ -311,7 +312,10 @@ export class Worker {
 
   /** A pending task has ended, or is given up. */
   #end(run: Run, status: number, value: unknown): void {
-    if (!this.#pending.delete(run)) return;
+    if (!this.#pending.delete(run)) {
+      freeGiven(value);
+      return;
+    }
     const task = run.ref;
     this.#write(task, status, value);
     run.over = true;
@@ -403,10 +407,23 @@ export class Worker {
     return evaluate(`(${source})`) as TaskFunction;
   }
 
+  /** Makes the block of a view the task's output; from the store on it is the task's. */
+  #giveOutput(task: number, view: Uint8Array): number {
+    const block = ownedBlock(view, this.#space);
+    if (block === undefined) {
+      throw new PlaitError('ERR_PLAIT_CANNOT_SEND', 'output is not a view of heap.bytes(), or was freed or given away');
+    }
+    this.#space.core.plait_task_output(task, 0); // of a run before, which died
+    this.#space.u32[(task + Task.outputBlock) >>> 2] = block;
+    disown(view);
+    return this.#transport.prepareGiven(view, block, Kind.givenBytes);
+  }
+
   #write(task: number, status: number, value: unknown): void {
     const transport = this.#transport;
     const { u32: words } = this.#space;
     if (((words[(task + Task.control) >>> 2] as number) & Stop.TIMEOUT) !== 0) {
+      freeGiven(value);
       status = TaskStatus.REJECTED;
       value = new Run(this.#space, task).timeoutError();
     }
@@ -414,7 +431,8 @@ export class Worker {
     if (moved !== undefined) value = moved.value;
     let size: number;
     try {
-      size = transport.prepare(value, status === TaskStatus.FULFILLED ? 'output' : 'error');
+      if (moved?.given === true && status === TaskStatus.FULFILLED) size = this.#giveOutput(task, value as Uint8Array);
+      else size = transport.prepare(value, status === TaskStatus.FULFILLED ? 'output' : 'error');
     } catch (error) {
       if (!(error instanceof PlaitError)) throw error;
       status = TaskStatus.REJECTED;

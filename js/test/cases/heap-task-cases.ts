@@ -1,12 +1,16 @@
 /** What becomes of the heap's bytes on their way to tasks, on any host. `module(name)` gives the URL of a fixture. */
 
-import { Heap, openSpace, Pool } from 'plait';
-import { alike, type Case, ok, same, thrown } from './check.ts';
+import { Heap, type HeapBytes, openSpace, Pool, type PoolOptions } from 'plait';
+import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
 
-async function withPool(module: string, use: (heap: Heap, pool: Pool) => Promise<void>): Promise<void> {
+async function withPool(
+  module: string,
+  use: (heap: Heap, pool: Pool) => Promise<void>,
+  options: PoolOptions = {},
+): Promise<void> {
   const space = openSpace({ maximum: 2 ** 27 });
   const heap = new Heap(() => space);
-  const pool = new Pool(module, { threads: 2, space });
+  const pool = new Pool(module, { threads: 2, space, ...options });
   try {
     await pool.run(1);
     await use(heap, pool);
@@ -47,6 +51,51 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
             same(await result, (size + 10) * 2, 'sum');
           }
         }),
+    },
+    {
+      name: 'bytes() that a task gives are the caller’s: no copy, and nobody else frees them',
+      run: () =>
+        withPool(module('pool-tasks.js'), async (heap, pool) => {
+          for (const size of [0, 10, 5000, 1_000_000]) {
+            for (const name of ['giveHeapBytes', 'giveLater']) {
+              const bytes = await pool.run<HeapBytes>(size, { name });
+              alike(bytes, new Uint8Array(size).fill(size), `${size} bytes`);
+              ok(heap.offset(bytes) > 0, 'lies in the heap');
+              same(await pool.run(bytes, { give: true }).then(() => 'given on'), 'given on');
+              same(thrown(() => heap.free(bytes)).code, 'ERR_PLAIT_INVALID_POINTER', 'freed after it was given on');
+            }
+          }
+          const many = await pool.runMany<HeapBytes>([1, 2, 3], { name: 'giveHeapBytes' });
+          alike(
+            many.map((bytes) => bytes[0]),
+            [1, 2, 3],
+          );
+          for (const bytes of many) heap.free(bytes);
+          for await (const bytes of pool.map<HeapBytes>([4, 5], { name: 'giveHeapBytes' })) heap.free(bytes);
+        }),
+    },
+    {
+      name: 'bytes() that a task gives to nobody are freed',
+      run: async () => {
+        await withPool(module('pool-tasks.js'), async (_heap, pool) => {
+          const stop = new AbortController();
+          const aborted = pool.run(1000, { name: 'giveStopped', signal: stop.signal, onProgress: () => stop.abort() });
+          same((await rejection(aborted)).name, 'AbortError');
+          const late = await rejection(pool.run(1000, { name: 'giveStopped', timeout: 20 }));
+          same(late.code, 'ERR_PLAIT_TASK_TIMEOUT');
+          ok((await rejection(pool.run(9, { name: 'givePrivate' }))) instanceof TypeError, 'not of the heap');
+          same((await rejection(pool.run(9, { name: 'giveFreed' }))).code, 'ERR_PLAIT_CANNOT_SEND');
+          same(await pool.run('on'), 'on');
+        });
+        await withPool(
+          module('pool-tasks.js'),
+          async (_heap, pool) => {
+            const given = await rejection(pool.run(1000, { name: 'giveGivenUp', timeout: 20 }));
+            same(given.code, 'ERR_PLAIT_TASK_TIMEOUT');
+          },
+          { concurrentTasksPerWorker: 2, grace: 20 },
+        );
+      },
     },
   ];
 }
