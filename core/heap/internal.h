@@ -248,7 +248,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
 }
 
 /*
- * Frees a block in a page or a region of the caller's own: 1; 0 for all others, nothing is done then. What it reads was made visible
+ * Frees a block in a page or a region of the caller's own, or a large one: 1; 0 for all others, nothing is done then. What it reads was made visible
  * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
@@ -264,6 +264,7 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
+  if (kind == PLAIT__LARGE) return plait__large_free(block) == 0;
   if (kind != PLAIT__REGION && kind != PLAIT__PART) return 0;
   return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
 }

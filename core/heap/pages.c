@@ -346,7 +346,7 @@ static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *p
 }
 
 /* The next block out of the list's head, whose cursor moves to a word with free blocks: 0 if its owner knows of none. */
-static inline plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
+static PLAIT_ONCE plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
   uint32_t word = plait_get(&page->cursor), words = plait_get(&page->words);
   for (uint32_t i = 0; i < words; i++) {
     if (plait_get64(&page->local[word]) != 0) {
@@ -420,7 +420,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
-    int adopted = page == NULL && plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
+    int adopted = page == NULL && plait__adopt(record);
     if (page == NULL && !adopted) page = page_create(record, class, any);
     if (page != NULL) plait__own_link(record, page);
     plait__runs_unlock();
