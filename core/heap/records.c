@@ -59,7 +59,7 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
   uint32_t before = 0, live = 0;
   for (uint32_t i = slices; i-- > 0;) { /* the first one last: its owner is the region's, should this thread die meanwhile */
     struct plait_slice *slice = plait__slice(index + i);
-    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see deliver in regions.c */
+    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
     if (i != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, i));
   }
   while (at < end) {

@@ -412,48 +412,6 @@ static inline plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block
   return state_of(tag) == PLAIT__BLOCK_LIVE && plait_get(&block_at(header)->mark) == plait__mark(header) ? header : 0;
 }
 
-static PLAIT_COLD void push(struct plait_record *record, plait_ref_t header) {
-  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
-  do {
-    plait_put(&block_at(header)->next, (uint32_t)head);
-    next = ((head >> 32) + 1) << 32 | header;
-    /* release: pairs with the acquire in drain; sequentially consistent: see deliver. */
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
-                                                  memory_order_relaxed));
-}
-
-/*
- * Pushes a REMOTE block onto the stack of its region's owner. That may be nobody's, and be taken over meanwhile: this
- * looks at the owner after the push, and taking over looks at the stack after it has changed the owner.
- */
-static PLAIT_COLD void deliver(plait_ref_t header) {
-  plait_word_t *owner = &plait__slice(header / PLAIT_SLICE_SIZE)->owner;
-  uint32_t seen = plait_get(owner);
-  push(plait_at(seen), header);
-  if (atomic_load_explicit(owner, memory_order_seq_cst) != seen) plait__stranded();
-}
-
-PLAIT_COLD void plait__medium_drain(struct plait_record *record) {
-  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
-  do {
-    plait_put(&record->draining, (uint32_t)head);
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, 0, memory_order_acquire,
-                                                  memory_order_relaxed));
-  plait__medium_settle(record);
-}
-
-PLAIT_COLD void plait__medium_settle(struct plait_record *record) {
-  plait_ref_t header = plait_get(&record->draining);
-  while (header != 0) {
-    plait_ref_t next = plait_get(&block_at(header)->next);
-    uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
-    plait_put(&record->draining, next);
-    if (owner == plait_ref(record)) plait__medium_release(record, header);
-    else deliver(header);
-    header = next;
-  }
-}
-
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   if (header != 0) plait__medium_release(record, header);
@@ -468,7 +426,7 @@ PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t 
       !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
-  deliver(header);
+  plait__medium_deliver(header);
   return 0;
 }
 
