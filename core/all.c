@@ -6,8 +6,10 @@
 #include "sync/lock.c"
 #include "sync/space.c"
 #include "heap/slices.c"
+#include "heap/cuts.c"
 #include "heap/pages.c"
 #include "heap/regions.c"
+#include "heap/returns.c"
 #include "heap/records.c"
 #ifdef PLAIT_HEAP_DEBUG
 #include "heap/debug.h"

@@ -103,7 +103,7 @@ PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
 PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return -PLAIT_EINVAL;
-  uint32_t tag = plait_load(&slice->tag); /* acquire: pairs with the release in set_tag */
+  uint32_t tag = plait_load(&slice->tag); /* what the block is was written before it was given out */
   enum plait__slice_kind kind = plait__kind(tag);
   if (kind == PLAIT__PAGES) return small_free(slice, tag, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) {

@@ -4,8 +4,8 @@
  * The space above its roots is cut into slices of 64 KiB, described by an address-indexed table (struct plait_slice).
  * Three ways to hold blocks, by size:
  *
- *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c
- *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c
+ *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c, cuts.c
+ *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c, returns.c
  *     large   above                a run of slices of its own                                   slices.c
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees

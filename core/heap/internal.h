@@ -110,6 +110,25 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
 int plait__large_free(plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
 
+/* ---- cuts.c; all under the lock ---- */
+
+#define PLAIT__SMALLEST_SHIFT 12u /* a page has 4 KiB at least */
+
+/* A slice with an unused page of this size, the record's own or cut for it; another's if there is none and `any`. 0: no room. */
+uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any);
+/* Page number `at` of the slice has come into use. */
+void plait__cut_take(uint32_t index, uint32_t at);
+/* Page number `at` of the slice is unused again. A slice without a page in use becomes free. */
+void plait__cut_give(uint32_t index, uint32_t at);
+/* Puts a slice of pages onto its owner's list of those with unused ones, or off it. */
+void plait__partial_link(uint32_t index, uint32_t shift);
+void plait__partial_unlink(uint32_t index, uint32_t shift);
+/* What the slice of pages has unused becomes the record's. */
+void plait__slice_inherit(struct plait_record *record, uint32_t index);
+
+/* Notes for each 4 KiB of a slice that is cut into pages where the page's record is. */
+void plait__pages_note(uint32_t index);
+
 /* ---- pages.c ---- */
 
 /* A block of the class, from wherever there is one; 0. Looks at other words of the page, other pages, then makes one. */
@@ -134,15 +153,6 @@ void plait__own_link(struct plait_record *record, struct plait_page *page);
 void plait__aim(struct plait_record *record, uint32_t class);
 /* Gives back every page of the record's that has no block in use: nonzero if there was any. Under the lock. */
 int plait__pages_release_empty(struct plait_record *record);
-/* Puts a slice of pages onto its owner's list of those with unused ones, or off it. Under the lock. */
-void plait__partial_link(uint32_t index, uint32_t shift);
-void plait__partial_unlink(uint32_t index, uint32_t shift);
-/* What the slice of pages has unused becomes the record's. Under the lock. */
-void plait__slice_inherit(struct plait_record *record, uint32_t index);
-
-/* Notes for each 4 KiB of a slice that is cut into pages where the page's record is. Under the lock. */
-void plait__pages_note(uint32_t index);
-
 /* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
 static inline struct plait_page *plait__page_around(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
@@ -192,12 +202,17 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t 
 void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
-/* Frees what others have pushed onto the record's stack; passes on what is another's by now. */
-void plait__medium_drain(struct plait_record *record);
 /* Gives back every region of the record's that is one free block. Under the lock. */
 void plait__regions_release_whole(struct plait_record *record);
 /* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
 int plait__relinquish(struct plait_record *record);
+
+/* ---- returns.c ---- */
+
+/* Pushes a REMOTE block onto the stack of its region's owner. */
+void plait__medium_deliver(plait_ref_t header);
+/* Frees what others have pushed onto the record's stack; passes on what is another's by now. */
+void plait__medium_drain(struct plait_record *record);
 /* Finishes a drain that its thread did not. */
 void plait__medium_settle(struct plait_record *record);
 
@@ -248,7 +263,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
 }
 
 /*
- * Frees a block in a page or a region of the caller's own: 1; 0 for all others, nothing is done then. What it reads was made visible
+ * Frees a block in a page or a region of the caller's own, or a large one: 1; 0 for all others, nothing is done then. What it reads was made visible
  * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
@@ -264,6 +279,7 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
+  if (kind == PLAIT__LARGE) return plait__large_free(block) == 0;
   if (kind != PLAIT__REGION && kind != PLAIT__PART) return 0;
   return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
 }

@@ -28,7 +28,6 @@ static uint32_t shift_of(uint32_t class) {
   return class == 0 ? 12 : class < 4 ? 13 : class < 16 ? 14 : class < 24 ? 15 : class < 40 ? 14 : 16;
 }
 
-#define SMALLEST_SHIFT 12u
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
@@ -93,101 +92,7 @@ static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page
   if (class < PLAIT_HEAP_CLASS_COUNT) plait__aim(record, class);
 }
 
-/*
- * ---- slices with unused pages; under the lock ----
- *
- * Each record has its own, so that threads do not work in one slice side by side: their processors fetch lines ahead,
- * and would take them from each other. Only when the memory cannot grow any more a thread takes pages of another's.
- */
-
-static plait_word_t *partial_list(struct plait_slice *slice, uint32_t shift) {
-  return &((struct plait_record *)plait_at(plait_get(&slice->owner)))->partial[shift - SMALLEST_SHIFT];
-}
-
-PLAIT_COLD void plait__partial_link(uint32_t index, uint32_t shift) {
-  struct plait_slice *slice = plait__slice(index);
-  plait_word_t *list = partial_list(slice, shift);
-  uint32_t head = plait_get(list);
-  plait_put(&slice->next, head);
-  plait_put(&slice->prev, 0);
-  if (head != 0) plait_put(&plait__slice(head)->prev, index);
-  plait_put(list, index);
-}
-
-PLAIT_COLD void plait__partial_unlink(uint32_t index, uint32_t shift) {
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
-  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
-  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
-  else plait_put(partial_list(slice, shift), next);
-}
-
-static uint32_t all_used(uint32_t shift) {
-  return (uint32_t)((1ull << (PLAIT_SLICE_SIZE >> shift)) - 1);
-}
-
-PLAIT_COLD void plait__pages_note(uint32_t index) {
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t base = index * PLAIT_SLICE_SIZE;
-  for (uint32_t at = 0; at < PLAIT_SLICE_SIZE; at += PLAIT_HEAP_GRANULE)
-    plait_put(&leaf->pages[(base + at) / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES],
-              plait_ref(plait__page_around(slice, plait_get(&slice->tag), base + at)));
-}
-
-PLAIT_COLD void plait__slice_inherit(struct plait_record *record, uint32_t index) {
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t shift = plait__rest(plait_get(&slice->tag)), partial = plait_get(&slice->used) != all_used(shift);
-  if (partial) plait__partial_unlink(index, shift);
-  plait_put(&slice->owner, plait_ref(record));
-  if (partial) plait__partial_link(index, shift);
-}
-
-/* A slice of anybody's with an unused page of this size; 0 if there is none. */
-static PLAIT_COLD uint32_t slice_of_others(uint32_t shift) {
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    plait_ref_t record = plait_get(&plait_heap()->records[i]);
-    uint32_t index = record == 0 ? 0 : plait_get(&((struct plait_record *)plait_at(record))->partial[shift - SMALLEST_SHIFT]);
-    if (index != 0) return index;
-  }
-  return 0;
-}
-
-/* Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is none. */
-static PLAIT_COLD plait_ref_t page_records(struct plait_record *record, uint32_t count) {
-  uint32_t apart = plait_get(&record->apart), left = apart % 64;
-  if (left < count) {
-    apart = plait__meta(PLAIT_HEAP_GRANULE);
-    if (apart == 0) return 0;
-    left = PLAIT_HEAP_GRANULE / (uint32_t)sizeof(struct plait_page);
-  }
-  plait_ref_t at = apart & ~63u;
-  plait_put(&record->apart, (at + count * (uint32_t)sizeof(struct plait_page)) | (left - count));
-  return at;
-}
-
-/* A slice of the record's with an unused page of this size, cut now if need be; 0 if there is no room. */
-static PLAIT_COLD uint32_t slice_with_room(struct plait_record *record, uint32_t shift) {
-  uint32_t index = plait_get(&record->partial[shift - SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
-  if (index != 0) return index;
-  index = plait__run_find(1);
-  if (index == 0) return 0;
-  if (plait_get(&plait__slice(index)->room) < pages) {
-    plait_ref_t records = page_records(record, pages);
-    index = plait__run_find(1); /* the bookkeeping may have taken the slice that was found */
-    if (records == 0 || index == 0) return 0;
-    if (plait_get(&plait__slice(index)->room) < pages) {
-      plait_put(&plait__slice(index)->pages, records);
-      plait_put(&plait__slice(index)->room, pages);
-    }
-  }
-  plait_put(&plait__slice(index)->used, 0);
-  plait_put(&plait__slice(index)->owner, plait_ref(record));
-  plait__run_take(index, 0, 1, plait__tag(PLAIT__PAGES, shift));
-  plait__pages_note(index);
-  plait__partial_link(index, shift);
-  return index;
-}
+/* ---- pages; under the lock ---- */
 
 /* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
 static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
@@ -210,18 +115,15 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
 
 /* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
 static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class, int any) {
-  uint32_t shift = shift_of(class), index = slice_with_room(record, shift);
-  if (index == 0 && any) index = slice_of_others(shift);
+  uint32_t shift = shift_of(class), index = plait__cut_find(record, shift, any);
   if (index == 0) return NULL;
   struct plait_slice *slice = plait__slice(index);
-  uint32_t used = plait_get(&slice->used), at = (uint32_t)__builtin_ctz(~used);
+  uint32_t at = (uint32_t)__builtin_ctz(~plait_get(&slice->used));
   struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
   page_init(page, index * PLAIT_SLICE_SIZE + (at << shift), class);
   /* The commit; release: pairs with the acquire of whoever frees into it. */
   atomic_store_explicit(&page->owner, plait_ref(record), memory_order_release);
-  used |= 1u << at;
-  plait_put(&slice->used, used);
-  if (used == all_used(shift)) plait__partial_unlink(index, shift);
+  plait__cut_take(index, at);
   return page;
 }
 
@@ -252,16 +154,8 @@ static PLAIT_COLD int is_empty(struct plait_page *page) {
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
 static PLAIT_COLD void page_destroy(struct plait_page *page) {
   uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t shift = plait__rest(plait_load(&slice->tag)), used = plait_get(&slice->used);
   atomic_store_explicit(&page->owner, 0, memory_order_release);
-  if (used == all_used(shift)) plait__partial_link(index, shift);
-  used &= ~(1u << (base % PLAIT_SLICE_SIZE >> shift));
-  plait_put(&slice->used, used);
-  if (used == 0) {
-    plait__partial_unlink(index, shift);
-    plait__run_give(index, 1);
-  }
+  plait__cut_give(index, base % PLAIT_SLICE_SIZE >> plait__rest(plait_load(&plait__slice(index)->tag)));
 }
 
 PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
@@ -284,7 +178,7 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
  * is a small one.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT;
+  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - PLAIT__SMALLEST_SHIFT;
   if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || !is_empty(page)) return;
   if (plait_get(&record->classes[kept].count) < KEPT_PAGES) {
     own_unlink(record, page);
@@ -346,7 +240,7 @@ static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *p
 }
 
 /* The next block out of the list's head, whose cursor moves to a word with free blocks: 0 if its owner knows of none. */
-static inline plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
+static PLAIT_ONCE plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
   uint32_t word = plait_get(&page->cursor), words = plait_get(&page->words);
   for (uint32_t i = 0; i < words; i++) {
     if (plait_get64(&page->local[word]) != 0) {
@@ -370,7 +264,7 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
 }
 
 static struct plait_page_list *kept_list(struct plait_record *record, uint32_t class) {
-  return &record->classes[PLAIT_HEAP_CLASS_COUNT + shift_of(class) - SMALLEST_SHIFT];
+  return &record->classes[PLAIT_HEAP_CLASS_COUNT + shift_of(class) - PLAIT__SMALLEST_SHIFT];
 }
 
 /* Puts a page at the head of its list. */
@@ -420,7 +314,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
-    int adopted = page == NULL && plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
+    int adopted = page == NULL && plait__adopt(record);
     if (page == NULL && !adopted) page = page_create(record, class, any);
     if (page != NULL) plait__own_link(record, page);
     plait__runs_unlock();

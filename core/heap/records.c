@@ -59,8 +59,8 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
   uint32_t before = 0, live = 0;
   for (uint32_t i = slices; i-- > 0;) { /* the first one last: its owner is the region's, should this thread die meanwhile */
     struct plait_slice *slice = plait__slice(index + i);
-    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see deliver in regions.c */
-    if (i != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, i), memory_order_release);
+    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
+    if (i != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, i));
   }
   while (at < end) {
     struct plait_block *block = plait_at(at);
@@ -154,11 +154,11 @@ static void rebuild(struct plait_record *record) {
 
 void plait__stranded(void) {
   if (plait__runs_lock() != 0) return;
-  count_orphans();
+  plait_put(&plait_heap()->orphans, plait_get(&plait_heap()->orphans) + 1); /* who looks for it counts anew */
   plait__runs_unlock();
 }
 
-int plait__adopt(struct plait_record *record) {
+static int take_over_one(struct plait_record *record) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_record *from = record_at(i);
     if (from == NULL || from == record || plait_get(&from->thread) != 0 || !owns_memory(from)) continue;
@@ -175,6 +175,20 @@ int plait__adopt(struct plait_record *record) {
   count_orphans();
   return 0;
 }
+
+#if PLAIT_DEATHS
+int plait__adopt(struct plait_record *record) {
+  return plait_get(&plait_heap()->orphans) != 0 && take_over_one(record);
+}
+#else
+/* Where no death is ever known, nothing is nobody's before a thread has left: only programs that say so link what it
+   takes. Volatile, or the compiler would name the function here. */
+static int (*volatile taking_over)(struct plait_record *record);
+
+int plait__adopt(struct plait_record *record) {
+  return plait_get(&plait_heap()->orphans) != 0 && taking_over(record);
+}
+#endif
 
 /* ---- a thread and its record ---- */
 
@@ -203,9 +217,8 @@ struct plait_record *plait__bind(void) {
     if (plait__runs_lock() != 0) return NULL;
     record = record_create(plait_thread_index(self));
     if (record != NULL) {
-      if (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0) rebuild(record);
-      plait_put(&record->thread, self);
-      count_orphans();
+      if (PLAIT_DEATHS && (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0)) rebuild(record);
+      plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
     }
     plait__runs_unlock();
     if (record == NULL && plait__grow(1) != 0) return NULL;
@@ -220,6 +233,9 @@ void plait_heap_leave(void) {
   if (record == NULL || plait__runs_lock() != 0) return;
   plait_put(&record->thread, 0);
   count_orphans();
+#if !PLAIT_DEATHS
+  taking_over = take_over_one;
+#endif
   plait__runs_unlock();
 }
 
@@ -318,14 +334,14 @@ void plait__repair(void) {
     if (kind == PLAIT__FREE && free != 0) { /* joined with the one before it */
       uint32_t before = plait__rest(plait_get(&plait__slice(free)->tag));
       plait__run_unlink(free, before);
-      atomic_store_explicit(&plait__slice(free)->tag, plait__tag(PLAIT__FREE, before + length), memory_order_release);
-      atomic_store_explicit(&slice->tag, PLAIT__NONE, memory_order_release);
+      plait_put(&plait__slice(free)->tag, plait__tag(PLAIT__FREE, before + length));
+      plait_put(&slice->tag, PLAIT__NONE);
       plait__run_link(free, before + length);
       continue;
     }
     free = kind == PLAIT__FREE ? index : 0;
     if (kind == PLAIT__FREE) {
-      atomic_store_explicit(&slice->tag, plait__tag(PLAIT__FREE, length), memory_order_release);
+      plait_put(&slice->tag, plait__tag(PLAIT__FREE, length));
       plait__run_link(index, length);
       continue;
     }

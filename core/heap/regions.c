@@ -51,7 +51,7 @@ static inline uint32_t bin_of(uint32_t size) {
   return log < 23 ? 40 + log - 16 : 47;
 }
 
-static inline void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static PLAIT_ONCE void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   struct plait_block *block = block_at(header);
   plait_put(&block->mark, 0);
   if (bin == NO_BIN) return;
@@ -62,7 +62,7 @@ static inline void link_to(struct plait_record *record, plait_ref_t header, uint
   plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
 }
 
-static inline void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
+static PLAIT_ONCE void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   if (bin == NO_BIN) return;
   struct plait_block *block = block_at(header);
   uint32_t next = plait_get(&block->next), prev = plait_get(&block->mark);
@@ -81,7 +81,7 @@ static PLAIT_COLD void bin_unlink(struct plait_record *record, plait_ref_t heade
 }
 
 /* A free block changes its size and keeps its place: `size` is the commit. Most often it stays on its bin, too. */
-static inline void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
+static PLAIT_ONCE void resize_free(struct plait_record *record, plait_ref_t header, uint32_t old, uint32_t size) {
   uint32_t from = bin_of(old), to = bin_of(size);
   if (from != to) {
     unlink_from(record, header, from);
@@ -91,7 +91,7 @@ static inline void resize_free(struct plait_record *record, plait_ref_t header, 
 }
 
 /* A free block of at least `size` bytes; 0 none on the bins. */
-static inline plait_ref_t find(struct plait_record *record, uint32_t size) {
+static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
   uint32_t bin = bin_of(size);
   plait_ref_t header = plait_get(&record->bins[bin]);
   for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&block_at(header)->next))
@@ -177,7 +177,7 @@ static PLAIT_COLD int is_whole(uint32_t index, uint32_t slices) {
 }
 
 static PLAIT_COLD void wipe_parts(uint32_t from, uint32_t to) {
-  for (; from < to; from++) atomic_store_explicit(&plait__slice(from)->tag, PLAIT__NONE, memory_order_release);
+  for (; from < to; from++) plait_put(&plait__slice(from)->tag, PLAIT__NONE);
 }
 
 /* Gives a region that is one free block back. Under the lock. */
@@ -223,8 +223,8 @@ static PLAIT_COLD void region_trim(struct plait_record *record, uint32_t index, 
   set_tag_at(header, left | PLAIT__BLOCK_FREE);
   plait__bin_link(record, header, left);
   wipe_parts(index + keep + 1, index + slices);
-  atomic_store_explicit(&plait__slice(index + keep)->tag, plait__tag(PLAIT__FREED, cut), memory_order_release);
-  atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, keep), memory_order_release);
+  plait_put(&plait__slice(index + keep)->tag, plait__tag(PLAIT__FREED, cut));
+  plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, keep));
   plait_put(&record->slices, plait_get(&record->slices) - cut);
   plait__run_give(index + keep, cut);
   plait__runs_unlock();
@@ -294,7 +294,7 @@ static PLAIT_COLD void mark_parts(struct plait_record *record, uint32_t index, u
   for (; from < to; from++) {
     struct plait_slice *slice = plait__slice(index + from);
     plait_put(&slice->owner, plait_ref(record));
-    if (from != 0) atomic_store_explicit(&slice->tag, plait__tag(PLAIT__PART, from), memory_order_release);
+    if (from != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, from));
   }
 }
 
@@ -343,7 +343,7 @@ static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index,
   mark_parts(record, index, slices + 1, slices + more);
   plait_put(&plait__slice(behind)->owner, plait_ref(record));
   plait__run_take(behind, 0, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
-  atomic_store_explicit(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more), memory_order_release);
+  plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more));
   mark_parts(record, index, slices, slices + 1);
   set_tag_at(end, size | PLAIT__BLOCK_FREE);
   plait_put(&record->slices, plait_get(&record->slices) + more);
@@ -358,7 +358,7 @@ static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uin
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
   for (;;) {
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
-    int done = plait_get(&plait_heap()->orphans) != 0 && plait__adopt(record);
+    int done = plait__adopt(record);
     uint32_t last = plait_get(&record->last), ample = plait_get(&record->slices) / 16;
     if (!done && index != 0) done = region_extend(record, index, total);
     if (!done && index == 0 && last != 0) done = region_extend(record, last, total);
@@ -412,48 +412,6 @@ static inline plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block
   return state_of(tag) == PLAIT__BLOCK_LIVE && plait_get(&block_at(header)->mark) == plait__mark(header) ? header : 0;
 }
 
-static PLAIT_COLD void push(struct plait_record *record, plait_ref_t header) {
-  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
-  do {
-    plait_put(&block_at(header)->next, (uint32_t)head);
-    next = ((head >> 32) + 1) << 32 | header;
-    /* release: pairs with the acquire in drain; sequentially consistent: see deliver. */
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
-                                                  memory_order_relaxed));
-}
-
-/*
- * Pushes a REMOTE block onto the stack of its region's owner. That may be nobody's, and be taken over meanwhile: this
- * looks at the owner after the push, and taking over looks at the stack after it has changed the owner.
- */
-static PLAIT_COLD void deliver(plait_ref_t header) {
-  plait_word_t *owner = &plait__slice(header / PLAIT_SLICE_SIZE)->owner;
-  uint32_t seen = plait_get(owner);
-  push(plait_at(seen), header);
-  if (atomic_load_explicit(owner, memory_order_seq_cst) != seen) plait__stranded();
-}
-
-PLAIT_COLD void plait__medium_drain(struct plait_record *record) {
-  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
-  do {
-    plait_put(&record->draining, (uint32_t)head);
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, 0, memory_order_acquire,
-                                                  memory_order_relaxed));
-  plait__medium_settle(record);
-}
-
-PLAIT_COLD void plait__medium_settle(struct plait_record *record) {
-  plait_ref_t header = plait_get(&record->draining);
-  while (header != 0) {
-    plait_ref_t next = plait_get(&block_at(header)->next);
-    uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
-    plait_put(&record->draining, next);
-    if (owner == plait_ref(record)) plait__medium_release(record, header);
-    else deliver(header);
-    header = next;
-  }
-}
-
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   if (header != 0) plait__medium_release(record, header);
@@ -468,11 +426,11 @@ PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t 
       !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
-  deliver(header);
+  plait__medium_deliver(header);
   return 0;
 }
 
-uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_COLD uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = header_of(slice, block);
   return header == 0 ? 0 : size_of(tag_at(header)) - PLAIT__HEADER;
 }

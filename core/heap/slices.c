@@ -24,13 +24,13 @@ PLAIT_COLD struct plait_slice *plait__slice(uint32_t index) {
   return plait__slice_inline(index);
 }
 
+/* Without a fence: who looks at a block's tag has the block from whoever allocated it, or has the lock. */
 static PLAIT_COLD void set_tag(uint32_t index, uint32_t tag) {
-  /* release: pairs with the acquire of whoever looks up a block that was made visible otherwise. */
-  atomic_store_explicit(&plait__slice(index)->tag, tag, memory_order_release);
+  plait_put(&plait__slice(index)->tag, tag);
 }
 
 static PLAIT_COLD uint32_t tag_of(uint32_t index) {
-  return plait_load(&plait__slice(index)->tag);
+  return plait_get(&plait__slice(index)->tag);
 }
 
 /* ---- the lock ---- */
@@ -53,12 +53,12 @@ void plait__runs_unlock(void) {
 
 PLAIT_COLD_END
 
-static inline uint32_t tag_inline(uint32_t index) {
-  return plait_load(&plait__slice_inline(index)->tag);
+static inline void set_tag_inline(uint32_t index, uint32_t tag) {
+  plait_put(&plait__slice_inline(index)->tag, tag);
 }
 
-static inline void set_tag_inline(uint32_t index, uint32_t tag) {
-  atomic_store_explicit(&plait__slice_inline(index)->tag, tag, memory_order_release); /* as set_tag */
+static inline uint32_t tag_inline(uint32_t index) {
+  return plait_get(&plait__slice_inline(index)->tag);
 }
 
 /* ---- free runs; all under the lock ---- */
@@ -313,7 +313,7 @@ static uint32_t colour(uint32_t index, uint32_t slack) {
   return offset <= slack ? offset : 0;
 }
 
-plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
+PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
   uint32_t need = slices + unit - 1;
@@ -322,7 +322,7 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   for (;;) {
     if (plait__runs_lock() != 0) return 0;
     uint32_t index = plait__run_find(need);
-    if (index == 0 && plait_get(&heap->orphans) != 0 && mine != NULL && plait__adopt(mine))
+    if (index == 0 && mine != NULL && plait__adopt(mine))
       index = plait__run_find(need);
     if (index != 0) {
       uint32_t skip = (unit - index % unit) % unit;
@@ -339,7 +339,7 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   }
 }
 
-int plait__large_free(plait_ref_t block) {
+PLAIT_ONCE int plait__large_free(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
   struct plait_slice *slice = plait__slice(index);
   int locked = plait__runs_lock() == 0;

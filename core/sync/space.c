@@ -3,6 +3,8 @@
  */
 #include "space.h"
 
+PLAIT_COLD_BEGIN
+
 #ifdef __wasm__
 _Alignas(64) struct plait_space plait__space_root;
 #endif
@@ -74,3 +76,5 @@ void plait_slot_release(struct plait_slot *slot) {
   /* release: pairs with the acquire in plait_slot_claim. */
   atomic_store_explicit(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
 }
+
+PLAIT_COLD_END

@@ -9,6 +9,8 @@
 
 #ifdef STEPS
 
+#define DENSE 61u /* one instruction out of so many, where it comes down to few of them */
+
 static const struct turn *now;
 static uint32_t taken; /* whether the other thread had its turn */
 
@@ -38,6 +40,11 @@ static void make_one_left(void) { /* of each page, two blocks are left; most pag
 static void do_last_a(void) { for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
+
+/* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
+static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), fill_places(0, 72, 2000); }
+static void do_give_up(void) { for (uint32_t i = 72; i < 120; i++) get(i, 2000); }
+static void do_one_of_each(void) { for (uint32_t i = 3; i < 120; i += 8) drop(i); }
 
 static void make_medium(void) {
   as(main_id), fill_medium_places(0, 20, 3000), as(actor), fill_medium_places(20, 40, 3000), as(other), fill_medium_places(40, 60, 3000);
@@ -89,6 +96,7 @@ static const struct turn {
     {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
     {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
     {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
+    {"give pages up, another frees in each", make_giving_up, do_give_up, do_one_of_each, &other},
     {"free another's medium blocks, who drains", make_medium, do_foreign, do_main_own, &main_id},
     {"use medium blocks, another frees", make_medium, do_own, do_foreign_actor, &other},
     {"resize medium blocks, another frees", make_medium, do_resize, do_foreign_between, &other},
@@ -115,7 +123,22 @@ static void between(void) {
   taken++;
 }
 
+/* A page that is nobody's has no free block: who freed into it, or gave it up, has seen to that. */
+static void check_nothing_unseen(void) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
+    struct plait_slice *slice = plait__slice(index);
+    if (plait__kind(plait_get(&slice->tag)) != PLAIT__PAGES) continue;
+    for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag)); i++) {
+      struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
+      for (int word = 0; word < 4 && plait_get(&page->owner) == PLAIT__ABANDONED; word++)
+        CHECK(plait_get64(&page->remote[word]) == 0);
+    }
+  }
+}
+
 static void aftermath(void) {
+  check_nothing_unseen();
   check_nothing_stranded();
   if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
   as(main_id);
@@ -140,6 +163,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   world(4, 80);
   turn->prepare();
   step_save();
+  if (turn->operation == do_give_up && every > DENSE) every = DENSE;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);

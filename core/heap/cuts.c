@@ -1,0 +1,128 @@
+/*
+ * cuts: slices that are cut into pages, and which of their pages are unused.
+ *
+ * Each record has its own, so that threads do not work in one slice side by side: their processors fetch lines ahead,
+ * and would take them from each other. Only when the memory cannot grow any more a thread takes pages of another's.
+ *
+ * Invariants, under the lock
+ * - A slice with an unused page is on the list of its owner for its page size; `used` has a bit for each other page.
+ *   Both are derived: a page is in use when its owner word is not 0.
+ * - A slice's page records lie in one piece, and stay its own whatever it is used for later.
+ */
+#include "internal.h"
+
+PLAIT_COLD_BEGIN
+
+static plait_word_t *partial_list(struct plait_slice *slice, uint32_t shift) {
+  return &((struct plait_record *)plait_at(plait_get(&slice->owner)))->partial[shift - PLAIT__SMALLEST_SHIFT];
+}
+
+void plait__partial_link(uint32_t index, uint32_t shift) {
+  struct plait_slice *slice = plait__slice(index);
+  plait_word_t *list = partial_list(slice, shift);
+  uint32_t head = plait_get(list);
+  plait_put(&slice->next, head);
+  plait_put(&slice->prev, 0);
+  if (head != 0) plait_put(&plait__slice(head)->prev, index);
+  plait_put(list, index);
+}
+
+void plait__partial_unlink(uint32_t index, uint32_t shift) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
+  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
+  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
+  else plait_put(partial_list(slice, shift), next);
+}
+
+static uint32_t all_used(uint32_t shift) {
+  return (uint32_t)((1ull << (PLAIT_SLICE_SIZE >> shift)) - 1);
+}
+
+void plait__pages_note(uint32_t index) {
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t base = index * PLAIT_SLICE_SIZE;
+  for (uint32_t at = 0; at < PLAIT_SLICE_SIZE; at += PLAIT_HEAP_GRANULE)
+    plait_put(&leaf->pages[(base + at) / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES],
+              plait_ref(plait__page_around(slice, plait_get(&slice->tag), base + at)));
+}
+
+void plait__slice_inherit(struct plait_record *record, uint32_t index) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t shift = plait__rest(plait_get(&slice->tag)), partial = plait_get(&slice->used) != all_used(shift);
+  if (partial) plait__partial_unlink(index, shift);
+  plait_put(&slice->owner, plait_ref(record));
+  if (partial) plait__partial_link(index, shift);
+}
+
+/* A slice of anybody's with an unused page of this size; 0 if there is none. */
+static uint32_t slice_of_others(uint32_t shift) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    plait_ref_t record = plait_get(&plait_heap()->records[i]);
+    uint32_t index = record == 0 ? 0 : plait_get(&((struct plait_record *)plait_at(record))->partial[shift - PLAIT__SMALLEST_SHIFT]);
+    if (index != 0) return index;
+  }
+  return 0;
+}
+
+/* Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is none. */
+static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
+  uint32_t apart = plait_get(&record->apart), left = apart % 64;
+  if (left < count) {
+    apart = plait__meta(PLAIT_HEAP_GRANULE);
+    if (apart == 0) return 0;
+    left = PLAIT_HEAP_GRANULE / (uint32_t)sizeof(struct plait_page);
+  }
+  plait_ref_t at = apart & ~63u;
+  plait_put(&record->apart, (at + count * (uint32_t)sizeof(struct plait_page)) | (left - count));
+  return at;
+}
+
+/* A slice of the record's with an unused page of this size, cut now if need be; 0 if there is no room. */
+static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
+  uint32_t index = plait_get(&record->partial[shift - PLAIT__SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
+  if (index != 0) return index;
+  index = plait__run_find(1);
+  if (index == 0) return 0;
+  if (plait_get(&plait__slice(index)->room) < pages) {
+    plait_ref_t records = page_records(record, pages);
+    index = plait__run_find(1); /* the bookkeeping may have taken the slice that was found */
+    if (records == 0 || index == 0) return 0;
+    if (plait_get(&plait__slice(index)->room) < pages) {
+      plait_put(&plait__slice(index)->pages, records);
+      plait_put(&plait__slice(index)->room, pages);
+    }
+  }
+  plait_put(&plait__slice(index)->used, 0);
+  plait_put(&plait__slice(index)->owner, plait_ref(record));
+  plait__run_take(index, 0, 1, plait__tag(PLAIT__PAGES, shift));
+  plait__pages_note(index);
+  plait__partial_link(index, shift);
+  return index;
+}
+
+uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any) {
+  uint32_t index = slice_of_own(record, shift);
+  return index == 0 && any ? slice_of_others(shift) : index;
+}
+
+void plait__cut_take(uint32_t index, uint32_t at) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t shift = plait__rest(plait_get(&slice->tag)), used = plait_get(&slice->used) | 1u << at;
+  plait_put(&slice->used, used);
+  if (used == all_used(shift)) plait__partial_unlink(index, shift);
+}
+
+void plait__cut_give(uint32_t index, uint32_t at) {
+  struct plait_slice *slice = plait__slice(index);
+  uint32_t shift = plait__rest(plait_get(&slice->tag)), used = plait_get(&slice->used);
+  if (used == all_used(shift)) plait__partial_link(index, shift);
+  used &= ~(1u << at);
+  plait_put(&slice->used, used);
+  if (used != 0) return;
+  plait__partial_unlink(index, shift);
+  plait__run_give(index, 1);
+}
+
+PLAIT_COLD_END

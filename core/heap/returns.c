@@ -1,0 +1,60 @@
+/*
+ * returns: medium blocks that other threads have freed, on their way back. Each record has a stack of them.
+ *
+ * Invariants
+ * - A block on a stack, or on a `draining` list, is REMOTE; whoever takes it off frees it, or passes it on to the owner that
+ *   its region has by now.
+ * - The stack is pushed by compare-and-swap, and taken whole. Its owner names what it takes in `draining` before: a thread
+ *   that dies between the two has it on both, and settle() in records.c frees it once.
+ */
+#include "internal.h"
+
+PLAIT_COLD_BEGIN
+
+static struct plait_block *block_of(plait_ref_t header) {
+  return plait_at(header);
+}
+
+static void push(struct plait_record *record, plait_ref_t header) {
+  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
+  do {
+    plait_put(&block_of(header)->next, (uint32_t)head);
+    next = ((head >> 32) + 1) << 32 | header;
+    /* release: pairs with the acquire in drain; sequentially consistent: see below. */
+  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
+                                                  memory_order_relaxed));
+}
+
+/*
+ * The owner may be nobody, and be taken over meanwhile: this looks at it after the push, and taking over looks at the
+ * stack after it has changed the owner.
+ */
+void plait__medium_deliver(plait_ref_t header) {
+  plait_word_t *owner = &plait__slice(header / PLAIT_SLICE_SIZE)->owner;
+  uint32_t seen = plait_get(owner);
+  push(plait_at(seen), header);
+  if (atomic_load_explicit(owner, memory_order_seq_cst) != seen) plait__stranded();
+}
+
+void plait__medium_drain(struct plait_record *record) {
+  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
+  do {
+    plait_put(&record->draining, (uint32_t)head);
+  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, 0, memory_order_acquire,
+                                                  memory_order_relaxed));
+  plait__medium_settle(record);
+}
+
+void plait__medium_settle(struct plait_record *record) {
+  plait_ref_t header = plait_get(&record->draining);
+  while (header != 0) {
+    plait_ref_t next = plait_get(&block_of(header)->next);
+    uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
+    plait_put(&record->draining, next);
+    if (owner == plait_ref(record)) plait__medium_release(record, header);
+    else plait__medium_deliver(header);
+    header = next;
+  }
+}
+
+PLAIT_COLD_END
