@@ -40,11 +40,13 @@ struct plait_pattern_step {
 };
 
 #define PLAIT_PATTERN_NO 0xFFFFu
+#define PLAIT_PATTERN_SET_ITEM 0x8000u /* among a step's flags: the field is written as an item of a MessageSet */
 
 struct plait_pattern_node {
   uint32_t message;
   uint16_t first_step, step_count;
-  uint32_t oneofs;  /* whether a step's field is in a oneof */
+  uint16_t oneofs;  /* whether a step's field is in a oneof */
+  uint16_t set;     /* whether the message is a MessageSet */
 };
 
 struct plait_pattern {

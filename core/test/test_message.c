@@ -35,14 +35,14 @@ static void test_lookup(void) {
   CHECK(plait_enum_find_number(schema, plait_schema_enum(schema, kind), 2) == NULL);
   const struct plait_message *message = plait_schema_message(schema, person);
   const struct plait_field *fields = plait_message_fields(schema, message);
-  CHECK(message->field_count == 12 && message->oneof_count == 1 && message->flags & PLAIT_TYPE_REQUIRED);
+  CHECK(message->field_count == 13 && message->oneof_count == 1 && message->flags & PLAIT_TYPE_REQUIRED);
   CHECK(fields[9].flags & PLAIT_FIELD_MAP && fields[8].kind == PLAIT_KIND_GROUP && fields[4].flags & PLAIT_FIELD_PACKED);
   CHECK(memcmp(plait_schema_name(schema, (uint32_t)fields[2].default_bits), "a\tb", 3) == 0);
   double rate;
   memcpy(&rate, &fields[10].default_bits, 8);
   CHECK(rate == -1.5e-3);
-  CHECK(plait_schema_find_field(schema, person, "t.good", 6) == message->first_field + 11);
-  CHECK(plait_message_find_number(schema, message, 100) == &fields[11]);
+  CHECK(plait_schema_find_field(schema, person, "t.good", 6) == message->first_field + 12);
+  CHECK(plait_message_find_number(schema, message, 100) == &fields[12]);
   CHECK(plait_message_find_number(schema, message, 99) == NULL && plait_message_find_number(schema, message, 0) == NULL);
   test_resize(&memory, schema, 0, 0);
   CHECK(memory.live == 0);
@@ -94,6 +94,38 @@ static void test_flat(void) {
   CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 3, got, NULL, &error) == 0);
   free(writer.start);
   free(pattern);
+  test_resize(&memory, schema, 0, 0);
+}
+
+/* Items of a MessageSet, in both orders of their parts, in the plain form, twice, with others between. */
+static void test_set(void) {
+  struct test_memory memory = {-1, 0};
+  struct plait_schema *schema = build(&memory);
+  struct plait_pattern *pattern = pattern_of(schema, "t.Person set.t.item.city set.t.item.code"), *whole = pattern_of(schema, "t.Set t.item");
+  struct plait_value values[2] = {text_value("X"), number_value(5)}, got[2];
+  struct plait_writer writer = test_writer();
+  CHECK(plait_pattern_pack(schema, pattern, values, NULL, &writer, &error) == 0);
+  static const uint8_t expected[] = {0x62, 14, 0x0B, 0x10, 5, 0x1A, 8, 0x0A, 1, 'X', 0x15, 5, 0, 0, 0, 0x0C};
+  CHECK(plait_written(&writer) == sizeof expected && memcmp(writer.at, expected, sizeof expected) == 0);
+  CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].length == 1 && got[0].data[0] == 'X' && got[1].present && got[1].integer == 5);
+  CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 2, got, NULL, &error) == -PLAIT_MESSAGE_DEPTH);
+  static const uint8_t parts[] = {0x62, 28, 0x0B, 0x1A, 3, 0x0A, 1, 'Y', 0x10, 5, 0x0C, 0x0B, 0x10, 6, 0x1A, 0, 0x0C, 0x0B, 0x10, 5, 0x0C,
+                                  0x0B, 0x0C, 0x2A, 5, 0x15, 9, 0, 0, 0};
+  CHECK(plait_pattern_unpack(schema, pattern, parts, sizeof parts, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].data[0] == 'Y' && got[1].present && got[1].integer == 9);
+  static const uint8_t bad[] = {0x62, 9, 0x0B, 0x10, 5, 0x1A, 3, 0x0A, 5, 'Y', 0x0C};
+  CHECK(plait_pattern_unpack(schema, pattern, bad, sizeof bad, 100, got, NULL, &error) == -PLAIT_MESSAGE_LENGTH);
+  CHECK(error.offset == 8 && strcmp(error.text, ".set.t.item.city") == 0);
+  CHECK(plait_pattern_unpack(schema, whole, expected + 2, sizeof expected - 2, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].length == 8 && got[0].data == expected + 7);
+  struct plait_writer again = test_writer();
+  CHECK(plait_pattern_pack(schema, whole, got, NULL, &again, &error) == 0);
+  CHECK(plait_written(&again) == sizeof expected - 2 && memcmp(again.at, expected + 2, sizeof expected - 2) == 0);
+  free(again.start);
+  free(writer.start);
+  free(pattern);
+  free(whole);
   test_resize(&memory, schema, 0, 0);
 }
 
@@ -336,6 +368,7 @@ static void test_utf8(void) {
 static const struct test tests[] = {
     {"types, fields and values are found", test_lookup},
     {"flat values become the expected bytes and come back", test_flat},
+    {"items of a MessageSet are fields", test_set},
     {"packed and unpacked elements are read", test_repeated},
     {"broken descriptors are refused or harmless", test_broken_descriptors},
     {"broken messages are refused or harmless", test_broken_messages},
