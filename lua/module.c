@@ -93,6 +93,8 @@ struct call *start_call(struct call *call, lua_State *L, struct schema_box *box,
   call->schema = box->image;
   call->options = *options;
   call->keys = keys;
+  call->ensured = 0;
+  call->has_parts = 0;
   call->anchor = 0;
   call->bytes = NULL;
   call->error.status = 0;
@@ -122,21 +124,54 @@ static uint32_t hash_address(const void *name, uint32_t message) {
   return (uint32_t)(word >> 32);
 }
 
-const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index) {
-  if (lua_type(L, index) != LUA_TSTRING) return NULL;
-  size_t length;
-  const char *name = lua_tolstring(L, index, &length);
-  for (uint32_t at = hash_address(name, message);; at++) {
+/*
+ * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it knows strings:
+ * that is one call instead of two. Where it does not, it says NULL.
+ */
+static inline const void *name_address(lua_State *L, int index) {
+#if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
+  return lua_topointer(L, index);
+#else
+  return lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, NULL) : NULL;
+#endif
+}
+
+/* The field, and a guess for the next time if the key is the very string that the schema's keys hold. */
+static PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
+                                                         const void *address, struct name_guess *guess) {
+  for (uint32_t at = hash_address(address, message); address != NULL; at++) {
     const struct name_slot *slot = &box->names[at & box->name_mask];
-    if (slot->name == name && slot->message == message) return plait_schema_field(box->image, slot->field);
+    if (slot->name == address && slot->message == message) {
+      *guess = (struct name_guess){address, slot->field};
+      return plait_schema_field(box->image, slot->field);
+    }
     if (slot->name == NULL) break;
   }
+  if (lua_type(L, index) != LUA_TSTRING) return NULL;
   /* A string that is equal, but not the same: a long one, or none of ours. */
+  size_t length;
+  const char *name = lua_tolstring(L, index, &length);
   uint32_t field = plait_schema_find_field(box->image, message, name, length);
   return field == PLAIT_SCHEMA_NONE ? NULL : plait_schema_field(box->image, field);
 }
 
+const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place) {
+  const void *address = name_address(L, index);
+  struct name_guess *guess = &box->guesses[*place];
+  if (guess->name == address && address != NULL) {
+    *place = guess->field;
+    return plait_schema_field(box->image, guess->field);
+  }
+  const struct plait_field *field = names_search(box, message, L, index, address, guess);
+  if (field != NULL) *place = plait_schema_field_index(box->image, field);
+  return field;
+}
+
 /* ---- schemas ---- */
+
+static size_t guesses_size(const struct plait_schema *schema) {
+  return ((size_t)schema->field_count + schema->message_count) * sizeof(struct name_guess) + 1;
+}
 
 static int schema_gc(lua_State *L) {
   struct schema_box *box = lua_touserdata(L, 1);
@@ -144,10 +179,12 @@ static int schema_gc(lua_State *L) {
     uint32_t messages = box->image->message_count;
     if (box->names != NULL) lua_allocate(box, box->names, (box->name_mask + 1) * sizeof *box->names, 0);
     if (box->hints != NULL) lua_allocate(box, box->hints, messages + 1u, 0);
+    if (box->guesses != NULL) lua_allocate(box, box->guesses, guesses_size(box->image), 0);
     if (box->owned) lua_allocate(box, box->image, box->image->size, 0);
   }
   box->names = NULL;
   box->hints = NULL;
+  box->guesses = NULL;
   box->image = NULL;
   return 0;
 }
@@ -160,7 +197,7 @@ static void fill_keys(lua_State *L, struct schema_box *box) {
   for (uint32_t i = 0; i < schema->field_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, i);
     lua_pushlstring(L, plait_schema_name(schema, field->name), field->name_length);
-    const char *name = lua_tostring(L, -1);
+    const void *name = name_address(L, -1);
     uint32_t at = hash_address(name, field->message);
     while (box->names[at & box->name_mask].name != NULL) at++;
     box->names[at & box->name_mask] = (struct name_slot){name, field->message, i};
@@ -193,6 +230,9 @@ static int finish_box(lua_State *L, struct schema_box *box) {
   box->name_mask = slots - 1;
   box->hints = lua_allocate(box, NULL, 0, schema->message_count + 1u);
   if (box->hints == NULL) return 0;
+  box->guesses = lua_allocate(box, NULL, 0, guesses_size(schema));
+  if (box->guesses == NULL) return 0;
+  memset(box->guesses, 0, guesses_size(schema));
   for (uint32_t i = 0; i < schema->message_count; i++) {
     uint32_t count = plait_schema_message(schema, i)->field_count;
     box->hints[i] = (uint8_t)(count > 8 ? 8 : count);
@@ -382,16 +422,19 @@ static void push_type_name(struct call *call, const struct plait_message *messag
 static int type_encode(lua_State *L) {
   struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
+  int top = lua_gettop(L);
   if (lua_type(L, 1) != LUA_TTABLE) return luaL_argerror(L, 1, "a table expected");
   start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
-  if (lua_gettop(L) > 1) {
+  if (top > 1) {
     check_dot(L);
     check_options(L, 2, &call.options);
+    lua_settop(L, 1);
   }
-  lua_settop(L, 1);
-  start_writer(&call, 1);
+  lua_pushnil(L); /* 2: for a larger buffer */
+  call.ensured = 1 + LUA_MINSTACK;
+  start_writer(&call, 2);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  if (encode_message(&call, message, 1, call.options.depth + 1u) == 0) {
+  if (encode_message(&call, message, 1, 2, call.options.depth + 1u) == 0) {
     if (plait_written(&call.writer) <= PLAIT_WIRE_LENGTH_LIMIT) {
       lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
       return 1;
@@ -409,21 +452,26 @@ static int type_decode(lua_State *L) {
   struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
   size_t size;
-  if (lua_gettop(L) > 1) check_dot(L);
+  int top = lua_gettop(L), fresh = 1;
+  if (top > 1) check_dot(L);
   const uint8_t *bytes = check_bytes(L, 1, &size);
-  int next = lua_islightuserdata(L, 1) ? 3 : 2, fresh = 1;
   start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
+  call.ensured = top + LUA_MINSTACK;
   call.bytes = bytes;
-  if (lua_gettop(L) >= next) check_options(L, next, &call.options);
-  if (!lua_isnoneornil(L, next + 1)) {
-    luaL_checktype(L, next + 1, LUA_TTABLE);
-    lua_settop(L, next + 1);
-    fresh = 0;
-  } else {
-    lua_createtable(L, 0, type->schema->hints[type->message]);
+  call.source = 1;
+  if (top > 1) {
+    int next = lua_islightuserdata(L, 1) ? 3 : 2;
+    if (top >= next) check_options(L, next, &call.options);
+    if (!lua_isnoneornil(L, next + 1)) {
+      luaL_checktype(L, next + 1, LUA_TTABLE);
+      lua_settop(L, next + 1);
+      top = next;
+      fresh = 0;
+    }
   }
+  if (fresh) lua_createtable(L, 0, type->schema->hints[type->message]);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
+  int table = top + 1, status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
   else status = decode_message(&call, message, bytes, bytes + size, table, fresh);
   if (status == 0 && call.options.required) status = check_required(&call, message, table, call.options.depth + 1u);

@@ -452,9 +452,35 @@ static int pack_child(struct packing *packing, const struct plait_pattern_step *
   return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3) : plait_write_varint(writer, step->tag);
 }
 
+/* Whether a step, or one inside of it, has a value. The depth is that of the pattern's names. */
+static int is_given(const struct packing *packing, const struct plait_pattern_step *step) {
+  if (step->child == PLAIT_PATTERN_NO) return packing->values[step->slot].present != 0;
+  const struct plait_pattern_node *node = plait_pattern_nodes(packing->pattern) + step->child;
+  const struct plait_pattern_step *inner = plait_pattern_steps(packing->pattern) + node->first_step;
+  for (uint32_t i = 0; i < node->step_count; i++)
+    if (is_given(packing, &inner[i])) return 1;
+  return 0;
+}
+
+/* A oneof has one value at most. */
+static PLAIT_ONCE int check_oneofs(struct packing *packing, const struct plait_pattern_step *steps, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    const struct plait_field *field = plait_schema_field(packing->schema, steps[i].field);
+    if (field->oneof == PLAIT_SCHEMA_NONE || !is_given(packing, &steps[i])) continue;
+    for (uint32_t j = 0; j < i; j++)
+      if (plait_schema_field(packing->schema, steps[j].field)->oneof == field->oneof && is_given(packing, &steps[j]))
+        return pack_fail(packing, -PLAIT_MESSAGE_ONEOF, field);
+  }
+  return 0;
+}
+
 static int pack_node(struct packing *packing, uint32_t node_index, int *given) {
   const struct plait_pattern_node *node = plait_pattern_nodes(packing->pattern) + node_index;
   const struct plait_pattern_step *first = plait_pattern_steps(packing->pattern) + node->first_step;
+  if (node->oneofs && !(packing->elements != NULL && packing->elements->all_members)) {
+    int status = check_oneofs(packing, first, node->step_count);
+    if (status < 0) return status;
+  }
   for (const struct plait_pattern_step *step = first + node->step_count; step-- > first;) {
     int status = 0;
     if (step->child != PLAIT_PATTERN_NO) {

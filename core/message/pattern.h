@@ -87,6 +87,8 @@ struct plait_pattern_elements {
   void *context;
   /* Packing: writes all elements with their tags, the last one first. 0, or a negated status. */
   int (*give)(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer);
+  /* Packing: whether several members of one oneof are all written, and a reader takes the last; else that is -ONEOF. */
+  int all_members;
 };
 
 /*
