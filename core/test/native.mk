@@ -40,7 +40,8 @@ native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_steps_heap te
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see what another process does.
-native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap $(BUILD)/native/tsan/test_fs_threads $(BUILD)/native/tsan/test_task
+native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap $(BUILD)/native/tsan/test_fs_threads $(BUILD)/native/tsan/test_task \
+	$(BUILD)/native/tsan/test_message
 	@$(call native_run,$^,PLAIT_SCALE=20)
 
 # Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture

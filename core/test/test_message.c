@@ -250,6 +250,49 @@ static void test_broken_messages(void) {
   test_resize(&memory, schema, 0, 0);
 }
 
+/* ---- one image and one pattern, several threads ---- */
+
+struct shared { const struct plait_schema *schema; const struct plait_pattern *pattern; };
+
+static void *use_shared(void *argument) {
+  const struct shared *shared = argument;
+  for (uint32_t round = 0; round < test_work(20000); round++) {
+    struct plait_value values[4] = {number_value(round), text_value("name"), text_value("city"), number_value(1)}, got[4];
+    struct plait_writer writer = test_writer();
+    struct plait_message_error problem;
+    CHECK(plait_pattern_pack(shared->schema, shared->pattern, values, NULL, &writer, &problem) == 0);
+    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer), 100, got, NULL, &problem) == 0);
+    CHECK(got[0].integer == (int64_t)round && got[1].length == 4 && got[2].length == 4 && got[3].integer == 1);
+    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer) - 1, 100, got, NULL, &problem) != 0);
+    uint32_t person = plait_schema_find_message(shared->schema, "t.Person", 8);
+    CHECK(plait_schema_find_field(shared->schema, person, "rate", 4) != PLAIT_SCHEMA_NONE);
+    CHECK(plait_enum_find_number(shared->schema, plait_schema_enum(shared->schema, 0), -7) != NULL);
+    CHECK(round % 100 != 0 || plait_schema_check(shared->schema, shared->schema->size) == 0);
+    free(writer.start);
+  }
+  return NULL;
+}
+
+/* They lie where nobody can write, so a write would end this. */
+static void test_threads(void) {
+  struct test_memory memory = {-1, 0};
+  struct plait_schema *schema = build(&memory);
+  struct plait_pattern *pattern = pattern_of(schema, "t.Person id name home.city t.good");
+  size_t place = (schema->size + 7) & ~(size_t)7, size = place + pattern->size;
+  uint8_t *both = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(both != MAP_FAILED);
+  memcpy(both, schema, schema->size);
+  memcpy(both + place, pattern, pattern->size);
+  CHECK(mprotect(both, size, PROT_READ) == 0);
+  free(pattern);
+  test_resize(&memory, schema, 0, 0);
+  struct shared shared = {(const struct plait_schema *)both, (const struct plait_pattern *)(both + place)};
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, use_shared, &shared) == 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  CHECK(munmap(both, size) == 0);
+}
+
 /* An image that somebody changed is either refused, or safe to use. */
 static void test_broken_images(void) {
   struct test_memory memory = {-1, 0};
@@ -372,6 +415,7 @@ static const struct test tests[] = {
     {"packed and unpacked elements are read", test_repeated},
     {"broken descriptors are refused or harmless", test_broken_descriptors},
     {"broken messages are refused or harmless", test_broken_messages},
+    {"one image and one pattern serve several threads", test_threads},
     {"broken images are refused or harmless", test_broken_images},
     {"every allocation may fail", test_no_memory},
     {"decimal text becomes the right number", test_numbers},
