@@ -107,9 +107,14 @@ static int encode_sub(struct call *call, const struct plait_field *field, int in
   if (encoded) data = (const uint8_t *)lua_tolstring(L, index, &size);
   else if (type != LUA_TTABLE) return -PLAIT_MESSAGE_TYPE;
   else if (call->options.pbc) encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
-  if (!encoded) status = encode_message(call, plait_schema_message(call->schema, field->type), index, top, depth - 1);
-  else if (size > PLAIT_WIRE_LENGTH_LIMIT) status = -PLAIT_MESSAGE_SIZE;
-  else status = plait_write_raw(writer, data, size);
+  if (!encoded) {
+    status = encode_message(call, plait_schema_message(call->schema, field->type), index, top, depth - 1);
+    lua_settop(L, top);
+  } else if (size > PLAIT_WIRE_LENGTH_LIMIT) {
+    status = -PLAIT_MESSAGE_SIZE;
+  } else {
+    status = plait_write_raw(writer, data, size);
+  }
   if (status < 0) return status;
   size_t length = plait_written(writer) - before;
   if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
@@ -413,6 +418,5 @@ int encode_message(struct call *call, const struct plait_message *message, int t
     status = encode_field(call, message, field, index, top, depth);
     if (status < 0) return status;
   }
-  lua_settop(L, bottom);
-  return 0;
+  return 0; /* with keys and values still on the stack: whoever asked drops them, if others come */
 }

@@ -165,7 +165,7 @@ static inline int ensure_stack(struct call *call, int top, int need) {
 /* ---- encode.c ---- */
 /* buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any more. */
 void start_writer(struct call *call, int buffer);
-/* Writes the table at index in front of what the writer has. top: of the stack. depth: how deep it may nest. */
+/* Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth: how deep it may nest. */
 int encode_message(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
 int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);

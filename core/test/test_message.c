@@ -3,6 +3,7 @@
  * in the tests of the Lua module. Every input is copied to a block of its own size, so that AddressSanitizer sees a read
  * beyond it.
  */
+#define _GNU_SOURCE
 #include "message_schema.h"
 
 #include "../message/number.h"
