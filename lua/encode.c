@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
-#define ENCODE_SLOTS 12  /* of Lua's stack for each level, besides them */
+#define ENCODE_SLOTS 20  /* of Lua's stack for each level, with the first four of them */
 
 struct item { uint32_t position; int index; };
 
@@ -395,7 +395,7 @@ int encode_message(struct call *call, const struct plait_message *message, int t
     for (; at > 0 && items[at - 1].position > position; at--) items[at] = items[at - 1];
     items[at] = (struct item){position, top + 2};
     top += 2;
-    if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+    if (count % 4 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
     lua_pushvalue(L, top - 1); /* for the next step */
   }
   if (message->oneof_count != 0 && !call->options.pbc)

@@ -244,6 +244,7 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
   for (uint32_t i = 0; i < count; i++) {
     const struct plait_field *field = plait_schema_field(call->schema, plait_pattern_field(pattern, i));
     uint32_t from = i;
+    if (i > 8) luaL_checkstack(L, 10, "pattern"); /* once more: see ensure_stack() */
     if (lists)
       for (uint32_t j = 0; j < pattern->copy_count; j++)
         if (copies[2 * j + 1] == i) from = copies[2 * j];

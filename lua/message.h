@@ -153,8 +153,17 @@ void path_field(struct call *call, const struct plait_field *field);
 static inline void push_field_key(struct call *call, const struct plait_field *field) {
   lua_rawgeti(call->L, call->keys, (int)(1 + plait_schema_field_index(call->schema, field)));
 }
-/* Makes room for `need` more values on a stack whose top is `top`. 0, or -MEMORY. */
+/*
+ * Makes room for `need` more values on a stack whose top is `top`. 0, or -MEMORY. pre: need is at most LUA_MINSTACK.
+ *
+ * LuaJIT's collector halves a stack of which less than a quarter is in use, whatever was asked for; so much room stays that a
+ * few values more always fit, but it must be asked anew each time. A module made for Lua 5.1 may run there.
+ */
 static inline int ensure_stack(struct call *call, int top, int need) {
+#if LUA_VERSION_NUM == 501
+  (void)top;
+  return lua_checkstack(call->L, need) ? 0 : -PLAIT_MESSAGE_MEMORY;
+#endif
   if (top + need <= call->ensured) return 0;
   if (lua_checkstack(call->L, need + STACK_AHEAD)) call->ensured = top + need + STACK_AHEAD;
   else if (lua_checkstack(call->L, need)) call->ensured = top + need;
@@ -174,7 +183,7 @@ int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length)
 int encode_fail(struct call *call, int status);
 
 /* ---- plain.c ---- */
-#define PLAIN_LIMIT 16 /* values; as many as Lua's stack has room for without asking, and some for errors */
+#define PLAIN_LIMIT 12 /* values; as many as Lua's stack has room for without asking, and some to make them with */
 int pattern_is_plain(const struct plait_pattern *pattern);
 int pack_plain(struct call *call, const struct plait_pattern *pattern, int first);
 int unpack_plain(struct call *call, const struct plait_pattern *pattern, const uint8_t *at, size_t size);

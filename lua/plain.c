@@ -48,6 +48,7 @@ int unpack_plain(struct call *call, const struct plait_pattern *pattern, const u
   struct plait_value values[PLAIN_LIMIT];
   lua_State *L = call->L;
   const struct plait_pattern_step *steps = plait_pattern_steps(pattern), *step = steps, *last = steps + pattern->slot_count;
+  if (size > PLAIT_WIRE_LENGTH_LIMIT) return -1;
   const uint8_t *end = at + size;
   for (; at < end; step++) {
     uint32_t tag;
