@@ -9,6 +9,7 @@
 #include "../core/message/resolve.c"
 #include "../core/message/freeze.c"
 #include "../core/message/pattern.c"
+#include "names.c"
 #include "values.c"
 #include "decode.c"
 #include "maps.c"

@@ -117,17 +117,23 @@ struct call *start_call(struct call *call, lua_State *L, struct schema_box *box,
 int push_failure(struct call *call, const char *type);
 /* Pushes "type.path: text (byte n)". */
 void push_error_text(struct call *call, const char *type);
+/* The bytes of a string argument, or of a lightuserdata and a length behind it. */
+const uint8_t *check_bytes(lua_State *L, int index, size_t *size);
+void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size);
+/* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
+int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error);
+
+/* ---- names.c ---- */
 /*
  * The field of a message whose name is the key at index, or NULL. *place, which the walk over a table's keys begins with
  * names_begin(), says what came before it.
  */
 const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place);
 static inline uint32_t names_begin(const struct schema_box *box, uint32_t message) { return box->image->field_count + message; }
-/* The bytes of a string argument, or of a lightuserdata and a length behind it. */
-const uint8_t *check_bytes(lua_State *L, int index, size_t *size);
-void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size);
-/* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
-int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error);
+/* Fills the table of keys at the stack's top, and the names' addresses. */
+void fill_keys(lua_State *L, struct schema_box *box);
+/* Bytes of the guesses for a schema. */
+size_t guesses_size(const struct plait_schema *schema);
 
 /* ---- values.c ---- */
 /* Pushes a number, bool or enum. */
