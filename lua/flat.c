@@ -38,7 +38,7 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const s
     const struct plait_field *field = plait_schema_field(schema->image, plait_pattern_field(box->pattern, i));
     box->lists |= field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind);
   }
-  box->plain = !options->pbc && pattern_is_plain(box->pattern);
+  box->plain = pattern_is_plain(box->pattern);
   return box;
 }
 

@@ -186,7 +186,8 @@ static int pbc_pack(lua_State *L) {
   if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
-  if (pack_arguments(&call, pattern, 2, top) < 0) {
+  start_writer(&call, 0);
+  if (!(pattern->plain && pack_plain(&call, pattern->pattern, 2)) && pack_arguments(&call, pattern, 2, top) < 0) {
     push_pattern_failure(&call, pattern->pattern);
     return lua_error(L);
   }
@@ -206,7 +207,8 @@ static int pbc_unpack(lua_State *L) {
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
   call.options.enums_numbers = 1;
   call.anchor = lua_type(L, 2) == LUA_TSTRING ? 2 : 0;
-  int count = push_unpacked(&call, pattern, bytes, size);
+  int count = pattern->plain ? unpack_plain(&call, pattern->pattern, bytes, size) : -1;
+  if (count < 0) count = push_unpacked(&call, pattern, bytes, size);
   if (count >= 0) return count;
   push_pattern_failure(&call, pattern->pattern);
   return 0;

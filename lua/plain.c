@@ -50,11 +50,12 @@ int unpack_plain(struct call *call, const struct plait_pattern *pattern, const u
   const struct plait_pattern_step *steps = plait_pattern_steps(pattern), *step = steps, *last = steps + pattern->slot_count;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) return -1;
   const uint8_t *end = at + size;
+  int absent = 0;
   for (; at < end; step++) {
     uint32_t tag;
     at = plait_wire_tag(at, end, &tag);
     if (at == NULL) return -1;
-    for (; step < last && step->tag != tag; step++) values[step->slot].present = 0;
+    for (; step < last && step->tag != tag; step++) values[step->slot].present = 0, absent = 1;
     if (step == last) return -1;
     struct plait_value *value = &values[step->slot];
     value->present = 1;
@@ -70,7 +71,8 @@ int unpack_plain(struct call *call, const struct plait_pattern *pattern, const u
       if (at == NULL) return -1;
     }
   }
-  for (; step < last; step++) values[step->slot].present = 0;
+  for (; step < last; step++) values[step->slot].present = 0, absent = 1;
+  if (absent && call->options.pbc) return -1; /* which has defaults then */
   int count = pattern->slot_count;
   for (int i = 0; i < count; i++) {
     const struct plait_value *value = &values[i];
