@@ -8,6 +8,9 @@
 
 #include <lua.h>
 #include <lauxlib.h>
+#if __has_include(<luajit.h>)
+#include <luajit.h>
+#endif
 
 #if LUA_VERSION_NUM >= 503
 #define LUA_INTEGERS 1
@@ -26,6 +29,9 @@ static inline int lua_absindex(lua_State *L, int index) {
 #if LUA_VERSION_NUM < 504
 #define lua_newuserdatauv(L, size, values) lua_newuserdata(L, size)
 #endif
+
+_Static_assert(sizeof(lua_Number) == 8 && (!LUA_INTEGERS || sizeof(lua_Integer) == 8),
+               "a Lua whose numbers are doubles and whose integers, if it has them, have 64 bits");
 
 #define LUA_TCDATA 10 /* LuaJIT's type for values of its FFI */
 

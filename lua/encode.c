@@ -1,9 +1,9 @@
 /*
  * encode: Lua tables into bytes, backwards.
  *
- * A table's keys are walked once. Each is found by its address among the schema's names, and its value stays on the stack;
- * then the values are written from the highest field number to the lowest, so the bytes are in the order of the numbers
- * whatever the order of the table. A table with many keys is asked for one field after the other instead.
+ * A table's keys are walked once. Each is found by its address among the schema's names, and stays on the stack with its
+ * value; then the values are written from the highest field number to the lowest, so the bytes are in the order of the
+ * numbers whatever the order of the table. A table with many keys is asked for one field after the other instead.
  *
  * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers, and nothing is held
  * that an error would leave behind: see message.h.
@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-#define KEYS_ON_STACK 24   /* keys whose values may stay on the stack */
-#define ENCODE_SLOTS 12 /* of Lua's stack for each level, besides them */
+#define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
+#define ENCODE_SLOTS 20  /* of Lua's stack for each level, with the first four of them */
 
 struct item { uint32_t position; int index; };
 
@@ -47,13 +47,10 @@ static int writer_grow(struct plait_writer *writer, size_t need) {
   return 0;
 }
 
-void start_writer(struct call *call, int reserve) {
+void start_writer(struct call *call, int buffer) {
   uint8_t *end = call->space + sizeof call->space;
   call->writer = (struct plait_writer){.start = call->space, .at = end, .end = end, .grow = writer_grow, .context = call};
-  call->buffer = 0;
-  if (!reserve) return;
-  lua_pushnil(call->L);
-  call->buffer = lua_gettop(call->L);
+  call->buffer = buffer;
 }
 
 int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length) {
@@ -96,22 +93,27 @@ static int lazy_bytes(struct call *call, const struct plait_field *field, int in
   return 1;
 }
 
-static int encode_sub(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
+/* A message, whose value is at index, without its tag. top: of the stack, here and below. */
+static int encode_sub(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   lua_State *L = call->L;
-  const uint8_t *data;
-  size_t size;
-  int status;
+  const uint8_t *data = NULL;
+  size_t size = 0;
+  int status = 0, type = lua_type(L, index), encoded = type == LUA_TSTRING;
   if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
-  if (!lua_checkstack(L, ENCODE_SLOTS)) return -PLAIT_MESSAGE_MEMORY;
+  if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return -PLAIT_MESSAGE_MEMORY;
   if (field->kind == PLAIT_KIND_GROUP && (status = plait_write_varint(writer, (field->tag & ~7u) | PLAIT_WIRE_END)) < 0) return status;
   size_t before = plait_written(writer);
-  if ((call->options.pbc && lazy_bytes(call, field, index, &data, &size)) || encoded_bytes(L, index, &data, &size)) {
-    if (size > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-    status = plait_write_raw(writer, data, size);
+  if (encoded) data = (const uint8_t *)lua_tolstring(L, index, &size);
+  else if (type != LUA_TTABLE) return -PLAIT_MESSAGE_TYPE;
+  else if (call->options.pbc) encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
+  if (!encoded) {
+    status = encode_message(call, plait_schema_message(call->schema, field->type), index, top, depth - 1);
+    lua_settop(L, top);
+  } else if (size > PLAIT_WIRE_LENGTH_LIMIT) {
+    status = -PLAIT_MESSAGE_SIZE;
   } else {
-    if (!lua_istable(L, index)) return -PLAIT_MESSAGE_TYPE;
-    status = encode_message(call, plait_schema_message(call->schema, field->type), index, depth - 1);
+    status = plait_write_raw(writer, data, size);
   }
   if (status < 0) return status;
   size_t length = plait_written(writer) - before;
@@ -144,24 +146,25 @@ static int encode_bytes(struct call *call, const struct plait_field *field, int 
 }
 
 /* One value without its tag. */
-static int encode_value(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
+static inline int encode_value(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
   if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START)
-    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, depth) : encode_bytes(call, field, index);
+    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, top, depth) : encode_bytes(call, field, index);
   uint64_t bits;
-  int status = to_bits(call, field, index, &bits);
+  int status = to_bits(call, field, index, lua_type(call->L, index), &bits);
   return status < 0 ? status : plait_write_number(&call->writer, field->kind, bits);
 }
 
 /* ---- maps ---- */
 
-static int encode_entry(struct call *call, const struct plait_field *field, int key_index, int value_index, uint32_t depth) {
+/* The key and behind it the value are the top of the stack. */
+static int encode_entry(struct call *call, const struct plait_field *field, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)), *value = key + 1;
   size_t before = plait_written(writer);
   int status;
-  if ((status = encode_value(call, value, value_index, depth)) < 0) return value_fail(call, status, value, 0);
+  if ((status = encode_value(call, value, top, top, depth)) < 0) return value_fail(call, status, value, 0);
   if ((status = plait_write_varint(writer, value->tag)) < 0) return status;
-  if ((status = encode_value(call, key, key_index, depth)) < 0) return value_fail(call, status, key, 0);
+  if ((status = encode_value(call, key, top - 1, top, depth)) < 0) return value_fail(call, status, key, 0);
   if ((status = plait_write_varint(writer, key->tag)) < 0) return status;
   size_t length = plait_written(writer) - before;
   if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
@@ -182,10 +185,10 @@ static int compare_keys(const void *left, const void *right) {
   return a->bits < b->bits ? -1 : a->bits > b->bits;
 }
 
-static int encode_sorted(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+static int encode_sorted(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type));
-  int top = lua_gettop(L), count = 0, status = 0;
+  int count = 0, status = 0;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) count++;
   lua_createtable(L, count, 0); /* the keys by place: top + 1 */
   struct map_key *keys = lua_newuserdatauv(L, (size_t)count * sizeof *keys + 1, 0);
@@ -196,7 +199,7 @@ static int encode_sorted(struct call *call, const struct plait_field *field, int
     if (key->kind == PLAIT_KIND_STRING) {
       if (lua_type(L, -1) != LUA_TSTRING) return value_fail(call, -PLAIT_MESSAGE_TYPE, key, 0);
       keys[at].text = lua_tolstring(L, -1, &keys[at].length);
-    } else if ((status = to_bits(call, key, lua_gettop(L), &keys[at].bits)) < 0) {
+    } else if ((status = to_bits(call, key, top + 3, lua_type(L, top + 3), &keys[at].bits)) < 0) {
       return value_fail(call, status, key, 0);
     }
     lua_pushvalue(L, -1);
@@ -209,48 +212,48 @@ static int encode_sorted(struct call *call, const struct plait_field *field, int
     lua_rawgeti(L, top + 1, keys[at].place);
     lua_pushvalue(L, -1);
     lua_rawget(L, table);
-    status = encode_entry(call, field, top + 3, top + 4, depth);
+    status = encode_entry(call, field, top + 4, depth);
     lua_settop(L, top + 2);
   }
   lua_settop(L, top);
   return status;
 }
 
-static int encode_map(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+static int encode_map(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
-  if (!lua_checkstack(L, ENCODE_SLOTS)) return -PLAIT_MESSAGE_MEMORY;
-  if (call->options.deterministic) return encode_sorted(call, field, table, depth - 1);
+  if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return -PLAIT_MESSAGE_MEMORY;
+  if (call->options.deterministic) return encode_sorted(call, field, table, top, depth - 1);
   lua_pushnil(L);
   while (lua_next(L, table) != 0) {
-    int value = lua_gettop(L), status = encode_entry(call, field, value - 1, value, depth - 1);
+    int status = encode_entry(call, field, top + 2, depth - 1);
     if (status < 0) return status;
-    lua_settop(L, value - 1);
+    lua_settop(L, top + 1);
   }
   return 0;
 }
 
 /* ---- fields ---- */
 
-int encode_repeated(struct call *call, const struct plait_field *field, int table, uint32_t depth) {
+int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   struct plait_writer *writer = &call->writer;
   int status = 0;
   if (!lua_istable(L, table)) return -PLAIT_MESSAGE_TYPE;
   if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
-  if (field->flags & PLAIT_FIELD_MAP) return encode_map(call, field, table, depth);
+  if (field->flags & PLAIT_FIELD_MAP) return encode_map(call, field, table, top, depth);
   size_t count = lua_rawlen(L, table), before = plait_written(writer);
   if (count > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-  int packed = field->flags & PLAIT_FIELD_PACKED, index = lua_gettop(L) + 1;
+  int packed = field->flags & PLAIT_FIELD_PACKED, index = top + 1;
   for (int i = (int)count; i > 0; i--) {
     lua_rawgeti(L, table, i);
-    status = encode_value(call, field, index, depth);
+    status = encode_value(call, field, index, index, depth);
     if (status == 0 && !packed) status = plait_write_varint(writer, field->tag);
     if (status < 0) {
       encode_fail(call, status);
       plait__error_add_index(&call->error, (uint64_t)i);
       return status;
     }
-    lua_settop(L, index - 1);
+    lua_settop(L, top);
   }
   if (!packed || count == 0) return 0;
   size_t length = plait_written(writer) - before;
@@ -259,27 +262,20 @@ int encode_repeated(struct call *call, const struct plait_field *field, int tabl
   return plait_write_varint(writer, field->tag);
 }
 
-/* MessageSet: the extension as group 1 { 2: its number; 3: its bytes }. */
-static PLAIT_COLD int encode_set_item(struct call *call, const struct plait_field *field, int index, uint32_t depth) {
-  struct plait_writer *writer = &call->writer;
-  int status;
-  if ((status = plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END)) < 0 || (status = encode_sub(call, field, index, depth)) < 0 ||
-      (status = plait_write_varint(writer, 3 << 3 | PLAIT_WIRE_BYTES)) < 0 || (status = plait_write_varint(writer, field->tag >> 3)) < 0 ||
-      (status = plait_write_varint(writer, 2 << 3)) < 0)
-    return status;
-  return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_START);
-}
-
-static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, uint32_t depth) {
+/* A field with its tag, if it is to be written; its value, at index, is not nil. */
+static inline __attribute__((always_inline)) int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, int top,
+                        uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   int status;
   if (field->flags & PLAIT_FIELD_REPEATED) {
-    status = encode_repeated(call, field, index, depth);
-  } else if (message->flags & PLAIT_TYPE_MESSAGE_SET && field->kind == PLAIT_KIND_MESSAGE) {
-    status = encode_set_item(call, field, index, depth);
+    status = encode_repeated(call, field, index, top, depth);
+  } else if (plait_field_is_set_item(message, field)) {
+    status = plait_write_set_item_end(writer);
+    if (status == 0) status = encode_sub(call, field, index, top, depth);
+    if (status == 0) status = plait_write_set_item_begin(writer, field->tag >> 3);
   } else if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START) {
     size_t before = plait_written(writer);
-    status = encode_value(call, field, index, depth);
+    status = encode_value(call, field, index, top, depth);
     if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && plait_written(writer) == before + 1) {
       writer->at++; /* the length of an empty string */
       return 0;
@@ -287,7 +283,7 @@ static int encode_field(struct call *call, const struct plait_message *message, 
     if (status == 0) status = plait_write_varint(writer, field->tag);
   } else {
     uint64_t bits;
-    status = to_bits(call, field, index, &bits);
+    status = to_bits(call, field, index, lua_type(call->L, index), &bits);
     if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && bits == 0) return 0;
     if (status == 0) status = plait_write_number(writer, field->kind, bits);
     if (status == 0) status = plait_write_varint(writer, field->tag);
@@ -300,7 +296,7 @@ static PLAIT_COLD int missing(struct call *call, const struct plait_message *mes
   for (uint32_t i = 0; i < message->field_count; i++) {
     const struct plait_field *field = plait_message_fields(call->schema, message) + i;
     if (!(field->flags & PLAIT_FIELD_REQUIRED)) continue;
-    lua_rawgeti(L, call->keys, (int)(1 + message->first_field + i));
+    push_field_key(call, field);
     lua_rawget(L, table);
     int absent = lua_isnil(L, -1);
     lua_pop(L, 1);
@@ -331,18 +327,37 @@ static PLAIT_COLD int other_key(struct call *call, int key, int value) {
   return -PLAIT_MESSAGE_NAME;
 }
 
-/* A table with more keys than may lie on the stack: one walk to see that they are known, then field after field. */
-static int encode_many(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
+/* In the place of a second member of a oneof. */
+static PLAIT_COLD int two_members(struct call *call, const struct plait_field *field) {
+  return value_fail(call, -PLAIT_MESSAGE_ONEOF, field, 0);
+}
+
+/*
+ * A table with more keys than may lie on the stack: one walk to see that they are known, then field after field.
+ */
+static int encode_many(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
-  int top = lua_gettop(L), status;
+  uint32_t place = names_begin(call->box, index);
+  int status;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1))
-    if (names_find(call->box, index, L, -2) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
+    if (names_find(call->box, index, L, top + 1, &place) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
+  for (uint32_t i = 0; i < message->oneof_count && !call->options.pbc; i++) {
+    const struct plait_oneof *oneof = plait_schema_oneof(call->schema, message->first_oneof + i);
+    for (uint32_t j = 0, found = 0; j < oneof->member_count; j++) {
+      const struct plait_field *field = plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + j));
+      push_field_key(call, field);
+      lua_rawget(L, table);
+      if (!lua_isnil(L, -1) && found++ > 0) return two_members(call, field);
+      lua_pop(L, 1);
+    }
+  }
   for (uint32_t i = message->field_count; i-- > 0;) {
-    lua_rawgeti(L, call->keys, (int)(1 + message->first_field + i));
+    const struct plait_field *field = plait_message_fields(call->schema, message) + i;
+    push_field_key(call, field);
     lua_rawget(L, table);
     if (!lua_isnil(L, -1)) {
-      status = encode_field(call, message, plait_schema_field(call->schema, message->first_field + i), top + 1, depth);
+      status = encode_field(call, message, field, top + 1, top + 1, depth);
       if (status < 0) return status;
     }
     lua_settop(L, top);
@@ -350,40 +365,58 @@ static int encode_many(struct call *call, const struct plait_message *message, i
   return 0;
 }
 
-int encode_message(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
+int encode_message(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   const struct plait_field *fields = plait_message_fields(call->schema, message);
   uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
   struct item items[KEYS_ON_STACK];
-  int count = 0, top = lua_gettop(L), status;
+  uint32_t place = names_begin(call->box, index);
+  int count = 0, bottom = top, status;
   size_t before = plait_written(&call->writer);
   if (depth == 0) return encode_fail(call, -PLAIT_MESSAGE_DEPTH);
-  if (!lua_checkstack(L, KEYS_ON_STACK + ENCODE_SLOTS)) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+  if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
   if (call->options.required && message->flags & PLAIT_TYPE_REQUIRED && (status = missing(call, message, table)) < 0) return status;
   lua_pushnil(L);
-  while (lua_next(L, table) != 0) { /* ... values, key, value */
-    const struct plait_field *field = names_find(call->box, index, L, -2);
+  while (lua_next(L, table) != 0) { /* ... key, value */
+    const struct plait_field *field = names_find(call->box, index, L, top + 1, &place);
     if (field == NULL) {
-      status = other_key(call, lua_gettop(L) - 1, lua_gettop(L));
+      status = other_key(call, top + 1, top + 2);
       if (status < 0) return status;
-      lua_pop(L, 1);
+      lua_settop(L, top + 1);
       continue;
     }
     if (count == KEYS_ON_STACK) {
-      lua_settop(L, top);
+      lua_settop(L, bottom);
       call->writer.at = call->writer.end - before; /* unknown fields, which the second walk writes */
-      return encode_many(call, message, table, depth);
+      return encode_many(call, message, table, bottom, depth);
     }
     uint32_t position = (uint32_t)(field - fields);
     int at = count++;
     for (; at > 0 && items[at - 1].position > position; at--) items[at] = items[at - 1];
-    items[at] = (struct item){position, top + count};
-    lua_insert(L, -2); /* values, value, key */
+    items[at] = (struct item){position, top + 2};
+    top += 2;
+    if (count % 4 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+    lua_pushvalue(L, top - 1); /* for the next step */
   }
+  if (message->oneof_count != 0 && !call->options.pbc)
+    for (int i = 1; i < count; i++)
+      for (int j = 0; j < i; j++)
+        if (fields[items[i].position].oneof != PLAIT_SCHEMA_NONE && fields[items[i].position].oneof == fields[items[j].position].oneof)
+          return two_members(call, &fields[items[i].position]);
   while (count-- > 0) {
-    status = encode_field(call, message, fields + items[count].position, items[count].index, depth);
+    const struct plait_field *field = fields + items[count].position;
+    int index = items[count].index, type = lua_type(L, index);
+    if (type == LUA_TSTRING && field->wire == PLAIT_WIRE_BYTES && !(field->flags & (PLAIT_FIELD_IMPLICIT | PLAIT_FIELD_REPEATED)) &&
+        field->kind != PLAIT_KIND_MESSAGE) { /* what encode_field() would do */
+      size_t length;
+      const char *text = lua_tolstring(L, index, &length);
+      status = encode_text(call, field, text, length);
+      if (status == 0) status = plait_write_varint(&call->writer, field->tag);
+      if (status < 0) return value_fail(call, status, field, 0);
+      continue;
+    }
+    status = encode_field(call, message, field, index, top, depth);
     if (status < 0) return status;
   }
-  lua_settop(L, top);
-  return 0;
+  return 0; /* with keys and values still on the stack: whoever asked drops them, if others come */
 }

@@ -39,6 +39,35 @@ static int ffi_integer(uint32_t kind, double number, uint64_t *bits) {
   return (double)value == number;
 }
 
+/* The bits of a number for a field of `kind`: 1, or 0 if it does not fit. */
+static inline int ffi_bits(uint32_t kind, const struct ffi_value *from, uint64_t *bits) {
+  if (kind != PLAIT_KIND_DOUBLE && kind != PLAIT_KIND_FLOAT) return ffi_integer(kind, from->number, bits);
+  *bits = from->bits;
+  return 1;
+}
+
+/* The same as pack_plain(). */
+static int ffi_pack_plain(const struct plait_pattern *pattern, const struct ffi_value *from, struct plait_writer *writer) {
+  const struct plait_pattern_step *steps = plait_pattern_steps(pattern);
+  for (uint32_t i = pattern->slot_count; i-- > 0;) {
+    const struct plait_pattern_step *step = &steps[i];
+    const struct ffi_value *value = &from[step->slot];
+    if (!value->present) continue;
+    if (step->wire == PLAIT_WIRE_BYTES) {
+      if (step->flags & PLAIT_FIELD_IMPLICIT && value->length == 0) continue;
+      if (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)value->data, value->length)) return -1;
+      if (plait_write_raw(writer, value->data, value->length) < 0 || plait_write_varint(writer, value->length) < 0) return -1;
+    } else {
+      uint64_t bits;
+      if (!ffi_bits(step->kind, value, &bits)) return -1;
+      if (step->flags & PLAIT_FIELD_IMPLICIT && bits == 0) continue;
+      if (plait_write_number(writer, step->kind, bits) < 0) return -1;
+    }
+    if (plait_write_varint(writer, step->tag) < 0) return -1;
+  }
+  return (int)plait_written(writer);
+}
+
 /* The length of the message, which ends at the buffer's end; or -1. */
 static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from, uint8_t *buffer, int size) {
   struct plait_value values[FFI_VALUES];
@@ -46,6 +75,7 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
   struct plait_writer writer = {.start = buffer, .at = buffer + size, .end = buffer + size, .grow = ffi_full};
   const struct plait_schema *schema = box->schema->image;
   if (box->pattern == NULL || schema == NULL) return -1; /* see check_alive() */
+  if (box->plain) return ffi_pack_plain(box->pattern, from, &writer);
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     uint32_t kind = plait_schema_field(schema, plait_pattern_field(box->pattern, i))->kind;
     values[i].present = from[i].present;
@@ -53,9 +83,7 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
     if (kind == PLAIT_KIND_STRING || kind == PLAIT_KIND_BYTES) {
       values[i].data = (const uint8_t *)from[i].data;
       values[i].length = from[i].length;
-    } else if (kind == PLAIT_KIND_DOUBLE || kind == PLAIT_KIND_FLOAT) {
-      values[i].number = from[i].number;
-    } else if (!ffi_integer(kind, from[i].number, &values[i].bits)) {
+    } else if (!ffi_bits(kind, &from[i], &values[i].bits)) {
       return -1;
     }
   }
@@ -71,32 +99,66 @@ static uint64_t ffi_plain_nan(uint64_t bits) {
   return (bits & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0xFFF8000000000000u : bits;
 }
 
+/* A number of a field of `kind` as a double: 0, or -1 if it is none. */
+static inline int ffi_number(uint32_t kind, uint64_t bits, struct ffi_value *to) {
+  switch (kind) {
+    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to->bits = ffi_plain_nan(bits); return 0;
+    case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64:
+      if ((int64_t)bits > (int64_t)EXACT_INTEGER || (int64_t)bits < -(int64_t)EXACT_INTEGER) return -1;
+      break;
+    case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64:
+      if (bits > (uint64_t)EXACT_INTEGER) return -1;
+      break;
+    default: break;
+  }
+  to->number = (double)(int64_t)bits;
+  return 0;
+}
+
+/* The same as unpack_plain(): 0, or -1 and it is to be read in another way. */
+static int ffi_unpack_plain(const struct plait_pattern *pattern, const uint8_t *at, size_t size, struct ffi_value *to) {
+  const struct plait_pattern_step *step = plait_pattern_steps(pattern), *last = step + pattern->slot_count;
+  const uint8_t *end = at + size;
+  for (; at < end; step++) {
+    uint32_t tag;
+    at = plait_wire_tag(at, end, &tag);
+    if (at == NULL) return -1;
+    for (; step < last && step->tag != tag; step++) to[step->slot].present = 0;
+    if (step == last) return -1;
+    struct ffi_value *value = &to[step->slot];
+    value->present = 1;
+    if (step->wire == PLAIT_WIRE_BYTES) {
+      at = plait_wire_length(at, end, &value->length);
+      if (at == NULL || (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid(at, value->length))) return -1;
+      value->data = (const char *)at;
+      at += value->length;
+    } else {
+      uint64_t bits;
+      at = plait_wire_number(at, end, step->kind, &bits);
+      if (at == NULL || ffi_number(step->kind, bits, value) < 0) return -1;
+    }
+  }
+  for (; step < last; step++) to[step->slot].present = 0;
+  return 0;
+}
+
 /* 0, or -1. */
 static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_t size, struct ffi_value *to) {
   struct plait_value values[FFI_VALUES];
   struct plait_message_error error;
   const struct plait_schema *schema = box->schema->image;
   if (box->pattern == NULL || schema == NULL) return -1;
+  if (box->plain && size <= PLAIT_WIRE_LENGTH_LIMIT && ffi_unpack_plain(box->pattern, bytes, size, to) == 0) return 0;
   if (plait_pattern_unpack(schema, box->pattern, bytes, size, box->options.depth + 1u, values, NULL, &error) != 0) return -1;
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, plait_pattern_field(box->pattern, i));
     to[i].present = values[i].present;
     if (!values[i].present) continue;
-    switch (field->kind) {
-      case PLAIT_KIND_STRING: case PLAIT_KIND_BYTES:
-        to[i].data = (const char *)values[i].data;
-        to[i].length = values[i].length;
-        break;
-      case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to[i].bits = ffi_plain_nan(values[i].bits); break;
-      case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64:
-        if (values[i].integer > (int64_t)EXACT_INTEGER || values[i].integer < -(int64_t)EXACT_INTEGER) return -1;
-        to[i].number = (double)values[i].integer;
-        break;
-      case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64:
-        if (values[i].bits > (uint64_t)EXACT_INTEGER) return -1;
-        to[i].number = (double)values[i].bits;
-        break;
-      default: to[i].number = (double)values[i].integer;
+    if (field->wire == PLAIT_WIRE_BYTES) {
+      to[i].data = (const char *)values[i].data;
+      to[i].length = values[i].length;
+    } else if (ffi_number(field->kind, values[i].bits, &to[i]) < 0) {
+      return -1;
     }
   }
   return 0;

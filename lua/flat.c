@@ -2,7 +2,7 @@
  * flat: patterns for Lua: values from the arguments to the bytes, and back to the results. Up to VALUES_ON_STACK values no memory is
  * asked for but the result.
  */
-#include "message.h"
+#include "decode.h"
 
 #define VALUES_ON_STACK 32
 
@@ -38,17 +38,18 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const s
     const struct plait_field *field = plait_schema_field(schema->image, plait_pattern_field(box->pattern, i));
     box->lists |= field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind);
   }
+  box->plain = pattern_is_plain(box->pattern);
   return box;
 }
 
 /* ---- packing ---- */
 
-struct giving { struct call *call; int first; };
+struct giving { struct call *call; int first, top; };
 
 static int give(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer) {
   struct giving *giving = context;
   (void)writer; /* the call's */
-  return encode_repeated(giving->call, field, giving->first + (int)slot, giving->call->options.depth + 1u);
+  return encode_repeated(giving->call, field, giving->first + (int)slot, giving->top, giving->call->options.depth + 1u);
 }
 
 static PLAIT_COLD int argument_fail(struct call *call, int status, const struct plait_field *field) {
@@ -67,13 +68,13 @@ static int to_value(struct call *call, const struct plait_field *field, int inde
     size_t length;
     if (type == LUA_TSTRING || (type == LUA_TNUMBER && call->options.pbc && !plait_kind_is_message(field->kind)))
       value->data = (const uint8_t *)lua_tolstring(L, index, &length); /* an argument may be changed in place */
-    else if (!plait_kind_is_message(field->kind) || !encoded_bytes(L, index, &value->data, &length))
+    else if (!call->options.pbc || !plait_kind_is_message(field->kind) || !encoded_bytes(L, index, &value->data, &length))
       return argument_fail(call, -PLAIT_MESSAGE_TYPE, field);
     if (length > PLAIT_WIRE_LENGTH_LIMIT) return argument_fail(call, -PLAIT_MESSAGE_SIZE, field);
     value->length = (uint32_t)length;
     return 0;
   }
-  status = to_bits(call, field, index, &value->bits);
+  status = to_bits(call, field, index, type, &value->bits);
   return status < 0 ? argument_fail(call, status, field) : 0;
 }
 
@@ -82,8 +83,8 @@ int pack_arguments(struct call *call, const struct pattern_box *box, int first, 
   const struct plait_pattern *pattern = box->pattern;
   lua_State *L = call->L;
   struct plait_value few[VALUES_ON_STACK], *values = few;
-  struct giving giving = {call, first};
-  const struct plait_pattern_elements elements = {.give = give, .context = &giving};
+  struct giving giving = {.call = call, .first = first};
+  const struct plait_pattern_elements elements = {.give = give, .context = &giving, .all_members = call->options.pbc};
   uint32_t count = pattern->slot_count;
   if (top - first + 1 < (int)count) {
     luaL_checkstack(L, (int)count, "pattern");
@@ -99,7 +100,12 @@ int pack_arguments(struct call *call, const struct pattern_box *box, int first, 
     int status = to_value(call, field, first + (int)i, &values[i]);
     if (status < 0) return status;
   }
-  start_writer(call, box->lists);
+  start_writer(call, 0);
+  if (box->lists) {
+    luaL_checkstack(L, 1, "pattern");
+    lua_pushnil(L);
+    giving.top = call->buffer = lua_gettop(L);
+  }
   return plait_pattern_pack(call->schema, pattern, values, &elements, &call->writer, &call->error);
 }
 
@@ -117,7 +123,10 @@ static int pattern_pack(lua_State *L) {
   struct call call;
   check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
-  if (pack_arguments(&call, box, 1, lua_gettop(L)) < 0) return flat_failure(&call, box->pattern);
+  int top = lua_gettop(L);
+  start_writer(&call, 0);
+  if (!(box->plain && top >= box->pattern->slot_count && pack_plain(&call, box->pattern, 1)) && pack_arguments(&call, box, 1, top) < 0)
+    return flat_failure(&call, box->pattern);
   lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
   return 1;
 }
@@ -160,27 +169,46 @@ static int take(void *context, uint32_t slot, const struct plait_field *field, c
   return 0;
 }
 
+/* What comes in parts, in a userdata in the stack's place for it, until all is there. */
+struct joined {
+  size_t room;
+  uint8_t bytes[];
+};
+
 /* A message that comes in parts is their bytes, one behind the other: that is what merging means. */
 static int join(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value) {
   struct taking *taking = context;
   lua_State *L = taking->call->L;
-  size_t length;
+  int index = taking->first + (int)slot;
+  struct joined *joined = lua_touserdata(L, index);
+  size_t length = (size_t)before->length + value->length;
   if ((uint64_t)before->length + value->length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-  lua_pushlstring(L, (const char *)before->data, before->length);
-  lua_pushlstring(L, (const char *)value->data, value->length);
-  lua_concat(L, 2);
-  lua_replace(L, taking->first + (int)slot);
-  value->data = (const uint8_t *)lua_tolstring(L, taking->first + (int)slot, &length);
+  if (joined == NULL || before->data != joined->bytes || joined->room < length) {
+    joined = lua_newuserdatauv(L, sizeof *joined + length + length / 2, 0);
+    joined->room = length + length / 2;
+    memcpy(joined->bytes, before->data, before->length);
+    lua_replace(L, index);
+  }
+  memcpy(joined->bytes + before->length, value->data, value->length);
+  value->data = joined->bytes;
   value->length = (uint32_t)length;
   return 0;
 }
 
-/* Pushes what join() has made of a message. */
-static void push_joined(struct call *call, const struct plait_value *value, int index) {
+static int is_joined(lua_State *L, int index, const struct plait_value *value) {
+  const struct joined *joined = lua_touserdata(L, index);
+  return joined != NULL && value->data == joined->bytes;
+}
+
+/* Pushes a message that lies in what join() has made. */
+static void push_joined(struct call *call, const struct plait_value *value) {
+  lua_State *L = call->L;
   int anchor = call->anchor;
-  call->anchor = index;
-  if (call->options.pbc) push_span(call, value->data, value->length);
-  else lua_pushvalue(call->L, index);
+  lua_pushlstring(L, (const char *)value->data, value->length);
+  if (!call->options.pbc) return;
+  call->anchor = lua_gettop(L);
+  push_span(call, (const uint8_t *)lua_tolstring(L, -1, NULL), value->length);
+  lua_remove(L, -2);
   call->anchor = anchor;
 }
 
@@ -201,16 +229,22 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
   int lists = box->lists;
   if (lists || count > 4) luaL_checkstack(L, 2 * (int)count + 24, "pattern"); /* Lua keeps 20 places anyway */
   if (count > VALUES_ON_STACK) values = lua_newuserdatauv(L, count * sizeof *values, 0);
-  struct taking taking = {call, lua_gettop(L) + 1};
+  struct taking taking = {call, 0};
   const struct plait_pattern_elements elements = {.take = take, .join = join, .context = &taking};
-  if (lists) lua_settop(L, lua_gettop(L) + (int)count);
+  if (lists) {
+    call->source = lua_gettop(L) + 1; /* a place of its own: the argument may be the anchor of results */
+    taking.first = call->source + 1;
+    lua_settop(L, call->source + (int)count);
+  }
   call->bytes = bytes;
   int status = plait_pattern_unpack(call->schema, pattern, bytes, size, call->options.depth + 1u, values, &elements, &call->error);
+  if (call->has_parts) finish_parts(call);
   if (status < 0) return status;
   const uint16_t *copies = (const uint16_t *)((const uint8_t *)pattern + pattern->copies);
   for (uint32_t i = 0; i < count; i++) {
     const struct plait_field *field = plait_schema_field(call->schema, plait_pattern_field(pattern, i));
     uint32_t from = i;
+    if (i > 8) luaL_checkstack(L, 10, "pattern"); /* once more: see ensure_stack() */
     if (lists)
       for (uint32_t j = 0; j < pattern->copy_count; j++)
         if (copies[2 * j + 1] == i) from = copies[2 * j];
@@ -219,9 +253,8 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
       else lua_pushvalue(L, taking.first + (int)from);
     } else if (!values[i].present) {
       push_absent(call, field);
-    } else if (plait_kind_is_message(field->kind) && lua_type(L, taking.first + (int)from) == LUA_TSTRING &&
-               (const uint8_t *)lua_tolstring(L, taking.first + (int)from, NULL) == values[i].data) {
-      push_joined(call, &values[i], taking.first + (int)from);
+    } else if (plait_kind_is_message(field->kind) && is_joined(L, taking.first + (int)from, &values[i])) {
+      push_joined(call, &values[i]);
     } else {
       push_value(call, field, &values[i]);
     }
@@ -237,7 +270,8 @@ static int pattern_unpack(lua_State *L) {
   const uint8_t *bytes = check_bytes(L, 1, &size);
   check_pattern_alive(L, box);
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
-  int count = push_unpacked(&call, box, bytes, size);
+  int count = box->plain ? unpack_plain(&call, box->pattern, bytes, size) : -1;
+  if (count < 0) count = push_unpacked(&call, box, bytes, size);
   return count < 0 ? flat_failure(&call, box->pattern) : count;
 }
 

@@ -31,8 +31,8 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message readme cases pbc hostile abuse oracle
-LUA_MEMORY := 5.1 5.2 5.3 5.4
+LUA_TESTS := message readme cases pbc flat hostile abuse growth oracle
+LUA_MEMORY := 5.1 5.2 5.3 5.4 # those that the programs of tests are linked with
 
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
 	@tools/need.sh protoc protobuf-compiler
@@ -65,13 +65,22 @@ lua-asan: $(BUILD)/lua/5.4/.built $(LUA_DESCRIPTORS)/all.pb
 	@cp -R $(BUILD)/lua/5.4/. $(BUILD)/lua/asan
 	@$(CC) -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all -fPIC -shared \
 		-I$(call lua_headers,5.4) lua/all.c -o $(BUILD)/lua/asan/plait/message/core.so
-	@failed=0; for test in message pbc hostile abuse; do echo "== lua 5.4 under ASan $$test"; \
+	@failed=0; for test in message pbc flat hostile abuse growth; do echo "== lua 5.4 under ASan $$test"; \
 		LUA_PATH="$(BUILD)/lua/asan/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/asan/?.so" PLAIT_ROUNDS=$${PLAIT_ROUNDS:-300} \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		lua5.4 lua/test/$${test}_test.lua 5.4 $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed
 
+# One image, several threads and states, under ThreadSanitizer (which does not see into Lua itself, but each thread has its own).
+$(BUILD)/lua/%/threads: lua/test/threads.c $(BUILD)/lua/%/.built
+	@$(CC) -std=gnu17 -O1 -g -fsanitize=thread -I$(call lua_headers,$*) lua/test/threads.c lua/all.c -o $@ -llua$* -lm -pthread
+
+.PHONY: $(LUA_MEMORY:%=lua-threads-%)
+$(LUA_MEMORY:%=lua-threads-%): lua-threads-%: $(BUILD)/lua/%/threads $(LUA_DESCRIPTORS)/all.pb
+	@echo "== lua $* threads"
+	@TSAN_OPTIONS=halt_on_error=1 $< 'lua/?.lua' $(LUA_DESCRIPTORS)/all.pb
+
 .PHONY: lua-asan
-lua-test: $(LUA_VERSIONS:%=lua-test-%) $(LUA_MEMORY:%=lua-memory-%) lua-asan
+lua-test: $(LUA_VERSIONS:%=lua-test-%) $(LUA_MEMORY:%=lua-memory-%) $(LUA_MEMORY:%=lua-threads-%) lua-asan
 
 # The official conformance suite; it fetches the runner, so it is no part of make test.
 .PHONY: conformance

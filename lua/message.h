@@ -29,6 +29,7 @@
 #define VIEW_METATABLE "plait.view"
 #define UNKNOWN_KEY "?unknown"
 #define DEPTH_LIMIT 1000 /* what a user may ask for; Lua 5.1 has room for some 1300 levels on its stack */
+#define STACK_AHEAD 64 /* places of Lua's stack that are asked for at once */
 #define BUFFER_SIZE 1024 /* on the C stack; longer messages go on in a userdata */
 
 enum int64_form { INT64_NUMBER, INT64_EXACT, INT64_STRING, INT64_CDATA };
@@ -45,11 +46,18 @@ struct options {
 
 struct name_slot { const void *name; uint32_t message, field; }; /* name NULL: empty */
 
+/*
+ * Tables of one type are mostly made in one way, and so walked in one order. After a field's key (or, of a message, at the
+ * beginning) came the key at this address the last time, and it was this field's.
+ */
+struct name_guess { const void *name; uint32_t field; };
+
 struct schema_box {
   struct plait_schema *image;
   int owned;                 /* 0: somebody else's memory */
   struct name_slot *names;   /* a power of two of them */
   uint32_t name_mask;
+  struct name_guess *guesses; /* for each field, then for each message */
   uint8_t *hints;            /* for each message: how many keys the last decoded one had */
   lua_Alloc alloc;
   void *alloc_context;
@@ -69,6 +77,7 @@ struct pattern_box {
   struct plait_pattern *pattern;
   struct options options;
   int lists;                 /* whether it has fields that need a place on the stack: repeated ones, messages */
+  int plain;                 /* see plain.c */
 };
 
 /* One call, in either direction. */
@@ -78,6 +87,9 @@ struct call {
   const struct plait_schema *schema;
   struct options options;
   int keys;                  /* stack index of the table of keys */
+  int ensured;               /* up to which index the stack has room */
+  int source;                /* decoding: stack index of what is read; the table of parts (parts.c), if has_parts */
+  int has_parts;
   int anchor;                /* decoding for pbc: stack index of the string that is read, or 0 */
   const uint8_t *bytes;      /* decoding: the start, for offsets */
   struct plait_writer writer;
@@ -105,26 +117,38 @@ struct call *start_call(struct call *call, lua_State *L, struct schema_box *box,
 int push_failure(struct call *call, const char *type);
 /* Pushes "type.path: text (byte n)". */
 void push_error_text(struct call *call, const char *type);
-const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index);
 /* The bytes of a string argument, or of a lightuserdata and a length behind it. */
 const uint8_t *check_bytes(lua_State *L, int index, size_t *size);
 void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size);
 /* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
 int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error);
 
+/* ---- names.c ---- */
+/*
+ * The field of a message whose name is the key at index, or NULL. *place, which the walk over a table's keys begins with
+ * names_begin(), says what came before it.
+ */
+const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place);
+static inline uint32_t names_begin(const struct schema_box *box, uint32_t message) { return box->image->field_count + message; }
+/* Fills the table of keys at the stack's top, and the names' addresses. */
+void fill_keys(lua_State *L, struct schema_box *box);
+/* Bytes of the guesses for a schema. */
+size_t guesses_size(const struct plait_schema *schema);
+
 /* ---- values.c ---- */
 /* Pushes a number, bool or enum. */
 void push_number(struct call *call, const struct plait_field *field, uint64_t bits);
-/* The bits of the Lua value at index: 0 or a negated status. */
-int to_bits(struct call *call, const struct plait_field *field, int index, uint64_t *bits);
+/* The bits of the Lua value at index, whose lua_type() is `type`: 0 or a negated status. */
+int to_bits(struct call *call, const struct plait_field *field, int index, int type, uint64_t *bits);
 /* Pushes a field's default, which is a number or bytes. */
 void push_default(struct call *call, const struct plait_field *field);
 
-/* ---- decode.c ---- */
-/* Decodes into the table at index. fresh: it is empty. 0 or a negated status, with the error filled. */
+/* ---- decode.c, maps.c, required.c ---- */
+/*
+ * Decodes into the table at index, which is the stack's top. The place call->source may hold something else afterwards.
+ * fresh: the table is empty. 0 or a negated status, with the error filled.
+ */
 int decode_message(struct call *call, const struct plait_message *message, const uint8_t *at, const uint8_t *end, int table, int fresh);
-/* Pushes an encoded sub-message in the way that the options say, with nothing to merge it with. */
-int push_message(struct call *call, const struct plait_field *field, const uint8_t *at, uint32_t length, uint32_t depth);
 /* Adds a map's entry to the table at index. *known 0: its value is an unknown number of a closed enum. */
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known);
@@ -132,17 +156,43 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
 int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 int decode_fail(struct call *call, int status, const uint8_t *at);
 void path_field(struct call *call, const struct plait_field *field);
+static inline void push_field_key(struct call *call, const struct plait_field *field) {
+  lua_rawgeti(call->L, call->keys, (int)(1 + plait_schema_field_index(call->schema, field)));
+}
+/*
+ * Makes room for `need` more values on a stack whose top is `top`. 0, or -MEMORY. pre: need is at most LUA_MINSTACK.
+ *
+ * LuaJIT's collector halves a stack of which less than a quarter is in use, whatever was asked for; so much room stays that a
+ * few values more always fit, but it must be asked anew each time. A module made for Lua 5.1 may run there.
+ */
+static inline int ensure_stack(struct call *call, int top, int need) {
+#if LUA_VERSION_NUM == 501
+  (void)top;
+  return lua_checkstack(call->L, need) ? 0 : -PLAIT_MESSAGE_MEMORY;
+#endif
+  if (top + need <= call->ensured) return 0;
+  if (lua_checkstack(call->L, need + STACK_AHEAD)) call->ensured = top + need + STACK_AHEAD;
+  else if (lua_checkstack(call->L, need)) call->ensured = top + need;
+  else return -PLAIT_MESSAGE_MEMORY;
+  return 0;
+}
 
 /* ---- encode.c ---- */
-/* reserve: keeps a place on the stack for a larger buffer; else one goes on top, where nothing may be moved any more. */
-void start_writer(struct call *call, int reserve);
-/* Writes the table at index in front of what the writer has. depth: how deep it may nest. */
-int encode_message(struct call *call, const struct plait_message *message, int table, uint32_t depth);
+/* buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any more. */
+void start_writer(struct call *call, int buffer);
+/* Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth: how deep it may nest. */
+int encode_message(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
-int encode_repeated(struct call *call, const struct plait_field *field, int table, uint32_t depth);
+int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);
 /* Reads {lightuserdata, length} or a string, as pbc's encoded sub-messages come. 0: it is neither. */
 int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length);
 int encode_fail(struct call *call, int status);
+
+/* ---- plain.c ---- */
+#define PLAIN_LIMIT 12 /* values; as many as Lua's stack has room for without asking, and some to make them with */
+int pattern_is_plain(const struct plait_pattern *pattern);
+int pack_plain(struct call *call, const struct plait_pattern *pattern, int first);
+int unpack_plain(struct call *call, const struct plait_pattern *pattern, const uint8_t *at, size_t size);
 
 /* ---- flat.c, view.c, pbc.c ---- */
 int schema_pattern(lua_State *L);

@@ -93,6 +93,8 @@ struct call *start_call(struct call *call, lua_State *L, struct schema_box *box,
   call->schema = box->image;
   call->options = *options;
   call->keys = keys;
+  call->ensured = 0;
+  call->has_parts = 0;
   call->anchor = 0;
   call->bytes = NULL;
   call->error.status = 0;
@@ -115,27 +117,6 @@ const uint8_t *check_bytes(lua_State *L, int index, size_t *size) {
   return NULL;
 }
 
-/* ---- names ---- */
-
-static uint32_t hash_address(const void *name, uint32_t message) {
-  uint64_t word = (uint64_t)(uintptr_t)name * 0x9E3779B97F4A7C15u + message * 0xD1B54A32D192ED03u;
-  return (uint32_t)(word >> 32);
-}
-
-const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index) {
-  if (lua_type(L, index) != LUA_TSTRING) return NULL;
-  size_t length;
-  const char *name = lua_tolstring(L, index, &length);
-  for (uint32_t at = hash_address(name, message);; at++) {
-    const struct name_slot *slot = &box->names[at & box->name_mask];
-    if (slot->name == name && slot->message == message) return plait_schema_field(box->image, slot->field);
-    if (slot->name == NULL) break;
-  }
-  /* A string that is equal, but not the same: a long one, or none of ours. */
-  uint32_t field = plait_schema_find_field(box->image, message, name, length);
-  return field == PLAIT_SCHEMA_NONE ? NULL : plait_schema_field(box->image, field);
-}
-
 /* ---- schemas ---- */
 
 static int schema_gc(lua_State *L) {
@@ -144,33 +125,14 @@ static int schema_gc(lua_State *L) {
     uint32_t messages = box->image->message_count;
     if (box->names != NULL) lua_allocate(box, box->names, (box->name_mask + 1) * sizeof *box->names, 0);
     if (box->hints != NULL) lua_allocate(box, box->hints, messages + 1u, 0);
+    if (box->guesses != NULL) lua_allocate(box, box->guesses, guesses_size(box->image), 0);
     if (box->owned) lua_allocate(box, box->image, box->image->size, 0);
   }
   box->names = NULL;
   box->hints = NULL;
+  box->guesses = NULL;
   box->image = NULL;
   return 0;
-}
-
-/* Fills the keys at the stack's top, and the names' addresses. */
-static void fill_keys(lua_State *L, struct schema_box *box) {
-  const struct plait_schema *schema = box->image;
-  lua_pushliteral(L, UNKNOWN_KEY);
-  lua_rawseti(L, -2, 0);
-  for (uint32_t i = 0; i < schema->field_count; i++) {
-    const struct plait_field *field = plait_schema_field(schema, i);
-    lua_pushlstring(L, plait_schema_name(schema, field->name), field->name_length);
-    const char *name = lua_tostring(L, -1);
-    uint32_t at = hash_address(name, field->message);
-    while (box->names[at & box->name_mask].name != NULL) at++;
-    box->names[at & box->name_mask] = (struct name_slot){name, field->message, i};
-    lua_rawseti(L, -2, (int)(1 + i));
-  }
-  for (uint32_t i = 0; i < schema->value_count; i++) {
-    const struct plait_enum_value *value = plait_schema_value(schema, i);
-    lua_pushlstring(L, plait_schema_name(schema, value->name), value->name_length);
-    lua_rawseti(L, -2, (int)(1 + schema->field_count + i));
-  }
 }
 
 static struct schema_box *new_box(lua_State *L) {
@@ -193,6 +155,9 @@ static int finish_box(lua_State *L, struct schema_box *box) {
   box->name_mask = slots - 1;
   box->hints = lua_allocate(box, NULL, 0, schema->message_count + 1u);
   if (box->hints == NULL) return 0;
+  box->guesses = lua_allocate(box, NULL, 0, guesses_size(schema));
+  if (box->guesses == NULL) return 0;
+  memset(box->guesses, 0, guesses_size(schema));
   for (uint32_t i = 0; i < schema->message_count; i++) {
     uint32_t count = plait_schema_message(schema, i)->field_count;
     box->hints[i] = (uint8_t)(count > 8 ? 8 : count);
@@ -382,16 +347,19 @@ static void push_type_name(struct call *call, const struct plait_message *messag
 static int type_encode(lua_State *L) {
   struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
+  int top = lua_gettop(L);
   if (lua_type(L, 1) != LUA_TTABLE) return luaL_argerror(L, 1, "a table expected");
   start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
-  if (lua_gettop(L) > 1) {
+  if (top > 1) {
     check_dot(L);
     check_options(L, 2, &call.options);
+    lua_settop(L, 1);
   }
-  lua_settop(L, 1);
-  start_writer(&call, 1);
+  lua_pushnil(L); /* 2: for a larger buffer */
+  call.ensured = 1 + LUA_MINSTACK;
+  start_writer(&call, 2);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  if (encode_message(&call, message, 1, call.options.depth + 1u) == 0) {
+  if (encode_message(&call, message, 1, 2, call.options.depth + 1u) == 0) {
     if (plait_written(&call.writer) <= PLAIT_WIRE_LENGTH_LIMIT) {
       lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
       return 1;
@@ -409,21 +377,26 @@ static int type_decode(lua_State *L) {
   struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   struct call call;
   size_t size;
-  if (lua_gettop(L) > 1) check_dot(L);
+  int top = lua_gettop(L), fresh = 1;
+  if (top > 1) check_dot(L);
   const uint8_t *bytes = check_bytes(L, 1, &size);
-  int next = lua_islightuserdata(L, 1) ? 3 : 2, fresh = 1;
   start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
+  call.ensured = top + LUA_MINSTACK;
   call.bytes = bytes;
-  if (lua_gettop(L) >= next) check_options(L, next, &call.options);
-  if (!lua_isnoneornil(L, next + 1)) {
-    luaL_checktype(L, next + 1, LUA_TTABLE);
-    lua_settop(L, next + 1);
-    fresh = 0;
-  } else {
-    lua_createtable(L, 0, type->schema->hints[type->message]);
+  call.source = 1;
+  if (top > 1) {
+    int next = lua_islightuserdata(L, 1) ? 3 : 2;
+    if (top >= next) check_options(L, next, &call.options);
+    if (!lua_isnoneornil(L, next + 1)) {
+      luaL_checktype(L, next + 1, LUA_TTABLE);
+      lua_settop(L, next + 1);
+      top = next;
+      fresh = 0;
+    }
   }
+  if (fresh) lua_createtable(L, 0, type->schema->hints[type->message]);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
+  int table = top + 1, status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
   else status = decode_message(&call, message, bytes, bytes + size, table, fresh);
   if (status == 0 && call.options.required) status = check_required(&call, message, table, call.options.depth + 1u);

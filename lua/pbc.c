@@ -89,8 +89,10 @@ static int pbc_encode(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   push_keys(L);
   start_call(&call, L, type->schema, &type->options, lua_gettop(L));
-  start_writer(&call, 1);
-  if (encode_message(&call, plait_schema_message(call.schema, type->message), 2, call.options.depth + 1u) < 0) {
+  lua_pushnil(L);
+  int buffer = lua_gettop(L);
+  start_writer(&call, buffer);
+  if (encode_message(&call, plait_schema_message(call.schema, type->message), 2, buffer, call.options.depth + 1u) < 0) {
     push_type_failure(&call, type->message);
     if (call.error.status == PLAIT_MESSAGE_NAME && call.error.length > 1 && strchr(call.error.text + 1, '.') == NULL) {
       lua_pushlstring(L, call.error.text + 1, call.error.length - 1); /* an unknown key is the whole error in pbc */
@@ -128,6 +130,7 @@ static int pbc_decode(lua_State *L) {
   push_keys(L);
   start_call(&call, L, type->schema, &type->options, lua_gettop(L));
   call.bytes = bytes;
+  call.source = 2;
   lua_createtable(L, 0, type->schema->hints[type->message]);
   int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
@@ -183,7 +186,8 @@ static int pbc_pack(lua_State *L) {
   if (top - 1 < pattern->pattern->slot_count) return luaL_error(L, "bad argument #%d (no value)", top + 1);
   push_keys(L);
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
-  if (pack_arguments(&call, pattern, 2, top) < 0) {
+  start_writer(&call, 0);
+  if (!(pattern->plain && pack_plain(&call, pattern->pattern, 2)) && pack_arguments(&call, pattern, 2, top) < 0) {
     push_pattern_failure(&call, pattern->pattern);
     return lua_error(L);
   }
@@ -203,7 +207,8 @@ static int pbc_unpack(lua_State *L) {
   start_call(&call, L, pattern->schema, &pattern->options, lua_gettop(L));
   call.options.enums_numbers = 1;
   call.anchor = lua_type(L, 2) == LUA_TSTRING ? 2 : 0;
-  int count = push_unpacked(&call, pattern, bytes, size);
+  int count = pattern->plain ? unpack_plain(&call, pattern->pattern, bytes, size) : -1;
+  if (count < 0) count = push_unpacked(&call, pattern, bytes, size);
   if (count >= 0) return count;
   push_pattern_failure(&call, pattern->pattern);
   return 0;
@@ -215,7 +220,8 @@ static int pbc_unpack(lua_State *L) {
 static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   check_alive(L, type->schema);
-  const struct plait_field *field = names_find(type->schema, type->message, L, 2);
+  uint32_t place = names_begin(type->schema, type->message);
+  const struct plait_field *field = names_find(type->schema, type->message, L, 2, &place);
   struct call call;
   luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
   if (field == NULL) {
@@ -249,6 +255,7 @@ static void expand(lua_State *L, const struct type_box *type) {
   if (bytes == NULL) luaL_error(L, "this message was changed before it was decoded");
   start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
   call.bytes = (const uint8_t *)bytes;
+  call.source = lua_gettop(L);
   lua_createtable(L, 0, type->schema->hints[type->message]);
   int table = lua_gettop(L);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);

@@ -68,12 +68,19 @@ function protobuf.lasterror()
   return text
 end
 
--- Decodes all sub-messages that are not decoded yet.
-function protobuf.extract(message)
+local DEPTH = 200 -- 100 messages in each other, with a list or map between
+
+local function extract(message, depth)
+  if depth == 0 then error('messages are nested deeper than the limit', 0) end
   core.touch(message)
   for _, value in next, message do
-    if type(value) == 'table' then protobuf.extract(value) end
+    if type(value) == 'table' then extract(value, depth - 1) end
   end
+end
+
+-- Decodes all sub-messages that are not decoded yet.
+function protobuf.extract(message)
+  extract(message, DEPTH)
   return message
 end
 

@@ -75,7 +75,11 @@ void push_number(struct call *call, const struct plait_field *field, uint64_t bi
       break;
     default: break;
   }
+#if LUA_INTEGERS
   lua_pushinteger(L, (lua_Integer)(int64_t)bits);
+#else
+  lua_pushnumber(L, (lua_Number)(int64_t)bits); /* lua_Integer may have 32 bits there, and a uint32 has more */
+#endif
 }
 
 void push_default(struct call *call, const struct plait_field *field) {
@@ -153,16 +157,16 @@ static int text_bits(struct call *call, const struct plait_field *field, int ind
   return status < 0 ? status : fit(field->kind, *bits, negative && *bits != 0);
 }
 
-int to_bits(struct call *call, const struct plait_field *field, int index, uint64_t *bits) {
+int to_bits(struct call *call, const struct plait_field *field, int index, int type, uint64_t *bits) {
   lua_State *L = call->L;
   uint32_t kind = field->kind;
   int status = 0;
   if (kind == PLAIT_KIND_BOOL) {
-    if (lua_type(L, index) != LUA_TBOOLEAN && !call->options.pbc) return -PLAIT_MESSAGE_TYPE;
+    if (type != LUA_TBOOLEAN && !call->options.pbc) return -PLAIT_MESSAGE_TYPE;
     *bits = (uint64_t)lua_toboolean(L, index);
     return 0;
   }
-  switch (lua_type(L, index)) {
+  switch (type) {
     case LUA_TNUMBER:
       if (kind == PLAIT_KIND_DOUBLE || kind == PLAIT_KIND_FLOAT) {
         double value = lua_tonumber(L, index);
@@ -170,13 +174,18 @@ int to_bits(struct call *call, const struct plait_field *field, int index, uint6
         return 0;
       }
 #if LUA_INTEGERS
-      if (lua_isinteger(L, index)) {
-        lua_Integer value = lua_tointeger(L, index);
+      {
+        int is_integer; /* or a float that is equal to one */
+        lua_Integer value = lua_tointegerx(L, index, &is_integer);
         *bits = (uint64_t)value;
-        status = kind == PLAIT_KIND_UINT64 || kind == PLAIT_KIND_FIXED64 ? 0 : fit(kind, *bits, value < 0);
-      } else
+        if (is_integer) {
+          status = kind == PLAIT_KIND_UINT64 || kind == PLAIT_KIND_FIXED64 ? (value < 0 && !lua_isinteger(L, index) ? -PLAIT_MESSAGE_RANGE : 0)
+                                                                           : fit(kind, *bits, value < 0);
+          break;
+        }
+      }
 #endif
-        status = double_bits(call, kind, lua_tonumber(L, index), bits);
+      status = double_bits(call, kind, lua_tonumber(L, index), bits);
       break;
     case LUA_TSTRING:
       if (kind == PLAIT_KIND_ENUM) return enum_bits(call, field, index, bits);

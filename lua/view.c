@@ -78,7 +78,8 @@ static int view_index(lua_State *L) {
   lua_settop(L, 3);
   const struct plait_schema *schema = view->schema->image;
   const struct plait_message *message = plait_schema_message(schema, view->message);
-  const struct plait_field *field = names_find(view->schema, view->message, L, 2);
+  uint32_t place = names_begin(view->schema, view->message);
+  const struct plait_field *field = names_find(view->schema, view->message, L, 2, &place);
   if (field == NULL) {
     lua_pushfstring(L, "%s has no field %s", plait_schema_name(schema, message->name), lua_tostring(L, 2));
     return lua_error(L);
@@ -103,6 +104,13 @@ static int view_index(lua_State *L) {
     else if ((at = plait_wire_skip(value, end, tag, view->depth, &status)) == NULL) decode_fail(&call, status, value);
     if (value == NULL || at == NULL) return view_error(L, &call, view->message);
     const struct plait_field *other = tag >> 3 == field->tag >> 3 ? field : NULL;
+    uint32_t length = 0;
+    const uint8_t *item = NULL;
+    if (tag == PLAIT_SET_ITEM_BEGIN && plait_field_is_set_item(message, field)) {
+      uint32_t number;
+      plait_wire_set_item(value, end, view->depth, &number, &item, &value_end, &status);
+      other = number == field->tag >> 3 ? field : NULL;
+    }
     if (other == NULL && field->oneof != PLAIT_SCHEMA_NONE) {
       other = plait_message_find_number(schema, message, tag >> 3);
       if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) || !plait_wire_counts(schema, other, value, end)) continue;
@@ -112,10 +120,14 @@ static int view_index(lua_State *L) {
       continue;
     }
     if (other == NULL) continue;
-    value_end = at;
-    if (singular) {
+    if (item != NULL) {
+      start = plait_wire_length(item, value_end, &length);
+      value_end = start + length;
+    } else {
+      value_end = at;
+    }
+    if (item == NULL && singular) {
       if (field->wire != (tag & 7)) continue;
-      uint32_t length = 0;
       if (field->kind == PLAIT_KIND_GROUP) plait_wire_group(value, end, tag >> 3, view->depth, &value_end, &status);
       else value = plait_wire_length(value, end, &length);
       start = value;
@@ -164,6 +176,7 @@ static int view_index(lua_State *L) {
   call.bytes = joined;
   call.options.depth = (uint16_t)view->depth;
   call.options.unknown = 0;
+  call.source = 6;
   lua_newtable(L);
   if (decode_message(&call, message, joined, joined + size, 7, 1) < 0) return view_error(L, &call, view->message);
   lua_settop(L, 7);
@@ -196,6 +209,7 @@ static int view_expand(lua_State *L) {
   call.options.depth = (uint16_t)view->depth;
   const struct plait_message *message = plait_schema_message(call.schema, view->message);
   const uint8_t *at = call.bytes + view->offset;
+  call.source = 4;
   lua_newtable(L);
   if (decode_message(&call, message, at, at + view->length, 5, 1) == 0) return 1;
   return push_failure(&call, plait_schema_name(call.schema, message->name));

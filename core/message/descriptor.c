@@ -12,6 +12,25 @@ PLAIT_COLD_BEGIN
 #define EDITION_2023 1000
 #define EDITION_LAST 1001
 
+void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags, const struct plait_allocator *allocator,
+                        struct plait_message_error *error) {
+  *build = (struct plait__build){.allocator = allocator, .error = error, .flags = flags, .start = bytes};
+  build->messages_end = &build->messages;
+  build->enums_end = &build->enums;
+  build->extensions_end = &build->extensions;
+  error->status = 0;
+  error->offset = error->length = 0;
+  error->text[0] = 0;
+}
+
+void plait__build_end(struct plait__build *build) {
+  while (build->chunks != NULL) {
+    struct plait__chunk *chunk = build->chunks;
+    build->chunks = chunk->next;
+    build->allocator->resize(build->allocator->context, chunk, chunk->size, 0);
+  }
+}
+
 void *plait__build_alloc(struct plait__build *build, size_t size) {
   size = (size + 7) & ~(size_t)7;
   struct plait__chunk *chunk = build->chunks;
@@ -137,7 +156,7 @@ static int bad_word(struct plait__span name, int dots) {
 static int full_name(struct plait__build *build, struct plait__span scope, struct plait__span name, struct plait__span *full) {
   if (bad_word(name, 0)) return plait__build_fail_about(build, scope, "a declaration has no name, or no valid one: ", name);
   uint64_t length = (uint64_t)scope.length + (scope.length != 0) + name.length;
-  if (length > PLAIT__NAME_LIMIT) return plait__build_fail(build, scope, "a name is too long");
+  if (length > PLAIT_NAME_LIMIT) return plait__build_fail(build, scope, "a name is too long");
   char *text = plait__build_alloc(build, length + 1);
   if (text == NULL) return -PLAIT_MESSAGE_MEMORY;
   size_t at = 0;
@@ -230,12 +249,11 @@ static int read_extension(struct plait__build *build, struct plait__span span, s
   return 0;
 }
 
-static int read_oneof(struct plait__build *build, struct plait__span span, struct plait__oneof **made, uint32_t declared) {
+static int read_oneof(struct plait__build *build, struct plait__span span, struct plait__oneof **made) {
   struct plait__oneof *oneof = plait__build_alloc(build, sizeof *oneof);
   if (oneof == NULL) return -PLAIT_MESSAGE_MEMORY;
   struct cursor cursor = cursor_of(span);
   int more, status;
-  oneof->declared = declared;
   while ((more = next_field(build, &cursor)) > 0) {
     if (IS(1, BYTES)) oneof->name = cursor.span;
     if (IS(2, BYTES) && (status = read_options(build, cursor.span, 1, &oneof->features, 0, NULL, NULL)) < 0) return status;
@@ -271,15 +289,21 @@ static int read_message(struct plait__build *build, struct plait__span span, str
     if (IS(1, BYTES)) name = cursor.span;
     if (IS(7, BYTES) && (status = read_message_options(build, cursor.span, message)) < 0) return status;
     if (!IS(8, BYTES)) continue;
-    if ((status = read_oneof(build, cursor.span, oneofs_end, message->oneof_count++)) < 0) return status;
+    message->oneof_count++;
+    if ((status = read_oneof(build, cursor.span, oneofs_end)) < 0) return status;
     if (bad_word((*oneofs_end)->name, 0)) return plait__build_fail(build, name, "a oneof has no name, or no valid one");
     oneofs_end = &(*oneofs_end)->next;
   }
   if (more < 0) return more;
   inherit(&message->features, parent);
   if ((status = full_name(build, scope, name, &message->name)) < 0) return status;
-  for (struct plait__oneof *oneof = message->oneofs; oneof != NULL; oneof = oneof->next)
+  struct plait__oneof **declared = plait__build_alloc(build, message->oneof_count * sizeof *declared);
+  if (declared == NULL) return -PLAIT_MESSAGE_MEMORY;
+  uint32_t oneofs = 0;
+  for (struct plait__oneof *oneof = message->oneofs; oneof != NULL; oneof = oneof->next) {
     inherit(&oneof->features, &message->features);
+    declared[oneofs++] = oneof;
+  }
   message->index = build->message_count++;
   build->name_bytes += message->name.length + 1;
   *build->messages_end = message;
@@ -290,10 +314,9 @@ static int read_message(struct plait__build *build, struct plait__span span, str
       if ((status = read_field(build, cursor.span, message->name, 0, fields_end)) < 0) return status;
       struct plait__field *field = *fields_end;
       if (field->oneof_declared >= 0) {
-        for (field->oneof = message->oneofs; field->oneof != NULL; field->oneof = field->oneof->next)
-          if (field->oneof->declared == field->oneof_declared) break;
-        if (field->oneof == NULL)
+        if (field->oneof_declared >= oneofs)
           return plait__build_fail_about(build, message->name, "no such oneof for field ", field->name);
+        field->oneof = declared[field->oneof_declared];
         inherit(&field->features, &field->oneof->features);
         if (field->proto3_optional) field->oneof = NULL; /* made up for readers that know no `optional` */
       }
@@ -314,6 +337,18 @@ static const struct plait__features edition_defaults[] = {
     {2, 1, 1, 2, 1}, /* proto3 */
     {1, 1, 1, 2, 1}, /* 2023, 2024 */
 };
+
+/* The place of a file by this name: its own, or the empty one where it would go. NULL: see PLAIT__COLLISION. */
+static struct plait__file *file_slot(struct plait__build *build, struct plait__span name) {
+  uint32_t at = plait__schema_hash(0, name.data, name.length);
+  build->work += name.length;
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, at++) {
+    struct plait__file *file = &build->files[at & build->file_mask];
+    build->work++;
+    if (file->bytes.data == NULL || plait__span_equal(file->name, name)) return file;
+  }
+  return NULL;
+}
 
 static int read_file(struct plait__build *build, struct plait__span span) {
   struct cursor cursor = cursor_of(span);
@@ -339,15 +374,13 @@ static int read_file(struct plait__build *build, struct plait__span span) {
     return plait__build_fail_about(build, name, "unknown syntax ", syntax);
   }
   if (package.length != 0 && bad_word(package, 1)) return plait__build_fail(build, name, "the package has no valid name");
-  for (struct plait__file *file = build->files; file != NULL; file = file->next) {
-    if (!plait__span_equal(file->name, name)) continue;
+  struct plait__file *file = file_slot(build, name);
+  if (file == NULL) return plait__build_fail_about(build, (struct plait__span){NULL, 0}, PLAIT__COLLISION, name);
+  if (file->bytes.data != NULL) {
     if (build->flags & PLAIT_SCHEMA_FIRST_WINS || plait__span_equal(file->bytes, span)) return 0;
     return plait__build_fail(build, name, "this file comes twice, and differs");
   }
-  struct plait__file *file = plait__build_alloc(build, sizeof *file);
-  if (file == NULL) return -PLAIT_MESSAGE_MEMORY;
-  *file = (struct plait__file){build->files, name, span};
-  build->files = file;
+  *file = (struct plait__file){name, span};
   inherit(&features, &edition_defaults[defaults]);
   cursor = cursor_of(span);
   while ((more = next_field(build, &cursor)) > 0) {
@@ -361,6 +394,14 @@ static int read_file(struct plait__build *build, struct plait__span span) {
 int plait__descriptor_read(struct plait__build *build, const uint8_t *bytes, size_t size) {
   struct cursor cursor = {.at = bytes, .end = bytes + size};
   int more, status;
+  uint64_t count = 0, slots = 4;
+  while ((more = next_field(build, &cursor)) > 0) count += IS(1, BYTES);
+  if (more < 0) return more;
+  while (slots < count * 2) slots *= 2;
+  build->files = plait__build_alloc(build, slots * sizeof *build->files);
+  if (build->files == NULL) return -PLAIT_MESSAGE_MEMORY;
+  build->file_mask = (uint32_t)slots - 1;
+  cursor = (struct cursor){.at = bytes, .end = bytes + size};
   while ((more = next_field(build, &cursor)) > 0)
     if (IS(1, BYTES) && (status = read_file(build, cursor.span)) < 0) return status;
   return more;

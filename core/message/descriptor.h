@@ -10,8 +10,6 @@
 
 #include "schema.h"
 
-#define PLAIT__NAME_LIMIT 1024u /* bytes of a full name: a set cannot ask for much more memory than it has bytes */
-
 struct plait__span {
   const char *data;
   uint32_t length;
@@ -46,7 +44,6 @@ struct plait__oneof {
   struct plait__oneof *next; /* of the message */
   struct plait__span name;
   struct plait__features features;
-  uint32_t declared;   /* its index in the descriptor */
   uint32_t index;      /* in the image */
   uint32_t members;    /* fields that are really in it: none if proto3's `optional` made it */
   uint32_t filled;
@@ -76,8 +73,7 @@ struct plait__message {
 };
 
 struct plait__file {
-  struct plait__file *next;
-  struct plait__span name, bytes;
+  struct plait__span name, bytes; /* bytes.data NULL: an empty slot */
 };
 
 struct plait__chunk {
@@ -87,6 +83,7 @@ struct plait__chunk {
 
 /* Finds messages and enums by their full name while the image is made. */
 struct plait__type {
+  uint32_t hash;
   struct plait__message *message; /* one of the two, or both NULL: an empty slot */
   struct plait__enum *enumeration;
 };
@@ -95,17 +92,23 @@ struct plait__build {
   const struct plait_allocator *allocator;
   struct plait_message_error *error;
   struct plait__chunk *chunks;
-  struct plait__file *files;
+  struct plait__file *files; /* a hash table by name */
   struct plait__message *messages, **messages_end;
   struct plait__enum *enums, **enums_end;
   struct plait__field *extensions, **extensions_end;
   struct plait__type *types;
-  uint32_t type_mask, flags;
+  uint32_t type_mask, file_mask, flags;
   uint32_t message_count, enum_count, field_count, value_count, oneof_count, member_count;
   uint64_t name_bytes;
-  char scratch[2 * PLAIT__NAME_LIMIT + 2];
+  /* Names compared, slots looked at, bytes hashed: a test sees that it is in proportion to the input. */
+  uint64_t work;
   const uint8_t *start; /* of the input: offsets in errors count from here */
 };
+
+/* `build` is filled in; the input is `bytes`. What is allocated until plait__build_end() is one arena. */
+void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags, const struct plait_allocator *allocator,
+                        struct plait_message_error *error);
+void plait__build_end(struct plait__build *build);
 
 /* Zeroed memory of the arena; NULL: none, and the error is set. */
 void *plait__build_alloc(struct plait__build *build, size_t size);
@@ -121,5 +124,7 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
 static inline int plait__span_equal(struct plait__span a, struct plait__span b) {
   return a.length == b.length && (a.length == 0 || __builtin_memcmp(a.data, b.data, a.length) == 0);
 }
+
+#define PLAIT__COLLISION "one name too often, or names that were made to collide: "
 
 #endif

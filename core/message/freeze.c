@@ -10,7 +10,9 @@ PLAIT_COLD_BEGIN
 #define DENSE_ALWAYS 64 /* numbers below this are in the dense table, if there are any */
 
 struct freezer {
+  struct plait__build *build;
   struct plait_schema *schema;
+  int status;     /* of the first that failed */
   uint32_t names; /* where the next name goes */
 };
 
@@ -47,10 +49,16 @@ static uint32_t dense_count(const struct plait__message *message) {
   return covered;
 }
 
-static void put_slot(struct plait_schema *schema, uint32_t slots, uint32_t mask, uint32_t hash, uint32_t value) {
-  uint32_t *words = (uint32_t *)((uint8_t *)schema + slots);
-  while (words[hash & mask] != 0) hash++;
-  words[hash & mask] = value;
+static void put_slot(struct freezer *freezer, uint32_t slots, uint32_t mask, uint32_t hash, uint32_t value, struct plait__span name) {
+  uint32_t *words = (uint32_t *)((uint8_t *)freezer->schema + slots);
+  freezer->build->work += name.length;
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, hash++) {
+    freezer->build->work++;
+    if (words[hash & mask] != 0) continue;
+    words[hash & mask] = value;
+    return;
+  }
+  if (freezer->status == 0) freezer->status = plait__build_fail_about(freezer->build, (struct plait__span){NULL, 0}, PLAIT__COLLISION, name);
 }
 
 static void put_field(struct freezer *freezer, const struct plait__message *message, const struct plait__field *from,
@@ -69,17 +77,42 @@ static void put_field(struct freezer *freezer, const struct plait__message *mess
     to->default_length = from->default_text.length;
     to->default_bits = put_name(freezer, from->default_text);
   }
-  put_slot(freezer->schema, freezer->schema->field_slots, freezer->schema->field_mask,
-           plait__schema_hash(message->index, from->name.data, from->name.length), index + 1);
+  put_slot(freezer, freezer->schema->field_slots, freezer->schema->field_mask,
+           plait__schema_hash(message->index, from->name.data, from->name.length), index + 1, from->name);
 }
 
-static int same_field_name(struct plait__build *build, const struct plait_schema *schema) {
+/* Whether each name leads to what has it, and so no two are the same. */
+static int check_names(struct plait__build *build, const struct plait_schema *schema) {
+  struct plait__span none = {NULL, 0};
   for (uint32_t i = 0; i < schema->field_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, i);
-    const char *name = plait_schema_name(schema, field->name);
-    if (plait_schema_find_field(schema, field->message, name, field->name_length) != i)
-      return plait__build_fail_about(build, (struct plait__span){NULL, 0}, "two fields of one message have the name ",
-                                     (struct plait__span){name, field->name_length});
+    struct plait__span name = {plait_schema_name(schema, field->name), field->name_length};
+    if (plait_schema_find_field(schema, field->message, name.data, name.length) != i)
+      return plait__build_fail_about(build, none, "two fields of one message have the name ", name);
+  }
+  for (uint32_t i = 0; i < schema->enum_count; i++) {
+    const struct plait_enum *type = plait_schema_enum(schema, i);
+    for (uint32_t j = type->first_value; j < type->first_value + type->value_count; j++) {
+      const struct plait_enum_value *value = plait_schema_value(schema, j);
+      struct plait__span name = {plait_schema_name(schema, value->name), value->name_length};
+      if (plait_schema_find_value(schema, i, name.data, name.length) != j)
+        return plait__build_fail_about(build, none, "two values of one enum have the name ", name);
+    }
+  }
+  return 0;
+}
+
+/* Defaults of enums, which are names until here. The fields come in the same order as they were put. */
+static int set_enum_defaults(struct plait__build *build, struct plait_schema *schema) {
+  struct plait_field *to = (struct plait_field *)((uint8_t *)schema + schema->fields);
+  for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
+    for (struct plait__field *field = message->fields; field != NULL; field = field->next, to++) {
+      if (!field->has_default || field->kind != PLAIT_KIND_ENUM) continue;
+      uint32_t value = plait_schema_find_value(schema, to->type, field->default_text.data, field->default_text.length);
+      if (value == PLAIT_SCHEMA_NONE)
+        return plait__build_fail_about(build, field->name, "the default is no value of the enum: ", field->default_text);
+      to->default_bits = (uint64_t)(int64_t)plait_schema_value(schema, value)->number;
+    }
   }
   return 0;
 }
@@ -137,7 +170,7 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
       .field_slots = (uint32_t)fields_at, .field_mask = field_slots - 1, .value_slots = (uint32_t)values_at,
       .value_mask = value_slots - 1,
   };
-  struct freezer freezer = {schema, (uint32_t)names};
+  struct freezer freezer = {build, schema, 0, (uint32_t)names};
   uint8_t *base = (uint8_t *)schema;
   uint32_t field_index = 0, value_index = 0, oneof_index = 0, member_index = 0;
   for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
@@ -149,8 +182,8 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
         .first_oneof = oneof_index, .oneof_count = message->oneof_count, .flags = message->flags,
     };
     dense_at += (to->dense_count * 2ull + 7) & ~7ull;
-    put_slot(schema, schema->type_slots, schema->type_mask, plait__schema_hash(0, message->name.data, message->name.length),
-             1 + message->index * 2);
+    put_slot(&freezer, schema->type_slots, schema->type_mask, plait__schema_hash(0, message->name.data, message->name.length),
+             1 + message->index * 2, message->name);
     for (struct plait__oneof *oneof = message->oneofs; oneof != NULL; oneof = oneof->next) {
       if (oneof->members == 0) continue;
       struct plait_oneof *place = (struct plait_oneof *)(base + oneofs) + oneof_index++;
@@ -172,16 +205,19 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
         .name = put_name(&freezer, type->name), .name_length = type->name.length, .first_value = value_index,
         .value_count = type->value_count, .closed = type->features.enums == 2, .first_number = type->first_number,
     };
-    put_slot(schema, schema->type_slots, schema->type_mask, plait__schema_hash(0, type->name.data, type->name.length),
-             2 + type->index * 2);
+    put_slot(&freezer, schema->type_slots, schema->type_mask, plait__schema_hash(0, type->name.data, type->name.length),
+             2 + type->index * 2, type->name);
     for (struct plait__value *value = type->values; value != NULL; value = value->next)
       place[value->order] = (struct plait_enum_value){value->number, put_name(&freezer, value->name), value->name.length};
     sort_values(place, type->value_count, spare);
-    for (uint32_t i = 0; i < type->value_count; i++)
-      put_slot(schema, schema->value_slots, schema->value_mask,
-               plait__schema_hash(type->index, plait_schema_name(schema, place[i].name), place[i].name_length), ++value_index);
+    for (uint32_t i = 0; i < type->value_count; i++) {
+      struct plait__span name = {plait_schema_name(schema, place[i].name), place[i].name_length};
+      put_slot(&freezer, schema->value_slots, schema->value_mask, plait__schema_hash(type->index, name.data, name.length), ++value_index, name);
+    }
   }
-  int status = same_field_name(build, schema);
+  int status = freezer.status;
+  if (status == 0) status = check_names(build, schema);
+  if (status == 0) status = set_enum_defaults(build, schema);
   if (status < 0) {
     build->allocator->resize(build->allocator->context, schema, size, 0);
     return status;
@@ -193,22 +229,13 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
 int plait_schema_build(const uint8_t *bytes, size_t size, uint32_t flags, const struct plait_allocator *allocator,
                        struct plait_schema **image, struct plait_message_error *error) {
   if (size == 0) bytes = (const uint8_t *)"";
-  struct plait__build build = {.allocator = allocator, .error = error, .flags = flags, .start = bytes};
-  build.messages_end = &build.messages;
-  build.enums_end = &build.enums;
-  build.extensions_end = &build.extensions;
-  error->status = 0;
-  error->offset = error->length = 0;
-  error->text[0] = 0;
+  struct plait__build build;
+  plait__build_begin(&build, bytes, flags, allocator, error);
   int status = size > PLAIT_WIRE_LENGTH_LIMIT ? -PLAIT_MESSAGE_SIZE : plait__descriptor_read(&build, bytes, size);
   if (status == 0) status = plait__build_resolve(&build);
   if (status == 0) status = plait__build_freeze(&build, image);
   error->status = -status;
-  while (build.chunks != NULL) {
-    struct plait__chunk *chunk = build.chunks;
-    build.chunks = chunk->next;
-    allocator->resize(allocator->context, chunk, chunk->size, 0);
-  }
+  plait__build_end(&build);
   return status;
 }
 

@@ -40,6 +40,10 @@ static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node,
   struct plait_pattern_step *step = &draft->steps[draft->step_count];
   *step = (struct plait_pattern_step){.tag = field->tag, .field = index, .slot = PLAIT_PATTERN_NO, .child = PLAIT_PATTERN_NO,
                                       .kind = field->kind, .wire = field->wire, .flags = field->flags};
+  if (plait_field_is_set_item(plait_schema_message(draft->schema, draft->nodes[node].message), field)) {
+    step->flags |= PLAIT_PATTERN_SET_ITEM;
+    draft->nodes[node].set = 1;
+  }
   draft->node_of[draft->step_count++] = (uint16_t)node;
   if (field->oneof != PLAIT_SCHEMA_NONE) draft->nodes[node].oneofs = 1;
   return step;
@@ -47,7 +51,7 @@ static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node,
 
 /* An extension's name has dots of its own, so the longest name that fits is taken. */
 static uint32_t longest_field(const struct draft *draft, uint32_t message, const char *word, size_t length, size_t *used) {
-  for (size_t end = length; end > 0; end--) {
+  for (size_t end = length < PLAIT_NAME_LIMIT ? length : PLAIT_NAME_LIMIT; end > 0; end--) {
     if (end < length && word[end] != '.') continue;
     uint32_t field = plait_schema_find_field(draft->schema, message, word, end);
     if (field == PLAIT_SCHEMA_NONE) continue;
@@ -298,6 +302,24 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
   return next;
 }
 
+/* An item of a MessageSet is its message, as if that had the item's number for its tag. The place behind the item, or NULL. */
+static PLAIT_ONCE const uint8_t *unpack_set_item(struct unpacking *unpacking, const struct plait_pattern_node *node, const uint8_t *at,
+                                                 const uint8_t *end, uint32_t depth, int *status) {
+  const struct plait_pattern_step *steps = plait_pattern_steps(unpacking->pattern) + node->first_step;
+  const uint8_t *message, *content_end;
+  uint32_t number;
+  const uint8_t *next = plait_wire_set_item(at, end, depth, &number, &message, &content_end, status);
+  if (next == NULL) {
+    unpack_fail(unpacking, *status, at, NULL);
+    return NULL;
+  }
+  if (message == NULL) return next;
+  for (uint32_t i = 0; i < node->step_count; i++)
+    if (steps[i].flags & PLAIT_PATTERN_SET_ITEM && steps[i].tag >> 3 == number)
+      return unpack_step(unpacking, &steps[i], steps[i].tag, message, content_end, depth, status) == NULL ? NULL : next;
+  return next;
+}
+
 /* Reads one message. */
 static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const uint8_t *at, const uint8_t *end, uint32_t depth) {
   const struct plait_pattern_node *node = plait_pattern_nodes(unpacking->pattern) + node_index;
@@ -321,6 +343,11 @@ static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const u
         }
     }
     at = next;
+    if (node->set && tag == PLAIT_SET_ITEM_BEGIN) {
+      at = unpack_set_item(unpacking, node, at, end, depth - 1, &status);
+      if (at == NULL) return status;
+      continue;
+    }
     if (step != NULL) {
       next = unpack_step(unpacking, step, tag, at, end, depth - 1, &status);
       if (next != NULL) {
@@ -390,6 +417,7 @@ static int pack_node(struct packing *packing, uint32_t node_index, int *given);
 static int pack_value(struct packing *packing, const struct plait_pattern_step *step, const struct plait_value *value) {
   struct plait_writer *writer = packing->writer;
   int status;
+  if (step->flags & PLAIT_PATTERN_SET_ITEM && (status = plait_write_set_item_end(writer)) < 0) return status;
   if (step->wire == PLAIT_WIRE_BYTES) {
     if (step->flags & PLAIT_FIELD_IMPLICIT && value->length == 0) return 0;
     if (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid(value->data, value->length)) return -PLAIT_MESSAGE_UTF8;
@@ -402,29 +430,57 @@ static int pack_value(struct packing *packing, const struct plait_pattern_step *
     if (step->flags & PLAIT_FIELD_IMPLICIT && value->bits == 0) return 0;
     if ((status = plait_write_number(writer, step->kind, value->bits)) < 0) return status;
   }
-  return plait_write_varint(writer, step->tag);
+  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3) : plait_write_varint(writer, step->tag);
 }
 
 static int pack_child(struct packing *packing, const struct plait_pattern_step *step, int *given) {
   struct plait_writer *writer = packing->writer;
   int status, inside = 0;
   size_t before = plait_written(writer);
+  if (step->flags & PLAIT_PATTERN_SET_ITEM && (status = plait_write_set_item_end(writer)) < 0) return status;
   if (step->wire == PLAIT_WIRE_START && (status = plait_write_varint(writer, step->tag + 1)) < 0) return status;
+  size_t content = plait_written(writer);
   if ((status = pack_node(packing, step->child, &inside)) < 0) return status;
   if (!inside) {
     writer->at = writer->end - before;
     return 0;
   }
   *given = 1;
-  size_t length = plait_written(writer) - before;
+  size_t length = plait_written(writer) - content;
   if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
   if (step->wire == PLAIT_WIRE_BYTES && (status = plait_write_varint(writer, length)) < 0) return status;
-  return plait_write_varint(writer, step->tag);
+  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3) : plait_write_varint(writer, step->tag);
+}
+
+/* Whether a step, or one inside of it, has a value. The depth is that of the pattern's names. */
+static int is_given(const struct packing *packing, const struct plait_pattern_step *step) {
+  if (step->child == PLAIT_PATTERN_NO) return packing->values[step->slot].present != 0;
+  const struct plait_pattern_node *node = plait_pattern_nodes(packing->pattern) + step->child;
+  const struct plait_pattern_step *inner = plait_pattern_steps(packing->pattern) + node->first_step;
+  for (uint32_t i = 0; i < node->step_count; i++)
+    if (is_given(packing, &inner[i])) return 1;
+  return 0;
+}
+
+/* A oneof has one value at most. */
+static PLAIT_ONCE int check_oneofs(struct packing *packing, const struct plait_pattern_step *steps, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    const struct plait_field *field = plait_schema_field(packing->schema, steps[i].field);
+    if (field->oneof == PLAIT_SCHEMA_NONE || !is_given(packing, &steps[i])) continue;
+    for (uint32_t j = 0; j < i; j++)
+      if (plait_schema_field(packing->schema, steps[j].field)->oneof == field->oneof && is_given(packing, &steps[j]))
+        return pack_fail(packing, -PLAIT_MESSAGE_ONEOF, field);
+  }
+  return 0;
 }
 
 static int pack_node(struct packing *packing, uint32_t node_index, int *given) {
   const struct plait_pattern_node *node = plait_pattern_nodes(packing->pattern) + node_index;
   const struct plait_pattern_step *first = plait_pattern_steps(packing->pattern) + node->first_step;
+  if (node->oneofs && !(packing->elements != NULL && packing->elements->all_members)) {
+    int status = check_oneofs(packing, first, node->step_count);
+    if (status < 0) return status;
+  }
   for (const struct plait_pattern_step *step = first + node->step_count; step-- > first;) {
     int status = 0;
     if (step->child != PLAIT_PATTERN_NO) {

@@ -40,11 +40,13 @@ struct plait_pattern_step {
 };
 
 #define PLAIT_PATTERN_NO 0xFFFFu
+#define PLAIT_PATTERN_SET_ITEM 0x8000u /* among a step's flags: the field is written as an item of a MessageSet */
 
 struct plait_pattern_node {
   uint32_t message;
   uint16_t first_step, step_count;
-  uint32_t oneofs;  /* whether a step's field is in a oneof */
+  uint16_t oneofs;  /* whether a step's field is in a oneof */
+  uint16_t set;     /* whether the message is a MessageSet */
 };
 
 struct plait_pattern {
@@ -85,6 +87,8 @@ struct plait_pattern_elements {
   void *context;
   /* Packing: writes all elements with their tags, the last one first. 0, or a negated status. */
   int (*give)(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer);
+  /* Packing: whether several members of one oneof are all written, and a reader takes the last; else that is -ONEOF. */
+  int all_members;
 };
 
 /*

@@ -6,12 +6,41 @@
 
 PLAIT_COLD_BEGIN
 
-static struct plait__type *type_slot(struct plait__build *build, struct plait__span name) {
-  for (uint32_t at = plait__schema_hash(0, name.data, name.length);; at++) {
-    struct plait__type *type = &build->types[at & build->type_mask];
+static struct plait__span type_name(const struct plait__type *type) {
+  return type->message != NULL ? type->message->name : type->enumeration->name;
+}
+
+/*
+ * The place of the type whose name is `scope` (with a dot, if it is not empty) and `name`, and has this hash: its own, or the
+ * empty one where it would go. NULL: there is no such type, nor a place for it.
+ */
+static struct plait__type *type_slot(struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
+  uint32_t skip = scope.length + (scope.length != 0);
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++) {
+    struct plait__type *type = &build->types[(hash + probes) & build->type_mask];
+    build->work++;
     if (type->message == NULL && type->enumeration == NULL) return type;
-    if (plait__span_equal(type->message != NULL ? type->message->name : type->enumeration->name, name)) return type;
+    if (type->hash != hash) continue;
+    struct plait__span full = type_name(type);
+    if (full.length != skip + name.length) continue;
+    build->work += full.length;
+    if (plait__span_equal((struct plait__span){full.data, scope.length}, scope) &&
+        plait__span_equal((struct plait__span){full.data + skip, name.length}, name))
+      return type;
   }
+  return NULL;
+}
+
+/* Puts a type where it will be found. */
+static int index_type(struct plait__build *build, struct plait__type type) {
+  struct plait__span name = type_name(&type), none = {NULL, 0};
+  type.hash = plait__schema_hash(0, name.data, name.length);
+  build->work += name.length;
+  struct plait__type *slot = type_slot(build, none, name, type.hash);
+  if (slot == NULL) return plait__build_fail_about(build, none, PLAIT__COLLISION, name);
+  if (slot->message != NULL || slot->enumeration != NULL) return plait__build_fail(build, name, "this type is declared twice");
+  *slot = type;
+  return 0;
 }
 
 static int index_types(struct plait__build *build) {
@@ -20,36 +49,40 @@ static int index_types(struct plait__build *build) {
   build->types = plait__build_alloc(build, slots * sizeof *build->types);
   if (build->types == NULL) return -PLAIT_MESSAGE_MEMORY;
   build->type_mask = (uint32_t)slots - 1;
-  for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
-    struct plait__type *type = type_slot(build, message->name);
-    if (type->message != NULL) return plait__build_fail(build, message->name, "this type is declared twice");
-    type->message = message;
-  }
-  for (struct plait__enum *enumeration = build->enums; enumeration != NULL; enumeration = enumeration->next) {
-    struct plait__type *type = type_slot(build, enumeration->name);
-    if (type->message != NULL || type->enumeration != NULL)
-      return plait__build_fail(build, enumeration->name, "this type is declared twice");
-    type->enumeration = enumeration;
-  }
-  return 0;
+  int status = 0;
+  for (struct plait__message *message = build->messages; message != NULL && status == 0; message = message->next)
+    status = index_type(build, (struct plait__type){.message = message});
+  for (struct plait__enum *enumeration = build->enums; enumeration != NULL && status == 0; enumeration = enumeration->next)
+    status = index_type(build, (struct plait__type){.enumeration = enumeration});
+  return status;
 }
 
-/* Looks a name up as protoc does: ".a.B" is full; else it is tried in the scope, then in what surrounds it. */
+static struct plait__type look_up_in(struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
+  build->work += name.length;
+  const struct plait__type *type = type_slot(build, scope, name, plait__schema_hash_end(plait__schema_hash_add(hash, name.data, name.length)));
+  return type == NULL ? (struct plait__type){.hash = 0} : *type;
+}
+
+/*
+ * Looks a name up as protoc does: ".a.B" is full; else the innermost of the scope and what surrounds it that has it counts.
+ * They are tried from the outside, so that the scope is hashed once.
+ */
 static struct plait__type look_up(struct plait__build *build, struct plait__span name, struct plait__span scope) {
-  struct plait__type none = {NULL, NULL};
-  if (name.length == 0 || name.length > PLAIT__NAME_LIMIT) return none;
-  if (name.data[0] == '.') return *type_slot(build, (struct plait__span){name.data + 1, name.length - 1});
-  char *text = build->scratch;
-  for (uint32_t length = scope.length;;) {
-    uint32_t at = 0;
-    for (; at < length; at++) text[at] = scope.data[at];
-    if (at != 0) text[at++] = '.';
-    for (uint32_t i = 0; i < name.length; i++) text[at++] = name.data[i];
-    struct plait__type type = *type_slot(build, (struct plait__span){text, at});
-    if (type.message != NULL || type.enumeration != NULL || length == 0) return type;
-    while (length > 0 && scope.data[length - 1] != '.') length--;
-    if (length > 0) length--;
+  uint32_t hash = plait__schema_hash_begin(0), from = 0;
+  if (name.length == 0 || name.length > PLAIT_NAME_LIMIT) return (struct plait__type){.hash = 0};
+  int full = name.data[0] == '.';
+  if (full) name.data++, name.length--;
+  struct plait__type found = look_up_in(build, (struct plait__span){NULL, 0}, name, hash);
+  if (full) return found;
+  build->work += scope.length;
+  for (uint32_t at = 1; at <= scope.length; at++) {
+    if (at < scope.length && scope.data[at] != '.') continue;
+    hash = plait__schema_hash_add(plait__schema_hash_add(hash, scope.data + from, at - from), ".", 1);
+    struct plait__type type = look_up_in(build, (struct plait__span){scope.data, at}, name, hash);
+    if (type.message != NULL || type.enumeration != NULL) found = type;
+    from = at + 1;
   }
+  return found;
 }
 
 /* "\n", "\"", "\303", "\xC3" as protoc writes the defaults of bytes. In place of the arena's copy. */
@@ -89,14 +122,8 @@ static int read_default(struct plait__build *build, struct plait__field *field, 
   struct plait__span text = field->default_text;
   int negative = 0, status = 0;
   if (field->kind == PLAIT_KIND_ENUM) {
-    field->default_bits = (uint64_t)(int64_t)enumeration->first_number;
-    if (!field->has_default) return 0;
-    for (struct plait__value *value = enumeration->values; value != NULL; value = value->next)
-      if (plait__span_equal(value->name, text)) {
-        field->default_bits = (uint64_t)(int64_t)value->number;
-        return 0;
-      }
-    return plait__build_fail_about(build, field->name, "the default is no value of the enum: ", text);
+    field->default_bits = (uint64_t)(int64_t)enumeration->first_number; /* freeze.c knows values by their names */
+    return 0;
   }
   if (!field->has_default) return 0;
   switch (field->kind) {
@@ -143,7 +170,7 @@ static int resolve_field(struct plait__build *build, struct plait__message *mess
     return plait__build_fail_about(build, message->name, "no valid number (1 to 536870911) for field ", field->name);
   field->flags = field->extension ? PLAIT_FIELD_EXTENSION : 0;
   field->type = PLAIT_SCHEMA_NONE;
-  struct plait__type type = {NULL, NULL};
+  struct plait__type type = {.hash = 0};
   if (field->kind == 0 || plait_kind_is_message(field->kind) || field->kind == PLAIT_KIND_ENUM) {
     type = look_up(build, field->type_name, field->scope);
     if (field->kind == 0) field->kind = type.message != NULL ? PLAIT_KIND_MESSAGE : PLAIT_KIND_ENUM;

@@ -4,9 +4,7 @@
 #include "schema.h"
 
 uint32_t plait__schema_hash(uint32_t owner, const char *name, size_t length) {
-  uint32_t hash = 2166136261u ^ owner * 2654435761u;
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)name[i]) * 16777619u;
-  return hash ^ hash >> 15;
+  return plait__schema_hash_end(plait__schema_hash_add(plait__schema_hash_begin(owner), name, length));
 }
 
 static int same_name(const struct plait_schema *schema, uint32_t name, uint32_t name_length, const char *other, size_t length) {
@@ -16,9 +14,10 @@ static int same_name(const struct plait_schema *schema, uint32_t name, uint32_t 
 static uint32_t find_type(const struct plait_schema *schema, const char *name, size_t length, uint32_t is_enum) {
   const uint32_t *slots = plait__schema_at(schema, schema->type_slots);
   if (length > 0 && name[0] == '.') name++, length--;
-  for (uint32_t at = plait__schema_hash(0, name, length);; at++) {
+  uint32_t at = plait__schema_hash(0, name, length);
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, at++) {
     uint32_t slot = slots[at & schema->type_mask];
-    if (slot == 0) return PLAIT_SCHEMA_NONE;
+    if (slot == 0) break;
     if (((slot - 1) & 1) != is_enum) continue;
     uint32_t index = (slot - 1) >> 1;
     if (is_enum) {
@@ -29,6 +28,7 @@ static uint32_t find_type(const struct plait_schema *schema, const char *name, s
       if (same_name(schema, type->name, type->name_length, name, length)) return index;
     }
   }
+  return PLAIT_SCHEMA_NONE;
 }
 
 uint32_t plait_schema_find_message(const struct plait_schema *schema, const char *name, size_t length) {
@@ -41,24 +41,28 @@ uint32_t plait_schema_find_enum(const struct plait_schema *schema, const char *n
 
 uint32_t plait_schema_find_field(const struct plait_schema *schema, uint32_t message, const char *name, size_t length) {
   const uint32_t *slots = plait__schema_at(schema, schema->field_slots);
-  for (uint32_t at = plait__schema_hash(message, name, length);; at++) {
+  uint32_t at = plait__schema_hash(message, name, length);
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, at++) {
     uint32_t slot = slots[at & schema->field_mask];
-    if (slot == 0) return PLAIT_SCHEMA_NONE;
+    if (slot == 0) break;
     const struct plait_field *field = plait_schema_field(schema, slot - 1);
     if (field->message == message && same_name(schema, field->name, field->name_length, name, length)) return slot - 1;
   }
+  return PLAIT_SCHEMA_NONE;
 }
 
 uint32_t plait_schema_find_value(const struct plait_schema *schema, uint32_t enumeration, const char *name, size_t length) {
   const uint32_t *slots = plait__schema_at(schema, schema->value_slots);
   const struct plait_enum *type = plait_schema_enum(schema, enumeration);
-  for (uint32_t at = plait__schema_hash(enumeration, name, length);; at++) {
+  uint32_t at = plait__schema_hash(enumeration, name, length);
+  for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, at++) {
     uint32_t slot = slots[at & schema->value_mask];
-    if (slot == 0) return PLAIT_SCHEMA_NONE;
+    if (slot == 0) break;
     const struct plait_enum_value *value = plait_schema_value(schema, slot - 1);
     if (slot - 1 - type->first_value < type->value_count && same_name(schema, value->name, value->name_length, name, length))
       return slot - 1;
   }
+  return PLAIT_SCHEMA_NONE;
 }
 
 const struct plait_enum_value *plait_enum_find_number(const struct plait_schema *schema, const struct plait_enum *enumeration,
@@ -116,17 +120,16 @@ static int bad_name(const struct plait_schema *schema, uint32_t name, uint32_t l
          plait_schema_name(schema, name)[length] != 0;
 }
 
-/* Every slot names something, and at least one is empty: a search ends. */
+/* Every slot names something. */
 static int bad_slots(const struct plait_schema *schema, uint32_t distance, uint32_t mask, uint32_t count, int types) {
   if ((mask & (mask + 1)) != 0 || mask > 0x3FFFFFFF || bad_array(schema, distance, mask + 1, 4)) return 1;
   const uint32_t *slots = plait__schema_at(schema, distance);
-  uint32_t empty = 0;
   for (uint32_t i = 0; i <= mask; i++) {
     uint32_t index = slots[i] - 1;
-    if (slots[i] == 0) empty++;
-    else if (!types ? index >= count : index >> 1 >= (index & 1 ? schema->enum_count : schema->message_count)) return 1;
+    if (slots[i] == 0) continue;
+    if (!types ? index >= count : index >> 1 >= (index & 1 ? schema->enum_count : schema->message_count)) return 1;
   }
-  return empty == 0;
+  return 0;
 }
 
 static int bad_field(const struct plait_schema *schema, const struct plait_field *field) {
@@ -205,8 +208,11 @@ int plait_schema_check(const void *image, size_t size) {
       bad_slots(schema, schema->field_slots, schema->field_mask, schema->field_count, 0) ||
       bad_slots(schema, schema->value_slots, schema->value_mask, schema->value_count, 0))
     return -PLAIT_MESSAGE_SCHEMA;
+  /* Parts that overlap would be walked again and again: their sum may not be more than there is. */
+  uint64_t parts = 0;
   for (uint32_t i = 0; i < schema->enum_count; i++) {
     const struct plait_enum *type = plait_schema_enum(schema, i);
+    if ((parts += type->value_count) > schema->value_count) return -PLAIT_MESSAGE_SCHEMA;
     if (bad_name(schema, type->name, type->name_length) ||
         bad_part(type->first_value, type->value_count, schema->value_count))
       return -PLAIT_MESSAGE_SCHEMA;
@@ -219,8 +225,10 @@ int plait_schema_check(const void *image, size_t size) {
     const struct plait_enum_value *value = plait_schema_value(schema, i);
     if (bad_name(schema, value->name, value->name_length)) return -PLAIT_MESSAGE_SCHEMA;
   }
+  parts = 0;
   for (uint32_t i = 0; i < schema->oneof_count; i++) {
     const struct plait_oneof *oneof = plait_schema_oneof(schema, i);
+    if ((parts += oneof->member_count) > schema->member_count) return -PLAIT_MESSAGE_SCHEMA;
     if (bad_name(schema, oneof->name, oneof->name_length) ||
         bad_part(oneof->first_member, oneof->member_count, schema->member_count))
       return -PLAIT_MESSAGE_SCHEMA;
@@ -230,8 +238,13 @@ int plait_schema_check(const void *image, size_t size) {
   /* Fields look at messages only for their counts, which bad_field() checks itself. */
   for (uint32_t i = 0; i < schema->field_count; i++)
     if (bad_field(schema, plait_schema_field(schema, i))) return -PLAIT_MESSAGE_SCHEMA;
-  for (uint32_t i = 0; i < schema->message_count; i++)
-    if (bad_message(schema, plait_schema_message(schema, i), i)) return -PLAIT_MESSAGE_SCHEMA;
+  uint64_t dense = 0, oneofs = 0;
+  for (uint32_t i = 0; i < schema->message_count; i++) {
+    const struct plait_message *message = plait_schema_message(schema, i);
+    if ((dense += message->dense_count) > schema->size || (oneofs += message->oneof_count) > schema->oneof_count)
+      return -PLAIT_MESSAGE_SCHEMA;
+    if (bad_message(schema, message, i)) return -PLAIT_MESSAGE_SCHEMA;
+  }
   return 0;
 }
 

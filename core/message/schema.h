@@ -24,6 +24,12 @@
 #define PLAIT_SCHEMA_NONE 0xFFFFFFFFu
 #define PLAIT_FIELD_NUMBER_LIMIT 536870911u
 #define PLAIT_DEPTH_USUAL 100 /* how deep messages may be nested, if nobody says other */
+#define PLAIT_NAME_LIMIT 1024u /* bytes of a full name */
+/*
+ * How far from its hash's own place a name may lie in a hash table. Names that fill half of a table at random stay far
+ * below; names that were made to collide are refused when the image is built. So every search ends after so many steps.
+ */
+#define PLAIT_SCHEMA_PROBE_LIMIT 256u
 
 /* The numbers of FieldDescriptorProto.Type. */
 enum plait_kind {
@@ -134,6 +140,10 @@ static inline const struct plait_field *plait_message_fields(const struct plait_
 static inline int plait_kind_is_message(uint32_t kind) {
   return kind == PLAIT_KIND_MESSAGE || kind == PLAIT_KIND_GROUP;
 }
+/* Whether a field of the message is written as an item of a MessageSet. */
+static inline int plait_field_is_set_item(const struct plait_message *message, const struct plait_field *field) {
+  return message->flags & PLAIT_TYPE_MESSAGE_SET && field->kind == PLAIT_KIND_MESSAGE && !(field->flags & PLAIT_FIELD_REPEATED);
+}
 
 enum {
   PLAIT_SCHEMA_FIRST_WINS = 1, /* a file whose name came before is skipped, even if it differs; else that is an error */
@@ -174,6 +184,16 @@ static inline const struct plait_field *plait_message_find_number(const struct p
   return plait__message_search(schema, message, number);
 }
 
+/*
+ * The hash of a name among those of an owner (a message, an enum; 0 for types). In parts: begin, add any number of times,
+ * end.
+ */
+static inline uint32_t plait__schema_hash_begin(uint32_t owner) { return 2166136261u ^ owner * 2654435761u; }
+static inline uint32_t plait__schema_hash_add(uint32_t hash, const char *name, size_t length) {
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)name[i]) * 16777619u;
+  return hash;
+}
+static inline uint32_t plait__schema_hash_end(uint32_t hash) { return hash ^ hash >> 15; }
 uint32_t plait__schema_hash(uint32_t owner, const char *name, size_t length);
 
 #endif

@@ -27,7 +27,8 @@
   XX(NAME, 12, "no field, type or enum value has this name")                             \
   XX(SIZE, 13, "a message of 2 GiB or more")                                             \
   XX(SCHEMA, 14, "the descriptors contradict themselves or each other")                  \
-  XX(PATTERN, 15, "the pattern cannot be used this way")
+  XX(PATTERN, 15, "the pattern cannot be used this way")                                 \
+  XX(ONEOF, 16, "another member of its oneof has a value too")
 
 enum {
 #define XX(name, number, text) PLAIT_MESSAGE_##name = number,

@@ -97,6 +97,25 @@ const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t t
   }
 }
 
+const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number, const uint8_t **message,
+                                   const uint8_t **content_end, int *status) {
+  const uint8_t *next = plait_wire_group(at, end, 1, depth, content_end, status);
+  uint64_t value = 0;
+  *message = NULL;
+  /* What has been walked once cannot fail any more; the conditions only say so to readers. */
+  while (next != NULL && at != NULL && at < *content_end) {
+    uint32_t tag;
+    at = plait_wire_tag(at, *content_end, &tag);
+    if (at == NULL) break;
+    if (tag == (2 << 3 | PLAIT_WIRE_VARINT) && value == 0) plait_wire_varint(at, *content_end, &value);
+    if (tag == (3 << 3 | PLAIT_WIRE_BYTES) && *message == NULL) *message = at;
+    at = plait_wire_skip(at, *content_end, tag, depth, status);
+  }
+  if (value == 0 || value > PLAIT_FIELD_NUMBER_LIMIT) *message = NULL;
+  *number = *message == NULL ? 0 : (uint32_t)value;
+  return next;
+}
+
 uint32_t plait_wire_count_varints(const uint8_t *at, const uint8_t *end) {
   uint32_t count = 0;
   for (; end - at >= 8; at += 8)
@@ -129,4 +148,11 @@ int plait__write_varint_long(struct plait_writer *writer, uint64_t value) {
   for (uint32_t i = 0; i + 1 < size; i++, value >>= 7) at[i] = (uint8_t)(value | 0x80);
   at[size - 1] = (uint8_t)value;
   return 0;
+}
+
+int plait_write_set_item_begin(struct plait_writer *writer, uint32_t number) {
+  int status = plait_write_varint(writer, 3 << 3 | PLAIT_WIRE_BYTES);
+  if (status == 0) status = plait_write_varint(writer, number);
+  if (status == 0) status = plait_write_varint(writer, 2 << 3 | PLAIT_WIRE_VARINT);
+  return status < 0 ? status : plait_write_varint(writer, PLAIT_SET_ITEM_BEGIN);
 }

@@ -85,6 +85,16 @@ const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t t
 const uint8_t *plait_wire_group(const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth,
                                 const uint8_t **content_end, int *status);
 
+/*
+ * An item of a MessageSet, from behind the tag that begins its group: group 1 { 2: number of the extension; 3: its message }.
+ * *message is the place of the message's length, before *content_end, or NULL if the item has no number or no message. Of
+ * several the first counts. Returns the place behind the group, or NULL.
+ */
+const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number, const uint8_t **message,
+                                   const uint8_t **content_end, int *status);
+
+#define PLAIT_SET_ITEM_BEGIN (1u << 3 | PLAIT_WIRE_START)
+
 /* How many elements packed varints have: bytes that end one. */
 uint32_t plait_wire_count_varints(const uint8_t *at, const uint8_t *end);
 
@@ -216,6 +226,10 @@ static inline int plait_write_raw(struct plait_writer *writer, const void *bytes
   __builtin_memcpy(at, bytes, length);
   return 0;
 }
+
+/* An item of a MessageSet, around its message with length: first what comes behind it, then what comes before. */
+static inline int plait_write_set_item_end(struct plait_writer *writer) { return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END); }
+int plait_write_set_item_begin(struct plait_writer *writer, uint32_t number);
 
 /* A value of numbers, in the form of plait_wire_number(). */
 static inline int plait_write_number(struct plait_writer *writer, uint32_t kind, uint64_t bits) {

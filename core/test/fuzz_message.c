@@ -61,7 +61,7 @@ static struct plait_pattern *pattern_from(const struct plait_schema *schema, con
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-  static const char many[] = "t.Person name id email home home.city home.next.next.code by_number by_place.city old.x old rate t.good scores phone tags";
+  static const char many[] = "t.Person name id email home home.city home.next.next.code by_number by_place.city old.x old rate t.good scores phone tags set.t.item.city set.t.item.code";
 #if defined(FUZZ_DESCRIPTOR)
   struct plait_schema *schema = NULL;
   if (plait_schema_build(bytes, size, size & 1 ? PLAIT_SCHEMA_FIRST_WINS : 0, &allocator, &schema, &error) == 0) {
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   test_resize(&memory, pattern, 0, 0);
   (void)many;
 #elif defined(FUZZ_UNPACK)
-  static const char singular[] = "t.Person name id email home.city home.next.next.code by_number by_place.city old.x rate t.good";
+  static const char singular[] = "t.Person name id email home.city home.next.next.code by_number by_place.city old.x rate t.good set.t.item";
   static struct plait_pattern *pattern, *plain;
   struct plait_schema *schema = known_schema();
   if (pattern == NULL) pattern = pattern_from(schema, many, sizeof many - 1);

@@ -9,6 +9,8 @@
  *     message Phone { required string number = 1; optional Kind kind = 2 [default = HOME]; }   enum Kind { MOBILE = 0; HOME = 1; FAR = -7; }
  *     message Address { optional string city = 1; optional fixed32 code = 2; optional Address next = 3; }
  *     extend Person { optional bool good = 100; }
+ *     message Set { option message_set_wire_format = true; extensions 4 to max; }   extend Set { optional Address item = 5; }
+ *     and in Person: optional Set set = 12;
  */
 #ifndef PLAIT_TEST_MESSAGE_SCHEMA_H
 #define PLAIT_TEST_MESSAGE_SCHEMA_H
@@ -99,17 +101,24 @@ static inline struct plait_writer test_descriptor(void) {
       {"home", 6, 1, 11, "Address", NULL, 0, 0}, {"by_number", 7, 1, 3, NULL, NULL, 0, 1},
       {"by_place", 8, 1, 11, "t.Address", NULL, 0, 1}, {"old", 9, 1, 10, "Old", NULL, 0, 0},
       {"tags", 10, 3, 11, ".t.Person.TagsEntry", NULL, 0, 0}, {"rate", 11, 1, 1, NULL, "-1.5e-3", 0, 0},
+      {"set", 12, 1, 11, "Set", NULL, 0, 0},
   };
   static const struct test_field phone[] = {{"number", 1, 2, 9, NULL, NULL, 0, 0}, {"kind", 2, 1, 14, "Kind", "HOME", 0, 0}};
   static const struct test_field address[] = {
       {"city", 1, 1, 9, NULL, NULL, 0, 0}, {"code", 2, 1, 7, NULL, NULL, 0, 0}, {"next", 3, 1, 11, "Address", NULL, 0, 0}};
   static const struct test_field old[] = {{"x", 1, 1, 5, NULL, NULL, 0, 0}};
   static const struct test_field entry[] = {{"key", 1, 1, 9, NULL, NULL, 0, 0}, {"value", 2, 1, 5, NULL, NULL, 0, 0}};
-  static const struct test_field good = {"good", 100, 1, 8, NULL, NULL, 0, 0};
+  static const struct test_field good = {"good", 100, 1, 8, NULL, NULL, 0, 0}, item = {"item", 5, 1, 11, "Address", NULL, 0, 0};
   static const struct { const char *name; int32_t number; } values[] = {{"MOBILE", 0}, {"HOME", 1}, {"FAR", -7}};
   struct plait_writer writer = test_writer();
   put_field_descriptor(&writer, 7, &good, "Person");
-  size_t file = 0, mark = plait_written(&writer);
+  put_field_descriptor(&writer, 7, &item, "Set");
+  size_t file = 0, mark = plait_written(&writer), options = mark;
+  put_number(&writer, 1, 1);
+  put_message(&writer, 7, options);
+  put_text(&writer, 1, "Set");
+  put_message(&writer, 4, mark);
+  mark = plait_written(&writer);
   for (int i = 3; i-- > 0;) {
     size_t inner = plait_written(&writer);
     put_number(&writer, 2, (uint64_t)(int64_t)values[i].number);

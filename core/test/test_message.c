@@ -3,6 +3,7 @@
  * in the tests of the Lua module. Every input is copied to a block of its own size, so that AddressSanitizer sees a read
  * beyond it.
  */
+#define _GNU_SOURCE
 #include "message_schema.h"
 
 #include "../message/number.h"
@@ -35,14 +36,14 @@ static void test_lookup(void) {
   CHECK(plait_enum_find_number(schema, plait_schema_enum(schema, kind), 2) == NULL);
   const struct plait_message *message = plait_schema_message(schema, person);
   const struct plait_field *fields = plait_message_fields(schema, message);
-  CHECK(message->field_count == 12 && message->oneof_count == 1 && message->flags & PLAIT_TYPE_REQUIRED);
+  CHECK(message->field_count == 13 && message->oneof_count == 1 && message->flags & PLAIT_TYPE_REQUIRED);
   CHECK(fields[9].flags & PLAIT_FIELD_MAP && fields[8].kind == PLAIT_KIND_GROUP && fields[4].flags & PLAIT_FIELD_PACKED);
   CHECK(memcmp(plait_schema_name(schema, (uint32_t)fields[2].default_bits), "a\tb", 3) == 0);
   double rate;
   memcpy(&rate, &fields[10].default_bits, 8);
   CHECK(rate == -1.5e-3);
-  CHECK(plait_schema_find_field(schema, person, "t.good", 6) == message->first_field + 11);
-  CHECK(plait_message_find_number(schema, message, 100) == &fields[11]);
+  CHECK(plait_schema_find_field(schema, person, "t.good", 6) == message->first_field + 12);
+  CHECK(plait_message_find_number(schema, message, 100) == &fields[12]);
   CHECK(plait_message_find_number(schema, message, 99) == NULL && plait_message_find_number(schema, message, 0) == NULL);
   test_resize(&memory, schema, 0, 0);
   CHECK(memory.live == 0);
@@ -94,6 +95,38 @@ static void test_flat(void) {
   CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 3, got, NULL, &error) == 0);
   free(writer.start);
   free(pattern);
+  test_resize(&memory, schema, 0, 0);
+}
+
+/* Items of a MessageSet, in both orders of their parts, in the plain form, twice, with others between. */
+static void test_set(void) {
+  struct test_memory memory = {-1, 0};
+  struct plait_schema *schema = build(&memory);
+  struct plait_pattern *pattern = pattern_of(schema, "t.Person set.t.item.city set.t.item.code"), *whole = pattern_of(schema, "t.Set t.item");
+  struct plait_value values[2] = {text_value("X"), number_value(5)}, got[2];
+  struct plait_writer writer = test_writer();
+  CHECK(plait_pattern_pack(schema, pattern, values, NULL, &writer, &error) == 0);
+  static const uint8_t expected[] = {0x62, 14, 0x0B, 0x10, 5, 0x1A, 8, 0x0A, 1, 'X', 0x15, 5, 0, 0, 0, 0x0C};
+  CHECK(plait_written(&writer) == sizeof expected && memcmp(writer.at, expected, sizeof expected) == 0);
+  CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].length == 1 && got[0].data[0] == 'X' && got[1].present && got[1].integer == 5);
+  CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 2, got, NULL, &error) == -PLAIT_MESSAGE_DEPTH);
+  static const uint8_t parts[] = {0x62, 28, 0x0B, 0x1A, 3, 0x0A, 1, 'Y', 0x10, 5, 0x0C, 0x0B, 0x10, 6, 0x1A, 0, 0x0C, 0x0B, 0x10, 5, 0x0C,
+                                  0x0B, 0x0C, 0x2A, 5, 0x15, 9, 0, 0, 0};
+  CHECK(plait_pattern_unpack(schema, pattern, parts, sizeof parts, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].data[0] == 'Y' && got[1].present && got[1].integer == 9);
+  static const uint8_t bad[] = {0x62, 9, 0x0B, 0x10, 5, 0x1A, 3, 0x0A, 5, 'Y', 0x0C};
+  CHECK(plait_pattern_unpack(schema, pattern, bad, sizeof bad, 100, got, NULL, &error) == -PLAIT_MESSAGE_LENGTH);
+  CHECK(error.offset == 8 && strcmp(error.text, ".set.t.item.city") == 0);
+  CHECK(plait_pattern_unpack(schema, whole, expected + 2, sizeof expected - 2, 100, got, NULL, &error) == 0);
+  CHECK(got[0].present && got[0].length == 8 && got[0].data == expected + 7);
+  struct plait_writer again = test_writer();
+  CHECK(plait_pattern_pack(schema, whole, got, NULL, &again, &error) == 0);
+  CHECK(plait_written(&again) == sizeof expected - 2 && memcmp(again.at, expected + 2, sizeof expected - 2) == 0);
+  free(again.start);
+  free(writer.start);
+  free(pattern);
+  free(whole);
   test_resize(&memory, schema, 0, 0);
 }
 
@@ -218,6 +251,49 @@ static void test_broken_messages(void) {
   test_resize(&memory, schema, 0, 0);
 }
 
+/* ---- one image and one pattern, several threads ---- */
+
+struct shared { const struct plait_schema *schema; const struct plait_pattern *pattern; };
+
+static void *use_shared(void *argument) {
+  const struct shared *shared = argument;
+  for (uint32_t round = 0; round < test_work(20000); round++) {
+    struct plait_value values[4] = {number_value(round), text_value("name"), text_value("city"), number_value(1)}, got[4];
+    struct plait_writer writer = test_writer();
+    struct plait_message_error problem;
+    CHECK(plait_pattern_pack(shared->schema, shared->pattern, values, NULL, &writer, &problem) == 0);
+    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer), 100, got, NULL, &problem) == 0);
+    CHECK(got[0].integer == (int64_t)round && got[1].length == 4 && got[2].length == 4 && got[3].integer == 1);
+    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer) - 1, 100, got, NULL, &problem) != 0);
+    uint32_t person = plait_schema_find_message(shared->schema, "t.Person", 8);
+    CHECK(plait_schema_find_field(shared->schema, person, "rate", 4) != PLAIT_SCHEMA_NONE);
+    CHECK(plait_enum_find_number(shared->schema, plait_schema_enum(shared->schema, 0), -7) != NULL);
+    CHECK(round % 100 != 0 || plait_schema_check(shared->schema, shared->schema->size) == 0);
+    free(writer.start);
+  }
+  return NULL;
+}
+
+/* They lie where nobody can write, so a write would end this. */
+static void test_threads(void) {
+  struct test_memory memory = {-1, 0};
+  struct plait_schema *schema = build(&memory);
+  struct plait_pattern *pattern = pattern_of(schema, "t.Person id name home.city t.good");
+  size_t place = (schema->size + 7) & ~(size_t)7, size = place + pattern->size;
+  uint8_t *both = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(both != MAP_FAILED);
+  memcpy(both, schema, schema->size);
+  memcpy(both + place, pattern, pattern->size);
+  CHECK(mprotect(both, size, PROT_READ) == 0);
+  free(pattern);
+  test_resize(&memory, schema, 0, 0);
+  struct shared shared = {(const struct plait_schema *)both, (const struct plait_pattern *)(both + place)};
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, use_shared, &shared) == 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  CHECK(munmap(both, size) == 0);
+}
+
 /* An image that somebody changed is either refused, or safe to use. */
 static void test_broken_images(void) {
   struct test_memory memory = {-1, 0};
@@ -336,9 +412,11 @@ static void test_utf8(void) {
 static const struct test tests[] = {
     {"types, fields and values are found", test_lookup},
     {"flat values become the expected bytes and come back", test_flat},
+    {"items of a MessageSet are fields", test_set},
     {"packed and unpacked elements are read", test_repeated},
     {"broken descriptors are refused or harmless", test_broken_descriptors},
     {"broken messages are refused or harmless", test_broken_messages},
+    {"one image and one pattern serve several threads", test_threads},
     {"broken images are refused or harmless", test_broken_images},
     {"every allocation may fail", test_no_memory},
     {"decimal text becomes the right number", test_numbers},

@@ -33,6 +33,83 @@ test('the functions of metatables, called by hand', function()
   end
 end)
 
+test('metamethods are not asked', function()
+  local Three = schema.type 'kinds.Three'
+  local angry = {}
+  for _, name in ipairs { '__index', '__newindex', '__len', '__pairs', '__ipairs', '__call', '__eq', '__tostring' } do
+    angry[name] = function() error('a metamethod was called: ' .. name) end
+  end
+  local function arm(value)
+    if type(value) == 'table' then
+      for _, inner in pairs(value) do arm(inner) end
+      setmetatable(value, angry)
+    end
+    return value
+  end
+  local function make() return { f_int32 = 1, r_int64 = { 1, 2 }, r_message = { { f_string = 'x' }, {} }, m_string = { a = 1 }, f_message = {}, m_message = { [1] = {} } } end
+  local bytes = assert(Three.encode(make(), { deterministic = true }))
+  equal(Three.encode(arm(make()), { deterministic = true }), bytes)
+  for _, sent in ipairs { bytes, unhex '5a 03 98 7d 01 5a 03 98 7d 02 98 7d 03' } do
+    local got = assert(Three.decode(sent, nil, arm(make())))
+    local plain = assert(Three.decode(sent))
+    local function strip(value)
+      if type(value) == 'table' then
+        setmetatable(value, nil)
+        for _, inner in pairs(value) do strip(inner) end
+      end
+      return value
+    end
+    equal(strip(got), plain)
+  end
+  equal({ schema.pattern('kinds.Three r_int64 m_string').unpack(schema.pattern('kinds.Three r_int64 m_string').pack(arm { 1, 2 }, arm { a = 1 })) }, { { 1, 2 }, { a = 1 } })
+end)
+
+test('keys that are no names', function()
+  local Three = schema.type 'kinds.Three'
+  for _, key in ipairs { 1, 1.5, true, {}, print, coroutine.create(function() end), io.stdout, ('long'):rep(100), 'f_int3', 'F_INT32', '' } do
+    local value, _, code = Three.encode { [key] = 1 }
+    equal({ value, code }, { nil, 'NAME' })
+    value, _, code = Three.encode { f_int32 = 1, f_message = { f_string = 'x', [key] = 1 } }
+    equal({ value, code }, { nil, 'NAME' })
+  end
+  -- The same tables after tables of another order, and names made at run time.
+  for _ = 1, 3 do
+    equal(Three.decode(Three.encode { ['f_' .. 'int32'] = 1, f_string = 'a', o_int32 = 3 }), { f_int32 = 1, f_string = 'a', o_int32 = 3 })
+    equal(Three.decode(Three.encode { o_int32 = 3, f_double = 0.5, f_int32 = 1 }), { f_int32 = 1, f_double = 0.5, o_int32 = 3 })
+  end
+end)
+
+-- Whatever it does to them: an answer or an error, and no table of ours in the user's hands.
+test('a finalizer that changes the tables in use', function()
+  local Three = schema.type 'kinds.Three'
+  local current, runs = {}, 0
+  local function finalize()
+    runs = runs + 1
+    for _ = 1, 2 do
+      current.f_string, current.f_message, current.r_message, current[message.unknown] = nil, nil, { current }, nil
+      current['new' .. runs % 5] = runs
+      if type(rawget(current, 'inner')) == 'table' then current.inner[message.unknown], current.inner.f_message = io.stdout, current end
+      collectgarbage 'step'
+    end
+  end
+  local bytes = unhex '5a 03 98 7d 01 98 7d 01':rep(30) .. Three.encode { f_string = ('y'):rep(3000), r_message = { {}, { f_string = 'z' } } }
+  local pause, speed = collectgarbage('setpause', 1), collectgarbage('setstepmul', 10000)
+  for round = 1, 300 do
+    if newproxy then getmetatable(newproxy(true)).__gc = finalize else setmetatable({}, { __gc = finalize }) end
+    current = { f_string = ('x'):rep(1500), f_message = { f_string = ('y'):rep(1500), r_string = { ('z'):rep(3000) } }, r_message = { { f_string = ('w'):rep(5000) } } }
+    if round % 2 == 0 then
+      pcall(Three.encode, current)
+    else
+      current.inner = current.f_message
+      local ok, got = pcall(Three.decode, bytes, nil, current)
+      assert(ok, got)
+    end
+  end
+  collectgarbage('setpause', pause)
+  collectgarbage('setstepmul', speed)
+  assert(runs > 0)
+end)
+
 -- When a state ends, the oldest finalizers run last.
 test('a finalizer that is older than the schema it uses', function()
   local path = os.tmpname()

@@ -19,6 +19,8 @@ static const char script[] =
     "local types = {}\n"
     "for _, name in ipairs { 'kinds.Three', 'kinds.Two', 'tutorial.Person' } do types[#types + 1] = assert(schema.type(name)) end\n"
     "local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string r_int64 m_message c_text r_message')\n"
+    "local two = assert(schema.pattern 'kinds.Two set.kinds.Item.item.number set.kinds.Item.item.more pair.left pair item inner.pair')\n"
+    "local quick = assert(schema.pattern 'kinds.Two number text data rate far')\n"
     "local function extract(value) return protobuf.extract(value) end\n"
     "return function(bytes)\n"
     "  for i = 1, #types do\n"
@@ -33,9 +35,15 @@ static const char script[] =
     "    local lazy = protobuf.decode(Type.name, bytes)\n"
     "    if lazy then pcall(extract, lazy) end\n"
     "  end\n"
-    "  local view = types[1].view(bytes)\n"
+    "  local view, other = types[1].view(bytes), types[2].view(bytes)\n"
     "  pcall(function() return view.f_message.r_message, view.m_string, view.c_message.f_string end)\n"
+    "  pcall(function() return other.set['kinds.Item.item'].more['kinds.Item.item'].number, other.pair.left end)\n"
     "  flat.unpack(bytes)\n"
+    "  two.unpack(bytes)\n"
+    "  protobuf.unpack('kinds.Two pair three set number', bytes)\n"
+    "  quick.unpack(bytes)\n"
+    "  local values = { quick.unpack(bytes) }\n"
+    "  if values[1] ~= nil or values[2] ~= nil then assert(quick.pack(values[1], values[2], values[3], values[4], values[5])) end\n"
     "end\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -8,6 +8,8 @@ file:close()
 
 local schema = assert(message.schema(set))
 local Three = assert(schema.type 'kinds.Three')
+local Two = assert(schema.type 'kinds.Two')
+local two = assert(schema.pattern 'kinds.Two set.kinds.Item.item')
 local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double r_int64 m_message c_text')
 protobuf.register(set)
 
@@ -15,6 +17,10 @@ local value = { f_double = 1.5, f_int64 = -1, f_string = ('long'):rep(500), f_me
   r_string = { 'a', '' }, r_message = { { f_bool = true }, {} }, m_string = { a = 1, b = 2 }, m_message = { [3] = { f_bytes = 'x' } }, c_message = {},
   [message.unknown] = '\152\125\1' }
 local expected = assert(Three.encode(value, { deterministic = true }))
+
+-- f_message three times, with an unknown field each time; an entry of m_message whose value comes twice; a MessageSet's item twice.
+local parts = ('\90\3\152\125\1'):rep(3) .. '\210\2\12\8\3\18\3\152\125\1\18\3\152\125\1'
+local sets = '\138\1\18' .. ('\11\16\5\26\3\152\125\1\12'):rep(2)
 
 local function same(a, b)
   if type(a) ~= 'table' or type(b) ~= 'table' then return a == b end
@@ -31,6 +37,14 @@ local function work()
   assert(Three.encode(value, { deterministic = true }) == expected)
   assert(same(Three.decode(expected), value))
   assert(same(Three.decode(expected, nil, { f_message = {}, r_string = { 1, 2, 3 } }), value))
+  local in_parts = assert(Three.decode(parts))
+  assert(#in_parts.f_message['?unknown'] == 9 and #in_parts.m_message[3]['?unknown'] == 6)
+  assert(Three.decode(parts, nil, { f_message = { ['?unknown'] = 'old' } }).f_message['?unknown'] == in_parts.f_message['?unknown'])
+  assert(not Three.decode(parts .. '\255'))
+  assert(#Two.decode(sets).set['kinds.Item.item']['?unknown'] == 6 and Two.view(sets).set['kinds.Item.item'])
+  assert(#two.unpack(sets) == 6)
+  assert(#protobuf.unpack('kinds.Three f_message', parts) == 3)
+  assert(protobuf.extract(protobuf.decode('kinds.Three', parts)))
   local _, reason, code = Three.decode(expected:sub(1, -2))
   assert(reason and code)
   assert(not Three.encode { f_int32 = 'x' })

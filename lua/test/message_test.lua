@@ -104,6 +104,50 @@ test('messages that come twice are merged, oneofs keep the last', function()
   equal(Two.decode(unhex '53 08 01 54 53 10 02 54').pair, { left = 1, right = 2 })
 end)
 
+test('two members of one oneof are refused', function()
+  fails('ONEOF', '^kinds%.Three%.c_text: ', Three.encode { c_number = 0, c_text = 'x' })
+  fails('ONEOF', '^kinds%.Three%.f_message%.c_message: ', Three.encode { f_message = { c_text = '', c_message = {}, f_int32 = 1 } })
+  equal(hex(Three.encode { c_text = 'x', f_message = { c_number = 1 } }), '5a03980301' .. 'a2030178')
+  local wide = { c_number = 1, c_text = 'x' }
+  for _, field in ipairs(schema.fields 'kinds.Three') do
+    if field.repeated then wide[field.name] = {} elseif field.kind:find 'int' and not field.oneof then wide[field.name] = 1 end
+  end
+  for _, field in ipairs(schema.fields 'kinds.Three') do
+    if field.kind:find 'fixed' and not field.repeated then wide[field.name] = 1 end
+  end
+  fails('ONEOF', '%.c_text: ', Three.encode(wide))
+  wide.c_number = nil
+  assert(Three.encode(wide))
+  local flat = schema.pattern 'kinds.Three c_number f_message.c_text f_message.c_number c_message.f_int32'
+  fails('ONEOF', '%.c_message: ', flat.pack(1, nil, nil, 2))
+  fails('ONEOF', '%.f_message%.c_text: ', flat.pack(1, 'x', 5, nil))
+  equal({ flat.unpack(flat.pack(1, 'x', nil, nil)) }, { 1, 'x' })
+end)
+
+test('items of a MessageSet are fields, in every way of reading and writing', function()
+  local set = { ['kinds.Item.item'] = { number = 7, more = { ['kinds.Item.item'] = { number = 8 } } } }
+  local bytes = assert(Two.encode { set = set })
+  equal(hex(bytes), '8a0112' .. '0b10051a0c' .. '0807' .. '1208' .. '0b10051a02' .. '0808' .. '0c0c')
+  equal(Two.decode(bytes).set, set)
+  equal(Two.view(bytes).set['kinds.Item.item'].more['kinds.Item.item'].number, 8)
+  local flat = assert(schema.pattern 'kinds.Two set.kinds.Item.item.number set.kinds.Item.item.more.kinds.Item.item.number')
+  equal({ flat.unpack(bytes) }, { 7, 8 })
+  equal(flat.pack(7, 8), bytes)
+  local whole = schema.pattern 'kinds.Two set.kinds.Item.item'
+  equal(whole.unpack(bytes), unhex '0807 1208 0b10051a02 0808 0c')
+  equal(whole.pack(whole.unpack(bytes)), bytes)
+  -- The number behind the message, the plain form, two of them, a stranger, and one without a message.
+  local odd = unhex '0b 1a 02 08 01 10 05 0c  2a 02 12 00  0b 10 05 1a 02 08 09 0c  0b 10 06 1a 01 ff 0c  0b 10 05 0c'
+  odd = unhex '8a01' .. string.char(#odd) .. odd
+  local got = assert(Two.decode(odd)).set
+  equal(got, { ['kinds.Item.item'] = { number = 9, more = {} }, [message.unknown] = unhex '0b 10 06 1a 01 ff 0c 0b 10 05 0c' })
+  equal(Two.view(odd).set['kinds.Item.item'].number, 9)
+  equal({ flat.unpack(odd) }, { 9 })
+  equal(Two.decode(Two.encode(Two.decode(odd))), Two.decode(odd))
+  fails('LENGTH', '^kinds%.Two%.set%.kinds%.Item%.item%.more: .*byte 9', Two.decode(unhex '8a01 09 0b 10 05 1a 03 12 05 0b 0c'))
+  fails('GROUP', '^kinds%.Two%.set: ', Two.decode(unhex '8a01 03 0b 10 05'))
+end)
+
 test('wrong wire types, unknown fields and unknown closed enums are kept', function()
   local odd = unhex '0d 01 00 00 00 38 01 42 02 03 09 92 7d 01 61 6a 05 0a 01 78 10 09'
   local two = assert(Two.decode(odd))

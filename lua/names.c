@@ -1,0 +1,79 @@
+/*
+ * names: which field a key of a table is. The schema's table of keys holds each name once, as a string that is not collected
+ * while the schema lives; so an equal key, if it is short, has the same address, and is found by that: first where it came in
+ * the last table, then in a hash table of addresses. Long names, and names of nobody, are looked up by their bytes.
+ */
+#include "message.h"
+
+static uint32_t hash_address(const void *name, uint32_t message) {
+  uint64_t word = (uint64_t)(uintptr_t)name * 0x9E3779B97F4A7C15u + message * 0xD1B54A32D192ED03u;
+  return (uint32_t)(word >> 32);
+}
+
+/*
+ * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it knows strings:
+ * that is one call instead of two. Where it does not, it says NULL.
+ */
+static inline const void *name_address(lua_State *L, int index) {
+#if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
+  return lua_topointer(L, index);
+#else
+  return lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, NULL) : NULL;
+#endif
+}
+
+/* The field, and a guess for the next time if the key is the very string that the schema's keys hold. */
+static PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
+                                                         const void *address, struct name_guess *guess) {
+  for (uint32_t at = hash_address(address, message); address != NULL; at++) {
+    const struct name_slot *slot = &box->names[at & box->name_mask];
+    if (slot->name == address && slot->message == message) {
+      *guess = (struct name_guess){address, slot->field};
+      return plait_schema_field(box->image, slot->field);
+    }
+    if (slot->name == NULL) break;
+  }
+  if (lua_type(L, index) != LUA_TSTRING) return NULL;
+  /* A string that is equal, but not the same: a long one, or none of ours. */
+  size_t length;
+  const char *name = lua_tolstring(L, index, &length);
+  uint32_t field = plait_schema_find_field(box->image, message, name, length);
+  return field == PLAIT_SCHEMA_NONE ? NULL : plait_schema_field(box->image, field);
+}
+
+const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place) {
+  const void *address = name_address(L, index);
+  struct name_guess *guess = &box->guesses[*place];
+  if (guess->name == address && address != NULL) {
+    *place = guess->field;
+    return plait_schema_field(box->image, guess->field);
+  }
+  const struct plait_field *field = names_search(box, message, L, index, address, guess);
+  if (field != NULL) *place = plait_schema_field_index(box->image, field);
+  return field;
+}
+
+size_t guesses_size(const struct plait_schema *schema) {
+  return ((size_t)schema->field_count + schema->message_count) * sizeof(struct name_guess) + 1;
+}
+
+/* Fills the keys at the stack's top, and the names' addresses. */
+void fill_keys(lua_State *L, struct schema_box *box) {
+  const struct plait_schema *schema = box->image;
+  lua_pushliteral(L, UNKNOWN_KEY);
+  lua_rawseti(L, -2, 0);
+  for (uint32_t i = 0; i < schema->field_count; i++) {
+    const struct plait_field *field = plait_schema_field(schema, i);
+    lua_pushlstring(L, plait_schema_name(schema, field->name), field->name_length);
+    const void *name = name_address(L, -1);
+    uint32_t at = hash_address(name, field->message);
+    while (box->names[at & box->name_mask].name != NULL) at++;
+    box->names[at & box->name_mask] = (struct name_slot){name, field->message, i};
+    lua_rawseti(L, -2, (int)(1 + i));
+  }
+  for (uint32_t i = 0; i < schema->value_count; i++) {
+    const struct plait_enum_value *value = plait_schema_value(schema, i);
+    lua_pushlstring(L, plait_schema_name(schema, value->name), value->name_length);
+    lua_rawseti(L, -2, (int)(1 + schema->field_count + i));
+  }
+}
