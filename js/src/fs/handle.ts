@@ -3,9 +3,10 @@
  */
 
 import type { Interface } from 'node:readline';
+import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
 import { codedError, wrongType } from './errors.ts';
 import type { BigIntStats, Stats } from './stats.ts';
-import type { ReadFileOptions, ReadOptions, StatOptions, WriteFileOptions } from './sync.ts';
+import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
 import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';

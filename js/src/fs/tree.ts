@@ -1,5 +1,5 @@
 /**
- * The synchronous face, second part: what walks over many files.
+ * The synchronous face, third part: what walks over many files.
  */
 
 import { Errno, FsKind } from '../core/layout.generated.ts';

@@ -175,6 +175,11 @@ export class Volume {
     return this.#word(FsResult.kind);
   }
 
+  /** After plait_fs_stat(): bytes. */
+  get size(): number {
+    return this.#number(FsResult.size);
+  }
+
   /** After plait_fs_list(): where to go on. */
   get cursor(): number {
     return this.#number(FsResult.cursor);
