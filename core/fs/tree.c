@@ -355,6 +355,9 @@ PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
   return (mode & 1) && !runs ? -PLAIT_EACCES : 0;
 }
 
+/* Whether 64 bits hold as many nanoseconds: some 292 years before and after 1970. */
+static int is_time(double seconds) { return seconds >= -9.2e9 && seconds <= 9.2e9; }
+
 static uint64_t nanoseconds(double seconds, double rest) {
   return (uint64_t)((int64_t)seconds * 1000000000 + (int64_t)rest);
 }
@@ -366,6 +369,7 @@ PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mo
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, target, follow, &node);
     if (rc != 0) return rc;
+    if ((mask & PLAIT_FS_SET_ATIME && !is_time(atime)) || (mask & PLAIT_FS_SET_MTIME && !is_time(mtime))) return -PLAIT_EINVAL;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
     int there = plait_get(&inode->life) == node.life;

@@ -14,11 +14,14 @@ import {
   encodingOf,
   type FsEncoding,
   flagsOf,
+  isEncoding,
+  isFd,
   modeOf,
   newBytes,
   optionsOf,
   type PathLike,
   positionOf,
+  writePosition,
 } from './values.ts';
 import type { Volume } from './volume.ts';
 
@@ -58,9 +61,9 @@ export class ContentsFs {
     return this.#opened;
   }
 
-  /** The target of a core function: a path that is put in place, or a descriptor. */
+  /** The target of a core function: a path, which is put in place. A descriptor is its own target. */
   protected targetOf(path: unknown): number {
-    return typeof path === 'number' ? checkFd(path) : -1 - this.volume.first(path);
+    return -1 - this.volume.first(path);
   }
 
   /** What the core answered, if it is no error. */
@@ -92,31 +95,28 @@ export class ContentsFs {
   ): number => {
     checkFd(fd);
     const bytes = buffer instanceof Uint8Array ? buffer : bytesOf(buffer, 'buffer');
-    let offset = offsetOrOptions;
-    let [length, position] = more;
-    if (typeof offset !== 'number') {
-      if (offset !== null && typeof offset === 'object') ({ offset = 0, length, position } = offset);
-      offset ??= 0;
-    } else if (more.length === 0) {
-      throw wrongType('options', 'of type object', offset);
-    }
     const size = bytes.length;
+    let offset: unknown = offsetOrOptions;
+    let length: unknown = more[0];
+    let position: unknown = more[1];
+    if (more.length === 0 || typeof offset === 'object') {
+      if ((offset !== undefined && typeof offset !== 'object') || Array.isArray(offset)) {
+        throw wrongType('options', 'of type object', offset);
+      }
+      ({ offset, length, position } = (offset ?? {}) as ReadOptions);
+      if (length === undefined) length = size - ((offset as number | undefined) ?? 0);
+    }
+    offset ??= 0;
     if (!(Number.isInteger(offset) && (offset as number) >= 0 && (offset as number) <= size)) {
       checkInteger(offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
     }
     const start = offset as number;
-    const count = length === undefined || length === null ? size - start : length | 0;
+    const count = typeof length === 'number' ? length | 0 : countOf(length);
     if (count === 0) return 0;
     if (size === 0) throw wrongValue('buffer', 'is empty and cannot be written', buffer);
     if (count < 0) throw outOfRange('length', '>= 0', count);
     if (count > size - start) throw outOfRange('length', `<= ${size - start}`, count);
-    const rc = this.volume.read(
-      fd,
-      bytes,
-      start,
-      count,
-      position === null || position === undefined ? -1 : positionOf(position),
-    );
+    const rc = this.volume.read(fd, bytes, start, count, positionOf(position));
     if (rc < 0) throw this.volume.error(rc, 'read');
     return rc;
   };
@@ -134,24 +134,22 @@ export class ContentsFs {
     let length: number;
     let at: number;
     if (typeof data === 'string') {
-      bytes = dataBytes(data, (lengthOrEncoding as string) ?? 'utf8');
+      bytes = dataBytes(data, writeEncoding(data, lengthOrEncoding));
       length = bytes.length;
-      at = positionOf(offsetOrPosition as number);
+      at = writePosition(offsetOrPosition);
     } else {
-      bytes = data instanceof Uint8Array ? data : bytesOf(data, 'buffer');
+      bytes = data instanceof Uint8Array ? data : bytesOf(data, 'buffer', 'of type string or ');
       let from: unknown = offsetOrPosition;
       let count: unknown = lengthOrEncoding;
       let place: unknown = position;
-      if (from !== null && typeof from === 'object') {
-        ({ offset: from, length: count, position: place } = from as ReadOptions);
-      }
+      if (typeof from === 'object') ({ offset: from, length: count, position: place } = (from ?? {}) as ReadOptions);
       offset = from === undefined || from === null ? 0 : checkInteger(from, 'offset', 0, Number.MAX_SAFE_INTEGER);
       if (offset > bytes.length) throw outOfRange('offset', `<= ${bytes.length}`, offset);
       length = typeof count === 'number' ? count : bytes.length - offset;
       if (length > bytes.length - offset) throw outOfRange('length', `<= ${bytes.length - offset}`, length);
       if (length < 0) throw outOfRange('length', '>= 0', length);
       checkInteger(length, 'length', 0, 2147483647);
-      at = typeof place === 'number' || typeof place === 'bigint' ? positionOf(place) : -1;
+      at = writePosition(place);
     }
     const rc = this.volume.write(fd, bytes, offset, length, at, Date.now());
     if (rc < 0) throw this.volume.error(rc, 'write');
@@ -159,8 +157,10 @@ export class ContentsFs {
   };
 
   readvSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
-    const { all, parts } = gather(buffers, checkFd(fd));
-    const rc = this.volume.read(fd, all, 0, all.length, typeof position === 'number' ? positionOf(position) : -1);
+    checkFd(fd);
+    const { all, parts } = gather(buffers);
+    if (parts.length === 0) throw this.volume.error(-Errno.EINVAL, 'read');
+    const rc = this.volume.read(fd, all, 0, all.length, writePosition(position));
     if (rc < 0) throw this.volume.error(rc, 'read');
     let at = 0;
     for (const part of parts) {
@@ -173,14 +173,15 @@ export class ContentsFs {
   };
 
   writevSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
-    const { all, parts } = gather(buffers, checkFd(fd));
+    checkFd(fd);
+    const { all, parts } = gather(buffers);
+    if (parts.length === 0) return 0;
     let at = 0;
     for (const part of parts) {
       all.set(part, at);
       at += part.length;
     }
-    const place = typeof position === 'number' ? positionOf(position) : -1;
-    const rc = this.volume.write(fd, all, 0, all.length, place, Date.now());
+    const rc = this.volume.write(fd, all, 0, all.length, writePosition(position), Date.now());
     if (rc < 0) throw this.volume.error(rc, 'write');
     return rc;
   };
@@ -190,14 +191,14 @@ export class ContentsFs {
   /** A file's bytes, private ones. */
   #bytesOfFile(path: PathLike | number, flags: number): Uint8Array<ArrayBuffer> {
     const { volume } = this;
-    if (typeof path !== 'number' && flags === 0) {
+    if (!isFd(path) && flags === 0) {
       const size = volume.core.plait_fs_read_file(-1 - volume.first(path), volume.scratch, FS_SCRATCH);
       if (size < 0) throw size === -Errno.EISDIR ? volume.error(size, 'read') : volume.error(size, 'open', path);
       if (size <= FS_SCRATCH) return volume.copyScratch(size);
       const whole = this.#largeFile(path, size);
       if (whole !== undefined) return whole;
     }
-    const fd = typeof path === 'number' ? checkFd(path) : this.openSync(path, flags);
+    const fd = isFd(path) ? path : this.openSync(path, flags);
     try {
       const parts: Uint8Array<ArrayBuffer>[] = [];
       let rest = Math.max(this.#size(fd), 1);
@@ -211,7 +212,7 @@ export class ContentsFs {
         rest = Math.max(this.#size(fd) - total, 1);
       }
     } finally {
-      if (typeof path !== 'number') this.closeSync(fd);
+      if (!isFd(path)) this.closeSync(fd);
     }
   }
 
@@ -257,8 +258,8 @@ export class ContentsFs {
     data: string | NodeJS.ArrayBufferView,
     options?: WriteFileOptions,
   ): void => {
-    const { encoding, mode, flag } = optionsOf<{ encoding: string; mode: number; flag: string }>(options);
-    const name = encodingOf({ encoding }) ?? 'utf8';
+    const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
+    const name = encodingOf(options) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, WRITE_FLAGS), modeOf(mode, 0o666));
   };
 
@@ -267,8 +268,8 @@ export class ContentsFs {
     data: string | NodeJS.ArrayBufferView,
     options?: WriteFileOptions,
   ): void => {
-    const { encoding, mode, flag } = optionsOf<{ encoding: string; mode: number; flag: string }>(options);
-    const name = encodingOf({ encoding }) ?? 'utf8';
+    const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
+    const name = encodingOf(options) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, flagsOf('a')), modeOf(mode, 0o666));
   };
 
@@ -278,7 +279,7 @@ export class ContentsFs {
       typeof data === 'string' && (encoding === 'utf8' || encoding === 'utf-8') ? volume.fillScratchText(data) : -1;
     const bytes = short >= 0 ? undefined : dataBytes(data, encoding);
     const whole = FsFlag.CREAT | FsFlag.TRUNC;
-    if (typeof path === 'number' || (flags & whole) !== whole || (flags & 3) === 0 || flags & FsFlag.APPEND) {
+    if (isFd(path) || (flags & whole) !== whole || (flags & 3) === 0 || flags & FsFlag.APPEND) {
       this.#writeThrough(path, bytes ?? volume.copyScratch(short), flags, mode);
       return;
     }
@@ -302,27 +303,29 @@ export class ContentsFs {
   }
 
   #writeThrough(path: PathLike | number, bytes: Uint8Array, flags: number, mode: number): void {
-    const fd = typeof path === 'number' ? checkFd(path) : this.openSync(path, flags, mode);
+    const fd = isFd(path) ? path : this.openSync(path, flags, mode);
     try {
       for (let at = 0; at < bytes.length; ) at += this.writeSync(fd, bytes, at);
     } finally {
-      if (typeof path !== 'number') this.closeSync(fd);
+      if (!isFd(path)) this.closeSync(fd);
     }
   }
   // ---- size ----
 
-  truncateSync = (path: PathLike | number, length: number | null = 0): void => {
+  truncateSync = (path: PathLike | number, length = 0): void => {
     if (typeof path === 'number') {
       this.ftruncateSync(path, length);
       return;
     }
-    const size = Math.max(0, checkInteger(length ?? 0, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    this.answer(this.volume.core.plait_fs_truncate(this.targetOf(path), size, Date.now()), 'open', path);
+    const target = this.targetOf(path);
+    const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+    this.answer(this.volume.core.plait_fs_truncate(target, size, Date.now()), 'open', path);
   };
 
-  ftruncateSync = (fd: number, length: number | null = 0): void => {
-    const size = Math.max(0, checkInteger(length ?? 0, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    this.answer(this.volume.core.plait_fs_truncate(checkFd(fd), size, Date.now()), 'ftruncate');
+  ftruncateSync = (fd: number, length = 0): void => {
+    checkFd(fd);
+    const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+    this.answer(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
   };
 
   /** Memory is all there is: these only look whether the descriptor is open. */
@@ -338,12 +341,12 @@ export class ContentsFs {
    */
   mapSync = (path: PathLike | number): MappedFile => {
     const { volume } = this;
-    const fd = typeof path === 'number' ? checkFd(path) : this.openSync(path, 'r+');
+    const fd = isFd(path) ? path : this.openSync(path, 'r+');
     let mapping: number;
     try {
       mapping = this.answer(volume.core.plait_fs_map(fd), 'mmap', typeof path === 'number' ? undefined : path);
     } finally {
-      if (typeof path !== 'number') this.closeSync(fd);
+      if (!isFd(path)) this.closeSync(fd);
     }
     const { block, size } = volume.mapped;
     const view = volume.space.bytes(block, size);
@@ -392,11 +395,25 @@ function joined(parts: Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
   return all;
 }
 
+/** What else Node takes for a length; nothing is 0. */
+function countOf(length: unknown): number {
+  try {
+    return (length as number) | 0;
+  } catch {
+    throw wrongType('length', 'of type number', length);
+  }
+}
+
+/** As in Node: what is no encoding is UTF-8 here. */
+function writeEncoding(text: string, encoding: unknown): string {
+  if (encoding === 'hex' && text.length % 2 !== 0) {
+    throw wrongValue('encoding', `is invalid for data of length ${text.length}`, encoding);
+  }
+  return isEncoding(encoding) ? (encoding as string) : 'utf8';
+}
+
 /** The views as bytes, and private room for all of them. */
-function gather(
-  buffers: readonly NodeJS.ArrayBufferView[],
-  _fd: number,
-): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
+function gather(buffers: readonly NodeJS.ArrayBufferView[]): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
   if (!Array.isArray(buffers)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
   const parts = buffers.map((buffer) => {
     if (!ArrayBuffer.isView(buffer)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);

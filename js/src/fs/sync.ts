@@ -10,8 +10,9 @@ import { type BigIntStats, Dirent, type Stats, type StatsFs } from './stats.ts';
 import {
   checkFd,
   checkInteger,
+  checkRemoveOptions,
   decode,
-  encodingOf,
+  encodedPath,
   type FsEncoding,
   modeOf,
   optionsOf,
@@ -42,7 +43,7 @@ export class SyncFs extends ContentsFs {
       if (rc === -Errno.ENOENT && options?.throwIfNoEntry === false) return undefined;
       throw this.volume.error(rc, syscall, path);
     }
-    return options?.bigint ? this.volume.bigStats() : this.volume.stats();
+    return options?.bigint === true ? this.volume.bigStats() : this.volume.stats();
   }
 
   statSync: {
@@ -73,58 +74,62 @@ export class SyncFs extends ContentsFs {
     }
   };
 
-  accessSync = (path: PathLike, mode = 0): void => {
+  accessSync = (path: PathLike, mode?: number | null): void => {
     const length = this.volume.first(path);
-    this.answer(this.volume.core.plait_fs_access(length, checkInteger(mode, 'mode', 0, 7)), 'access', path);
+    this.answer(this.volume.core.plait_fs_access(length, checkInteger(mode ?? 0, 'mode', 0, 7)), 'access', path);
   };
 
+  /** `path`: for the error; a descriptor's has none. */
   #set(
     syscall: string,
+    target: number,
     path: unknown,
     follow: number,
     mask: number,
     values: { mode?: number; uid?: number; gid?: number },
   ): void {
     const { mode = 0, uid = 0, gid = 0 } = values;
-    const { core } = this.volume;
-    const rc = core.plait_fs_set(this.targetOf(path), follow, mask, mode, uid, gid, 0, 0, 0, 0, Date.now());
-    this.answer(rc, syscall, typeof path === 'number' ? undefined : path);
+    const rc = this.volume.core.plait_fs_set(target, follow, mask, mode, uid, gid, 0, 0, 0, 0, Date.now());
+    this.answer(rc, syscall, path);
   }
 
   chmodSync = (path: PathLike, mode: number | string): void => {
-    pathOf(path);
-    this.#set('chmod', path, 1, FsSetBit.SET_MODE, { mode: modeOf(mode) });
+    const target = this.targetOf(path);
+    this.#set('chmod', target, path, 1, FsSetBit.SET_MODE, { mode: modeOf(mode) });
   };
 
   fchmodSync = (fd: number, mode: number | string): void =>
-    this.#set('fchmod', checkFd(fd), 1, FsSetBit.SET_MODE, { mode: modeOf(mode) });
+    this.#set('fchmod', checkFd(fd), undefined, 1, FsSetBit.SET_MODE, { mode: modeOf(mode) });
 
-  #own(syscall: string, path: unknown, follow: number, uid: number, gid: number): void {
+  #own(syscall: string, target: number, path: unknown, follow: number, uid: number, gid: number): void {
     checkInteger(uid, 'uid', -1, 2 ** 32 - 1);
     checkInteger(gid, 'gid', -1, 2 ** 32 - 1);
-    const mask = (uid === -1 ? 0 : FsSetBit.SET_UID) | (gid === -1 ? 0 : FsSetBit.SET_GID);
-    this.#set(syscall, path, follow, mask, { uid, gid });
+    const mask = (isNobody(uid) ? 0 : FsSetBit.SET_UID) | (isNobody(gid) ? 0 : FsSetBit.SET_GID);
+    this.#set(syscall, target, path, follow, mask, { uid, gid });
   }
 
-  chownSync = (path: PathLike, uid: number, gid: number): void => this.#own('chown', path, 1, uid, gid);
-  lchownSync = (path: PathLike, uid: number, gid: number): void => this.#own('lchown', path, 0, uid, gid);
-  fchownSync = (fd: number, uid: number, gid: number): void => this.#own('fchown', checkFd(fd), 1, uid, gid);
+  chownSync = (path: PathLike, uid: number, gid: number): void =>
+    this.#own('chown', this.targetOf(path), path, 1, uid, gid);
+  lchownSync = (path: PathLike, uid: number, gid: number): void =>
+    this.#own('lchown', this.targetOf(path), path, 0, uid, gid);
+  fchownSync = (fd: number, uid: number, gid: number): void => this.#own('fchown', checkFd(fd), undefined, 1, uid, gid);
 
-  #times(syscall: string, path: unknown, follow: number, atime: TimeLike, mtime: TimeLike): void {
+  #times(syscall: string, target: number, path: unknown, follow: number, atime: TimeLike, mtime: TimeLike): void {
     const access = timeOf(atime, 'time');
     const modified = timeOf(mtime, 'time');
     const mask = FsSetBit.SET_ATIME | FsSetBit.SET_MTIME;
     const [a, aNs] = secondsAndRest(access);
     const [m, mNs] = secondsAndRest(modified);
-    const rc = this.volume.core.plait_fs_set(this.targetOf(path), follow, mask, 0, 0, 0, a, aNs, m, mNs, Date.now());
-    this.answer(rc, syscall, typeof path === 'number' ? undefined : path);
+    const rc = this.volume.core.plait_fs_set(target, follow, mask, 0, 0, 0, a, aNs, m, mNs, Date.now());
+    this.answer(rc, syscall, path);
   }
 
-  utimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void => this.#times('utime', path, 1, atime, mtime);
+  utimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void =>
+    this.#times('utime', this.targetOf(path), path, 1, atime, mtime);
   lutimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void =>
-    this.#times('lutime', path, 0, atime, mtime);
+    this.#times('lutime', this.targetOf(path), path, 0, atime, mtime);
   futimesSync = (fd: number, atime: TimeLike, mtime: TimeLike): void =>
-    this.#times('futime', checkFd(fd), 1, atime, mtime);
+    this.#times('futime', checkFd(fd), undefined, 1, atime, mtime);
 
   // ---- names ----
 
@@ -135,9 +140,11 @@ export class SyncFs extends ContentsFs {
   }
 
   rmdirSync = (path: PathLike, options?: { recursive?: boolean; maxRetries?: number; retryDelay?: number }): void => {
+    const length = this.volume.first(path);
+    checkRemoveOptions(options);
     if (options?.recursive)
       throw codedError(TypeError, 'ERR_INVALID_ARG_VALUE', 'rmdir has no recursive form any more: use rm');
-    this.answer(this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now()), 'rmdir', path);
+    this.answer(this.volume.core.plait_fs_rmdir(length, Date.now()), 'rmdir', path);
   };
 
   unlinkSync = (path: PathLike): void => {
@@ -159,22 +166,27 @@ export class SyncFs extends ContentsFs {
     this.answer(rc, 'link', existingPath, newPath);
   };
 
-  symlinkSync = (target: PathLike, path: PathLike, _type?: string | null): void => {
+  /** `type` is for Windows, and only checked. */
+  symlinkSync = (target: PathLike, path: PathLike, type?: string | null): void => {
     const { volume } = this;
     const text = volume.first(target, 'target');
-    this.answer(volume.core.plait_fs_symlink(text, volume.second(path), Date.now()), 'symlink', target, path);
+    const length = volume.second(path);
+    if (typeof type === 'string' && !/^(dir|file|junction)$/.test(type)) {
+      const message = `Symlink type must be one of "dir", "file", or "junction". Received "${type}"`;
+      throw codedError(Error, 'ERR_FS_INVALID_SYMLINK_TYPE', message);
+    }
+    this.answer(volume.core.plait_fs_symlink(text, length, Date.now()), 'symlink', target, path);
   };
 
   readlinkSync: {
     (path: PathLike, options?: EncodingOptions): string;
     (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
   } = ((path: PathLike, options?: EncodingOptions): string | Uint8Array => {
-    const encoding =
-      options === 'buffer' || optionsOf<{ encoding: string }>(options).encoding === 'buffer' ? undefined : 'utf8';
     const { volume } = this;
-    const length = this.answer(volume.core.plait_fs_readlink(volume.first(path)), 'readlink', path);
-    const bytes = volume.copyScratch(length);
-    return encoding === undefined ? bytes : decode(bytes, encodingOf(options) ?? encoding);
+    const from = volume.first(path);
+    optionsOf(options);
+    const length = this.answer(volume.core.plait_fs_readlink(from), 'readlink', path);
+    return encodedPath(volume.copyScratch(length), options);
   }) as never;
 
   // ---- directories ----
@@ -186,7 +198,7 @@ export class SyncFs extends ContentsFs {
     syscall: string,
   ): { bytes: Uint8Array; kinds: number[]; ascii: boolean; next: number } {
     const { volume } = this;
-    const count = volume.core.plait_fs_list(this.targetOf(target), cursor);
+    const count = volume.core.plait_fs_list(typeof target === 'number' ? target : this.targetOf(target), cursor);
     if (count < 0) this.answer(count, syscall, typeof target === 'number' ? undefined : target);
     const kinds: number[] = [];
     for (let i = 0; i < count; i++) kinds.push(volume.kindAt(i));
@@ -260,9 +272,14 @@ export class SyncFs extends ContentsFs {
     const free = Math.max(0, blocks - Math.ceil(held / 4096));
     const all = mostFiles || 2 ** 22;
     const stats = { type: 0x504c4149, bsize: 4096, blocks, bfree: free, bavail: free, files: all, ffree: all - files };
-    if (!options?.bigint) return stats;
+    if (options?.bigint !== true) return stats;
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));
   }) as never;
+}
+
+/** The number that means: leave the owner as he is. */
+function isNobody(id: number): boolean {
+  return id >>> 0 === 2 ** 32 - 1;
 }
 
 function secondsAndRest(time: number): [number, number] {
