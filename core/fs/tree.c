@@ -28,7 +28,11 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   uint32_t keep = plait_get(&mine->hand_count);
   int rc = plait__fs_has_room(parent) ? 0 : plait__fs_make_room(mine, place->parent);
   plait_ref_t entry = rc == 0 ? plait__fs_new_entry(mine, place->name) : 0;
+  int directory = plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
   if (rc == 0 && entry == 0) rc = -PLAIT_ENOSPC;
+  if (rc == 0) plait__fs_fill_entry(entry, node);
+  if (directory) plait_put(&inode->parent, plait_ref(parent));
+  if (fd != UINT32_MAX) plait_put(&inode->opens, 1);
   while (rc == 0 && (rc = plait__fs_lock(&parent, 1)) == 0) {
     if (plait_get(&parent->life) != place->parent.life || plait_get(&parent->links) == 0) rc = -PLAIT_ENOENT;
     else if ((rc = plait__fs_lookup(place->parent, place->name, &found, NULL)) == 0) rc = -PLAIT_EEXIST;
@@ -42,19 +46,13 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
     plait__fs_disown(inode);
     return rc;
   }
-  int directory = plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
-  plait__fs_fill_entry(entry, node);
-  if (directory) plait_put(&inode->parent, plait_ref(parent));
   plait__fs_begin(mine);
   plait__fs_target(mine, parent);
   plait__fs_stage_insert(mine, parent, place->name, entry);
   plait__fs_stage_times(mine, parent, now, 1);
   if (directory) plait__fs_stage(mine, &parent->links, plait_get(&parent->links) + 1);
   if (plait_get(&inode->length) != 0) plait__fs_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
-  if (fd != UINT32_MAX) {
-    plait_put(&inode->opens, 1);
-    plait__fs_stage_open(mine, fd, 1, node, flags);
-  }
+  if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
   plait__fs_commit(mine, 0);
   plait__fs_unlock(&parent, 1);

@@ -40,7 +40,8 @@ export class SyncFs extends ContentsFs {
     path?: unknown,
   ): Stats | BigIntStats | undefined {
     if (rc < 0) {
-      if (rc === -Errno.ENOENT && options?.throwIfNoEntry === false) return undefined;
+      const missing = rc === -Errno.ENOENT || (rc === -Errno.ENOTDIR && syscall === 'stat');
+      if (missing && options?.throwIfNoEntry === false) return undefined;
       throw this.volume.error(rc, syscall, path);
     }
     return options?.bigint === true ? this.volume.bigStats() : this.volume.stats();
@@ -284,5 +285,5 @@ function isNobody(id: number): boolean {
 
 function secondsAndRest(time: number): [number, number] {
   const whole = Math.floor(time);
-  return [whole, Math.floor((time - whole) * 1e6) * 1000]; // as libuv: microseconds
+  return [whole, Math.floor((time - whole) * 1e9)]; // as libuv from Node 24 on: before, it was microseconds
 }
