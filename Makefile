@@ -29,7 +29,7 @@ THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
-	heap-debug debug-test heap-library browser-test bundlers-test torture clean
+	heap-debug debug-test heap-library browser-test bundlers-test fs-programs-test torture clean
 
 all: build
 
@@ -39,7 +39,7 @@ demo: build
 	@$(NODE) demo/terminal/demo.js
 
 test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test bundlers-test
+	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test bundlers-test fs-programs-test
 	@echo "all tests passed"
 
 bench: build
@@ -165,6 +165,18 @@ $(BUNDLERS): examples/bundlers/package-lock.json
 bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/bundlers/*.test.js
+
+# Programs of others, on our files.
+PROGRAMS := js/test/programs/packages/node_modules/.package-lock.json
+
+$(PROGRAMS): js/test/programs/packages/package-lock.json
+	@tools/need.sh $(NPM) npm
+	cd js/test/programs/packages && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
+	@tools/need.sh git git
+	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/programs/*.test.js
 
 -include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 

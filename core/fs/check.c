@@ -157,7 +157,7 @@ static int check_counts(struct plait_inode *inode, const struct tally *tally) {
 
 static int check_opens(struct census *census) {
   struct plait_fs_items *opens = &plait_fs()->opens;
-  for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
+  for (uint32_t i = PLAIT__FS_FIRST_OPEN, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
     struct plait_fs_open *open = plait__fs_descriptor(i);
     uint32_t owner = plait_get(plait__fs_owner(opens, i)), state = plait_get(&open->state);
     if ((owner == 0) != (state == 0) || (owner != 0 && !plait_thread_alive(owner))) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);

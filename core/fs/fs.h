@@ -203,7 +203,7 @@ struct plait_fs_result {
 struct plait_fs_thread {
   plait_word_t thread;       /* id of the thread whose journal it is; 0 none */
   struct plait_lock lock;    /* held by who settles the journal of a dead thread; its own thread needs none */
-  plait_word_t state;        /* 1: committed, the stores are to be made; 0: they are not, and `hands` is nobody else's */
+  plait_word_t state;        /* 0: `hands` is nobody else's; 1: committed, the stores are to be made; 2: they are, `drops` is to be freed */
   plait_word_t target_count; /* how many of `targets` are in use */
   plait_word_t store_count;  /* of `stores` */
   plait_word_t hand_count;   /* of `hands` */

@@ -9,6 +9,7 @@
 #include "fs.h"
 
 #define PLAIT__FS_IN_USE 1u    /* whose-word of an inode in use: thread ids are larger */
+#define PLAIT__FS_FIRST_OPEN 3u /* programs take 0 to 2 for the terminal's: they are nobody's, and never open */
 #define PLAIT__FS_READS 64u    /* how often a reader is overtaken before it takes the lock */
 
 static inline enum plait_fs_kind plait__fs_kind(uint32_t life) {
@@ -58,6 +59,7 @@ int plait__fs_settle_all(plait_thread_t *unsettled);
 int plait__fs_acquire(struct plait_lock *lock);
 /* Takes the locks of up to four inodes, null ones left out, in the one order. 0, -PLAIT_ETIMEDOUT: none is held. */
 int plait__fs_lock(struct plait_inode **set, uint32_t count);
+/* Gives them back, and frees what a change under them has made free. */
 void plait__fs_unlock(struct plait_inode **set, uint32_t count);
 
 /* ---- items.c ---- */

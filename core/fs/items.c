@@ -9,6 +9,8 @@
  */
 #include "internal.h"
 
+#define WORDS_IN_LINE 16u
+
 /* ---- chunks ---- */
 
 static struct plait_inode *inode_at(plait_ref_t chunk, uint32_t index) {
@@ -59,6 +61,8 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   plait_put(&mine->hand_count, keep + 1);
   plait_zero(plait_at(chunk), bytes);
   if (size == sizeof(struct plait_inode)) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
+  else if (count == 0)
+    for (uint32_t i = 0; i < PLAIT__FS_FIRST_OPEN; i++) plait_put((plait_word_t *)plait_at(chunk) + i, PLAIT__FS_IN_USE);
   int rc = -PLAIT_ENOSPC;
   plait_ref_t new_leaf = leaf == 0 ? plait__fs_take(mine, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
   if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
@@ -77,6 +81,13 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   }
   plait__fs_abort(mine, keep); /* nothing, if it was committed */
   return rc;
+}
+
+/* Threads look for free items in places of their own: whose-words that lie in one cache line would be fetched away at each. */
+static void spread_hints(struct plait_fs_thread *mine) {
+  uint32_t place = plait_thread_index(plait_self_id()) * WORDS_IN_LINE;
+  plait_put(&mine->inode_hint, place % PLAIT_FS_CHUNK_ITEMS);
+  plait_put(&mine->open_hint, place % PLAIT_FS_CHUNK_ITEMS + PLAIT__FS_FIRST_OPEN);
 }
 
 PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
@@ -99,6 +110,7 @@ PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
     plait_put(&mine->scratch, scratch);
   }
   plait_put(&mine->store_count, 0);
+  spread_hints(mine);
   atomic_store_explicit(&mine->thread, self, memory_order_release);
   while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk has the root directory */
     if (add_chunk(mine, &plait_fs()->inodes, sizeof(struct plait_inode), 0) != 0) return 0;

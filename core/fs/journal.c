@@ -8,12 +8,16 @@
  *   Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others wait for it.
  * - A block is named by `hands` until the change that publishes it is committed, or it is given back. `hand_count` goes down
  *   before `state` goes to 0: a block that was published is never taken for one that was not.
+ * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `drops`, which nobody else
+ *   can reach any more. Locks are held for shorter so.
  * - What is freed is forgotten first: a death in between loses one block, and never frees one twice.
  * - No change frees a block that it also writes to.
  */
 #include "internal.h"
 
-#define LOOKS 2000u
+#define LOOKS 16000u
+#define LONGEST_TURN 1024u
+#define ODD_LOOKS 4000u
 
 #ifdef __SANITIZE_THREAD__ /* knows no fences */
 static void full_fence(void) {
@@ -28,7 +32,10 @@ static inline void full_fence(void) { atomic_thread_fence(memory_order_seq_cst);
 _Alignas(64) struct plait_fs plait__fs_root;
 #endif
 
+static void free_dropped(struct plait_fs_thread *record);
+
 void plait__fs_begin(struct plait_fs_thread *mine) {
+  if (plait_get(&mine->state) == 2) free_dropped(mine); /* the second change under one lock */
   plait_put(&mine->store_count, 0);
 }
 
@@ -125,6 +132,20 @@ static void make_drop(struct plait_fs_drop *drop) {
   if (plait_get(&drop->whole)) free_named(&drop->block);
 }
 
+/* Frees what the change has made free: no lock is needed. pre: state is 2. */
+static void free_dropped(struct plait_fs_thread *record) {
+  for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
+  plait_put(&record->drop_count, 0);
+  plait_put(&record->state, 0);
+}
+
+/* Whether all that is dropped is out of everybody's reach: a map that stays in use is its file's again without the lock. */
+static int drops_whole(struct plait_fs_thread *record) {
+  for (uint32_t i = plait_get(&record->drop_count); i-- > 0;)
+    if (!plait_get(&record->drops[i].whole)) return 0;
+  return 1;
+}
+
 /* Makes the change in the journal, from the start or again. pre: state is 1. */
 static void finish_journal(struct plait_fs_thread *record) {
   uint32_t targets = plait_get(&record->target_count), stores = plait_get(&record->store_count);
@@ -137,11 +158,14 @@ static void finish_journal(struct plait_fs_thread *record) {
     else plait_put(at, (uint32_t)plait_get64(&store->value));
   }
   for (uint32_t i = 0; i < targets; i++) make_even(plait_at(plait_get(&record->targets[i])));
-  for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
-  plait_put(&record->drop_count, 0);
+  uint32_t later = plait_get(&record->drop_count) != 0 && drops_whole(record);
+  if (!later) {
+    for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
+    plait_put(&record->drop_count, 0);
+  }
   plait_put(&record->hand_count, plait_get(&record->keep));
   plait_put(&record->target_count, 0);
-  plait_put(&record->state, 0);
+  plait_put(&record->state, later ? 2 : 0);
 }
 
 /* Gives back what is in hand from `keep` on; nothing was changed. pre: state is 0. */
@@ -163,6 +187,7 @@ void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep) {
 }
 
 void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
+  if (plait_get(&mine->state) == 2) free_dropped(mine);
   undo_journal(mine, keep);
 }
 
@@ -170,7 +195,8 @@ void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
 
 /* pre: the record's lock is held, and its owner is dead. */
 static void settle_journal(struct plait_fs_thread *record) {
-  if (plait_load(&record->state) != 0) finish_journal(record);
+  if (plait_load(&record->state) == 1) finish_journal(record);
+  if (plait_get(&record->state) == 2) free_dropped(record);
   undo_journal(record, 0);
 }
 
@@ -230,9 +256,20 @@ int plait_fs_recover(plait_thread_t dead) {
 
 /* ---- locks ---- */
 
+/* Passes some time without a look at anything that others write. */
+static void stand_back(uint32_t turns) {
+  for (volatile uint32_t i = 0; i < turns; i++) plait_platform_pause();
+}
+
 int plait__fs_acquire(struct plait_lock *lock) {
-  /* A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do. */
-  for (uint32_t i = 0; i < LOOKS && plait_lock_owner(lock) != 0; i++) plait_platform_pause();
+  /*
+   * A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do; but
+   * seldom: while nobody looks, the owner's next changes find everything in its own cache.
+   */
+  for (uint32_t looks = 0, turns = 16; looks < LOOKS && plait_lock_owner(lock) != 0; looks += turns) {
+    stand_back(turns);
+    if (turns < LONGEST_TURN) turns *= 2;
+  }
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
   /* A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles. */
@@ -245,6 +282,8 @@ int plait__fs_acquire(struct plait_lock *lock) {
 void plait__fs_unlock(struct plait_inode **set, uint32_t count) {
   while (count-- > 0)
     if (set[count] != NULL) plait_lock_release(&set[count]->lock);
+  struct plait_fs_thread *mine = plait__fs_mine();
+  if (plait_get(&mine->state) == 2) free_dropped(mine);
 }
 
 int plait__fs_lock(struct plait_inode **set, uint32_t count) {
@@ -273,8 +312,9 @@ int plait__fs_read_begin(struct plait__fs_read *read) {
     /* acquire: pairs with the release in make_even. */
     read->version = plait_load(&read->inode->version);
     if (!(read->version & 1)) return 1;
-    if (spins < 100) {
-      plait_platform_pause();
+    if (spins < ODD_LOOKS) {
+      stand_back(8);
+      spins += 8;
       continue;
     }
     /* Its writer is at it for long, or dead. */

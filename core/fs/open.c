@@ -9,6 +9,7 @@
 #include "internal.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
+#define LAST_POSITION 9.2e18      /* nor may the end of what is read be more than 63 bits hold */
 
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
   return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
@@ -165,6 +166,7 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (open == NULL || (plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
   if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+  if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
   for (;;) {
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);

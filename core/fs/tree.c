@@ -28,7 +28,11 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   uint32_t keep = plait_get(&mine->hand_count);
   int rc = plait__fs_has_room(parent) ? 0 : plait__fs_make_room(mine, place->parent);
   plait_ref_t entry = rc == 0 ? plait__fs_new_entry(mine, place->name) : 0;
+  int directory = plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
   if (rc == 0 && entry == 0) rc = -PLAIT_ENOSPC;
+  if (rc == 0) plait__fs_fill_entry(entry, node);
+  if (directory) plait_put(&inode->parent, plait_ref(parent));
+  if (fd != UINT32_MAX) plait_put(&inode->opens, 1);
   while (rc == 0 && (rc = plait__fs_lock(&parent, 1)) == 0) {
     if (plait_get(&parent->life) != place->parent.life || plait_get(&parent->links) == 0) rc = -PLAIT_ENOENT;
     else if ((rc = plait__fs_lookup(place->parent, place->name, &found, NULL)) == 0) rc = -PLAIT_EEXIST;
@@ -42,19 +46,13 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
     plait__fs_disown(inode);
     return rc;
   }
-  int directory = plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
-  plait__fs_fill_entry(entry, node);
-  if (directory) plait_put(&inode->parent, plait_ref(parent));
   plait__fs_begin(mine);
   plait__fs_target(mine, parent);
   plait__fs_stage_insert(mine, parent, place->name, entry);
   plait__fs_stage_times(mine, parent, now, 1);
   if (directory) plait__fs_stage(mine, &parent->links, plait_get(&parent->links) + 1);
   if (plait_get(&inode->length) != 0) plait__fs_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
-  if (fd != UINT32_MAX) {
-    plait_put(&inode->opens, 1);
-    plait__fs_stage_open(mine, fd, 1, node, flags);
-  }
+  if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
   plait__fs_commit(mine, 0);
   plait__fs_unlock(&parent, 1);
@@ -355,6 +353,9 @@ PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
   return (mode & 1) && !runs ? -PLAIT_EACCES : 0;
 }
 
+/* Whether 64 bits hold as many nanoseconds: some 292 years before and after 1970. */
+static int is_time(double seconds) { return seconds >= -9.2e9 && seconds <= 9.2e9; }
+
 static uint64_t nanoseconds(double seconds, double rest) {
   return (uint64_t)((int64_t)seconds * 1000000000 + (int64_t)rest);
 }
@@ -366,6 +367,7 @@ PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mo
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, target, follow, &node);
     if (rc != 0) return rc;
+    if ((mask & PLAIT_FS_SET_ATIME && !is_time(atime)) || (mask & PLAIT_FS_SET_MTIME && !is_time(mtime))) return -PLAIT_EINVAL;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
     int there = plait_get(&inode->life) == node.life;

@@ -43,6 +43,10 @@ static void test_descriptors(void) {
   test_space(400);
   int fd = fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT | PLAIT_FS_EXCL);
   CHECK(fd >= 0 && fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT | PLAIT_FS_EXCL) == -PLAIT_EEXIST);
+  int all[130]; /* none of them is one of the terminal's */
+  for (int i = 0; i < 130; i++) CHECK((all[i] = fs_open("/f", 0)) > 2);
+  for (int i = 0; i < 130; i++) CHECK(plait_fs_close(all[i]) == 0);
+  for (int i = 0; i < 3; i++) CHECK(plait_fs_close(i) == -PLAIT_EBADF && plait_fs_stat(i, 1) == -PLAIT_EBADF);
   plait_ref_t bytes = plait_heap_alloc(300000);
   fs_fill(bytes, 300000, 9);
   CHECK(plait_fs_write(fd, bytes, 10, -1, NOW) == 10 && plait_fs_write(fd, bytes + 10, 90, -1, NOW) == 90);

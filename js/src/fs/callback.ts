@@ -106,6 +106,7 @@ export function callbackFs(fs: TreeFs): CallbackFs {
     },
     read: callbackOf(
       (fd: number, buffer: Any, ...rest: Any[]) => {
+        if (rest[0] === null && rest.length > 1) rest[0] = 0; // here no offset is not no options
         if (ArrayBuffer.isView(buffer)) return { count: (fs.readSync as Any)(fd, buffer, ...rest), buffer };
         const options = buffer ?? {};
         const view = options.buffer ?? new Uint8Array(16384);
@@ -113,7 +114,13 @@ export function callbackFs(fs: TreeFs): CallbackFs {
       },
       ({ count, buffer }) => [count, buffer],
     ),
-    write: callbackOf(fs.writeSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
+    write: callbackOf(
+      (fd: number, data: Any, ...rest: Any[]) => {
+        if (rest[0] === null && rest.length > 1 && ArrayBuffer.isView(data)) rest[0] = 0;
+        return fs.writeSync(fd, data as string, ...rest);
+      },
+      (count, args) => [count, args[1]],
+    ),
     readv: callbackOf(fs.readvSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
     writev: callbackOf(fs.writevSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
     realpath: Object.assign(realpath, { native: callbackOf(fs.realpathSync) }),

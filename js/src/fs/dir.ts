@@ -5,7 +5,7 @@
 import { codedError } from './errors.ts';
 import { Dirent } from './stats.ts';
 import type { SyncFs } from './sync.ts';
-import { decode, type PathLike, pathOf, pathText } from './values.ts';
+import { checkInteger, decode, optionsOf, type PathLike, pathOf, pathText } from './values.ts';
 
 export interface DirOptions {
   encoding?: string | null;
@@ -26,15 +26,18 @@ export class Dir implements AsyncIterable<Dirent> {
   #cursor = 0;
   #ended = false;
 
-  constructor(fs: SyncFs, path: PathLike, options: DirOptions = {}) {
+  constructor(fs: SyncFs, path: PathLike, options?: DirOptions | null) {
     this.#fs = fs;
     this.path = pathText(pathOf(path));
-    this.#recursive = options.recursive === true;
+    const { recursive, bufferSize = 32 } = optionsOf<DirOptions>(options);
+    checkInteger(bufferSize, 'options.bufferSize', 1, 2 ** 32 - 1);
+    this.#recursive = recursive === true;
     this.#below = this.path;
     try {
       this.#fd = fs.openSync(path, 65536);
     } catch (error) {
-      const { errno } = error as { errno: number };
+      const { errno } = error as { errno?: number };
+      if (errno === undefined) throw error;
       throw fs.volume.error(errno, 'opendir', path);
     }
   }

@@ -103,7 +103,11 @@ function inspect(value: unknown): string {
     const bytes = [...value.subarray(0, 50)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
     return `<Buffer ${bytes}>`;
   }
-  return String(value);
+  try {
+    return String(value);
+  } catch {
+    return '[Object: null prototype] {}'; // what has no toString()
+  }
 }
 
 /** ERR_OUT_OF_RANGE. */

@@ -3,9 +3,10 @@
  */
 
 import type { Interface } from 'node:readline';
+import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
 import { codedError, wrongType } from './errors.ts';
 import type { BigIntStats, Stats } from './stats.ts';
-import type { ReadFileOptions, ReadOptions, StatOptions, WriteFileOptions } from './sync.ts';
+import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
 import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
@@ -56,7 +57,9 @@ export class FileHandle {
       view = buffer?.buffer ?? newBytes(16384);
       ({ offset = 0, length = null, position = null } = buffer ?? {});
     }
-    return { bytesRead: this.#fs.readSync(fd, view, offset, length, position), buffer: view };
+    if (offset !== null && typeof offset === 'object') ({ offset = 0, length = null, position = null } = offset);
+    const from = offset ?? 0;
+    return { bytesRead: this.#fs.readSync(fd, view, from, length ?? view.byteLength - from, position), buffer: view };
   }
 
   async write<Data extends NodeJS.ArrayBufferView | string>(
@@ -65,7 +68,8 @@ export class FileHandle {
     length?: number | string | null,
     position?: number | bigint | null,
   ): Promise<{ bytesWritten: number; buffer: Data }> {
-    return { bytesWritten: this.#fs.writeSync(this.#open('write'), data, offset, length, position), buffer: data };
+    const from = offset === null && length !== undefined && ArrayBuffer.isView(data) ? 0 : offset;
+    return { bytesWritten: this.#fs.writeSync(this.#open('write'), data, from, length, position), buffer: data };
   }
 
   async readv<Views extends readonly NodeJS.ArrayBufferView[]>(
@@ -94,7 +98,7 @@ export class FileHandle {
   async stat(options?: StatOptions): Promise<Stats | BigIntStats> {
     return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false });
   }
-  async truncate(length?: number | null): Promise<void> {
+  async truncate(length?: number): Promise<void> {
     this.#fs.ftruncateSync(this.#open('ftruncate'), length);
   }
   async chmod(mode: number | string): Promise<void> {

@@ -14,12 +14,13 @@ import type { BigIntStats as OwnBigIntStats, Dirent as OwnDirent, Stats as OwnSt
 import { FsWatcher as OwnFsWatcher } from './watch.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
+export type { MappedFile, ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
 export type { DirOptions } from './dir.ts';
 export type { FsError } from './errors.ts';
 export { createFs, type Fs } from './files.ts';
 export type { GlobOptions } from './glob.ts';
 export type { StatsFs } from './stats.ts';
-export type { MappedFile, ReadFileOptions, ReadOptions, StatOptions, WriteFileOptions } from './sync.ts';
+export type { StatOptions } from './sync.ts';
 export type { CopyOptions, ReaddirOptions, RmOptions } from './tree.ts';
 export type { FsEncoding, PathLike, TimeLike } from './values.ts';
 export type { WatchEvent, WatchOptions } from './watch.ts';

@@ -3,12 +3,13 @@
  */
 
 import { constants } from './constants.ts';
+import type { ReadFileOptions, WriteFileOptions } from './contents.ts';
 import type { Dir, DirOptions } from './dir.ts';
 import { wrongType } from './errors.ts';
 import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
-import type { ReadFileOptions, StatOptions, WriteFileOptions } from './sync.ts';
+import type { StatOptions } from './sync.ts';
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
 import type { FsEncoding, PathLike, TimeLike } from './values.ts';
 import { type WatchEvent, type WatchOptions, watchAsync } from './watch.ts';

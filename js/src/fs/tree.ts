@@ -1,5 +1,5 @@
 /**
- * The synchronous face, second part: what walks over many files.
+ * The synchronous face, third part: what walks over many files.
  */
 
 import { Errno, FsKind } from '../core/layout.generated.ts';
@@ -10,11 +10,13 @@ import { type Dirent, Dirent as DirentClass, type Stats } from './stats.ts';
 import { SyncFs } from './sync.ts';
 import {
   checkInteger,
+  checkRemoveOptions,
   decode,
   encode,
-  encodingOf,
+  encodedPath,
   type FsEncoding,
   modeOf,
+  nulInPath,
   optionsOf,
   type PathLike,
   pathOf,
@@ -44,7 +46,10 @@ export interface CopyOptions {
 }
 
 type EncodingOption = { encoding?: FsEncoding | 'buffer' | null } | FsEncoding | 'buffer' | null;
-type Realpath = (path: PathLike, options?: EncodingOption) => string;
+interface Realpath {
+  (path: PathLike, options?: { encoding?: FsEncoding | null } | FsEncoding | null): string;
+  (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
+}
 
 /** An absolute path without `.`, `..` and slashes too many. */
 export function normalize(path: string): string {
@@ -77,8 +82,12 @@ export class TreeFs extends SyncFs {
       options?: { recursive?: boolean; mode?: number | string } | number | string | null,
     ): string | undefined;
   } = ((path: PathLike, options?: { recursive?: boolean; mode?: number | string } | number | string | null) => {
-    const object = typeof options === 'object' && options !== null ? options : { mode: options ?? 0o777 };
-    const { recursive = false, mode } = object as { recursive?: boolean; mode?: number | string };
+    pathOf(path);
+    const plain = typeof options === 'number' || typeof options === 'string';
+    const { recursive = false, mode } = ((plain ? { mode: options } : options) ?? {}) as {
+      recursive?: boolean;
+      mode?: number | string;
+    };
     const bits = modeOf(mode, 0o777);
     if (typeof recursive !== 'boolean') throw wrongType('options.recursive', 'of type boolean', recursive);
     const rc = this.makeDirectory(path, bits);
@@ -106,17 +115,21 @@ export class TreeFs extends SyncFs {
     return this.#makeAll(path, again, mode, top) ?? first;
   }
 
-  mkdtempSync = (prefix: string, options?: { encoding?: FsEncoding } | FsEncoding | null): string => {
-    if (typeof prefix !== 'string') throw wrongType('prefix', 'of type string or an instance of Buffer or URL', prefix);
-    encodingOf(options);
+  mkdtempSync: {
+    (prefix: PathLike, options?: { encoding?: FsEncoding | null } | FsEncoding | null): string;
+    (prefix: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
+  } = ((prefix: PathLike, options?: EncodingOption): string | Uint8Array => {
+    optionsOf(options);
+    const text = pathText(pathOf(prefix, 'prefix'));
+    if (text.includes('\0')) throw nulInPath('prefix', prefix);
     for (;;) {
       const random = crypto.getRandomValues(new Uint8Array(6));
-      const path = prefix + [...random].map((byte) => LETTERS[byte % LETTERS.length]).join('');
+      const path = text + [...random].map((byte) => LETTERS[byte % LETTERS.length]).join('');
       const rc = this.makeDirectory(path, 0o700);
-      if (rc === 0) return path;
-      if (rc !== -Errno.EEXIST) throw this.volume.error(rc, 'mkdtemp', `${prefix}XXXXXX`);
+      if (rc === 0) return encodedPath(path, options);
+      if (rc !== -Errno.EEXIST) throw this.volume.error(rc, 'mkdtemp', `${text}XXXXXX`);
     }
-  };
+  }) as never;
 
   readdirSync: {
     (
@@ -132,7 +145,8 @@ export class TreeFs extends SyncFs {
   } = ((path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null) => {
     if (options === undefined) return this.names(path);
     const { withFileTypes = false, recursive = false, encoding } = optionsOf<ReaddirOptions>(options);
-    encodingOf({ encoding });
+    pathOf(path);
+    if (typeof recursive !== 'boolean') throw wrongType('options.recursive', 'of type boolean', recursive);
     if (recursive) return this.#readAll(pathText(pathOf(path)), withFileTypes);
     if (typeof encoding === 'string' && !/^utf-?8$/i.test(encoding)) {
       const text = pathText(pathOf(path));
@@ -166,6 +180,7 @@ export class TreeFs extends SyncFs {
 
   rmSync = (path: PathLike, options: RmOptions = {}): void => {
     const text = pathText(pathOf(path));
+    checkRemoveOptions(options);
     const { volume } = this;
     const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 0);
     if (rc < 0) {
@@ -226,16 +241,17 @@ export class TreeFs extends SyncFs {
 
   // ---- copying ----
 
-  copyFileSync = (src: PathLike, dest: PathLike, mode = 0): void => {
-    checkInteger(mode, 'mode', 0, 7);
+  copyFileSync = (src: PathLike, dest: PathLike, how?: number | null): void => {
     const { volume } = this;
     const fail = (rc: number): Error => volume.error(rc, 'copyfile', src, dest);
-    const from = volume.core.plait_fs_stat(-1 - volume.first(src, 'src'), 1);
-    pathOf(dest, 'dest');
+    const source = volume.first(src, 'src');
+    volume.second(dest, 'dest');
+    const mode = checkInteger(how ?? 0, 'mode', 0, 7);
+    const from = volume.core.plait_fs_stat(-1 - source, 1);
     if (from < 0) throw fail(from);
     const stats = volume.stats();
     const to = volume.core.plait_fs_stat(-1 - volume.first(dest, 'dest'), 1);
-    if (to === 0 && mode & 1) throw fail(-Errno.EEXIST);
+    if (to === 0 && mode & 1) throw fail(pathText(pathOf(dest)).endsWith('/') ? -Errno.EISDIR : -Errno.EEXIST);
     if (stats.isDirectory()) throw fail(to < 0 && to !== -Errno.ENOENT ? to : -Errno.EISDIR);
     if (to === 0 && volume.stats().ino === stats.ino) return;
     try {
@@ -305,8 +321,8 @@ export class TreeFs extends SyncFs {
 
   // ---- real paths ----
 
-  readonly #realpath = (path: PathLike, options?: EncodingOption): string => {
-    encodingOf(options);
+  readonly #realpath = (path: PathLike, options?: EncodingOption): string | Uint8Array => {
+    optionsOf(options);
     const { volume } = this;
     let rest = normalize(pathText(pathOf(path)))
       .split('/')
@@ -334,14 +350,14 @@ export class TreeFs extends SyncFs {
       ];
       real = '';
     }
-    return real === '' ? '/' : real;
+    return encodedPath(real === '' ? '/' : real, options);
   };
 
   /** `native` is the same here. */
   realpathSync: Realpath & { native: Realpath } = Object.assign(
     (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
     { native: (path: PathLike, options?: EncodingOption) => this.#realpath(path, options) },
-  );
+  ) as never;
 }
 
 function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {

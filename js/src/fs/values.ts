@@ -23,7 +23,7 @@ export type FsEncoding =
   | 'utf16le'
   | 'utf-16le';
 
-export type TimeLike = number | string | bigint | Date;
+export type TimeLike = number | string | Date;
 
 /** Node's Buffer, where there is one. */
 interface BufferLike {
@@ -79,7 +79,7 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** Private bytes as a string. */
+/** Private bytes as a string; in Node those of a Buffer. */
 export function decode(bytes: Uint8Array, encoding: string): string {
   if (NodeBuffer !== undefined) return (bytes as unknown as { toString(encoding: string): string }).toString(encoding);
   switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
@@ -121,10 +121,10 @@ export function encode(text: string, encoding = 'utf8'): Uint8Array {
 }
 
 /** The bytes of any view, or of a buffer. */
-export function bytesOf(value: unknown, name: string): Uint8Array {
+export function bytesOf(value: unknown, name: string, or = ''): Uint8Array {
   if (value instanceof Uint8Array) return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  throw wrongType(name, 'an instance of Buffer, TypedArray, or DataView', value);
+  throw wrongType(name, `${or}an instance of Buffer, TypedArray, or DataView`, value);
 }
 
 /** What is to be written, as bytes. */
@@ -175,14 +175,23 @@ function urlPath(url: URL): string {
 
 /** A path as a string, for messages and for walking. */
 export function pathText(path: string | Uint8Array): string {
-  return typeof path === 'string' ? path : decode(Uint8Array.from(path), 'utf8');
+  // What is no Unicode is not in the name that was looked for either.
+  if (typeof path === 'string') return (path as { toWellFormed?(): string }).toWellFormed?.() ?? path;
+  const copy = newBytes(path.length);
+  copy.set(path);
+  return decode(copy, 'utf8');
 }
 
 const INT32_MAX = 2147483647;
 
+/** Whether a number in place of a path can be a descriptor. */
+export function isFd(path: unknown): path is number {
+  return typeof path === 'number' && path === path >>> 0 && path <= INT32_MAX;
+}
+
 /** A descriptor: a whole number from 0 on. */
 export function checkFd(fd: unknown): number {
-  if ((fd as number) === (fd as number) >>> 0 && (fd as number) <= INT32_MAX) return fd as number;
+  if (isFd(fd)) return fd;
   return checkInteger(fd, 'fd', 0, INT32_MAX);
 }
 
@@ -240,31 +249,63 @@ export function flagsOf(flags: unknown, fallback = 0): number {
     return number;
   }
   if (flags === undefined || flags === null) return fallback;
+  if (typeof flags !== 'number') throw wrongValue('flags', 'is invalid', flags);
   return checkInteger(flags, 'flags', -2147483648, INT32_MAX);
 }
 
 /** An encoding, or nothing for bytes. */
 export function encodingOf(options: unknown): string | undefined {
-  const encoding = typeof options === 'string' ? options : (options as { encoding?: unknown } | undefined)?.encoding;
-  if (encoding === undefined || encoding === null || encoding === 'buffer') return undefined;
-  if (!isEncoding(encoding)) throw wrongValue('encoding', 'is invalid encoding', encoding);
-  return encoding as string;
+  const { encoding } = optionsOf<{ encoding: string }>(options);
+  return encoding === undefined || encoding === null || encoding === 'buffer' || (encoding as string) === ''
+    ? undefined
+    : encoding;
 }
 
-/** Options that may be an encoding instead. */
+/** Options that may be an encoding instead, which is checked. */
 export function optionsOf<Options>(options: unknown): Partial<Options> {
   if (options === undefined || options === null || typeof options === 'function') return {};
-  if (typeof options === 'string') return { encoding: options } as unknown as Partial<Options>;
-  if (typeof options !== 'object') throw wrongType('options', 'of type string or an instance of Object', options);
-  return options as Partial<Options>;
+  if (typeof options !== 'string' && typeof options !== 'object') {
+    throw wrongType('options', 'of type string or an instance of Object', options);
+  }
+  const object = (typeof options === 'string' ? { encoding: options } : options) as { encoding?: unknown };
+  const { encoding } = object;
+  if (encoding && encoding !== 'buffer' && !isEncoding(encoding)) {
+    throw wrongValue('encoding', 'is invalid encoding', encoding);
+  }
+  const { signal } = object as { signal?: unknown };
+  if (signal !== undefined && (typeof signal !== 'object' || signal === null || !('aborted' in signal))) {
+    throw wrongType('options.signal', 'an instance of AbortSignal', signal);
+  }
+  return object as Partial<Options>;
+}
+
+/** Options that must be an object, if they are given, with checked members. */
+export function checkRemoveOptions(options: unknown): void {
+  if (options === undefined) return;
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw wrongType('options', 'of type object', options);
+  }
+  const { force, recursive, retryDelay = 0, maxRetries = 0 } = options as Record<string, unknown>;
+  for (const [name, value] of Object.entries({ recursive, force })) {
+    if (value !== undefined && typeof value !== 'boolean') throw wrongType(`options.${name}`, 'of type boolean', value);
+  }
+  checkInteger(retryDelay, 'options.retryDelay', 0, INT32_MAX);
+  checkInteger(maxRetries, 'options.maxRetries', 0, 2 ** 32 - 1);
+}
+
+/** A path that was found, in the encoding that was asked for. */
+export function encodedPath(path: string | Uint8Array, options: unknown): string | Uint8Array {
+  const { encoding } = optionsOf<{ encoding: string }>(options);
+  if (typeof path === 'string' && (!encoding || /^utf-?8$/i.test(encoding))) return path;
+  const bytes = typeof path === 'string' ? encode(path) : path;
+  return encoding === 'buffer' ? bytes : decode(bytes, encoding || 'utf8');
 }
 
 /** A time in seconds since 1970. */
 export function timeOf(time: unknown, name: string): number {
-  if (typeof time === 'string' && !Number.isNaN(+time)) return +time;
+  if (typeof time === 'string' && Number.isFinite(+time)) return +time;
   if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
-  if (time instanceof Date) return time.getTime() / 1000;
-  if (typeof time === 'bigint') return Number(time);
+  if (time instanceof Date && Number.isFinite(time.getTime())) return time.getTime() / 1000;
   throw wrongType(name, 'an instance of Date or a time in seconds', time);
 }
 
@@ -278,6 +319,11 @@ export function positionOf(position: unknown): number {
   }
   if (typeof position !== 'number') throw wrongType('position', 'of type bigint or integer', position);
   return checkInteger(position, 'position', -1, Number.MAX_SAFE_INTEGER);
+}
+
+/** Where to write: a place that is none means where the descriptor stands, as in Node. */
+export function writePosition(position: unknown): number {
+  return Number.isSafeInteger(position) && (position as number) >= 0 ? (position as number) : -1;
 }
 
 /** Whether it is an error of a check of arguments, which callers throw at once. */

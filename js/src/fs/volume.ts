@@ -29,8 +29,9 @@ export class Volume {
   readonly #result: number;
   /** Where `FS_SCRATCH` bytes for what is read and written lie. */
   readonly scratch: number;
+  /** The path in `first`: the empty one if another, or none, was put there. */
   #known = '';
-  #knownLength = -1;
+  #knownLength = 0;
 
   constructor(space: Space) {
     const record = space.core.plait_fs_enter() >>> 0;
@@ -69,7 +70,7 @@ export class Volume {
   /** What was put first is not there any more. */
   forget(): void {
     this.#known = '';
-    this.#knownLength = -1;
+    this.#knownLength = 0;
   }
 
   #put(at: number, path: unknown, name: string): number {
@@ -173,6 +174,11 @@ export class Volume {
   /** What it is: enum plait_fs_kind. */
   get kind(): number {
     return this.#word(FsResult.kind);
+  }
+
+  /** After plait_fs_stat(): bytes. */
+  get size(): number {
+    return this.#number(FsResult.size);
   }
 
   /** After plait_fs_list(): where to go on. */

@@ -50,7 +50,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
         same(error.message, "ENOENT: no such file or directory, open '/cases/none'");
         same([error.code, error.errno, error.syscall, error.path].join(), 'ENOENT,-2,open,/cases/none');
         same(refused(() => fs.rmdirSync('/')).code, 'EBUSY');
-        same(refused(() => fs.readFileSync(5.5)).code, 'ERR_OUT_OF_RANGE');
+        same(refused(() => fs.closeSync(5.5)).code, 'ERR_OUT_OF_RANGE');
       },
     },
     {

@@ -1,0 +1,424 @@
+/**
+ * The synchronous face, first part: descriptors, and the bytes of files. Here a path or a number becomes what the core works
+ * on (`targetOf`), and its answer a result or an error (`answer`), for all parts.
+ */
+
+import { Errno, FS_SCRATCH, FsFlag } from '../core/layout.generated.ts';
+import { outOfRange, wrongType, wrongValue } from './errors.ts';
+import {
+  bytesOf,
+  checkFd,
+  checkInteger,
+  dataBytes,
+  decode,
+  encodingOf,
+  type FsEncoding,
+  flagsOf,
+  isEncoding,
+  isFd,
+  modeOf,
+  newBytes,
+  optionsOf,
+  type PathLike,
+  positionOf,
+  writePosition,
+} from './values.ts';
+import type { Volume } from './volume.ts';
+
+export type ReadFileOptions =
+  | { encoding?: FsEncoding | 'buffer' | null; flag?: string | number }
+  | FsEncoding
+  | 'buffer'
+  | null;
+export type WriteFileOptions =
+  | { encoding?: FsEncoding | null; mode?: number | string; flag?: string | number; flush?: boolean }
+  | FsEncoding
+  | null;
+export interface ReadOptions {
+  offset?: number;
+  length?: number;
+  position?: number | bigint | null;
+}
+/** A file's bytes in shared memory. `close()`, or `using`, gives up the view. */
+export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbol.dispose](): void };
+
+/** What new files and directories are not allowed, as it was when the thread started. */
+export const UMASK: number = (globalThis as { process?: { umask?(): number } }).process?.umask?.() ?? 0o022;
+const WRITE_FLAGS = FsFlag.WRONLY | FsFlag.CREAT | FsFlag.TRUNC;
+
+/** What is done with the bytes of files on one volume. Methods are bound: they can be passed on by themselves. */
+export class ContentsFs {
+  readonly #open: () => Volume;
+  #opened: Volume | undefined;
+
+  constructor(open: () => Volume) {
+    this.#open = open;
+  }
+
+  /** This thread's way into the files. */
+  get volume(): Volume {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  /** The target of a core function: a path, which is put in place. A descriptor is its own target. */
+  protected targetOf(path: unknown): number {
+    return -1 - this.volume.first(path);
+  }
+
+  /** What the core answered, if it is no error. */
+  protected answer(rc: number, syscall: string, path?: unknown, dest?: unknown): number {
+    if (rc < 0) throw this.volume.error(rc, syscall, path, dest);
+    return rc;
+  }
+
+  // ---- open, read, write, close ----
+
+  openSync = (path: PathLike, flags: string | number = 'r', mode?: number | string | null): number => {
+    const { volume } = this;
+    const bits = flagsOf(flags);
+    const permissions = modeOf(mode, 0o666) & ~UMASK;
+    const fd = volume.core.plait_fs_open(volume.first(path), bits, permissions, Date.now());
+    return fd < 0 ? this.answer(fd, 'open', path) : fd;
+  };
+
+  closeSync = (fd: number): void => {
+    const rc = this.volume.core.plait_fs_close(checkFd(fd));
+    if (rc < 0) throw this.volume.error(rc, 'close');
+  };
+
+  readSync = (
+    fd: number,
+    buffer: NodeJS.ArrayBufferView,
+    offsetOrOptions?: number | ReadOptions | null,
+    ...more: [length?: number | null, position?: number | bigint | null]
+  ): number => {
+    checkFd(fd);
+    const bytes = buffer instanceof Uint8Array ? buffer : bytesOf(buffer, 'buffer');
+    const size = bytes.length;
+    let offset: unknown = offsetOrOptions;
+    let length: unknown = more[0];
+    let position: unknown = more[1];
+    if (more.length === 0 || typeof offset === 'object') {
+      if ((offset !== undefined && typeof offset !== 'object') || Array.isArray(offset)) {
+        throw wrongType('options', 'of type object', offset);
+      }
+      ({ offset, length, position } = (offset ?? {}) as ReadOptions);
+      if (length === undefined) length = size - ((offset as number | undefined) ?? 0);
+    }
+    offset ??= 0;
+    if (!(Number.isInteger(offset) && (offset as number) >= 0 && (offset as number) <= size)) {
+      checkInteger(offset, 'offset', 0, Number.MAX_SAFE_INTEGER);
+    }
+    const start = offset as number;
+    const count = typeof length === 'number' ? length | 0 : countOf(length);
+    if (count === 0) return 0;
+    if (size === 0) throw wrongValue('buffer', 'is empty and cannot be written', buffer);
+    if (count < 0) throw outOfRange('length', '>= 0', count);
+    if (count > size - start) throw outOfRange('length', `<= ${size - start}`, count);
+    const rc = this.volume.read(fd, bytes, start, count, positionOf(position));
+    if (rc < 0) throw this.volume.error(rc, 'read');
+    return rc;
+  };
+
+  writeSync = (
+    fd: number,
+    data: NodeJS.ArrayBufferView | string,
+    offsetOrPosition?: number | bigint | ReadOptions | null,
+    lengthOrEncoding?: number | string | null,
+    position?: number | bigint | null,
+  ): number => {
+    checkFd(fd);
+    let bytes: Uint8Array;
+    let offset = 0;
+    let length: number;
+    let at: number;
+    if (typeof data === 'string') {
+      bytes = dataBytes(data, writeEncoding(data, lengthOrEncoding));
+      length = bytes.length;
+      at = writePosition(offsetOrPosition);
+    } else {
+      bytes = data instanceof Uint8Array ? data : bytesOf(data, 'buffer', 'of type string or ');
+      let from: unknown = offsetOrPosition;
+      let count: unknown = lengthOrEncoding;
+      let place: unknown = position;
+      if (typeof from === 'object') ({ offset: from, length: count, position: place } = (from ?? {}) as ReadOptions);
+      offset = from === undefined || from === null ? 0 : checkInteger(from, 'offset', 0, Number.MAX_SAFE_INTEGER);
+      if (offset > bytes.length) throw outOfRange('offset', `<= ${bytes.length}`, offset);
+      length = typeof count === 'number' ? count : bytes.length - offset;
+      if (length > bytes.length - offset) throw outOfRange('length', `<= ${bytes.length - offset}`, length);
+      if (length < 0) throw outOfRange('length', '>= 0', length);
+      checkInteger(length, 'length', 0, 2147483647);
+      at = writePosition(place);
+    }
+    const rc = this.volume.write(fd, bytes, offset, length, at, Date.now());
+    if (rc < 0) throw this.volume.error(rc, 'write');
+    return rc;
+  };
+
+  readvSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
+    checkFd(fd);
+    const { all, parts } = gather(buffers);
+    if (parts.length === 0) throw this.volume.error(-Errno.EINVAL, 'read');
+    const rc = this.volume.read(fd, all, 0, all.length, writePosition(position));
+    if (rc < 0) throw this.volume.error(rc, 'read');
+    let at = 0;
+    for (const part of parts) {
+      const count = Math.min(part.length, rc - at);
+      if (count <= 0) break;
+      part.set(all.subarray(at, at + count));
+      at += count;
+    }
+    return rc;
+  };
+
+  writevSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
+    checkFd(fd);
+    const { all, parts } = gather(buffers);
+    if (parts.length === 0) return 0;
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    const rc = this.volume.write(fd, all, 0, all.length, writePosition(position), Date.now());
+    if (rc < 0) throw this.volume.error(rc, 'write');
+    return rc;
+  };
+
+  // ---- whole files ----
+
+  /** A file's bytes, private ones. */
+  #bytesOfFile(path: PathLike | number, flags: number): Uint8Array<ArrayBuffer> {
+    const { volume } = this;
+    if (!isFd(path) && flags === 0) {
+      const size = volume.core.plait_fs_read_file(-1 - volume.first(path), volume.scratch, FS_SCRATCH);
+      if (size < 0) throw size === -Errno.EISDIR ? volume.error(size, 'read') : volume.error(size, 'open', path);
+      if (size <= FS_SCRATCH) return volume.copyScratch(size);
+      const whole = this.#largeFile(path, size);
+      if (whole !== undefined) return whole;
+    }
+    const fd = isFd(path) ? path : this.openSync(path, flags);
+    try {
+      const parts: Uint8Array<ArrayBuffer>[] = [];
+      let rest = Math.max(this.#size(fd), 1);
+      for (let total = 0; ; ) {
+        const part = newBytes(rest);
+        const count = volume.read(fd, part, 0, rest, -1);
+        if (count < 0) throw volume.error(count, 'read');
+        total += count;
+        if (count > 0) parts.push(count < rest ? part.subarray(0, count) : part);
+        if (count === 0) return parts.length === 1 ? (parts[0] as Uint8Array<ArrayBuffer>) : joined(parts, total);
+        rest = Math.max(this.#size(fd) - total, 1);
+      }
+    } finally {
+      if (!isFd(path)) this.closeSync(fd);
+    }
+  }
+
+  #size(fd: number): number {
+    this.answer(this.volume.core.plait_fs_stat(fd, 1), 'fstat');
+    return this.volume.size;
+  }
+
+  /** A large file's bytes, all at one instant; nothing if there is no memory for that. */
+  #largeFile(path: PathLike, size: number): Uint8Array<ArrayBuffer> | undefined {
+    const { volume } = this;
+    for (let room = size; ; ) {
+      const block = volume.core.plait_fs_hold(room) >>> 0;
+      if (block === 0) return undefined;
+      try {
+        const now = volume.core.plait_fs_read_file(-1 - volume.first(path), block, room);
+        if (now < 0) throw volume.error(now, 'open', path);
+        if (now <= room) {
+          const bytes = newBytes(now);
+          bytes.set(volume.space.bytes(block, now));
+          return bytes;
+        }
+        room = now; // it has grown meanwhile
+      } finally {
+        volume.core.plait_fs_unhold();
+      }
+    }
+  }
+
+  readFileSync: {
+    (path: PathLike | number, options?: { encoding?: null; flag?: string | number } | null): Uint8Array<ArrayBuffer>;
+    (path: PathLike | number, options: FsEncoding | { encoding: FsEncoding; flag?: string | number }): string;
+    (path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer>;
+  } = ((path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer> => {
+    const encoding = options === undefined ? undefined : encodingOf(options);
+    const flag = options === undefined ? undefined : optionsOf<{ flag: string | number }>(options).flag;
+    const bytes = this.#bytesOfFile(path, flagsOf(flag));
+    return encoding === undefined ? bytes : decode(bytes, encoding);
+  }) as never;
+
+  writeFileSync = (
+    path: PathLike | number,
+    data: string | NodeJS.ArrayBufferView,
+    options?: WriteFileOptions,
+  ): void => {
+    const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
+    const name = encodingOf(options) ?? 'utf8';
+    this.#writeWhole(path, data, name, flagsOf(flag, WRITE_FLAGS), modeOf(mode, 0o666));
+  };
+
+  appendFileSync = (
+    path: PathLike | number,
+    data: string | NodeJS.ArrayBufferView,
+    options?: WriteFileOptions,
+  ): void => {
+    const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
+    const name = encodingOf(options) ?? 'utf8';
+    this.#writeWhole(path, data, name, flagsOf(flag, flagsOf('a')), modeOf(mode, 0o666));
+  };
+
+  #writeWhole(path: PathLike | number, data: unknown, encoding: string, flags: number, mode: number): void {
+    const { volume } = this;
+    const short =
+      typeof data === 'string' && (encoding === 'utf8' || encoding === 'utf-8') ? volume.fillScratchText(data) : -1;
+    const bytes = short >= 0 ? undefined : dataBytes(data, encoding);
+    const whole = FsFlag.CREAT | FsFlag.TRUNC;
+    if (isFd(path) || (flags & whole) !== whole || (flags & 3) === 0 || flags & FsFlag.APPEND) {
+      this.#writeThrough(path, bytes ?? volume.copyScratch(short), flags, mode);
+      return;
+    }
+    const rc = this.#replaceWhole(path, bytes, short, flags, mode & ~UMASK);
+    if (rc < 0) throw rc === -Errno.ENOSPC ? volume.error(rc, 'write') : volume.error(rc, 'open', path);
+  }
+
+  /** The new contents come into being in one step: no reader sees less than all of them, or of the old ones. */
+  #replaceWhole(path: PathLike, bytes: Uint8Array | undefined, short: number, flags: number, mode: number): number {
+    const { volume } = this;
+    const length = volume.first(path);
+    const size = bytes === undefined ? short : bytes.length;
+    if (size <= FS_SCRATCH) {
+      if (bytes !== undefined) volume.fillScratch(bytes, 0, size);
+      return volume.core.plait_fs_write_file(length, flags, mode, volume.scratch, size, 0, Date.now());
+    }
+    const block = volume.core.plait_fs_hold(size) >>> 0;
+    if (block === 0) return -Errno.ENOSPC;
+    volume.space.bytes(block, size).set(bytes as Uint8Array);
+    return volume.core.plait_fs_write_file(length, flags, mode, block, size, 1, Date.now());
+  }
+
+  #writeThrough(path: PathLike | number, bytes: Uint8Array, flags: number, mode: number): void {
+    const fd = isFd(path) ? path : this.openSync(path, flags, mode);
+    try {
+      for (let at = 0; at < bytes.length; ) at += this.writeSync(fd, bytes, at);
+    } finally {
+      if (!isFd(path)) this.closeSync(fd);
+    }
+  }
+  // ---- size ----
+
+  truncateSync = (path: PathLike | number, length = 0): void => {
+    if (typeof path === 'number') {
+      this.ftruncateSync(path, length);
+      return;
+    }
+    const target = this.targetOf(path);
+    const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+    this.answer(this.volume.core.plait_fs_truncate(target, size, Date.now()), 'open', path);
+  };
+
+  ftruncateSync = (fd: number, length = 0): void => {
+    checkFd(fd);
+    const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
+    this.answer(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
+  };
+
+  /** Memory is all there is: these only look whether the descriptor is open. */
+  fsyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fsync');
+  fdatasyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fdatasync');
+  // ---- beyond node:fs ----
+
+  /**
+   * A view of a file's bytes in shared memory, no copy. Until it is closed the file's bytes stay where they are: what is
+   * written to the view is in the file at once, and the other way round, on every thread. Truncating the file zeroes what is
+   * cut off; bytes that the file gains later are not in the view. A file that has grown while it was mapped cannot be
+   * mapped anew until all have closed their views (EBUSY).
+   */
+  mapSync = (path: PathLike | number): MappedFile => {
+    const { volume } = this;
+    const fd = isFd(path) ? path : this.openSync(path, 'r+');
+    let mapping: number;
+    try {
+      mapping = this.answer(volume.core.plait_fs_map(fd), 'mmap', typeof path === 'number' ? undefined : path);
+    } finally {
+      if (!isFd(path)) this.closeSync(fd);
+    }
+    const { block, size } = volume.mapped;
+    const view = volume.space.bytes(block, size);
+    let open = true;
+    const close = (): void => {
+      if (open) volume.core.plait_fs_close(mapping);
+      open = false;
+    };
+    return Object.defineProperties(view, {
+      close: { value: close },
+      [Symbol.dispose]: { value: close },
+    }) as MappedFile;
+  };
+
+  /**
+   * Locks bytes of an open file for its descriptor, until `unlockSync`, `closeSync` or the end of the thread: others wait, or
+   * are refused (EAGAIN) with `wait: false` or on a thread that may not wait. Programs have to agree to ask.
+   */
+  lockSync = (
+    fd: number,
+    options: { exclusive?: boolean; start?: number; end?: number; wait?: boolean | number } = {},
+  ): void => {
+    const { exclusive = true, start = 0, end = Number.POSITIVE_INFINITY, wait = true } = options;
+    const timeout = wait === true ? -1 : wait === false ? 0 : wait;
+    const last = Math.min(end, Number.MAX_SAFE_INTEGER * 2);
+    this.answer(this.volume.core.plait_fs_lock(checkFd(fd), exclusive ? 2 : 1, start, last, timeout), 'flock');
+  };
+
+  /** Gives back locks of the descriptor on these bytes. */
+  unlockSync = (fd: number, options: { start?: number; end?: number } = {}): void => {
+    const { start = 0, end = Number.MAX_SAFE_INTEGER * 2 } = options;
+    this.answer(
+      this.volume.core.plait_fs_lock(checkFd(fd), 0, start, Math.min(end, Number.MAX_SAFE_INTEGER * 2), 0),
+      'flock',
+    );
+  };
+}
+
+function joined(parts: Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
+  const all = newBytes(total);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** What else Node takes for a length; nothing is 0. */
+function countOf(length: unknown): number {
+  try {
+    return (length as number) | 0;
+  } catch {
+    throw wrongType('length', 'of type number', length);
+  }
+}
+
+/** As in Node: what is no encoding is UTF-8 here. */
+function writeEncoding(text: string, encoding: unknown): string {
+  if (encoding === 'hex' && text.length % 2 !== 0) {
+    throw wrongValue('encoding', `is invalid for data of length ${text.length}`, encoding);
+  }
+  return isEncoding(encoding) ? (encoding as string) : 'utf8';
+}
+
+/** The views as bytes, and private room for all of them. */
+function gather(buffers: readonly NodeJS.ArrayBufferView[]): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
+  if (!Array.isArray(buffers)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
+  const parts = buffers.map((buffer) => {
+    if (!ArrayBuffer.isView(buffer)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
+    return bytesOf(buffer, 'buffers');
+  });
+  const total = parts.reduce((sum, part) => sum + part.length, 0);
+  return { all: newBytes(total), parts };
+}
