@@ -423,9 +423,9 @@ export class SyncFs {
     this.#check(this.volume.core.plait_fs_truncate(checkFd(fd), size, Date.now()), 'ftruncate');
   };
 
-  /** Memory is all there is: these only look whether the descriptor is open. */
-  fsyncSync = (fd: number): void => void this.#check(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fsync');
-  fdatasyncSync = (fd: number): void => void this.#check(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fdatasync');
+  /** Memory has nothing to write: of its files these only look whether the descriptor is open. */
+  fsyncSync = (fd: number): void => void this.#check(this.volume.core.plait_fs_sync(checkFd(fd), 0), 'fsync');
+  fdatasyncSync = (fd: number): void => void this.#check(this.volume.core.plait_fs_sync(checkFd(fd), 1), 'fdatasync');
 
   // ---- names ----
 
@@ -600,18 +600,23 @@ export class SyncFs {
   setLimits = (limits: { bytes?: number; files?: number }): void =>
     this.volume.core.plait_fs_limit(limits.bytes ?? 0, limits.files ?? 0);
 
+  #usage(): StatsFs<number> {
+    const { volume } = this;
+    volume.core.plait_fs_usage();
+    const { held, number: files, size: most, links: mostFiles } = volume.raw();
+    const blocks = Math.floor((most || 2 ** 32) / 4096);
+    const free = Math.max(0, blocks - Math.ceil(held / 4096));
+    const all = mostFiles || 2 ** 22;
+    return { type: 0x504c4149, bsize: 4096, blocks, bfree: free, bavail: free, files: all, ffree: all - files };
+  }
+
   statfsSync: {
     (path: PathLike, options?: { bigint?: false }): StatsFs<number>;
     (path: PathLike, options: { bigint: true }): StatsFs<bigint>;
   } = ((path: PathLike, options?: { bigint?: boolean }) => {
     const { volume } = this;
     this.#check(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
-    volume.core.plait_fs_usage();
-    const { held, number: files, size: most, links: mostFiles } = volume.raw();
-    const blocks = Math.floor((most || 2 ** 32) / 4096);
-    const free = Math.max(0, blocks - Math.ceil(held / 4096));
-    const all = mostFiles || 2 ** 22;
-    const stats = { type: 0x504c4149, bsize: 4096, blocks, bfree: free, bavail: free, files: all, ffree: all - files };
+    const stats = volume.mounts.statfs() ?? this.#usage();
     if (!options?.bigint) return stats;
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));
   }) as never;

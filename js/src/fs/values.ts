@@ -175,7 +175,10 @@ function urlPath(url: URL): string {
 
 /** A path as a string, for messages and for walking. */
 export function pathText(path: string | Uint8Array): string {
-  return typeof path === 'string' ? path : decode(Uint8Array.from(path), 'utf8');
+  if (typeof path === 'string') return path;
+  const bytes = newBytes(path.length); // private, and of the class that decode() takes
+  bytes.set(path);
+  return decode(bytes, 'utf8');
 }
 
 const INT32_MAX = 2147483647;
