@@ -49,7 +49,7 @@ function fail(code: string): never {
 }
 
 /** An error of a backend as the core would say it. Others are no answers, but mistakes. */
-function answer(error: unknown): number {
+export function answer(error: unknown): number {
   const { code } = error as { code?: string };
   if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
   return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
@@ -156,6 +156,7 @@ export class FarCalls {
     return attempt(() => {
       const one = this.#locate(from, how, false);
       try {
+        if (one.place !== undefined && how === 0) this.#there(one.place);
         const two = this.#locate(to, How.NAME, true);
         try {
           if (one.place === undefined && two.place === undefined) return again(one.length, two.length);

@@ -7,7 +7,8 @@
 
 import { Errno, FsResult, FsThread } from '../core/layout.generated.ts';
 import type { Core, Space } from '../core/space.ts';
-import { FarCalls } from './far-calls.ts';
+import { fsError } from './errors.ts';
+import { answer, FarCalls } from './far-calls.ts';
 import { FarFiles } from './far-files.ts';
 import { type MountInfo, type MountOptions, MountTable } from './mount-table.ts';
 import type { StatsFs } from './stats.ts';
@@ -87,7 +88,12 @@ export class Mounts {
 
   /** Calls back when something changes at or below a path in a mount, whoever changes it; nothing: it lies in memory. */
   watch(path: PathLike, recursive: boolean, changed: () => void): (() => void) | undefined {
-    return this.calls.watch(this.#put(pathText(pathOf(path))), recursive, changed);
+    const text = pathText(pathOf(path));
+    try {
+      return this.calls.watch(this.#put(text), recursive, changed);
+    } catch (error) {
+      throw fsError(answer(error), 'watch', text);
+    }
   }
 }
 
