@@ -26,6 +26,7 @@
 #include "fs/ranges.c"
 #include "fs/open.c"
 #include "fs/tree.c"
+#include "fs/mounts.c"
 #include "fs/check.c"
 #include "task/pool.c"
 #include "task/lane.c"

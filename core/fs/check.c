@@ -129,6 +129,9 @@ static int check_ranges(struct census *census, struct plait_inode *inode) {
 
 static int check_inode(struct census *census, struct plait_inode *inode) {
   census->files++;
+  struct plait_fs_mount *mount = plait__fs_mount_of(plait_get(&inode->mount));
+  if (plait_get(&inode->mount) != 0 && (mount == NULL || plait_get(&mount->inode) != plait_ref(inode)))
+    return fs_wrong(PLAIT_FS_FAULT_MOUNT, inode);
   uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
   if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder))) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   switch (plait__fs_kind(plait_get(&inode->life))) {
@@ -161,11 +164,31 @@ static int check_opens(struct census *census) {
     struct plait_fs_open *open = plait__fs_descriptor(i);
     uint32_t owner = plait_get(plait__fs_owner(opens, i)), state = plait_get(&open->state);
     if ((owner == 0) != (state == 0) || (owner != 0 && !plait_thread_alive(owner))) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
-    if (state == 0) continue;
+    if (state == PLAIT_FS_CLOSED) continue;
+    if (state == PLAIT_FS_FAR) {
+      if (plait__fs_mount_of(plait_get(&open->mount)) == NULL) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
+      continue;
+    }
     if (!is_inode(census, plait_get(&open->inode), plait_get(&open->life))) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
     struct tally *tally = &census->tallies[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
     tally->opens++;
     tally->pins += state == 2;
+  }
+  return 0;
+}
+
+static int check_mounts(struct census *census) {
+  uint32_t below = plait_get(&plait_fs()->mount_count) + 1;
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0; ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next)) {
+    struct plait_fs_mount *mount = plait_at(ref);
+    census->blocks++;
+    if (!is_block(ref, sizeof *mount) || !is_block(ref, sizeof *mount + plait_get(&mount->length))) return fs_wrong(PLAIT_FS_FAULT_MOUNT, plait_fs());
+    uint32_t number = plait_get(&mount->number), above = plait_get(&mount->above);
+    struct plait_inode *inode = plait_at(plait_get(&mount->inode));
+    int covers = above != 0 ? plait_get(&mount->inode) == 0 && plait__fs_mount_of(above) != NULL
+                            : is_inode(census, plait_ref(inode), plait_get(&inode->life)) && plait_get(&inode->mount) == number;
+    if (number >= below || plait_get(&mount->place) > plait_get(&mount->length) || !covers) return fs_wrong(PLAIT_FS_FAULT_MOUNT, mount);
+    below = number;
   }
   return 0;
 }
@@ -194,6 +217,7 @@ static int check_all(struct census *census) {
     else if (plait__fs_kind(plait_get(&inode->life)) != PLAIT_FS_NONE) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   }
   if (rc == 0) rc = check_opens(census);
+  if (rc == 0) rc = check_mounts(census);
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++)
     if (plait_get(plait__fs_owner(&fs->inodes, i)) == PLAIT__FS_IN_USE) rc = check_counts(inode_of(i), &census->tallies[i]);
   if (rc == 0 && (held != census->held || files != census->files)) rc = fs_wrong(PLAIT_FS_FAULT_HELD, fs);

@@ -16,7 +16,8 @@
  *
  * Functions answer zero or a count, or a negative error number, which is Linux's. All may be called on any thread that
  * has entered; paths are bytes that the caller puts into its record's `first` and `second`; `now` is in milliseconds since
- * 1970. A path starts at the root whether or not it has a slash in front.
+ * 1970. A path starts at the root whether or not it has a slash in front. -PLAIT_EREMOTE: the path leads into a mount, or
+ * the descriptor is a mount's; nothing is done, `result` says where it leads, and the binding goes on from there (mounts.c).
  */
 #ifndef PLAIT_FS_FS_H
 #define PLAIT_FS_FS_H
@@ -27,6 +28,7 @@
 #define PLAIT_FS_NAME_MAX 255u
 #define PLAIT_FS_LINK_DEPTH 40u
 #define PLAIT_FS_SCRATCH 65536u
+#define PLAIT_FS_MOUNT_MAX 20480u
 #define PLAIT_FS_CHUNK_ITEMS 64u
 #define PLAIT_FS_LEAF_CHUNKS 1024u
 #define PLAIT_FS_LEAF_LIMIT 64u
@@ -41,6 +43,10 @@ enum plait_fs_kind {
   PLAIT_FS_FILE = 1,      /* a regular file */
   PLAIT_FS_DIRECTORY = 2, /* a directory */
   PLAIT_FS_SYMLINK = 3,   /* a symbolic link */
+  PLAIT_FS_FIFO = 4,      /* what only mounts have: a pipe with a name */
+  PLAIT_FS_SOCKET = 5,    /* a socket with a name */
+  PLAIT_FS_CHARACTERS = 6, /* a device for characters */
+  PLAIT_FS_BLOCKS = 7,    /* a device for blocks */
 };
 
 /* Flags of plait_fs_open(): Linux's numbers. */
@@ -89,7 +95,8 @@ struct plait_inode {
   plait_word64_t mtime;     /* contents changed */
   plait_word64_t ctime;     /* anything changed */
   plait_word64_t birthtime; /* created */
-  plait_word_t unused[2];   /* zero */
+  plait_word_t mount;       /* directory: number of the mount that covers it, 0 none */
+  plait_word_t unused;      /* zero */
 };
 _Static_assert(sizeof(struct plait_inode) == 128, "two cache lines");
 
@@ -142,15 +149,27 @@ struct plait_fs_range {
   plait_word64_t end;     /* byte behind the last */
 };
 
+/* What a descriptor is. */
+enum plait_fs_open_state {
+  PLAIT_FS_CLOSED = 0, /* not open */
+  PLAIT_FS_OPEN = 1,   /* open */
+  PLAIT_FS_MAPPED = 2, /* a mapping */
+  PLAIT_FS_FAR = 3,    /* open behind a mount: a binding does what is done with it */
+};
+
 /* An open file. */
 struct plait_fs_open {
-  plait_word_t state;      /* 0 not open, 1 open, 2 a mapping */
-  plait_word_t inode;      /* what is open */
+  plait_word_t state;      /* enum plait_fs_open_state */
+  plait_word_t inode;      /* what is open; 0 if it is a mount's */
   plait_word_t life;       /* which life of it */
   plait_word_t flags;      /* enum plait_fs_flag */
   plait_word64_t position; /* where the next read or write without a place goes */
   plait_word_t uses;       /* goes up each time the descriptor is opened or closed */
-  plait_word_t unused[9];  /* zero */
+  plait_word_t mount;      /* a mount's: its number */
+  plait_word64_t device;   /* a mount's: with `file`, what is open, in the backend's numbers */
+  plait_word64_t file;     /* a mount's: see `device` */
+  plait_word_t host;       /* a mount's: the opener's own descriptor, in the backend's numbers */
+  plait_word_t unused[3];  /* zero */
 };
 _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
 
@@ -178,6 +197,20 @@ struct plait_fs_drop {
   plait_word_t whole; /* 1: then the block itself */
 };
 
+/*
+ * A mount: a directory stands for what a binding's backend has. The core knows where, not what: see mounts.c. In a list,
+ * newest first, that changes under `rename`.
+ */
+struct plait_fs_mount {
+  plait_word_t next;   /* the mount before it, 0 none */
+  plait_word_t number; /* which mount it is, from 1; never used again */
+  plait_word_t inode;  /* the directory that it covers; 0 if that lies in another mount */
+  plait_word_t above;  /* number of the mount that the place lies in, 0 none */
+  plait_word_t place;  /* bytes of `text` that are its path, which stays true: no directory above it can be moved */
+  plait_word_t length; /* bytes of `text`: the path, then what the binding says of the backend */
+  plait_word_t text[]; /* the bytes */
+};
+
 /* What a function has to say beside its result. */
 struct plait_fs_result {
   plait_word_t kind;        /* enum plait_fs_kind */
@@ -194,9 +227,9 @@ struct plait_fs_result {
   plait_word64_t birthtime; /* see struct plait_inode */
   plait_word64_t cursor;    /* plait_fs_list: where to go on; 0 at the end */
   plait_word_t ascii;       /* plait_fs_list: 1 if every name is ASCII */
-  plait_word_t bytes;       /* plait_fs_list: bytes of names */
-  plait_word_t block;       /* plait_fs_map: where the bytes are */
-  plait_word_t unused;      /* zero */
+  plait_word_t bytes;       /* plait_fs_list: bytes of names; -PLAIT_EREMOTE: bytes of the rest of the path */
+  plait_word_t block;       /* plait_fs_map: where the bytes are; -PLAIT_EREMOTE: where the rest of the path is */
+  plait_word_t mount;       /* plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
 };
 
 /* What each slot's thread works with. Stays when the thread goes; the next one in the slot takes it over. */
@@ -229,10 +262,14 @@ struct plait_fs_thread {
 /* The root of the room. */
 struct plait_fs {
   struct plait_lock tables; /* held by who makes a chunk of inodes or descriptors */
-  struct plait_lock rename; /* held while a directory moves into another one */
+  struct plait_lock rename; /* held while a directory moves into another one, or a mount comes or goes */
   plait_word_t limit_files; /* most inodes there may be, 0 no limit */
   plait_word_t changes;     /* goes up with each change while somebody watches */
   plait_word_t watchers;    /* how many do */
+  plait_word_t mounts;      /* the mount that was made last, 0 none */
+  plait_word_t mount_count; /* number of the mount that was made last, also of those that are gone */
+  plait_word_t mount_changes; /* goes up when a mount comes or goes */
+  plait_word_t far_closes;  /* goes up when a mount's descriptor is closed */
   plait_word_t unused;      /* zero */
   plait_word64_t limit_bytes;           /* most bytes that contents may hold, 0 no limit */
   struct plait_fs_items inodes;         /* all inodes */
@@ -254,6 +291,7 @@ enum plait_fs_fault_kind {
   PLAIT_FS_FAULT_JOURNAL = 9,    /* a journal of nobody is not empty */
   PLAIT_FS_FAULT_DESCRIPTOR = 10, /* a descriptor names no live inode, or belongs to no living thread */
   PLAIT_FS_FAULT_RANGE = 11,     /* a lock belongs to a descriptor that is not open on the file */
+  PLAIT_FS_FAULT_MOUNT = 12,     /* a mount covers no live directory, or is not in the list */
 };
 
 /* The files of this process's space: in wasm32 one of the module's statics, natively where the space says. */
@@ -346,6 +384,34 @@ int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms)
 
 /* The file's bytes in one piece: a descriptor for plait_fs_close(); `result.block` and `result.size` say where. */
 int plait_fs_map(int fd);
+
+/*
+ * Mounts the first `text` bytes of the scratch block, whatever they mean to the binding, over the directory at the path, which
+ * has no links, dots or slashes too many. `above`: the mount that the path leads into, where the binding has seen to it that
+ * there is such a directory; 0: none. The mount's number, -PLAIT_EBUSY: there is one.
+ */
+int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text);
+
+/* Takes away what is mounted over the path. -PLAIT_EINVAL: nothing is. -PLAIT_EBUSY: descriptors or other mounts are in it. */
+int plait_fs_unmount(uint32_t length);
+
+/*
+ * The `index`th mount's text to where there are PLAIT_FS_MOUNT_MAX bytes: its number, or -PLAIT_ENOENT. `result.links`: the mount
+ * above; `result.bytes`, `result.size`: bytes of the place, and in all.
+ */
+int plait_fs_mount_text(uint32_t index, plait_ref_t to);
+
+/* Where the path in `first` (`second`: the other) leads: 0, into memory; -PLAIT_EREMOTE. `how`: see plait__fs_walk(). */
+int plait_fs_locate(uint32_t length, int how);
+
+/* A descriptor for what the backend of a mount has open as `host`. -PLAIT_ENOENT: the mount is gone. */
+int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file);
+
+/* Closes a mount's descriptor: 0, -PLAIT_EBADF. What the backend has open stays, and is the binding's business. */
+int plait_fs_far_close(int fd);
+
+/* The struct plait_fs_open of a mount's descriptor, 0 if it is none. */
+plait_ref_t plait_fs_far(int fd);
 
 /* Somebody watches (1), or no longer does (-1): see plait_fs.changes. */
 void plait_fs_watch(int change);

@@ -147,6 +147,7 @@ enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* a symbolic link at the end is followed */
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
   PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
+  PLAIT__FS_COVER = 16, /* at the end of the path a directory is meant itself, not what is mounted over it; NAME means that, too */
   PLAIT__FS_MAKE = 8,   /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
 };
 
@@ -172,10 +173,29 @@ void plait__fs_stage_empty(struct plait_fs_thread *mine, struct plait_inode *ino
 int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd);
 uint64_t plait__fs_contents_held(struct plait_inode *inode);
 
+/* ---- tree.c ---- */
+
+/* Whether `above` is `node` or lies above it. Under `rename`, or where no directory in between can move. */
+int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node);
+
+/* ---- mounts.c ---- */
+
+/* The mount with that number, NULL if there is none. Under `rename`, or while nothing changes. */
+struct plait_fs_mount *plait__fs_mount_of(uint32_t number);
+/* Whether a mount lies in the directory, or over it. Under `rename`. */
+int plait__fs_has_mount(struct plait_inode *directory);
+/* Closes a mount's descriptor, whoever's it is: 0, -EBADF, -ETIMEDOUT. */
+int plait__fs_far_close(uint32_t fd);
+
 /* ---- open.c, ranges.c ---- */
 
 /* The open descriptor; NULL if there is none. `node`: what is open. */
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
+/* Why there is none: -EBADF, or -EREMOTE for a mount's. */
+int plait__fs_not_open(int fd);
+/* A free descriptor, made the caller's; and back. -ENFILE. */
+int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
+void plait__fs_free_descriptor(uint32_t fd);
 /* Closes whoever's descriptor. */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd);
 /* Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's lock. */

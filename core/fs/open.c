@@ -19,10 +19,16 @@ struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
   if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return NULL;
   struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
   uint32_t uses = plait_load(&open->uses);
-  if (plait_load(&open->state) == 0) return NULL;
+  uint32_t state = plait_load(&open->state);
+  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_FAR) return NULL;
   node->inode = plait_at(plait_load(&open->inode));
   node->life = plait_load(&open->life);
   return plait_load(&open->uses) == uses ? open : NULL;
+}
+
+int plait__fs_not_open(int fd) {
+  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
+  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_FAR ? -PLAIT_EREMOTE : -PLAIT_EBADF;
 }
 
 void plait__fs_notice(void) {
@@ -46,11 +52,11 @@ void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t st
   plait__fs_stage(mine, &open->state, state);
 }
 
-static void free_descriptor(uint32_t fd) {
+void plait__fs_free_descriptor(uint32_t fd) {
   atomic_store_explicit(plait__fs_owner(&plait_fs()->opens, fd), 0, memory_order_release);
 }
 
-static int claim_descriptor(struct plait_fs_thread *mine) {
+int plait__fs_claim_descriptor(struct plait_fs_thread *mine) {
   int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->open_hint);
   return fd == -PLAIT_ENOSPC ? -PLAIT_ENFILE : fd;
 }
@@ -104,7 +110,7 @@ PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, d
   struct plait__fs_place place;
   int rc = find_for_open(mine, length, flags, &place);
   if (rc != 0) return rc;
-  int fd = claim_descriptor(mine);
+  int fd = plait__fs_claim_descriptor(mine);
   if (fd < 0) return fd;
   do {
     if (place.node.inode != NULL) {
@@ -119,7 +125,7 @@ PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, d
   } while (rc == 0);
   if (rc == 0) return fd;
   if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd);
-  else free_descriptor((uint32_t)fd);
+  else plait__fs_free_descriptor((uint32_t)fd);
   return rc;
 }
 
@@ -128,7 +134,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
   /* Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open it. */
-  if (plait__fs_open_at((int)fd, &node) == NULL) return -PLAIT_EBADF;
+  if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_far_close(fd);
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
@@ -149,13 +155,13 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
   plait__fs_unlock(&inode, 1);
   if (signals) plait__fs_ranges_signal(inode);
   plait_put(&mine->open_hint, fd);
-  free_descriptor(fd);
+  plait__fs_free_descriptor(fd);
   return 0;
 }
 
 PLAIT_EXPORT int plait_fs_close(int fd) {
   struct plait__fs_node node;
-  if (plait__fs_open_at(fd, &node) == NULL) return -PLAIT_EBADF;
+  if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd);
 }
 
@@ -164,7 +170,8 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   uint64_t size;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
-  if (open == NULL || (plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
+  if (open == NULL) return plait__fs_not_open(fd);
+  if ((plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
   if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
@@ -182,7 +189,7 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
 PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
-  if (open == NULL) return -PLAIT_EBADF;
+  if (open == NULL) return plait__fs_not_open(fd);
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0) return -PLAIT_EBADF;
   uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
@@ -194,7 +201,7 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
 PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
-  if (open == NULL) return -PLAIT_EBADF;
+  if (open == NULL) return plait__fs_not_open(fd);
   double base = whence == 0 ? 0 : (double)(whence == 1 ? plait_get64(&open->position) : plait_get64(&node.inode->size));
   if (whence < 0 || whence > 2 || base + offset < 0 || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
   atomic_store_explicit(&open->position, (uint64_t)(base + offset), memory_order_release);
@@ -262,7 +269,7 @@ PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mod
     if (!given) plait__fs_abort(mine, 0);
     /* Gone, or made, between the look and the deed: look again. */
   } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
-  plait__fs_abort(mine, 0);
+  if (rc != -PLAIT_EREMOTE) plait__fs_abort(mine, 0); /* else the bytes are still to be written, elsewhere */
   return rc;
 }
 
@@ -284,12 +291,12 @@ PLAIT_EXPORT int plait_fs_map(int fd) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
-  if (open == NULL) return -PLAIT_EBADF;
+  if (open == NULL) return plait__fs_not_open(fd);
   if (plait__fs_kind(node.life) != PLAIT_FS_FILE) return -PLAIT_EISDIR;
-  int mapping = claim_descriptor(mine);
+  int mapping = plait__fs_claim_descriptor(mine);
   if (mapping < 0) return mapping;
   int rc = plait__fs_contents_pin(mine, node, (uint32_t)mapping);
   if (rc == 0) return mapping;
-  free_descriptor((uint32_t)mapping);
+  plait__fs_free_descriptor((uint32_t)mapping);
   return rc;
 }

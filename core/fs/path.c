@@ -13,6 +13,7 @@ struct walker {
   const uint8_t *at, *end; /* what is left of the path */
   struct plait__fs_node directory;
   uint32_t depth;
+  int mounts; /* there are some: directories may be covered */
 };
 
 static struct plait__fs_node root_node(void) {
@@ -22,6 +23,17 @@ static struct plait__fs_node root_node(void) {
 
 static void skip_slashes(struct walker *walker) {
   while (walker->at < walker->end && *walker->at == '/') walker->at++;
+}
+
+/* Whether something is mounted over the directory; then the result says what, and what is left of the path. */
+static int crosses(struct walker *walker, struct plait__fs_node node) {
+  uint32_t number = walker->mounts && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
+  if (number == 0 || plait_load(&node.inode->life) != node.life) return 0;
+  struct plait_fs_result *result = &walker->mine->result;
+  plait_put(&result->mount, number);
+  plait_put(&result->block, plait_ref(walker->at));
+  plait_put(&result->bytes, (uint32_t)(walker->end - walker->at));
+  return 1;
 }
 
 /* The link's text and the rest of the path behind it become the path. 1: the link is gone. */
@@ -51,8 +63,9 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
   if (length + left > MOST) return -PLAIT_ENAMETOOLONG;
   for (uint32_t i = 0; i < left; i++) half[length + i] = rest[i];
   walker->at = half, walker->end = half + length + left;
-  if (*half == '/') walker->directory = root_node();
-  return 0;
+  if (*half != '/') return 0;
+  walker->directory = root_node();
+  return crosses(walker, walker->directory) ? -PLAIT_EREMOTE : 0;
 }
 
 static struct plait__fs_node parent_of(struct plait__fs_node node) {
@@ -67,10 +80,13 @@ static struct plait__fs_node parent_of(struct plait__fs_node node) {
 int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struct plait__fs_place *place) {
   int second = (how & PLAIT__FS_SECOND) != 0;
   const uint8_t *path = second ? mine->second : mine->first;
-  struct walker walker = {mine, path, path + length, root_node(), 0};
+  struct walker walker = {mine, path, path + length, root_node(), 0, plait_load(&plait_fs()->mounts) != 0};
   *place = (struct plait__fs_place){.dots = 3, .node = walker.directory};
   if (length == 0) return -PLAIT_ENOENT;
   if (length > MOST) return -PLAIT_ENAMETOOLONG;
+  int covered = how & (PLAIT__FS_NAME | PLAIT__FS_COVER);
+  skip_slashes(&walker);
+  if (!(covered && walker.at == walker.end) && crosses(&walker, walker.directory)) return -PLAIT_EREMOTE;
   for (;;) {
     skip_slashes(&walker);
     if (walker.at == walker.end) { /* the root, or behind a link to it */
@@ -106,6 +122,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       if ((rc = put_link(&walker, node, behind)) < 0) return rc;
       if (rc == 1) walker.at = name;
       continue;
+    } else if (!(last && covered) && crosses(&walker, node)) {
+      return -PLAIT_EREMOTE;
     } else if (!last) {
       walker.directory = node;
       continue;
@@ -121,7 +139,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
 }
 
 int plait__fs_find(struct plait_fs_thread *mine, int target, int follow, struct plait__fs_node *node) {
-  if (target >= 0) return plait__fs_open_at(target, node) == NULL ? -PLAIT_EBADF : 0;
+  if (target >= 0) return plait__fs_open_at(target, node) == NULL ? plait__fs_not_open(target) : 0;
   struct plait__fs_place place;
   int rc = plait__fs_walk(mine, (uint32_t)(-1 - target), follow ? PLAIT__FS_FOLLOW : 0, &place);
   if (rc != 0) return rc;

@@ -142,7 +142,8 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
     struct plait_fs_record *record;
     if ((rc = plait__fs_lock(set, 2)) != 0) return rc;
     int again = !still_there(&place, &record);
-    if (!again && removes_directory && plait_get(&inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
+    if (!again && removes_directory && plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
+    else if (!again && removes_directory && plait_get(&inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
     if (!again && rc == 0) {
       plait__fs_begin(mine);
       plait__fs_target(mine, parent);
@@ -214,7 +215,7 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
 /* ---- rename ---- */
 
 /* Whether `above` is `node` or lies above it. Under `rename`. */
-static int is_above(struct plait_inode *above, struct plait_inode *node) {
+int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node) {
   struct plait_inode *root = plait__fs_root_inode();
   /* Somebody may have removed `node`, and then the directory above it: who locks it will see that it is gone. */
   for (uint32_t steps = 0; node != above; node = plait_at(plait_load(&node->parent)))
@@ -228,8 +229,8 @@ static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) 
   if (from->node.inode == NULL) return -PLAIT_ENOENT;
   int directory = is_directory(from->node);
   if (!directory && (from->slash || to->slash)) return -PLAIT_ENOTDIR;
-  if (directory && is_above(from->node.inode, to->parent.inode)) return -PLAIT_EINVAL;
-  if (is_directory(to->node) && is_above(to->node.inode, from->parent.inode)) return -PLAIT_ENOTEMPTY;
+  if (directory && plait__fs_is_above(from->node.inode, to->parent.inode)) return -PLAIT_EINVAL;
+  if (is_directory(to->node) && plait__fs_is_above(to->node.inode, from->parent.inode)) return -PLAIT_ENOTEMPTY;
   if (to->node.inode == from->node.inode) return 1;
   if (to->node.inode == NULL) return 0;
   if (is_directory(to->node) != directory) return directory ? -PLAIT_ENOTDIR : -PLAIT_EISDIR;
@@ -272,17 +273,20 @@ static int try_rename(struct plait_fs_thread *mine, struct plait__fs_place *from
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode;
   struct plait_inode *set[] = {old, new, from->node.inode, to->node.inode};
   struct plait_fs_record *source, *goal;
-  int crosses = is_directory(from->node) && old != new;
+  int directory = is_directory(from->node), crosses = directory && (old != new || plait_load(&plait_fs()->mounts) != 0);
   int rc = to->node.inode != NULL || plait__fs_has_room(new) ? 0 : plait__fs_make_room(mine, to->parent);
   if (rc != 0) return rc;
   plait_ref_t entry = plait__fs_new_entry(mine, to->name);
   if (entry == 0) return -PLAIT_ENOSPC;
   if (crosses && (rc = plait__fs_acquire(&plait_fs()->rename)) != 0) return rc;
-  if (crosses && is_above(from->node.inode, new)) rc = -PLAIT_EINVAL;
+  if (crosses && old != new && plait__fs_is_above(from->node.inode, new)) rc = -PLAIT_EINVAL;
   else if ((rc = plait__fs_lock(set, 4)) == 0) {
     if (plait_get(&new->life) != to->parent.life || plait_get(&new->links) == 0) rc = -PLAIT_ENOENT;
     else if (!still_there(from, &source) || !still_there(to, &goal)) rc = 1;
     else if (to->node.inode == NULL && !plait__fs_has_room(new)) rc = 1;
+    else if (directory && !crosses && plait_load(&plait_fs()->mounts) != 0) rc = 1;
+    else if (directory && plait__fs_has_mount(from->node.inode)) rc = -PLAIT_EBUSY;
+    else if (is_directory(to->node) && plait_get(&to->node.inode->mount) != 0) rc = -PLAIT_EBUSY;
     else if (is_directory(to->node) && plait_get(&to->node.inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
     else move_name(mine, from, to, source, goal, entry, now);
     plait__fs_unlock(set, 4);
@@ -319,6 +323,7 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
     do {
       if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
       gone = plait_load(&inode->life) != node.life;
+      plait_put(&result->mount, 0);
       plait_put(&result->kind, plait__fs_kind(node.life));
       plait_put(&result->mode, plait_load(&inode->mode));
       plait_put(&result->links, plait_load(&inode->links));

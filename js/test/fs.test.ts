@@ -1,6 +1,6 @@
 /**
  * plait/fs beside node:fs: each case runs on both, in a folder of its own, and must answer alike, errors included. Then random
- * operations on both, compared after each step.
+ * operations on both, compared after each step. All of it twice: in memory, and in a directory of the host that is mounted.
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
@@ -25,6 +25,18 @@ const space = openSpace({ maximum: 2 ** 28 });
 const ours = createFs(() => space);
 ours.mkdirSync(tmpdir(), { recursive: true });
 ours.mkdirSync(scratch);
+// A mount at the same path, with a directory of its own behind it.
+const behind = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-host-`);
+after(() => nodeFs.rmSync(behind, { recursive: true }));
+const mounted = (() => {
+  const space = openSpace({ maximum: 2 ** 28 });
+  return createFs(() => space);
+})();
+mounted.mount(scratch, { type: 'host', directory: behind });
+const subjects: [string, Fs][] = [
+  ['in memory', ours],
+  ['on a host mount', mounted],
+];
 let folders = 0;
 
 /** An outcome without what differs by nature: class of bytes, times that were not set, numbers of inodes. */
@@ -62,26 +74,28 @@ function attempt(action: () => unknown): unknown {
 type Case = (fs: AnyFs, root: string, note: (value: unknown) => void) => unknown;
 
 function both(name: string, run: Case): void {
-  test(name, async () => {
-    const root = `${scratch}/case-${folders++}`;
-    const outcomes: unknown[][] = [];
-    for (const fs of [nodeFs, ours as unknown as AnyFs]) {
-      const noted: unknown[] = [];
-      fs.mkdirSync(root);
-      const note = (value: unknown): void => void noted.push(plain(value, root));
-      try {
-        note(await run(fs, root, note));
-      } catch (error) {
-        note(error);
-        if ((error as Any).code === 'ERR_ASSERTION') throw error;
-      }
-      outcomes.push(noted);
+  for (const [where, subject] of subjects) test(`${name}, ${where}`, () => compare(subject, run));
+}
+
+async function compare(subject: Fs, run: Case): Promise<void> {
+  const root = `${scratch}/case-${folders++}`;
+  const outcomes: unknown[][] = [];
+  for (const fs of [nodeFs, subject as unknown as AnyFs]) {
+    const noted: unknown[] = [];
+    fs.mkdirSync(root);
+    const note = (value: unknown): void => void noted.push(plain(value, root));
+    try {
+      note(await run(fs, root, note));
+    } catch (error) {
+      note(error);
+      if ((error as Any).code === 'ERR_ASSERTION') throw error;
     }
-    const [theirs = [], mine = []] = outcomes;
-    for (const [i, note] of theirs.entries()) assert.deepEqual(mine[i], note);
-    assert.equal(mine.length, theirs.length);
-    ours.check();
-  });
+    outcomes.push(noted);
+  }
+  const [theirs = [], mine = []] = outcomes;
+  for (const [i, note] of theirs.entries()) assert.deepEqual(mine[i], note);
+  assert.equal(mine.length, theirs.length);
+  subject.check();
 }
 
 // ---- cases ----
@@ -573,15 +587,22 @@ both('links that end in a slash', (fs, root, note) => {
 
 // ---- random operations ----
 
-test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
+for (const [where, subject] of subjects) {
+  test(`random operations answer alike, ${where} (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
+    const count = randomOperations(subject);
+    t.diagnostic(`${count} operations`);
+  });
+}
+
+function randomOperations(subject: Fs): number {
   let state = seed >>> 0 || 1;
   const next = (limit: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return (state >>> 8) % limit;
   };
-  const root = `${scratch}/random`;
-  const pair: AnyFs[] = [nodeFs, ours as unknown as AnyFs];
-  for (const fs of pair) fs.mkdirSync(root);
+  const root = `${scratch}/random-${folders++}/in`; // paths go up one directory, too
+  const pair: AnyFs[] = [nodeFs, subject as unknown as AnyFs];
+  for (const fs of pair) fs.mkdirSync(root, { recursive: true });
   const names = ['a', 'b', 'c', 'dé'];
   const path = (): string => {
     const parts = Array.from({ length: 1 + next(3) }, () => names[next(names.length)]);
@@ -768,10 +789,13 @@ test(`random operations answer alike (seed ${seed})`, { timeout: 120000 * rounds
     } catch (error) {
       throw new Error(`step ${i}, ${step}: ${(error as Error).message.slice(0, 2000)}`);
     }
-    if (i % 1000 === 0) ours.check();
+    if (i % 1000 === 0) subject.check();
   }
-  t.diagnostic(`${count} operations`);
-});
+  for (const fds of open) {
+    for (const [which, fs] of pair.entries()) if ((fds[which] as number) >= 0) fs.closeSync(fds[which] as number);
+  }
+  return count;
+}
 
 test('a path that is refused leaves no trace in the next one', () => {
   ours.writeFileSync('/abc', '1');
@@ -784,7 +808,7 @@ test('a path that is refused leaves no trace in the next one', () => {
 });
 
 test('short strings in UTF-16 are written as that', () => {
-  for (const fs of [nodeFs, ours] as AnyFs[]) {
+  for (const fs of [nodeFs, ours, mounted] as AnyFs[]) {
     fs.mkdirSync(scratch, { recursive: true }); // a case before this one may have removed it
     fs.writeFileSync(`${scratch}/utf16`, 'hi', 'utf16le');
     assert.equal(fs.readFileSync(`${scratch}/utf16`, 'hex'), '68006900');
@@ -793,7 +817,7 @@ test('short strings in UTF-16 are written as that', () => {
 });
 
 test('names that are no UTF-8 are listed in every encoding, and removed', { timeout: 20000 }, () => {
-  for (const fs of [nodeFs, ours] as AnyFs[]) {
+  for (const fs of [nodeFs, ours, mounted] as AnyFs[]) {
     const top = `${scratch}/bytes`;
     fs.mkdirSync(`${top}/in`, { recursive: true });
     fs.writeFileSync(Buffer.concat([Buffer.from(`${top}/in/`), Buffer.from([255, 97])]), '');
@@ -810,6 +834,9 @@ test('names that are no UTF-8 are listed in every encoding, and removed', { time
 test('nothing is left open, and everything checks', () => {
   ours.rmSync('/tmp', { recursive: true });
   ours.check();
+  attempt(() => mounted.closeSync(0)); // a stream of Node's over descriptor 0 does not close it
+  mounted.unmount(scratch); // EBUSY if anything were open
+  mounted.check();
 });
 
 export type { Fs };

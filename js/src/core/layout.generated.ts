@@ -400,8 +400,10 @@ export const Inode = {
   ctime: 104,
   /** created */
   birthtime: 112,
+  /** directory: number of the mount that covers it, 0 none */
+  mount: 120,
   /** zero */
-  unused: 120,
+  unused: 124,
 } as const;
 
 /** `struct plait_fs_extent` of core/fs/fs.h. */
@@ -487,9 +489,9 @@ export const FsRange = {
 /** `struct plait_fs_open` of core/fs/fs.h. */
 export const FsOpen = {
   BYTES: 64,
-  /** 0 not open, 1 open, 2 a mapping */
+  /** enum plait_fs_open_state */
   state: 0,
-  /** what is open */
+  /** what is open; 0 if it is a mount's */
   inode: 4,
   /** which life of it */
   life: 8,
@@ -499,8 +501,16 @@ export const FsOpen = {
   position: 16,
   /** goes up each time the descriptor is opened or closed */
   uses: 24,
+  /** a mount's: its number */
+  mount: 28,
+  /** a mount's: with `file`, what is open, in the backend's numbers */
+  device: 32,
+  /** a mount's: see `device` */
+  file: 40,
+  /** a mount's: the opener's own descriptor, in the backend's numbers */
+  host: 48,
   /** zero */
-  unused: 28,
+  unused: 52,
 } as const;
 
 /** `struct plait_fs_items` of core/fs/fs.h. */
@@ -536,6 +546,25 @@ export const FsDrop = {
   whole: 12,
 } as const;
 
+/** `struct plait_fs_mount` of core/fs/fs.h. */
+export const FsMount = {
+  BYTES: 24,
+  /** the mount before it, 0 none */
+  next: 0,
+  /** which mount it is, from 1; never used again */
+  number: 4,
+  /** the directory that it covers; 0 if that lies in another mount */
+  inode: 8,
+  /** number of the mount that the place lies in, 0 none */
+  above: 12,
+  /** bytes of `text` that are its path, which stays true: no directory above it can be moved */
+  place: 16,
+  /** bytes of `text`: the path, then what the binding says of the backend */
+  length: 20,
+  /** the bytes */
+  text: 24,
+} as const;
+
 /** `struct plait_fs_result` of core/fs/fs.h. */
 export const FsResult = {
   BYTES: 96,
@@ -567,12 +596,12 @@ export const FsResult = {
   cursor: 72,
   /** plait_fs_list: 1 if every name is ASCII */
   ascii: 80,
-  /** plait_fs_list: bytes of names */
+  /** plait_fs_list: bytes of names; -PLAIT_EREMOTE: bytes of the rest of the path */
   bytes: 84,
-  /** plait_fs_map: where the bytes are */
+  /** plait_fs_map: where the bytes are; -PLAIT_EREMOTE: where the rest of the path is */
   block: 88,
-  /** zero */
-  unused: 92,
+  /** plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
+  mount: 92,
 } as const;
 
 /** `struct plait_fs_thread` of core/fs/fs.h. */
@@ -628,10 +657,10 @@ export const FsThread = {
 
 /** `struct plait_fs` of core/fs/fs.h. */
 export const Fs = {
-  BYTES: 1584,
+  BYTES: 1600,
   /** held by who makes a chunk of inodes or descriptors */
   tables: 0,
-  /** held while a directory moves into another one */
+  /** held while a directory moves into another one, or a mount comes or goes */
   rename: 8,
   /** most inodes there may be, 0 no limit */
   limitFiles: 16,
@@ -639,16 +668,24 @@ export const Fs = {
   changes: 20,
   /** how many do */
   watchers: 24,
+  /** the mount that was made last, 0 none */
+  mounts: 28,
+  /** number of the mount that was made last, also of those that are gone */
+  mountCount: 32,
+  /** goes up when a mount comes or goes */
+  mountChanges: 36,
+  /** goes up when a mount's descriptor is closed */
+  farCloses: 40,
   /** zero */
-  unused: 28,
+  unused: 44,
   /** most bytes that contents may hold, 0 no limit */
-  limitBytes: 32,
+  limitBytes: 48,
   /** all inodes */
-  inodes: 40,
+  inodes: 56,
   /** all descriptors */
-  opens: 300,
+  opens: 316,
   /** each slot's struct plait_fs_thread, 0 none yet */
-  threads: 560,
+  threads: 576,
 } as const;
 
 /** `struct plait_task` of core/task/task.h. */
@@ -912,6 +949,7 @@ export const FS_PATH_MAX = 4096;
 export const FS_NAME_MAX = 255;
 export const FS_LINK_DEPTH = 40;
 export const FS_SCRATCH = 65536;
+export const FS_MOUNT_MAX = 20480;
 export const FS_CHUNK_ITEMS = 64;
 export const FS_LEAF_CHUNKS = 1024;
 export const FS_LEAF_LIMIT = 64;
@@ -1007,6 +1045,14 @@ export const FsKind = {
   DIRECTORY: 2,
   /** a symbolic link */
   SYMLINK: 3,
+  /** what only mounts have: a pipe with a name */
+  FIFO: 4,
+  /** a socket with a name */
+  SOCKET: 5,
+  /** a device for characters */
+  CHARACTERS: 6,
+  /** a device for blocks */
+  BLOCKS: 7,
 } as const;
 
 /** `enum plait_fs_flag`. */
@@ -1043,6 +1089,18 @@ export const FsSetBit = {
   SET_MTIME: 16,
 } as const;
 
+/** `enum plait_fs_open_state`. */
+export const FsOpenState = {
+  /** not open */
+  CLOSED: 0,
+  /** open */
+  OPEN: 1,
+  /** a mapping */
+  MAPPED: 2,
+  /** open behind a mount: a binding does what is done with it */
+  FAR: 3,
+} as const;
+
 /** `enum plait_fs_fault_kind`. */
 export const FsFaultKind = {
   /** nothing */
@@ -1069,6 +1127,8 @@ export const FsFaultKind = {
   FAULT_DESCRIPTOR: 10,
   /** a lock belongs to a descriptor that is not open on the file */
   FAULT_RANGE: 11,
+  /** a mount covers no live directory, or is not in the list */
+  FAULT_MOUNT: 12,
 } as const;
 
 /** `enum plait_task_state`. */
@@ -1166,6 +1226,10 @@ export const Errno = {
   EPERM: 1,
   /** there is no such name */
   ENOENT: 2,
+  /** a backend has failed in a way that it does not tell */
+  EIO: 5,
+  /** a mounted FIFO, socket or device: not a thing to open */
+  ENXIO: 6,
   /** the descriptor is not open for this */
   EBADF: 9,
   /** nothing is there now */
@@ -1178,6 +1242,10 @@ export const Errno = {
   EBUSY: 16,
   /** the name is taken */
   EEXIST: 17,
+  /** two mounts: a name cannot move between them */
+  EXDEV: 18,
+  /** what is mounted there cannot do that */
+  ENODEV: 19,
   /** a name in the path is no directory */
   ENOTDIR: 20,
   /** it is a directory */
@@ -1186,10 +1254,18 @@ export const Errno = {
   EINVAL: 22,
   /** a table of the space is full */
   ENFILE: 23,
+  /** the host has no descriptors left */
+  EMFILE: 24,
+  /** the host runs the file */
+  ETXTBSY: 26,
   /** a file would be larger than any may be */
   EFBIG: 27,
   /** no memory is left for files */
   ENOSPC: 28,
+  /** mounted for reading only */
+  EROFS: 30,
+  /** the host allows no further link */
+  EMLINK: 31,
   /** the pool takes no more tasks */
   EPIPE: 32,
   /** a name or a path is too long */
@@ -1200,10 +1276,18 @@ export const Errno = {
   ENOTEMPTY: 39,
   /** too many symbolic links, or one where none may be */
   ELOOP: 40,
+  /** the path leads into a mount, or the descriptor is a mount's */
+  EREMOTE: 66,
   /** the memory was laid out by another version */
   EPROTO: 71,
   /** a structure breaks its invariant */
   EILSEQ: 84,
+  /** what is mounted there cannot do that */
+  ENOTSUP: 95,
   /** a lock's owner neither releases it nor is known dead */
   ETIMEDOUT: 110,
+  /** what was mounted is not there any more */
+  ESTALE: 116,
+  /** the host's quota is used up */
+  EDQUOT: 122,
 } as const;

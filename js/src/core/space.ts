@@ -101,6 +101,13 @@ export interface Core {
   plait_fs_limit(bytes: number, files: number): void;
   plait_fs_lock(fd: number, kind: number, start: number, end: number, timeout: number): number;
   plait_fs_map(fd: number): number;
+  plait_fs_mount(length: number, above: number, text: number): number;
+  plait_fs_unmount(length: number): number;
+  plait_fs_mount_text(index: number, to: number): number;
+  plait_fs_locate(length: number, how: number): number;
+  plait_fs_far_open(mount: number, host: number, flags: number, device: number, file: number): number;
+  plait_fs_far_close(fd: number): number;
+  plait_fs_far(fd: number): number;
   plait_fs_watch(change: number): void;
   plait_fs_check(quiescent: number): number;
   plait_fs_fault(at: number): number;

@@ -328,9 +328,10 @@ export class ContentsFs {
     this.answer(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
   };
 
-  /** Memory is all there is: these only look whether the descriptor is open. */
-  fsyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fsync');
-  fdatasyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_stat(checkFd(fd), 1), 'fdatasync');
+  /** Memory has nothing to write: of its files these only look whether the descriptor is open. */
+  fsyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_sync(checkFd(fd), 0), 'fsync');
+  fdatasyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_sync(checkFd(fd), 1), 'fdatasync');
+
   // ---- beyond node:fs ----
 
   /**

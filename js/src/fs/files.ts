@@ -10,11 +10,12 @@ import { type CallbackFs, callbackFs } from './callback.ts';
 import { constants } from './constants.ts';
 import { Dir } from './dir.ts';
 import { FileHandle } from './handle.ts';
+import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
 import { BigIntStats, Dirent, Stats } from './stats.ts';
 import { Streams } from './streams.ts';
-import { TreeFs } from './tree.ts';
-import type { PathLike } from './values.ts';
+import { normalize, TreeFs } from './tree.ts';
+import { type PathLike, pathOf, pathText } from './values.ts';
 import { Volume } from './volume.ts';
 import { type FsWatcher, StatWatchers, watch } from './watch.ts';
 
@@ -26,6 +27,16 @@ interface Rest {
   watch(path: PathLike, ...rest: unknown[]): FsWatcher;
   watchFile: StatWatchers['watch'];
   unwatchFile: StatWatchers['unwatch'];
+  /**
+   * Mounts a backend over a directory, for every thread of the space at once; what is in the directory is hidden until
+   * `unmount`. Where the directory is missing and would lie in memory, it is made; in another mount it is ENOENT. EBUSY: something
+   * is mounted there. docs/fs.md says what holds behind a mount point.
+   */
+  mount(path: PathLike, options: MountOptions): void;
+  /** Takes a mount away. EBUSY: there are open descriptors in it, or other mounts. EINVAL: nothing is mounted there. */
+  unmount(path: PathLike): void;
+  /** What is mounted, in the order in which it was. */
+  mounts(): MountInfo[];
   /** Walks all structures, for tests and bug reports, while no other thread is at them; says what is wrong. */
   check(): void;
   readonly F_OK: 0;
@@ -74,6 +85,9 @@ export function createFs(space: () => Space): Fs {
     watch: (path, ...others) => watch(tree, path, ...(others as [])),
     watchFile: (path, options, listener) => watchers.watch(path, options, listener),
     unwatchFile: (path, listener) => watchers.unwatch(path, listener),
+    mount: (path, options) => mount(tree, path, options),
+    unmount: (path) => tree.volume.mounts.unmount(placeOf(tree, path)),
+    mounts: () => tree.volume.mounts.list(),
     check: () => check(tree),
     F_OK: 0,
     R_OK: 4,
@@ -88,6 +102,23 @@ export function createFs(space: () => Space): Fs {
   return Object.assign(tree, callbacks, rest);
 }
 
+/** The path without links, or as it is: what is mounted may be gone on the host, and has to come off nevertheless. */
+function placeOf(fs: TreeFs, path: PathLike): string {
+  try {
+    return fs.realpathSync(path);
+  } catch {
+    return normalize(pathText(pathOf(path)));
+  }
+}
+
+function mount(fs: TreeFs, path: PathLike, options: MountOptions): void {
+  const { mounts } = fs.volume;
+  const text = pathText(pathOf(path));
+  if (!fs.existsSync(path) && !mounts.leadsInto(text)) fs.mkdirSync(path, { recursive: true });
+  if (!fs.statSync(path).isDirectory()) throw fs.volume.error(-Errno.ENOTDIR, 'mount', path);
+  mounts.mount(fs.realpathSync(path), options);
+}
+
 const FAULTS: Record<number, string> = {
   [Kind.FAULT_INODE]: 'an inode cannot be what it says',
   [Kind.FAULT_LINKS]: "an inode's count of names is wrong",
@@ -100,6 +131,7 @@ const FAULTS: Record<number, string> = {
   [Kind.FAULT_JOURNAL]: 'a journal is not empty',
   [Kind.FAULT_DESCRIPTOR]: 'a descriptor names no live inode, or no living thread has it',
   [Kind.FAULT_RANGE]: 'a lock belongs to a descriptor that is not open on the file',
+  [Kind.FAULT_MOUNT]: 'a mount covers no live directory, or is not in the list',
 };
 
 function check(fs: TreeFs): void {

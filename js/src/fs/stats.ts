@@ -4,7 +4,7 @@
 
 import { FsKind } from '../core/layout.generated.ts';
 
-const TYPE_BITS = [0, 0o100000, 0o040000, 0o120000];
+const TYPE_BITS = [0, 0o100000, 0o040000, 0o120000, 0o010000, 0o140000, 0o020000, 0o060000];
 
 /** The type bits of a mode, for a kind of the core. */
 export function typeBits(kind: number): number {
@@ -29,19 +29,19 @@ abstract class StatsBase<Count extends number | bigint> {
   isSymbolicLink(): boolean {
     return this.#is(0o120000);
   }
-  /** Never, in memory. */
+  /** Only behind mounts. */
   isBlockDevice(): boolean {
     return this.#is(0o060000);
   }
-  /** Never, in memory. */
+  /** Only behind mounts. */
   isCharacterDevice(): boolean {
     return this.#is(0o020000);
   }
-  /** Never, in memory. */
+  /** Only behind mounts. */
   isFIFO(): boolean {
     return this.#is(0o010000);
   }
-  /** Never, in memory. */
+  /** Only behind mounts. */
   isSocket(): boolean {
     return this.#is(0o140000);
   }
@@ -210,15 +210,15 @@ export class Dirent<Name extends string | Uint8Array = string> {
     return this.#kind === FsKind.SYMLINK;
   }
   isBlockDevice(): boolean {
-    return false;
+    return this.#kind === FsKind.BLOCKS;
   }
   isCharacterDevice(): boolean {
-    return false;
+    return this.#kind === FsKind.CHARACTERS;
   }
   isFIFO(): boolean {
-    return false;
+    return this.#kind === FsKind.FIFO;
   }
   isSocket(): boolean {
-    return false;
+    return this.#kind === FsKind.SOCKET;
   }
 }

@@ -261,19 +261,24 @@ export class SyncFs extends ContentsFs {
   setLimits = (limits: { bytes?: number; files?: number }): void =>
     this.volume.core.plait_fs_limit(limits.bytes ?? 0, limits.files ?? 0);
 
+  #usage(): StatsFs<number> {
+    const { volume } = this;
+    volume.core.plait_fs_usage();
+    const { held, number: files, size: most, links: mostFiles } = volume.raw();
+    const blocks = Math.floor((most || 2 ** 32) / 4096);
+    const free = Math.max(0, blocks - Math.ceil(held / 4096));
+    const all = mostFiles || 2 ** 22;
+    return { type: 0x504c4149, bsize: 4096, blocks, bfree: free, bavail: free, files: all, ffree: all - files };
+  }
+
   statfsSync: {
     (path: PathLike, options?: { bigint?: false }): StatsFs<number>;
     (path: PathLike, options: { bigint: true }): StatsFs<bigint>;
   } = ((path: PathLike, options?: { bigint?: boolean }) => {
     const { volume } = this;
     this.answer(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
-    volume.core.plait_fs_usage();
-    const { held, number: files, size: most, links: mostFiles } = volume.raw();
-    const blocks = Math.floor((most || 2 ** 32) / 4096);
-    const free = Math.max(0, blocks - Math.ceil(held / 4096));
-    const all = mostFiles || 2 ** 22;
-    const stats = { type: 0x504c4149, bsize: 4096, blocks, bfree: free, bavail: free, files: all, ffree: all - files };
-    if (options?.bigint !== true) return stats;
+    const stats = volume.mounts.statfs() ?? this.#usage();
+    if (!options?.bigint) return stats;
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));
   }) as never;
 }

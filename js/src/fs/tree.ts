@@ -253,7 +253,10 @@ export class TreeFs extends SyncFs {
     const to = volume.core.plait_fs_stat(-1 - volume.first(dest, 'dest'), 1);
     if (to === 0 && mode & 1) throw fail(pathText(pathOf(dest)).endsWith('/') ? -Errno.EISDIR : -Errno.EEXIST);
     if (stats.isDirectory()) throw fail(to < 0 && to !== -Errno.ENOENT ? to : -Errno.EISDIR);
-    if (to === 0 && volume.stats().ino === stats.ino) return;
+    if (to === 0) {
+      const { dev, ino } = volume.stats();
+      if (dev === stats.dev && ino === stats.ino) return;
+    }
     try {
       this.writeFileSync(dest, this.readFileSync(src), { flag: mode & 1 ? 'wx' : 'w', mode: stats.mode & 0o7777 });
       this.chmodSync(dest, stats.mode & 0o7777);

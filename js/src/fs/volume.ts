@@ -10,8 +10,9 @@
  */
 
 import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layout.generated.ts';
-import { type Core, outOfMemory, type Space } from '../core/space.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
 import { fsError } from './errors.ts';
+import { type FsCore, Mounts, mountedCore } from './mounts.ts';
 import { BigIntStats, type RawStats, Stats, typeBits } from './stats.ts';
 import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 
@@ -19,7 +20,9 @@ import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 const FEW = 32;
 
 export class Volume {
-  readonly core: Core;
+  /** The core's calls; what leads into a mount goes on to the mount's backend. */
+  readonly core: FsCore;
+  readonly mounts: Mounts;
   readonly space: Space;
   readonly #u8: Uint8Array<SharedArrayBuffer>;
   readonly #u32: Uint32Array<SharedArrayBuffer>;
@@ -37,7 +40,8 @@ export class Volume {
     const record = space.core.plait_fs_enter() >>> 0;
     if (record === 0) throw outOfMemory(FS_SCRATCH);
     this.space = space;
-    this.core = space.core;
+    this.mounts = new Mounts(space, record, () => this.forget());
+    this.core = mountedCore(space.core, this.mounts);
     this.scratch = space.load(record + FsThread.scratch);
     space.cover(Math.max(record + FsThread.BYTES, this.scratch + FS_SCRATCH));
     this.#u8 = space.u8;
@@ -133,7 +137,7 @@ export class Volume {
 
   /** After plait_fs_stat(). */
   stats(): Stats {
-    return new Stats(
+    const stats = new Stats(
       typeBits(this.#word(FsResult.kind)) | this.#word(FsResult.mode),
       this.#word(FsResult.links),
       this.#word(FsResult.uid),
@@ -146,11 +150,13 @@ export class Volume {
       this.#milliseconds(FsResult.ctime),
       this.#milliseconds(FsResult.birthtime),
     );
+    return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, Number);
   }
 
   /** The same with bigints. */
   bigStats(): BigIntStats {
-    return new BigIntStats(this.raw());
+    const stats = new BigIntStats(this.raw());
+    return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, BigInt);
   }
 
   /** The same, as it is. */

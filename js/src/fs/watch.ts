@@ -24,7 +24,7 @@ export interface WatchEvent {
 type WatchListener = (eventType: 'rename' | 'change', filename: string) => void;
 
 /** Calls `look` after each change of any file, from the event loop; returns how to end it. */
-function onChanges(fs: TreeFs, persistent: boolean, look: () => void): () => void {
+function onChanges(fs: TreeFs, persistent: boolean, look: () => void, far?: () => void): () => void {
   const { core, space } = fs.volume;
   const word = ((core.plait_abi_fs() >>> 0) + FsRoot.changes) >>> 2;
   let over = false;
@@ -45,6 +45,7 @@ function onChanges(fs: TreeFs, persistent: boolean, look: () => void): () => voi
     if (over) return;
     over = true;
     clearInterval(alive);
+    far?.();
     core.plait_fs_watch(-1);
   };
 }
@@ -90,6 +91,7 @@ function identity(state: string | undefined): string | undefined {
 /** What fs.watch() returns. */
 export class FsWatcher extends EventTarget {
   readonly #end: () => void;
+  #look: () => void = () => {};
   readonly #wrapped = new Map<unknown, EventListener>();
   #closed = false;
 
@@ -99,9 +101,12 @@ export class FsWatcher extends EventTarget {
     const base = top.slice(top.lastIndexOf('/') + 1);
     const rc = fs.volume.core.plait_fs_stat(-1 - fs.volume.first(top), 1);
     if (rc < 0) throw fs.volume.error(rc, 'watch', path);
-    let before = snapshot(fs, top, options.recursive === true);
-    this.#end = onChanges(fs, options.persistent !== false, () => {
-      const now = snapshot(fs, top, options.recursive === true);
+    const recursive = options.recursive === true;
+    // Behind a mount others change things, too: the host tells.
+    const far = fs.volume.mounts.watch(top, recursive, () => this.#look());
+    let before = snapshot(fs, top, recursive);
+    this.#look = () => {
+      const now = snapshot(fs, top, recursive);
       const was = before;
       before = now;
       for (const name of new Set([...was.keys(), ...now.keys()])) {
@@ -110,7 +115,8 @@ export class FsWatcher extends EventTarget {
         if (old === current || this.#closed) continue;
         this.#emit(identity(old) === identity(current) ? 'change' : 'rename', name === '' ? base : name);
       }
-    });
+    };
+    this.#end = onChanges(fs, options.persistent !== false, this.#look, far);
     options.signal?.addEventListener('abort', () => this.close(), { once: true });
   }
 
@@ -228,14 +234,22 @@ export class StatWatchers {
     const listeners = new Set([callback]);
     let before = this.#stat(text);
     const persistent = typeof options === 'function' || options.persistent !== false;
-    const end = onChanges(this.#fs, persistent, () => {
+    const look = (): void => {
       const now = this.#stat(text);
       const was = before;
       before = now;
       if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink)
         return;
       for (const each of listeners) each(now, was);
-    });
+    };
+    let far: (() => void) | undefined;
+    if (this.#fs.volume.mounts.leadsInto(text)) {
+      const { interval = 5007 } = typeof options === 'function' ? {} : options;
+      const timer = setInterval(look, interval) as unknown as { unref?(): void };
+      timer.unref?.();
+      far = () => clearInterval(timer as never);
+    }
+    const end = onChanges(this.#fs, persistent, look, far);
     this.#watched.set(text, { listeners, end });
   }
 

@@ -1,0 +1,252 @@
+/*
+ * mounts: directories that stand for what another backend has: a folder of the host, later an image or a browser's storage.
+ *
+ * The core knows where mounts are and nothing of what is in them. A path that leads into one is answered with -PLAIT_EREMOTE,
+ * the mount's number and the rest of the path; the binding goes on from there, in whatever thread has asked. A mount's
+ * descriptors lie in the table of all descriptors, so their numbers, owners and positions are every thread's.
+ *
+ * Invariants
+ * - The list and `inode.mount` change together, by one journal, under `rename` and the inode's lock. A number is never used
+ *   again, so what a thread remembers of a mount is true or names nothing.
+ * - A directory with a mount over it or in it is neither removed nor moved: `place` stays its path. Whoever moves a directory looks
+ *   under its lock whether there are mounts, and if so looks for them under `rename`; who mounts takes the lock of each
+ *   directory above once, after the commit: so one of the two sees the other.
+ * - A far descriptor becomes open and closed under `rename`, while its mount is in the list; and a mount with such descriptors
+ *   stays. Who closes one makes it its own first: so a thread that vanishes there leaves only what is its own.
+ */
+#include "internal.h"
+
+struct plait_fs_mount *plait__fs_mount_of(uint32_t number) {
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;) {
+    struct plait_fs_mount *mount = plait_at(ref);
+    if (plait_get(&mount->number) == number) return mount;
+    ref = plait_get(&mount->next);
+  }
+  return NULL;
+}
+
+int plait__fs_has_mount(struct plait_inode *directory) {
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;) {
+    struct plait_fs_mount *mount = plait_at(ref);
+    if (plait_get(&mount->inode) != 0 && plait__fs_is_above(directory, plait_at(plait_get(&mount->inode)))) return 1;
+    ref = plait_get(&mount->next);
+  }
+  return 0;
+}
+
+/* Whether the mount's place is this path. */
+static int has_place(struct plait_fs_mount *mount, const uint8_t *path, uint32_t length) {
+  if (plait_get(&mount->place) != length) return 0;
+  const uint8_t *place = (const uint8_t *)mount->text;
+  for (uint32_t i = 0; i < length; i++)
+    if (place[i] != path[i]) return 0;
+  return 1;
+}
+
+static struct plait_fs_mount *mount_at(const uint8_t *path, uint32_t length) {
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;) {
+    struct plait_fs_mount *mount = plait_at(ref);
+    if (has_place(mount, path, length)) return mount;
+    ref = plait_get(&mount->next);
+  }
+  return NULL;
+}
+
+/* Under `rename`; and the inode's lock, if there is one. */
+static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct plait_inode *inode) {
+  struct plait_fs *fs = plait_fs();
+  struct plait_fs_mount *mount = plait_at(block);
+  uint32_t number = plait_get(&fs->mount_count) + 1;
+  plait_put(&mount->next, plait_get(&fs->mounts));
+  plait_put(&mount->number, number);
+  plait__fs_begin(mine);
+  if (inode != NULL) {
+    plait__fs_target(mine, inode);
+    plait__fs_stage(mine, &inode->mount, number);
+  }
+  plait__fs_stage(mine, &fs->mounts, block);
+  plait__fs_stage(mine, &fs->mount_count, number);
+  plait__fs_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
+  plait__fs_commit(mine, 0);
+}
+
+/* Who has looked for mounts before there was this one has moved its directory by now. 0, -PLAIT_ETIMEDOUT. */
+static int wait_for_moves(struct plait_inode *inode) {
+  for (struct plait_inode *root = plait__fs_root_inode();; inode = plait_at(plait_load(&inode->parent))) {
+    struct plait_inode *one = inode;
+    int rc = plait__fs_lock(&one, 1);
+    if (rc != 0) return rc;
+    plait__fs_unlock(&one, 1);
+    if (inode == root) return 0;
+  }
+}
+
+PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_place place = {.node = {NULL, 0}};
+  int rc = above != 0 ? 0 : plait__fs_walk(mine, length, PLAIT__FS_COVER, &place);
+  if (text > PLAIT_FS_MOUNT_MAX - PLAIT_FS_PATH_MAX || length >= PLAIT_FS_PATH_MAX) return -PLAIT_EINVAL;
+  if (rc != 0) return rc;
+  if (above == 0 && place.node.inode == NULL) return -PLAIT_ENOENT;
+  if (above == 0 && plait__fs_kind(place.node.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  plait_ref_t block = plait__fs_take(mine, (uint32_t)sizeof(struct plait_fs_mount) + length + text);
+  if (block == 0) return -PLAIT_ENOSPC;
+  struct plait_fs_mount *mount = plait_at(block);
+  plait_put(&mount->inode, above != 0 ? 0 : plait_ref(place.node.inode));
+  plait_put(&mount->above, above);
+  plait_put(&mount->place, length);
+  plait_put(&mount->length, length + text);
+  plait_copy(mount->text, mine->first, length);
+  plait_copy((uint8_t *)mount->text + length, plait_at(plait_get(&mine->scratch)), text);
+  if ((rc = plait__fs_acquire(&plait_fs()->rename)) == 0) {
+    struct plait_inode *inode = place.node.inode;
+    if (mount_at(mine->first, length) != NULL) rc = -PLAIT_EBUSY;
+    else if (above != 0) rc = plait__fs_mount_of(above) == NULL ? -PLAIT_ENOENT : 0;
+    if (rc == 0 && above == 0 && (rc = plait__fs_lock(&inode, 1)) == 0) {
+      if (plait_get(&inode->life) != place.node.life || plait_get(&inode->links) == 0) rc = -PLAIT_ENOENT;
+      else if (plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
+      if (rc == 0) add_mount(mine, block, inode);
+      plait__fs_unlock(&inode, 1);
+    } else if (rc == 0) {
+      add_mount(mine, block, NULL);
+    }
+    if (rc == 0) rc = (int)plait_get(&mount->number);
+    plait_lock_release(&plait_fs()->rename);
+  }
+  plait__fs_abort(mine, 0); /* nothing, if it was committed */
+  if (rc > 0 && above == 0) {
+    int waited = wait_for_moves(place.node.inode);
+    if (waited != 0) return plait_fs_unmount(length), waited;
+  }
+  return rc;
+}
+
+/* Whether a mount lies in this one, or a descriptor is open in it. Under `rename`. */
+static int mount_is_used(uint32_t number) {
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0; ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next))
+    if (plait_get(&((struct plait_fs_mount *)plait_at(ref))->above) == number) return 1;
+  struct plait_fs_items *opens = &plait_fs()->opens;
+  for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
+    struct plait_fs_open *open = plait__fs_descriptor(i);
+    if (plait_load(&open->state) == PLAIT_FS_FAR && plait_load(&open->mount) == number) return 1;
+  }
+  return 0;
+}
+
+/* Under `rename`. */
+static int remove_mount(struct plait_fs_thread *mine, struct plait_fs_mount *mount) {
+  struct plait_fs *fs = plait_fs();
+  struct plait_inode *inode = plait_get(&mount->inode) == 0 ? NULL : plait_at(plait_get(&mount->inode));
+  plait_word_t *link = &fs->mounts;
+  while (plait_get(link) != plait_ref(mount)) link = &((struct plait_fs_mount *)plait_at(plait_get(link)))->next;
+  int rc = inode == NULL ? 0 : plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  plait__fs_begin(mine);
+  if (inode != NULL) {
+    plait__fs_target(mine, inode);
+    plait__fs_stage(mine, &inode->mount, 0);
+  }
+  plait__fs_stage(mine, link, plait_get(&mount->next));
+  plait__fs_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
+  plait__fs_drop(mine, plait_ref(mount), 0, 0, 1);
+  plait__fs_commit(mine, 0);
+  if (inode != NULL) plait__fs_unlock(&inode, 1);
+  return 0;
+}
+
+PLAIT_EXPORT int plait_fs_unmount(uint32_t length) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc != 0) return rc;
+  struct plait_fs_mount *mount = length >= PLAIT_FS_PATH_MAX ? NULL : mount_at(mine->first, length);
+  if (mount == NULL) rc = -PLAIT_EINVAL;
+  else if (mount_is_used(plait_get(&mount->number))) rc = -PLAIT_EBUSY;
+  else rc = remove_mount(mine, mount);
+  plait_lock_release(&plait_fs()->rename);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_mount_text(uint32_t index, plait_ref_t to) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait_fs_result *result = &mine->result;
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc != 0) return rc;
+  plait_ref_t ref = plait_get(&plait_fs()->mounts);
+  for (; ref != 0 && index > 0; index--) ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next);
+  rc = -PLAIT_ENOENT;
+  if (ref != 0) {
+    struct plait_fs_mount *mount = plait_at(ref);
+    plait_copy(plait_at(to), mount->text, plait_get(&mount->length));
+    plait_put(&result->links, plait_get(&mount->above));
+    plait_put(&result->bytes, plait_get(&mount->place));
+    plait_put64(&result->size, plait_get(&mount->length));
+    rc = (int)plait_get(&mount->number);
+  }
+  plait_lock_release(&plait_fs()->rename);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_locate(uint32_t length, int how) {
+  struct plait__fs_place place;
+  return plait__fs_walk(plait__fs_mine(), length, how, &place);
+}
+
+/* ---- descriptors ---- */
+
+PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  int fd = plait__fs_claim_descriptor(mine);
+  if (fd < 0) return fd;
+  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc == 0) {
+    if (plait__fs_mount_of(mount) != NULL) {
+      plait_put(&open->inode, 0);
+      plait_put(&open->life, 0);
+      plait_put(&open->flags, flags);
+      plait_put64(&open->position, 0);
+      plait_put(&open->mount, mount);
+      plait_put(&open->host, host);
+      plait_put64(&open->device, (uint64_t)device);
+      plait_put64(&open->file, (uint64_t)file);
+      plait_put(&open->uses, plait_get(&open->uses) + 1);
+      /* release: whoever sees it open sees what it is. */
+      atomic_store_explicit(&open->state, PLAIT_FS_FAR, memory_order_release);
+    } else {
+      rc = -PLAIT_ENOENT;
+    }
+    plait_lock_release(&plait_fs()->rename);
+  }
+  if (rc == 0) return fd;
+  plait__fs_free_descriptor((uint32_t)fd);
+  return rc;
+}
+
+int plait__fs_far_close(uint32_t fd) {
+  struct plait_fs_open *open = plait__fs_descriptor(fd);
+  if (plait_load(&open->state) != PLAIT_FS_FAR) return -PLAIT_EBADF;
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc != 0) return rc;
+  rc = -PLAIT_EBADF;
+  if (plait_load(&open->state) == PLAIT_FS_FAR) {
+    plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
+    atomic_store_explicit(owner, plait_self_id(), memory_order_release);
+    plait_put(&open->uses, plait_get(&open->uses) + 1);
+    plait_put(&open->mount, 0);
+    atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
+    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
+    plait_put(&plait__fs_mine()->open_hint, fd);
+    plait__fs_free_descriptor(fd);
+    rc = 0;
+  }
+  plait_lock_release(&plait_fs()->rename);
+  return rc;
+}
+
+PLAIT_EXPORT int plait_fs_far_close(int fd) {
+  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait__fs_far_close((uint32_t)fd) : -PLAIT_EBADF;
+}
+
+PLAIT_EXPORT plait_ref_t plait_fs_far(int fd) {
+  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait_ref(plait__fs_descriptor((uint32_t)fd)) : 0;
+}

@@ -1,0 +1,337 @@
+/**
+ * A directory of the host as a backend, in Node: each thread calls the operating system itself.
+ *
+ * Invariant: the kernel is never given a path with more than one name that somebody else could have put a link under. On Linux
+ * a directory is an open descriptor, and `/proc/self/fd/<it>/<name>` is what openat() does with a name: whatever others do to
+ * the path that led there, the step happens in that directory. Directories are entered with O_NOFOLLOW, and files opened with
+ * it; what follows links (chmod, utimes, access) is given an open descriptor, not a name.
+ *
+ * On other systems there is no such path, and a directory is the path that it had: then who changes directories into links
+ * while a path is walked can lead a step astray. docs/fs.md says so.
+ *
+ * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where one takes a file's
+ * place in between, the open does not wait.
+ */
+
+import type { BigIntStats as NodeStats } from 'node:fs';
+import { PlaitError } from '../core/errors.ts';
+import { host } from '../core/host.ts';
+import { FsFlag, FsKind } from '../core/layout.generated.ts';
+import { type Backend, type BackendChange, BackendError, type BackendFile, type BackendStats } from './backend.ts';
+
+type NodeFs = typeof import('node:fs');
+
+/** How a mount of the host is told to other threads. */
+export interface HostWords {
+  type: 'host';
+  directory: string;
+  readOnly: boolean;
+  /** Which directory it was when it was mounted. */
+  device: number;
+  file: number;
+}
+
+/** An open directory; on systems without /proc, its path. */
+interface Place {
+  readonly fd: number;
+  readonly path: string;
+}
+
+const O_PATH = 0o10000000; // Linux only; Node has no name for it
+const KINDS = new Map([
+  [0o100000n, FsKind.FILE],
+  [0o040000n, FsKind.DIRECTORY],
+  [0o120000n, FsKind.SYMLINK],
+  [0o010000n, FsKind.FIFO],
+  [0o140000n, FsKind.SOCKET],
+  [0o020000n, FsKind.CHARACTERS],
+  [0o060000n, FsKind.BLOCKS],
+]);
+
+function fsOfNode(): NodeFs {
+  const fs = host.builtin('node:fs') as NodeFs | undefined;
+  if (fs !== undefined && (host.builtin('node:process') as typeof process).platform !== 'win32') return fs;
+  throw new PlaitError('ERR_PLAIT_UNSUPPORTED', 'a directory of the host can be mounted in Node, on Linux and macOS');
+}
+
+function code(error: unknown): string | undefined {
+  return (error as { code?: string }).code;
+}
+
+function statsOf(from: NodeStats): BackendStats {
+  return {
+    kind: KINDS.get(from.mode & 0o170000n) ?? FsKind.CHARACTERS,
+    mode: Number(from.mode & 0o7777n),
+    links: Number(from.nlink),
+    uid: Number(from.uid),
+    gid: Number(from.gid),
+    device: Number(from.dev),
+    file: from.ino,
+    special: Number(from.rdev),
+    size: Number(from.size),
+    blockSize: Number(from.blksize),
+    blocks: Number(from.blocks),
+    atime: from.atimeNs,
+    mtime: from.mtimeNs,
+    ctime: from.ctimeNs,
+    birthtime: from.birthtimeNs,
+  };
+}
+
+/** The words for a directory of the host: it has to be one, now. */
+export function hostWords(directory: string | URL, readOnly: boolean): HostWords {
+  const fs = fsOfNode();
+  const real = fs.realpathSync(directory);
+  const stats = fs.statSync(real, { bigint: true });
+  if (!stats.isDirectory()) throw new BackendError('ENOTDIR');
+  return { type: 'host', directory: real, readOnly, device: Number(stats.dev), file: Number(stats.ino) };
+}
+
+export class HostBackend implements Backend<Place> {
+  readonly root: Place;
+  readonly #fs: NodeFs;
+  /** Directories are descriptors. */
+  readonly #linux: boolean;
+  /** Without /proc: where the directories lie that are open as files. */
+  readonly #paths = new Map<number, Buffer>();
+
+  /** @param byPaths walks by paths, as on systems without /proc */
+  constructor({ directory, device, file }: HostWords, byPaths = false) {
+    this.#fs = fsOfNode();
+    this.#linux = !byPaths && this.#fs.existsSync('/proc/self/fd');
+    const path = Buffer.from(directory).toString('latin1');
+    this.root = this.#directory(path);
+    const stats = this.stat(this.root, '') as BackendStats;
+    if (stats.device === device && Number(stats.file) === file) return;
+    this.end();
+    throw new BackendError('ESTALE');
+  }
+
+  end(): void {
+    this.leave(this.root);
+  }
+
+  /** What the system is given for a name in a directory. */
+  #at({ fd, path }: Place, name: string): Buffer {
+    const directory = fd < 0 ? path : `/proc/self/fd/${fd}`;
+    return Buffer.from(name === '' ? directory : `${directory}/${name}`, 'latin1');
+  }
+
+  /** Opens a directory that is no link. */
+  #directory(path: string): Place {
+    const { constants } = this.#fs;
+    const bytes = Buffer.from(path, 'latin1');
+    if (!this.#linux) {
+      const stats = this.#fs.lstatSync(bytes);
+      if (!stats.isDirectory()) throw new BackendError('ENOTDIR');
+      return { fd: -1, path };
+    }
+    const fd = this.#fs.openSync(bytes, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    return { fd, path: '' };
+  }
+
+  enter(directory: Place, name: string): Place | string {
+    const at = this.#at(directory, name);
+    try {
+      return this.#directory(at.toString('latin1'));
+    } catch (error) {
+      if (code(error) !== 'ENOTDIR' && code(error) !== 'ELOOP') throw error;
+    }
+    try {
+      return this.#fs.readlinkSync(at, 'latin1');
+    } catch (error) {
+      throw code(error) === 'EINVAL' ? new BackendError('ENOTDIR') : error;
+    }
+  }
+
+  leave({ fd }: Place): void {
+    if (fd >= 0) this.#fs.closeSync(fd);
+  }
+
+  stat(directory: Place, name: string): BackendStats | undefined {
+    if (name === '' && directory.fd >= 0) return this.fstat(directory.fd);
+    const stats = this.#fs.lstatSync(this.#at(directory, name), { bigint: true, throwIfNoEntry: false });
+    return stats === undefined ? undefined : statsOf(stats);
+  }
+
+  readlink(directory: Place, name: string): string {
+    return this.#fs.readlinkSync(this.#at(directory, name), 'latin1');
+  }
+
+  list(directory: Place): { names: string[]; kinds: number[] } {
+    return this.#list(this.#at(directory, ''));
+  }
+
+  #list(path: Buffer): { names: string[]; kinds: number[] } {
+    const entries = this.#fs.readdirSync(path, { withFileTypes: true, encoding: 'buffer' });
+    const names: string[] = [];
+    const kinds: number[] = [];
+    for (const entry of entries) {
+      names.push((entry.name as unknown as Buffer).toString('latin1'));
+      if (entry.isFile()) kinds.push(FsKind.FILE);
+      else if (entry.isDirectory()) kinds.push(FsKind.DIRECTORY);
+      else if (entry.isSymbolicLink()) kinds.push(FsKind.SYMLINK);
+      else if (entry.isFIFO()) kinds.push(FsKind.FIFO);
+      else if (entry.isSocket()) kinds.push(FsKind.SOCKET);
+      else kinds.push(entry.isBlockDevice() ? FsKind.BLOCKS : FsKind.CHARACTERS);
+    }
+    return { names, kinds };
+  }
+
+  /** Does something with what has the name, which follows links but is given none. */
+  #pinned<Result>(directory: Place, name: string, action: (path: Buffer) => Result): Result {
+    const path = this.#at(directory, name);
+    if (name === '' || !this.#linux) {
+      if (name !== '' && this.#fs.lstatSync(path).isSymbolicLink()) throw new BackendError('ELOOP');
+      return action(path);
+    }
+    const fd = this.#fs.openSync(path, O_PATH | this.#fs.constants.O_NOFOLLOW);
+    try {
+      if (this.#fs.fstatSync(fd).isSymbolicLink()) throw new BackendError('ELOOP');
+      return action(Buffer.from(`/proc/self/fd/${fd}`));
+    } finally {
+      this.#fs.closeSync(fd);
+    }
+  }
+
+  access(directory: Place, name: string, mode: number): void {
+    this.#pinned(directory, name, (path) => this.#fs.accessSync(path, mode));
+  }
+
+  statfs(directory: Place): ReturnType<Backend['statfs']> {
+    return this.#fs.statfsSync(this.#at(directory, ''));
+  }
+
+  mkdir(directory: Place, name: string, mode: number): void {
+    this.#fs.mkdirSync(this.#at(directory, name), { mode });
+  }
+
+  rmdir(directory: Place, name: string): void {
+    this.#fs.rmdirSync(this.#at(directory, name));
+  }
+
+  unlink(directory: Place, name: string): void {
+    this.#fs.unlinkSync(this.#at(directory, name));
+  }
+
+  symlink(text: string, directory: Place, name: string): void {
+    this.#fs.symlinkSync(Buffer.from(text, 'latin1'), this.#at(directory, name));
+  }
+
+  link(directory: Place, name: string, to: Place, toName: string): void {
+    this.#fs.linkSync(this.#at(directory, name), this.#at(to, toName));
+  }
+
+  rename(directory: Place, name: string, to: Place, toName: string): void {
+    this.#fs.renameSync(this.#at(directory, name), this.#at(to, toName));
+  }
+
+  set(directory: Place, name: string, { mode, uid = -1, gid = -1, times }: BackendChange): void {
+    const fs = this.#fs;
+    const path = this.#at(directory, name);
+    if (name !== '' && mode === undefined) {
+      // These take a link for itself.
+      if (uid !== -1 || gid !== -1) fs.lchownSync(path, uid, gid);
+      if (times !== undefined) fs.lutimesSync(path, times.atime, times.mtime);
+      return;
+    }
+    this.#pinned(directory, name, (pinned) => {
+      if (mode !== undefined) fs.chmodSync(pinned, mode);
+      if (uid !== -1 || gid !== -1) fs.chownSync(pinned, uid, gid);
+      if (times !== undefined) fs.utimesSync(pinned, times.atime, times.mtime);
+    });
+  }
+
+  // ---- open files ----
+
+  /** Linux's flags as this system's, without those that mean another kind of open. */
+  #flags(flags: number): number {
+    const { constants } = this.#fs;
+    let own = constants.O_NONBLOCK | constants.O_NOFOLLOW | (constants.O_NOCTTY ?? 0);
+    own |=
+      (flags & 3) === FsFlag.WRONLY ? constants.O_WRONLY : (flags & 3) === 0 ? constants.O_RDONLY : constants.O_RDWR;
+    if (flags & FsFlag.CREAT) own |= constants.O_CREAT;
+    if (flags & FsFlag.EXCL) own |= constants.O_EXCL;
+    if (flags & FsFlag.TRUNC) own |= constants.O_TRUNC;
+    if (flags & FsFlag.APPEND) own |= constants.O_APPEND;
+    if (flags & FsFlag.MUST_DIR) own |= constants.O_DIRECTORY;
+    if (flags & 0o10000) own |= constants.O_DSYNC ?? constants.O_SYNC;
+    if (flags & 0o4000000) own |= constants.O_SYNC;
+    return own;
+  }
+
+  #open(path: Buffer, flags: number, mode: number): BackendFile {
+    const id = this.#fs.openSync(path, flags, mode);
+    try {
+      const stats = this.fstat(id);
+      if (stats.kind !== FsKind.FILE && stats.kind !== FsKind.DIRECTORY) throw new BackendError('ENXIO');
+      if (!this.#linux && stats.kind === FsKind.DIRECTORY) this.#paths.set(id, path);
+      return { id, stats };
+    } catch (error) {
+      this.#fs.closeSync(id);
+      throw error;
+    }
+  }
+
+  open(directory: Place, name: string, flags: number, mode: number): BackendFile {
+    const known = this.stat(directory, name)?.kind;
+    if (known !== undefined && known > FsKind.SYMLINK) throw new BackendError('ENXIO');
+    if (name !== '') return this.#open(this.#at(directory, name), this.#flags(flags), mode);
+    // The directory itself: the path to it is the system's own link, which may be followed.
+    return this.#open(this.#at(directory, ''), this.#flags(flags) & ~this.#fs.constants.O_NOFOLLOW, mode);
+  }
+
+  reopen(id: number, device: number, file: number, flags: number): BackendFile {
+    const path = Buffer.from(this.#linux ? `/proc/self/fd/${id}` : `/dev/fd/${id}`);
+    const is = (stats: BackendStats): boolean => stats.device === device && Number(stats.file) === file;
+    const stats = this.#fs.statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined || !is(statsOf(stats))) throw new BackendError('EBADF');
+    const again = flags & ~(FsFlag.CREAT | FsFlag.EXCL | FsFlag.TRUNC);
+    const opened = this.#open(path, this.#flags(again) & ~this.#fs.constants.O_NOFOLLOW, 0);
+    if (is(opened.stats)) return opened;
+    this.close(opened.id);
+    throw new BackendError('EBADF');
+  }
+
+  close(id: number): void {
+    this.#paths.delete(id);
+    this.#fs.closeSync(id);
+  }
+
+  fstat(id: number): BackendStats {
+    return statsOf(this.#fs.fstatSync(id, { bigint: true }));
+  }
+
+  read(id: number, to: Uint8Array<SharedArrayBuffer>, position: number): number {
+    return this.#fs.readSync(id, to, 0, to.length, position);
+  }
+
+  write(id: number, from: Uint8Array<SharedArrayBuffer>, position: number): number {
+    return this.#fs.writeSync(id, from, 0, from.length, position < 0 ? null : position);
+  }
+
+  truncate(id: number, size: number): void {
+    this.#fs.ftruncateSync(id, size);
+  }
+
+  sync(id: number, dataOnly: boolean): void {
+    if (dataOnly) this.#fs.fdatasyncSync(id);
+    else this.#fs.fsyncSync(id);
+  }
+
+  fset(id: number, { mode, uid = -1, gid = -1, times }: BackendChange): void {
+    if (mode !== undefined) this.#fs.fchmodSync(id, mode);
+    if (uid !== -1 || gid !== -1) this.#fs.fchownSync(id, uid, gid);
+    if (times !== undefined) this.#fs.futimesSync(id, times.atime, times.mtime);
+  }
+
+  flist(id: number): { names: string[]; kinds: number[] } {
+    return this.#list(this.#paths.get(id) ?? Buffer.from(`/proc/self/fd/${id}`));
+  }
+
+  watch(directory: Place, recursive: boolean, changed: () => void): () => void {
+    const watcher = this.#fs.watch(this.#at(directory, ''), { recursive, persistent: false }, changed);
+    watcher.on('error', () => {}); // gone: the next look tells
+    return () => watcher.close();
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Which mounts there are, as one thread knows them: read from the space when that says that they have changed.
+ *
+ * Invariant: a number stands for one mount for ever, so an instance of a backend is right as long as its number is in the
+ * list; `mount_changes` is read before the list, so a list that is out of date is read again.
+ */
+
+import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
+import { BackendError } from './backend.ts';
+import { fsError, wrongType, wrongValue } from './errors.ts';
+import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
+import { How, type Mount } from './mount-walk.ts';
+import { encode, type PathLike, pathOf, pathText } from './values.ts';
+
+/** What is to be mounted. */
+export interface MountOptions {
+  /** A directory of the host, in Node. */
+  type: 'host';
+  directory: string | URL;
+  /** Every change is EROFS. Default: false. */
+  readOnly?: boolean;
+}
+
+/** A mount, as `fs.mounts()` tells of it. */
+export interface MountInfo {
+  /** Where it is mounted. */
+  path: string;
+  type: 'host';
+  /** What is mounted: its path on the host, without links. */
+  directory: string;
+  readOnly: boolean;
+}
+
+/** A byte string for text, and back. */
+export function byteString(text: string): string {
+  return String.fromCharCode(...encode(text));
+}
+export function textOf(bytes: string): string {
+  return pathText(Uint8Array.from(bytes, (char) => char.charCodeAt(0)));
+}
+
+interface Known extends Mount {
+  readonly words: HostWords;
+}
+
+export class MountTable {
+  readonly #space: Space;
+  readonly #record: number;
+  /** The newest first. */
+  #mounts: Known[] = [];
+  #changes = 0;
+  /** Backends are made when they are first needed. */
+  readonly #backends = new Map<number, HostBackend>();
+
+  constructor(space: Space, record: number) {
+    this.#space = space;
+    this.#record = record;
+  }
+
+  #refresh(): void {
+    const { core } = this.#space;
+    const word = ((core.plait_abi_fs() >>> 0) + FsRoot.mountChanges) >>> 2;
+    const changes = Atomics.load(this.#space.u32, word);
+    if (changes === this.#changes) return;
+    const mounts: Known[] = [];
+    // Not the scratch block: what is to be written may lie there. A thread that vanishes here loses this one.
+    const block = core.plait_heap_alloc(FS_MOUNT_MAX) >>> 0;
+    if (block === 0) throw outOfMemory(FS_MOUNT_MAX);
+    try {
+      for (let i = 0; ; i++) {
+        const number = core.plait_fs_mount_text(i, block);
+        if (number === -Errno.ENOENT) break;
+        if (number < 0) throw new BackendError('ETIMEDOUT');
+        mounts.push(this.#known(number, block));
+      }
+    } finally {
+      core.plait_heap_free(block);
+    }
+    // Between two of them the list may have changed: then it is read again.
+    if (Atomics.load(this.#space.u32, word) !== changes) {
+      this.#refresh();
+      return;
+    }
+    this.#mounts = mounts;
+    this.#changes = changes;
+    for (const [number, backend] of this.#backends) {
+      if (mounts.some((mount) => mount.number === number)) continue;
+      this.#backends.delete(number);
+      backend.end();
+    }
+  }
+
+  /** The mount whose text lies in the block. */
+  #known(number: number, block: number): Known {
+    const space = this.#space;
+    const result = this.#record + FsThread.result;
+    const [above, place, length] = [FsResult.links, FsResult.bytes, FsResult.size].map((at) =>
+      space.load(result + at),
+    ) as [number, number, number];
+    const bytes = Uint8Array.from(space.bytes(block, length));
+    const path = String.fromCharCode(...bytes.subarray(0, place));
+    const words = JSON.parse(pathText(bytes.subarray(place))) as HostWords;
+    const backends = this.#backends;
+    return {
+      number,
+      above,
+      words,
+      place: path === '/' ? '' : path,
+      readOnly: words.readOnly,
+      get backend() {
+        const backend = backends.get(number) ?? new HostBackend(words);
+        backends.set(number, backend);
+        return backend;
+      },
+    };
+  }
+
+  /** The mount of that number; nothing if it is gone. */
+  get(number: number): Mount | undefined {
+    this.#refresh();
+    return this.#mounts.find((mount) => mount.number === number);
+  }
+
+  /** The mount over that path. */
+  readonly at = (path: string): Mount | undefined => this.#mounts.find((mount) => mount.place === path);
+
+  /** Whether a mount lies over the path or in it. */
+  within(path: string): boolean {
+    return this.#mounts.some(({ place }) => `${place}/`.startsWith(`${path}/`));
+  }
+
+  list(): MountInfo[] {
+    this.#refresh();
+    return this.#mounts
+      .map(({ place, words: { type, directory, readOnly } }) => ({
+        path: textOf(place) || '/',
+        type,
+        directory,
+        readOnly,
+      }))
+      .reverse();
+  }
+
+  /** Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the core reads it. */
+  mount(path: string, options: MountOptions, put: (path: string) => number): void {
+    if (typeof options !== 'object' || options === null) throw wrongType('options', 'of type object', options);
+    if (options.type !== 'host') throw wrongValue('options.type', "must be 'host'", options.type);
+    if (options.readOnly !== undefined && typeof options.readOnly !== 'boolean') {
+      throw wrongType('options.readOnly', 'of type boolean', options.readOnly);
+    }
+    const words = hostWords(options.directory, options.readOnly === true);
+    new HostBackend(words).end(); // it can be opened
+    const text = encode(JSON.stringify(words));
+    const { core } = this.#space;
+    const length = put(path);
+    const inside = core.plait_fs_locate(length, How.NAME) === -Errno.EREMOTE;
+    const above = inside ? this.#space.load(this.#record + FsThread.result + FsResult.mount) : 0;
+    const scratch = this.#space.load(this.#record + FsThread.scratch);
+    this.#space.bytes(scratch, text.length).set(text);
+    const rc = core.plait_fs_mount(length, inside ? this.#innermost(path, above) : 0, text.length);
+    if (rc < 0) throw fsError(rc, 'mount', path);
+    if (inside || this.#is(rc, put(path))) return;
+    // Between the look and the mount somebody has moved what lies above.
+    core.plait_fs_unmount(put(path));
+    throw fsError(-Errno.ENOENT, 'mount', path);
+  }
+
+  #is(number: number, length: number): boolean {
+    const rc = this.#space.core.plait_fs_locate(length, 0);
+    return rc === -Errno.EREMOTE && this.#space.load(this.#record + FsThread.result + FsResult.mount) === number;
+  }
+
+  /** The mount that a path lies in, which leads into `outer` first. */
+  #innermost(path: string, outer: number): number {
+    this.#refresh();
+    const bytes = byteString(path);
+    const over = this.#mounts.filter(({ place }) => bytes.startsWith(`${place}/`));
+    over.sort((a, b) => b.place.length - a.place.length);
+    return over[0]?.number ?? outer;
+  }
+
+  unmount(path: PathLike, put: (path: string) => number): void {
+    const text = pathText(pathOf(path));
+    const rc = this.#space.core.plait_fs_unmount(put(text));
+    if (rc < 0) throw fsError(rc, 'unmount', text);
+    this.#refresh();
+  }
+}

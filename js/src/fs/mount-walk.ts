@@ -1,0 +1,186 @@
+/**
+ * Where a path leads behind a mount point: one name after the other, in steps of the backend that follow no link.
+ *
+ * Invariants
+ * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes above the
+ *   root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or the mount above.
+ *   An absolute link is one of the space: it has to name a place in its mount.
+ * - `..` goes back to the directory that the walk has come from: the backend is never asked what lies above.
+ * - Directories that were entered are left again: by `leave()`, which who has walked calls, or by the walk if it fails.
+ */
+
+import { FS_LINK_DEPTH, FS_PATH_MAX, FsKind } from '../core/layout.generated.ts';
+import { type Backend, BackendError, type BackendStats } from './backend.ts';
+
+/** A mount as this thread knows it. */
+export interface Mount {
+  readonly number: number;
+  /** Its path in the space, which stays true. A byte string without a slash at the end; '' for the root. */
+  readonly place: string;
+  /** Number of the mount that it lies in, 0: memory. */
+  readonly above: number;
+  readonly readOnly: boolean;
+  readonly backend: Backend;
+}
+
+/** What is meant: the bits of `how`. The first two are the core's (enum plait__fs_walk). */
+export const How = { FOLLOW: 1, NAME: 4, MAKE: 8 } as const;
+
+/** Where a path leads. */
+export interface Place {
+  readonly mount: Mount;
+  readonly directory: unknown;
+  /** The last name in it; '' for the directory itself. */
+  readonly name: string;
+  /** The path ends in a slash: it must be a directory. */
+  readonly slash: boolean;
+  /** As in the core: 1 it ends in `.`, 2 in `..`, 3 it is a mount's root. */
+  readonly dots: 0 | 1 | 2 | 3;
+  /** With FOLLOW: what is there, never a link; nothing: there is nothing. */
+  readonly stats: BackendStats | undefined;
+  /** The last name is that of a mount point (with NAME). */
+  readonly covered: boolean;
+  /** Its path in the space, without links. */
+  readonly path: string;
+  leave(): void;
+}
+
+/** The path leads out again: to this one. */
+export class Out {
+  readonly way: string;
+  constructor(way: string) {
+    this.way = way;
+  }
+}
+
+/** One directory on the way down. `top`: the root of its mount. */
+interface Step {
+  readonly mount: Mount;
+  readonly directory: unknown;
+  readonly path: string;
+  readonly top: boolean;
+}
+
+/** A name that is still to be walked. `floor`: the step above which it may not lead, -1 for the user's own. */
+interface Part {
+  readonly name: string;
+  readonly floor: number;
+}
+
+function partsOf(path: string, floor: number): Part[] {
+  return path
+    .split('/')
+    .filter((name) => name !== '')
+    .map((name) => ({ name, floor }));
+}
+
+function readLink(backend: Backend, directory: unknown, name: string): string | undefined {
+  try {
+    return backend.readlink(directory, name);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === 'EINVAL' || code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Walks what is left of a path behind a mount point.
+ *
+ * @param mountAt the mount whose place is that path, if there is one
+ */
+export function walk(
+  mount: Mount,
+  rest: string,
+  how: number,
+  mountAt: (path: string) => Mount | undefined,
+): Place | Out {
+  const steps: Step[] = [{ mount, directory: mount.backend.root, path: mount.place, top: true }];
+  const top = (): Step => steps[steps.length - 1] as Step;
+  const pop = (): void => {
+    const step = steps.pop() as Step;
+    if (!step.top) step.mount.backend.leave(step.directory);
+  };
+  const leave = (): void => {
+    while (steps.length > 0) pop();
+  };
+  const place = (name: string, dots: Place['dots'], slash: boolean, stats?: BackendStats, covered = false): Place => {
+    const { mount, directory, path } = top();
+    const found = name === '' && how & How.FOLLOW ? mount.backend.stat(directory, '') : stats;
+    const full = name === '' ? path || '/' : `${path}/${name}`;
+    return { mount, directory, name, slash, dots, stats: found, covered, path: full, leave };
+  };
+  let parts = partsOf(rest, -1);
+  let slash = rest.endsWith('/');
+  let links = 0;
+
+  /** What the link says comes next. */
+  const putLink = (text: string): void => {
+    if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
+    const floor = steps.findLastIndex((step) => step.top);
+    let inside = text;
+    if (text.startsWith('/')) {
+      const prefix = `${(steps[floor] as Step).mount.place}/`;
+      if (!`${text}/`.startsWith(prefix)) throw new BackendError('EPERM');
+      while (steps.length - 1 > floor) pop();
+      inside = text.slice(prefix.length);
+    }
+    if (parts.length === 0 && text.endsWith('/')) slash = true;
+    parts = [...partsOf(inside, floor), ...parts];
+    if (parts.reduce((sum, { name }) => sum + name.length + 1, 0) > FS_PATH_MAX) throw new BackendError('ENAMETOOLONG');
+  };
+
+  try {
+    for (;;) {
+      const part = parts.shift();
+      if (part === undefined) return place('', 3, true);
+      const { name, floor } = part;
+      const last = parts.length === 0;
+      if (name === '.') {
+        if (last) return place('', 1, true);
+        continue;
+      }
+      if (name === '..') {
+        if (steps.length - 1 === floor) throw new BackendError('EPERM');
+        if (steps.length === 1) {
+          const above = mount.place.slice(0, mount.place.lastIndexOf('/') + 1);
+          leave();
+          return new Out(
+            `${above}${parts.map((next) => next.name).join('/')}${slash && parts.length > 0 ? '/' : ''}` || '/',
+          );
+        }
+        pop();
+        if (last) return place('', 2, true);
+        continue;
+      }
+      const { mount: here, directory, path } = top();
+      const over = mountAt(`${path}/${name}`);
+      if (over !== undefined) {
+        if (last && how & How.NAME) return place(name, 0, slash, undefined, true);
+        steps.push({ mount: over, directory: over.backend.root, path: over.place, top: true });
+        continue;
+      }
+      if (!last) {
+        const next = here.backend.enter(directory, name);
+        if (typeof next === 'string') putLink(next);
+        else steps.push({ mount: here, directory: next, path: `${path}/${name}`, top: false });
+        continue;
+      }
+      if (slash && how & How.MAKE) throw new BackendError('EISDIR');
+      if (!(how & How.FOLLOW) && !(slash && !(how & How.NAME))) return place(name, 0, slash);
+      const stats = here.backend.stat(directory, name);
+      if (stats?.kind === FsKind.SYMLINK) {
+        const text = readLink(here.backend, directory, name);
+        if (text !== undefined) putLink(text);
+        else if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
+        else parts.unshift(part); // it is something else by now
+        continue;
+      }
+      if (stats !== undefined && slash && stats.kind !== FsKind.DIRECTORY) throw new BackendError('ENOTDIR');
+      return place(name, 0, slash, stats);
+    }
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}

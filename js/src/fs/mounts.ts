@@ -1,0 +1,219 @@
+/**
+ * The mount layer: what turns the core's calls into calls that reach behind mount points, too.
+ *
+ * Invariant: a call goes to the core first. Only where it answers -EREMOTE, a mount's backend is asked; so files in memory cost
+ * one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
+ */
+
+import { Errno, FsResult, FsThread } from '../core/layout.generated.ts';
+import type { Core, Space } from '../core/space.ts';
+import { fsError } from './errors.ts';
+import { answer, FarCalls } from './far-calls.ts';
+import { FarFiles } from './far-files.ts';
+import { type MountInfo, type MountOptions, MountTable } from './mount-table.ts';
+import type { StatsFs } from './stats.ts';
+import { encode, type PathLike, pathOf, pathText } from './values.ts';
+
+const REMOTE = -Errno.EREMOTE;
+
+/** The core's calls, and those that only mounts have work for. */
+export type FsCore = Core & {
+  /** fsync() of a descriptor; memory has nothing to do. */
+  plait_fs_sync(fd: number, dataOnly: number): number;
+};
+
+/** What a thread has to do with mounts. */
+export class Mounts {
+  readonly #space: Space;
+  readonly #record: number;
+  readonly #forget: () => void;
+  readonly #table: MountTable;
+  readonly calls: FarCalls;
+
+  constructor(space: Space, record: number, forget: () => void) {
+    this.#space = space;
+    this.#record = record;
+    this.#forget = forget;
+    this.#table = new MountTable(space, record);
+    this.calls = new FarCalls(space, record, this.#table, new FarFiles(space, this.#table), forget);
+  }
+
+  readonly #put = (path: string): number => {
+    this.#forget();
+    const bytes = encode(path);
+    this.#space.bytes(this.#record + FsThread.first, bytes.length).set(bytes);
+    return bytes.length;
+  };
+
+  /** @param path without links, dots and slashes too many */
+  mount(path: string, options: MountOptions): void {
+    this.#table.mount(path, options, this.#put);
+  }
+
+  unmount(path: PathLike): void {
+    this.#table.unmount(path, this.#put);
+  }
+
+  list(): MountInfo[] {
+    return this.#table.list();
+  }
+
+  /** Whether the path leads into a mount. */
+  leadsInto(path: string): boolean {
+    return this.#space.core.plait_fs_locate(this.#put(path), 0) === REMOTE;
+  }
+
+  /** What the last stat() says beside what the core has words for. */
+  complete<Count, Stats extends { dev: Count; ino: Count; rdev: Count; blksize: Count; blocks: Count }>(
+    stats: Stats,
+    count: (value: number | bigint) => Count,
+  ): Stats {
+    const { last } = this.calls;
+    if (last === undefined) return stats;
+    const { mount, stats: found } = last;
+    stats.dev = count(mount.number * 2 ** 32 + (found.device % 2 ** 32)); // two mounts never have the same, nor memory's
+    stats.ino = count(found.file);
+    stats.rdev = count(found.special);
+    stats.blksize = count(found.blockSize);
+    stats.blocks = count(found.blocks);
+    return stats;
+  }
+
+  /** Of the mount that the last stat() was in; nothing: it was in memory. */
+  statfs(): StatsFs<number> | undefined {
+    if (this.#space.load(this.#record + FsThread.result + FsResult.mount) === 0) return undefined;
+    const { last } = this.calls;
+    return last?.mount.backend.statfs(last.mount.backend.root);
+  }
+
+  /** Calls back when something changes at or below a path in a mount, whoever changes it; nothing: it lies in memory. */
+  watch(path: PathLike, recursive: boolean, changed: () => void): (() => void) | undefined {
+    const text = pathText(pathOf(path));
+    try {
+      return this.calls.watch(this.#put(text), recursive, changed);
+    } catch (error) {
+      throw fsError(answer(error), 'watch', text);
+    }
+  }
+}
+
+/** The core's calls for one thread, with mounts behind them. */
+export function mountedCore(core: Core, { calls }: Mounts): FsCore {
+  // As constants, not as properties of the module's exports: the engine then calls them directly.
+  const {
+    plait_fs_access: access,
+    plait_fs_close: close,
+    plait_fs_link: link,
+    plait_fs_list: list,
+    plait_fs_lock: lock,
+    plait_fs_map: map,
+    plait_fs_mkdir: mkdir,
+    plait_fs_open: open,
+    plait_fs_read: read,
+    plait_fs_read_file: readFile,
+    plait_fs_readlink: readlink,
+    plait_fs_rename: rename,
+    plait_fs_rmdir: rmdir,
+    plait_fs_set: set,
+    plait_fs_stat: stat,
+    plait_fs_symlink: symlink,
+    plait_fs_truncate: truncate,
+    plait_fs_unhold: unhold,
+    plait_fs_unlink: unlink,
+    plait_fs_write: write,
+    plait_fs_write_file: writeFile,
+  } = core;
+  return {
+    ...core,
+    plait_fs_access(length, mode) {
+      const rc = access(length, mode);
+      return rc === REMOTE ? calls.access(length, mode, (now) => access(now, mode)) : rc;
+    },
+    plait_fs_close(fd) {
+      const rc = close(fd);
+      return rc === REMOTE ? calls.close(fd) : rc;
+    },
+    plait_fs_link(from, to, now) {
+      const rc = link(from, to, now);
+      return rc === REMOTE ? calls.link(from, to, (one, two) => link(one, two, now)) : rc;
+    },
+    plait_fs_list(target, cursor) {
+      const rc = list(target, cursor);
+      return rc === REMOTE ? calls.list(target, cursor, (now) => list(now, cursor)) : rc;
+    },
+    plait_fs_lock(fd, kind, start, end, timeout) {
+      const rc = lock(fd, kind, start, end, timeout);
+      return rc === REMOTE ? -Errno.ENOLCK : rc; // the host's files are locked by no call that Node has
+    },
+    plait_fs_map(fd) {
+      const rc = map(fd);
+      return rc === REMOTE ? -Errno.ENODEV : rc; // only what lies in the space can be a view of it
+    },
+    plait_fs_mkdir(length, mode, now) {
+      const rc = mkdir(length, mode, now);
+      return rc === REMOTE ? calls.mkdir(length, mode, (size) => mkdir(size, mode, now)) : rc;
+    },
+    plait_fs_open(length, flags, mode, now) {
+      const rc = open(length, flags, mode, now);
+      return rc === REMOTE ? calls.open(length, flags, mode, (size) => open(size, flags, mode, now)) : rc;
+    },
+    plait_fs_read(fd, to, length, position) {
+      const rc = read(fd, to, length, position);
+      return rc === REMOTE ? calls.read(fd, to, length, position) : rc;
+    },
+    plait_fs_read_file(target, to, length) {
+      const rc = readFile(target, to, length);
+      return rc === REMOTE ? calls.readFile(target, to, length, (now) => readFile(now, to, length)) : rc;
+    },
+    plait_fs_readlink(length) {
+      const rc = readlink(length);
+      return rc === REMOTE ? calls.readlink(length, readlink) : rc;
+    },
+    plait_fs_rename(from, to, now) {
+      const rc = rename(from, to, now);
+      return rc === REMOTE ? calls.rename(from, to, (one, two) => rename(one, two, now)) : rc;
+    },
+    plait_fs_rmdir(length, now) {
+      const rc = rmdir(length, now);
+      return rc === REMOTE ? calls.remove(length, true, (size) => rmdir(size, now)) : rc;
+    },
+    plait_fs_set(target, follow, mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs, now) {
+      const again = (to: number): number => set(to, follow, mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs, now);
+      const rc = again(target);
+      if (rc !== REMOTE) return rc;
+      return calls.set(target, follow, [mask, mode, uid, gid, atime, atimeNs, mtime, mtimeNs], again);
+    },
+    plait_fs_stat(target, follow) {
+      const rc = stat(target, follow);
+      return rc === REMOTE ? calls.stat(target, follow, (now) => stat(now, follow)) : rc;
+    },
+    plait_fs_symlink(target, path, now) {
+      const rc = symlink(target, path, now);
+      return rc === REMOTE ? calls.symlink(target, path, (size) => symlink(target, size, now)) : rc;
+    },
+    plait_fs_sync(fd, dataOnly) {
+      const rc = stat(fd, 1);
+      return rc === REMOTE ? calls.sync(fd, dataOnly === 1) : rc;
+    },
+    plait_fs_truncate(target, size, now) {
+      const rc = truncate(target, size, now);
+      return rc === REMOTE ? calls.truncate(target, size, (to) => truncate(to, size, now)) : rc;
+    },
+    plait_fs_unlink(length, now) {
+      const rc = unlink(length, now);
+      return rc === REMOTE ? calls.remove(length, false, (size) => unlink(size, now)) : rc;
+    },
+    plait_fs_write(fd, from, length, position, now) {
+      const rc = write(fd, from, length, position, now);
+      return rc === REMOTE ? calls.write(fd, from, length, position) : rc;
+    },
+    plait_fs_write_file(length, flags, mode, from, size, given, now) {
+      const again = (path: number): number => writeFile(path, flags, mode, from, size, given, now);
+      const rc = again(length);
+      if (rc !== REMOTE) return rc;
+      const far = calls.writeFile(length, flags, mode, from, size, again);
+      unhold(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
+      return far;
+    },
+  };
+}

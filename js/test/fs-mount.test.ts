@@ -1,0 +1,730 @@
+/**
+ * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what deaths leave. That
+ * operations answer as node:fs does on a mount, too, is in fs.test.ts.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import * as nodeFs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { openSpace, type Space, workerOptions } from 'plait';
+import { createFs, type Fs } from 'plait/fs';
+
+const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
+const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-`);
+after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
+const DEADLINE_MS = 30000;
+const fixture = new URL('../../js/test/fixtures/fs-mount.js', import.meta.url);
+let count = 0;
+
+interface World {
+  space: Space;
+  fs: Fs;
+  /** The mounted directory, on the host. */
+  inside: string;
+  /** A directory beside it, with a file that nobody may read or change through the mount. */
+  outside: string;
+}
+
+function world(readOnly = false): World {
+  const space = openSpace({ maximum: 2 ** 27 });
+  const fs = createFs(() => space);
+  const top = `${scratch}/${count++}`;
+  const [inside, outside] = [`${top}/inside`, `${top}/outside`];
+  nodeFs.mkdirSync(inside, { recursive: true });
+  nodeFs.mkdirSync(outside);
+  nodeFs.writeFileSync(`${outside}/secret`, 'secret');
+  nodeFs.writeFileSync(`${inside}/f`, 'f');
+  fs.mount('/host', { type: 'host', directory: inside, readOnly });
+  return { space, fs, inside, outside };
+}
+
+const code = (action: () => unknown): string => {
+  try {
+    action();
+    return 'nothing thrown';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error);
+  }
+};
+
+/** Every way of reaching a file by its path. */
+const REACHING: Record<string, (fs: Fs, path: string) => unknown> = {
+  read: (fs, path) => fs.readFileSync(path),
+  write: (fs, path) => fs.writeFileSync(path, 'stolen'),
+  append: (fs, path) => fs.appendFileSync(path, 'stolen'),
+  open: (fs, path) => fs.closeSync(fs.openSync(path, 'r+')),
+  create: (fs, path) => fs.closeSync(fs.openSync(path, 'a+')),
+  truncate: (fs, path) => fs.truncateSync(path, 0),
+  stat: (fs, path) => fs.statSync(path),
+  access: (fs, path) => fs.accessSync(path),
+  chmod: (fs, path) => fs.chmodSync(path, 0o777),
+  chown: (fs, path) => fs.chownSync(path, 12345, 12345),
+  utimes: (fs, path) => fs.utimesSync(path, 1, 1),
+  copyFrom: (fs, path) => fs.copyFileSync(path, '/stolen'),
+  copyTo: (fs, path) => fs.copyFileSync('/host/f', path),
+  realpath: (fs, path) => fs.realpathSync(path),
+  statfs: (fs, path) => fs.statfsSync(path),
+  watch: (fs, path) => fs.watch(path).close(),
+};
+/** Every way of reaching a directory, or a name in it. */
+const REACHING_IN: Record<string, (fs: Fs, path: string) => unknown> = {
+  readdir: (fs, path) => fs.readdirSync(path),
+  opendir: (fs, path) => fs.opendirSync(path).closeSync(),
+  mkdir: (fs, path) => fs.mkdirSync(`${path}/made`),
+  mkdirAll: (fs, path) => fs.mkdirSync(`${path}/made/deep`, { recursive: true }),
+  mkdtemp: (fs, path) => fs.mkdtempSync(`${path}/temp`),
+  unlink: (fs, path) => fs.unlinkSync(`${path}/secret`),
+  rmdir: (fs, path) => fs.rmdirSync(`${path}/`),
+  renameFrom: (fs, path) => fs.renameSync(`${path}/secret`, '/host/stolen'),
+  renameTo: (fs, path) => fs.renameSync('/host/f', `${path}/put`),
+  linkFrom: (fs, path) => fs.linkSync(`${path}/secret`, '/host/stolen'),
+  linkTo: (fs, path) => fs.linkSync('/host/f', `${path}/put`),
+  symlink: (fs, path) => fs.symlinkSync('x', `${path}/put`),
+  lstat: (fs, path) => fs.lstatSync(`${path}/secret`),
+  readlink: (fs, path) => fs.readlinkSync(`${path}/secret`),
+  lutimes: (fs, path) => fs.lutimesSync(`${path}/secret`, 1, 1),
+  create: (fs, path) => fs.writeFileSync(`${path}/put`, 'put'),
+};
+
+/** What lies outside, with modes and times, as one text. */
+function look(path: string): string {
+  return nodeFs
+    .readdirSync(path)
+    .sort()
+    .map((name) => {
+      const { mode, uid, mtimeMs, nlink, ino } = nodeFs.lstatSync(`${path}/${name}`);
+      return [name, mode, uid, mtimeMs, nlink, ino, nodeFs.readFileSync(`${path}/${name}`, 'utf8')].join(' ');
+    })
+    .join('\n');
+}
+
+test('no link leads out of a mount, whatever it is used for', () => {
+  const { fs, inside, outside } = world();
+  const before = look(outside);
+  nodeFs.mkdirSync(`${inside}/d/e`, { recursive: true });
+  nodeFs.symlinkSync('../outside/secret', `${inside}/relative`);
+  nodeFs.symlinkSync(`${outside}/secret`, `${inside}/absolute`);
+  nodeFs.symlinkSync('d/../../outside/secret', `${inside}/winding`);
+  nodeFs.symlinkSync('relative', `${inside}/chain`);
+  nodeFs.symlinkSync('../../../outside/secret', `${inside}/d/e/deep`);
+  nodeFs.symlinkSync('/host/../../../../../../../../../../../../etc/passwd', `${inside}/above`);
+  nodeFs.symlinkSync(`/proc/self/root${outside}/secret`, `${inside}/magic`);
+  for (const name of ['relative', 'absolute', 'winding', 'chain', 'd/e/deep', 'above', 'magic']) {
+    for (const [how, reach] of Object.entries(REACHING)) {
+      assert.equal(
+        code(() => reach(fs, `/host/${name}`)),
+        'EPERM',
+        `${how} ${name}`,
+      );
+    }
+  }
+  nodeFs.symlinkSync('../outside', `${inside}/out`);
+  nodeFs.symlinkSync(outside, `${inside}/out2`);
+  nodeFs.symlinkSync('d/e/../../../outside', `${inside}/out3`);
+  nodeFs.symlinkSync('../out', `${inside}/d/out`);
+  for (const name of ['out', 'out2', 'out3', 'd/out', 'd/../out', 'out/', 'out/.']) {
+    for (const [how, reach] of Object.entries(REACHING_IN)) {
+      if (how === 'rmdir' && !name.includes('/')) continue; // takes the link itself, and it is no directory
+      assert.ok(['EPERM', 'ENOTDIR', 'EINVAL'].includes(code(() => reach(fs, `/host/${name}`))), `${how} ${name}`);
+    }
+  }
+  assert.equal(look(outside), before);
+  assert.deepEqual(nodeFs.readdirSync(outside), ['secret']);
+  assert.equal(fs.existsSync('/stolen'), false);
+  assert.equal(nodeFs.existsSync(`${inside}/stolen`), false);
+  // What is walked over leads nowhere: recursive ones take links for what they are.
+  assert.ok(!fs.readdirSync('/host', { recursive: true }).some((path) => path.includes('secret')));
+  assert.deepEqual(fs.globSync('/host/**/secret'), []);
+  fs.cpSync('/host', '/copy', { recursive: true, verbatimSymlinks: true });
+  assert.equal(fs.lstatSync('/copy/out').isSymbolicLink(), true);
+  fs.rmSync('/host/out');
+  fs.rmSync('/host/d', { recursive: true });
+  assert.equal(look(outside), before);
+});
+
+test('a user goes up out of a mount, into the space and not into the host', () => {
+  const { fs } = world();
+  fs.writeFileSync('/mine', 'mine');
+  fs.mkdirSync('/host/d/e', { recursive: true });
+  for (const path of [
+    '/host/../mine',
+    '/host/d/../../mine',
+    '/host/d/e/../../../../../mine',
+    '/host/./../host/../mine',
+  ]) {
+    assert.equal(fs.readFileSync(path, 'utf8'), 'mine', path);
+  }
+  assert.deepEqual(fs.readdirSync('/host/..').sort(), ['host', 'mine']);
+  fs.renameSync('/host/../mine', '/host/d/../../yours');
+  assert.equal(fs.readFileSync('/yours', 'utf8'), 'mine');
+  assert.equal(
+    code(() => fs.readFileSync('/host/f/../../yours')),
+    'ENOTDIR',
+  );
+  assert.equal(
+    code(() => fs.rmdirSync('/host/..')),
+    'EBUSY',
+    'it is the root',
+  );
+  assert.equal(
+    code(() => fs.rmdirSync('/host/d/..')),
+    'ENOTEMPTY',
+  );
+  assert.equal(
+    code(() => fs.renameSync('/host/..', '/x')),
+    'EBUSY',
+  );
+  fs.symlinkSync('/host/d', '/into');
+  fs.symlinkSync('host/f', '/intof');
+  assert.deepEqual(fs.readdirSync('/into'), ['e']);
+  assert.equal(fs.readFileSync('/intof', 'utf8'), 'f');
+  assert.equal(fs.realpathSync('/into/e'), '/host/d/e');
+  fs.symlinkSync('/host/f', '/host/d/home');
+  assert.equal(fs.readFileSync('/host/d/home', 'utf8'), 'f', 'an absolute link to a place in its mount');
+  assert.equal(fs.readlinkSync('/host/d/home'), '/host/f');
+});
+
+test(`nobody gets out while directories become links and back (seed ${seed})`, {
+  timeout: 120000 * rounds,
+}, async (t) => {
+  const { fs, inside, outside } = world();
+  const before = look(outside);
+  nodeFs.mkdirSync(`${inside}/real/sub`, { recursive: true });
+  nodeFs.writeFileSync(`${inside}/real/secret`, 'public');
+  nodeFs.writeFileSync(`${inside}/real/sub/secret`, 'public');
+  nodeFs.mkdirSync(`${outside}/sub`);
+  nodeFs.writeFileSync(`${outside}/sub/secret`, 'secret');
+  const deep = look(`${outside}/sub`);
+  nodeFs.symlinkSync('../outside', `${inside}/link`);
+  nodeFs.symlinkSync('../outside/secret', `${inside}/filelink`);
+  nodeFs.writeFileSync(`${inside}/file`, 'public');
+  const flag = new Int32Array(new SharedArrayBuffer(8));
+  // Another thread exchanges a directory and a link to outside, and a file and a link, as fast as it can.
+  const swapper = new Worker(
+    `const { workerData: { inside, flag } } = require('node:worker_threads');
+     const { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } = require('node:fs');
+     const swap = (a, b) => { renameSync(a, inside + '/tmp'); renameSync(b, a); renameSync(inside + '/tmp', b); };
+     while (Atomics.load(flag, 0) === 0) {
+       try {
+         swap(inside + '/real', inside + '/link');
+         swap(inside + '/file', inside + '/filelink');
+       } catch {
+         // A try has made something of that name in between, and may do so again.
+         try {
+         for (const name of ['real', 'link', 'file', 'filelink', 'tmp']) rmSync(inside + '/' + name, { recursive: true, force: true });
+         mkdirSync(inside + '/real/sub', { recursive: true });
+         writeFileSync(inside + '/real/secret', 'public');
+         writeFileSync(inside + '/real/sub/secret', 'public');
+         symlinkSync('../outside', inside + '/link');
+         symlinkSync('../outside/secret', inside + '/filelink');
+         writeFileSync(inside + '/file', 'public');
+         } catch {}
+       }
+       Atomics.add(flag, 1, 1);
+     }`,
+    { eval: true, workerData: { inside, flag } },
+  );
+  let state = seed >>> 0 || 1;
+  const next = (limit: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state >>> 8) % limit;
+  };
+  const reached: Record<string, number> = {};
+  const tries = Object.entries({ ...REACHING, ...REACHING_IN }).filter(([how]) => !/rename|mkdirAll/.test(how));
+  for (let i = 0; i < 6000 * rounds; i++) {
+    const [how, reach] = tries[next(tries.length)] as (typeof tries)[0];
+    const path = ['real', 'link', 'real/sub', 'link/sub', 'real/secret', 'link/secret', 'file', 'filelink'][next(8)];
+    const outcome = code(() => {
+      if (how !== 'read') return reach(fs, `/host/${path}`);
+      const text = fs.readFileSync(`/host/${path}`, 'utf8');
+      assert.notEqual(text, 'secret', 'read what lies outside');
+      return text;
+    });
+    assert.ok(!/ERR_ASSERTION/.test(outcome), outcome);
+    reached[outcome] = (reached[outcome] ?? 0) + 1;
+  }
+  Atomics.store(flag, 0, 1);
+  await once(swapper, 'exit');
+  t.diagnostic(`${Atomics.load(flag, 1)} exchanges, ${JSON.stringify(reached)}`);
+  assert.ok((reached['nothing thrown'] ?? 0) > 0 && (reached.EPERM ?? 0) > 0, 'both were met');
+  nodeFs.rmSync(`${outside}/sub/x`, { force: true });
+  assert.equal(look(`${outside}/sub`), deep);
+  nodeFs.rmSync(`${outside}/sub`, { recursive: true });
+  assert.equal(look(outside), before);
+});
+
+test('a mount for reading only refuses each change, and reads all', () => {
+  const { fs, inside } = world(true);
+  nodeFs.mkdirSync(`${inside}/d`);
+  nodeFs.writeFileSync(`${inside}/d/g`, 'g');
+  nodeFs.symlinkSync('f', `${inside}/s`);
+  const before = look(`${inside}/d`);
+  const changes: (() => unknown)[] = [
+    () => fs.writeFileSync('/host/f', 'x'),
+    () => fs.writeFileSync('/host/new', 'x'),
+    () => fs.appendFileSync('/host/f', 'x'),
+    () => fs.openSync('/host/f', 'r+'),
+    () => fs.openSync('/host/f', fs.constants.O_RDONLY | fs.constants.O_TRUNC),
+    () => fs.openSync('/host/new', fs.constants.O_RDONLY | fs.constants.O_CREAT),
+    () => fs.truncateSync('/host/f', 0),
+    () => fs.mkdirSync('/host/new'),
+    () => fs.mkdirSync('/host/d/new/er', { recursive: true }),
+    () => fs.mkdtempSync('/host/t'),
+    () => fs.rmdirSync('/host/d'),
+    () => fs.unlinkSync('/host/f'),
+    () => fs.rmSync('/host/d', { recursive: true }),
+    () => fs.renameSync('/host/f', '/host/h'),
+    () => fs.linkSync('/host/f', '/host/h'),
+    () => fs.symlinkSync('f', '/host/h'),
+    () => fs.chmodSync('/host/f', 0o777),
+    () => fs.chownSync('/host/f', 5, 5),
+    () => fs.lchownSync('/host/s', 5, 5),
+    () => fs.utimesSync('/host/f', 1, 1),
+    () => fs.lutimesSync('/host/s', 1, 1),
+    () => fs.accessSync('/host/f', fs.constants.W_OK),
+    () => fs.copyFileSync('/host/f', '/host/h'),
+    () => fs.cpSync('/host/d', '/host/e', { recursive: true }),
+  ];
+  for (const change of changes) assert.equal(code(change), 'EROFS', String(change));
+  const fd = fs.openSync('/host/f', 'r');
+  for (const change of [
+    () => fs.fchmodSync(fd, 0o777),
+    () => fs.fchownSync(fd, 5, 5),
+    () => fs.futimesSync(fd, 1, 1),
+  ]) {
+    assert.equal(code(change), 'EROFS', String(change));
+  }
+  assert.equal(
+    code(() => fs.ftruncateSync(fd, 0)),
+    'EINVAL',
+  );
+  assert.equal(
+    code(() => fs.writeSync(fd, 'x')),
+    'EBADF',
+  );
+  fs.closeSync(fd);
+  assert.equal(fs.mkdirSync('/host/d', { recursive: true }), undefined, 'what is there already is no change');
+  assert.equal(
+    code(() => fs.mkdirSync('/host/d')),
+    'EEXIST',
+  );
+  assert.equal(fs.readFileSync('/host/s', 'utf8'), 'f');
+  fs.cpSync('/host/d', '/copy', { recursive: true });
+  assert.equal(fs.readFileSync('/copy/g', 'utf8'), 'g');
+  assert.deepEqual(nodeFs.readdirSync(inside).sort(), ['d', 'f', 's']);
+  assert.equal(look(`${inside}/d`), before);
+  assert.equal(nodeFs.readFileSync(`${inside}/f`, 'utf8'), 'f');
+});
+
+test('mount points are neither removed nor moved, and hide what they cover', () => {
+  const { fs, inside, outside } = world();
+  fs.mkdirSync('/a/b/c', { recursive: true });
+  fs.writeFileSync('/a/b/c/hidden', 'hidden');
+  fs.writeFileSync('/a/b/beside', '');
+  fs.mount('/a/b/c', { type: 'host', directory: outside, readOnly: true });
+  assert.deepEqual(fs.readdirSync('/a/b/c'), ['secret']);
+  assert.equal(
+    code(() => fs.mount('/a/b/c', { type: 'host', directory: inside })),
+    'EBUSY',
+  );
+  for (const action of [
+    () => fs.rmdirSync('/a/b/c'),
+    () => fs.renameSync('/a/b/c', '/x'),
+    () => fs.renameSync('/a/b', '/x'),
+    () => fs.renameSync('/a', '/x'),
+    () => fs.rmSync('/a/b/c', { recursive: true }),
+  ]) {
+    assert.equal(code(action), 'EBUSY', String(action));
+  }
+  assert.equal(
+    code(() => fs.rmSync('/a', { recursive: true, force: true })),
+    'EBUSY',
+  );
+  assert.deepEqual(nodeFs.readdirSync(outside), ['secret'], 'rm does not cross into a mount');
+  assert.equal(
+    code(() => fs.mkdirSync('/a/b/c')),
+    'EEXIST',
+  );
+  fs.mkdirSync('/empty');
+  assert.equal(
+    code(() => fs.renameSync('/empty', '/a/b/c')),
+    'EBUSY',
+  );
+  assert.equal(
+    code(() => fs.renameSync('/host/f', '/a/b/c/f')),
+    'EXDEV',
+  );
+  assert.equal(
+    code(() => fs.linkSync('/host/f', '/f')),
+    'EXDEV',
+  );
+  assert.equal(
+    code(() => fs.renameSync('/empty', '/host/empty')),
+    'EXDEV',
+  );
+  const devices = ['/', '/host', '/a/b/c'].map((path) => fs.statSync(path).dev);
+  assert.equal(new Set(devices).size, 3, 'each mount is a device of its own');
+  assert.equal(typeof fs.statSync('/host', { bigint: true }).dev, 'bigint');
+  assert.deepEqual(
+    fs.mounts().map(({ path, readOnly }) => [path, readOnly]),
+    [
+      ['/host', false],
+      ['/a/b/c', true],
+    ],
+  );
+  fs.unmount('/a/b/c');
+  assert.equal(
+    code(() => fs.unmount('/a/b/c')),
+    'EINVAL',
+  );
+  assert.deepEqual(fs.readdirSync('/a/b/c'), ['hidden']);
+  fs.renameSync('/a', '/x');
+  // One mount in another, at a directory of the host.
+  assert.equal(
+    code(() => fs.mount('/host/in', { type: 'host', directory: outside })),
+    'ENOENT',
+  );
+  fs.mkdirSync('/host/in');
+  fs.writeFileSync('/host/in/covered', '');
+  fs.mount('/host/in', { type: 'host', directory: outside });
+  assert.deepEqual(fs.readdirSync('/host/in'), ['secret']);
+  assert.deepEqual(fs.readdirSync('/host/in/../../host/in/.'), ['secret']);
+  assert.equal(fs.readFileSync('/host/in/../f', 'utf8'), 'f');
+  assert.equal(fs.realpathSync('/host/in/secret'), '/host/in/secret');
+  assert.equal(
+    code(() => fs.rmdirSync('/host/in')),
+    'EBUSY',
+  );
+  assert.equal(
+    code(() => fs.renameSync('/host/in', '/host/out')),
+    'EBUSY',
+  );
+  assert.equal(
+    code(() => fs.renameSync('/host/f', '/host/in/f')),
+    'EXDEV',
+  );
+  assert.equal(
+    code(() => fs.unmount('/host')),
+    'EBUSY',
+  );
+  nodeFs.symlinkSync('../f', `${outside}/up`);
+  assert.equal(
+    code(() => fs.readFileSync('/host/in/up')),
+    'EPERM',
+    'nor does a link lead into the mount above',
+  );
+  nodeFs.symlinkSync('in/secret', `${inside}/down`);
+  assert.equal(fs.readFileSync('/host/down', 'utf8'), 'secret', 'into a mount that lies in it it may lead');
+  const fd = fs.openSync('/host/in/secret', 'r');
+  assert.equal(
+    code(() => fs.unmount('/host/in')),
+    'EBUSY',
+  );
+  fs.closeSync(fd);
+  fs.unmount('/host/in');
+  fs.unmount('/host');
+  assert.deepEqual(fs.readdirSync('/host'), []);
+  fs.check();
+});
+
+test('the root can be a mount', () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const fs = createFs(() => space);
+  const directory = nodeFs.mkdtempSync(`${scratch}/root-`);
+  fs.mkdirSync('/memory');
+  fs.mount('/', { type: 'host', directory });
+  fs.mkdirSync('/d');
+  fs.writeFileSync('/d/f', 'x');
+  fs.symlinkSync('/d/f', '/s');
+  assert.equal(fs.readFileSync('s', 'utf8'), 'x');
+  assert.equal(fs.readFileSync('/../../d/../s', 'utf8'), 'x');
+  assert.equal(fs.realpathSync('/s'), '/d/f');
+  assert.deepEqual(nodeFs.readdirSync(directory).sort(), ['d', 's']);
+  assert.equal(
+    code(() => fs.rmdirSync('/')),
+    'EBUSY',
+  );
+  fs.unmount('/');
+  assert.deepEqual(fs.readdirSync('/'), ['memory']);
+  fs.check();
+});
+
+test('pipes, sockets and devices are told of, and not opened: nothing waits', { timeout: 30000 }, () => {
+  const { fs, inside } = world();
+  execFileSync('mkfifo', [`${inside}/pipe`]);
+  nodeFs.symlinkSync('pipe', `${inside}/topipe`);
+  assert.equal(fs.statSync('/host/pipe').isFIFO(), true);
+  assert.equal(
+    fs
+      .readdirSync('/host', { withFileTypes: true })
+      .find(({ name }) => name === 'pipe')
+      ?.isFIFO(),
+    true,
+  );
+  for (const path of ['/host/pipe', '/host/topipe']) {
+    for (const flags of ['r', 'w', 'r+', 'a'])
+      assert.equal(
+        code(() => fs.openSync(path, flags)),
+        'ENXIO',
+        `${path} ${flags}`,
+      );
+    assert.equal(
+      code(() => fs.readFileSync(path)),
+      'ENXIO',
+    );
+    assert.equal(
+      code(() => fs.writeFileSync(path, 'x')),
+      'ENXIO',
+    );
+    assert.equal(
+      code(() => fs.copyFileSync(path, '/x')),
+      'ENXIO',
+    );
+    assert.equal(
+      code(() => fs.truncateSync(path)),
+      'ENXIO',
+    );
+  }
+  fs.chmodSync('/host/pipe', 0o600);
+  fs.renameSync('/host/pipe', '/host/pipe2');
+  fs.unlinkSync('/host/pipe2');
+  fs.mount('/dev', { type: 'host', directory: '/dev' });
+  assert.equal(fs.statSync('/dev/null').isCharacterDevice(), true);
+  assert.equal(
+    code(() => fs.openSync('/dev/null', 'r')),
+    'ENXIO',
+  );
+  // The links in /proc that are none: the kernel follows them anywhere, we do not let it.
+  fs.mount('/proc', { type: 'host', directory: '/proc' });
+  for (const path of [
+    '/proc/self/root',
+    '/proc/self/root/etc/passwd',
+    '/proc/self/cwd',
+    `/proc/self/root${inside}/f`,
+  ]) {
+    assert.equal(
+      code(() => fs.statSync(path)),
+      'EPERM',
+      path,
+    );
+  }
+  assert.match(fs.readFileSync(`/proc/${process.pid}/status`, 'utf8'), /^Name:/, 'a file that tells no size is read');
+});
+
+test('what a mount cannot do has a reason', () => {
+  const { fs } = world();
+  assert.equal(
+    code(() => fs.mapSync('/host/f')),
+    'ENODEV',
+  );
+  const fd = fs.openSync('/host/f', 'r+');
+  assert.equal(
+    code(() => fs.lockSync(fd)),
+    'ENOLCK',
+  );
+  fs.fsyncSync(fd);
+  fs.fdatasyncSync(fd);
+  fs.closeSync(fd);
+  assert.ok(fs.statfsSync('/host').blocks > 0);
+  assert.notEqual(fs.statfsSync('/host').type, fs.statfsSync('/').type);
+  for (const options of [
+    undefined,
+    null,
+    {},
+    { type: 'nfs', directory: '/' },
+    { type: 'host', directory: '/', readOnly: 1 },
+  ]) {
+    assert.match(
+      code(() => fs.mount('/x', options as never)),
+      /^ERR_INVALID_ARG/,
+    );
+  }
+  assert.equal(
+    code(() => fs.mount('/x', { type: 'host', directory: `${scratch}/none` })),
+    'ENOENT',
+  );
+  assert.equal(
+    code(() => fs.mount('/host/f', { type: 'host', directory: scratch })),
+    'ENOTDIR',
+  );
+  assert.throws(() => fs.readFileSync('/host/none'), {
+    message: "ENOENT: no such file or directory, open '/host/none'",
+    path: '/host/none',
+    syscall: 'open',
+  });
+});
+
+test('a mount whose directory has gone says so, and comes off', () => {
+  const { space, inside } = world();
+  const later = createFs(() => space);
+  const own = openSpace({ maximum: 2 ** 26 });
+  const fs = createFs(() => own);
+  fs.mount('/gone', { type: 'host', directory: inside });
+  fs.readdirSync('/gone'); // from here on this thread has it open
+  nodeFs.renameSync(inside, `${inside}-moved`);
+  assert.deepEqual(fs.readdirSync('/gone'), ['f'], 'a directory is what was mounted, not a name');
+  nodeFs.mkdirSync(inside); // another one of that name
+  assert.equal(
+    code(() => later.readdirSync('/host')),
+    'ESTALE',
+  );
+  assert.equal(
+    code(() => later.writeFileSync('/host/x', '')),
+    'ESTALE',
+  );
+  assert.deepEqual(nodeFs.readdirSync(inside), []);
+  nodeFs.rmSync(`${inside}-moved`, { recursive: true });
+  assert.deepEqual(fs.readdirSync('/gone'), []);
+  assert.equal(
+    code(() => fs.writeFileSync('/gone/new', '')),
+    'ENOENT',
+  );
+  fs.unmount('/gone');
+  later.unmount('/host');
+});
+
+test('watch and watchFile tell of changes by other programs', { timeout: 60000 }, async () => {
+  const { fs, inside } = world();
+  const seen: string[] = [];
+  const watcher = fs.watch('/host', (event: string, name: string) => seen.push(`${event} ${name}`));
+  const end = performance.now() + DEADLINE_MS;
+  const wait = async (what: string): Promise<void> => {
+    while (!seen.includes(what)) {
+      assert.ok(performance.now() < end, `${what}, seen: ${seen}`);
+      await setTimeout(1);
+    }
+  };
+  nodeFs.writeFileSync(`${inside}/new`, 'x');
+  await wait('rename new');
+  nodeFs.appendFileSync(`${inside}/f`, 'more');
+  await wait('change f');
+  fs.unlinkSync('/host/f');
+  await wait('rename f');
+  watcher.close();
+  let size = -1;
+  fs.watchFile('/host/new', { interval: 20 }, (now) => {
+    size = now.size;
+  });
+  nodeFs.writeFileSync(`${inside}/new`, 'longer');
+  while (size !== 6) {
+    assert.ok(performance.now() < end, `size ${size}`);
+    await setTimeout(1);
+  }
+  fs.unwatchFile('/host/new');
+});
+
+// ---- threads ----
+
+type Asked = (action: string, options?: object) => Promise<unknown>;
+
+async function start(space: Space): Promise<{ worker: Worker; ask: Asked }> {
+  const worker = new Worker(fixture, workerOptions({ workerData: space.handle }) as WorkerOptions);
+  await once(worker, 'message');
+  const ask: Asked = async (action, options) => {
+    worker.postMessage({ action, ...options });
+    const [{ value, code, message }] = (await once(worker, 'message')) as [
+      { value: unknown; code?: string; message: string },
+    ];
+    if (code !== undefined) throw Object.assign(new Error(message), { code });
+    return value;
+  };
+  return { worker, ask };
+}
+
+/** Open files of this process below a directory, on the host. */
+function openBelow(directory: string): string[] {
+  const targets = nodeFs.readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return nodeFs.readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  return targets.filter((target) => target.startsWith(`${directory}/`));
+}
+
+test('threads have the same mounts, descriptors and positions, born before or after', { timeout: 60000 }, async () => {
+  const { space, fs, inside, outside } = world();
+  const [one, two] = await Promise.all([start(space), start(space)]);
+  fs.mount('/late', { type: 'host', directory: outside });
+  assert.deepEqual(await one.ask('mounts'), ['/host', '/late']);
+  assert.equal(await two.ask('readFile', { path: '/late/secret' }), 'secret');
+  fs.unmount('/late');
+  await assert.rejects(one.ask('readFile', { path: '/late/secret' }), { code: 'ENOENT' });
+  // A descriptor that one has opened is the others', with one position.
+  const fd = (await one.ask('open', { path: '/host/shared', flags: 'w+' })) as number;
+  await one.ask('write', { fd, text: 'abc' });
+  await two.ask('write', { fd, text: 'def' });
+  fs.writeSync(fd, 'ghi');
+  assert.equal(nodeFs.readFileSync(`${inside}/shared`, 'utf8'), 'abcdefghi');
+  assert.equal(fs.fstatSync(fd).size, 9);
+  nodeFs.unlinkSync(`${inside}/shared`);
+  const bytes = Buffer.alloc(9);
+  fs.readSync(fd, bytes, 0, 9, 0);
+  assert.equal(bytes.toString(), 'abcdefghi', 'also when it has no name any more');
+  fs.closeSync(fd);
+  await assert.rejects(one.ask('write', { fd, text: 'x' }), { code: 'EBADF' });
+  await assert.rejects(two.ask('read', { fd, length: 1 }), { code: 'EBADF' });
+  // Appends are neither lost nor mixed.
+  await Promise.all([
+    one.ask('append', { path: '/host/log', text: `${'A'.repeat(39)}\n`, count: 500 }),
+    two.ask('append', { path: '/host/log', text: `${'B'.repeat(39)}\n`, count: 500 }),
+  ]);
+  const lines = nodeFs.readFileSync(`${inside}/log`, 'utf8').split('\n').slice(0, -1);
+  assert.equal(lines.length, 1000);
+  for (const line of lines) assert.match(line, /^(A{39}|B{39})$/);
+  // What belongs to descriptors that others have closed goes at the next open.
+  for (const { ask } of [one, two]) await ask('close', { fd: await ask('open', { path: '/host/f', flags: 'r' }) });
+  assert.deepEqual(openBelow(inside), []);
+  fs.check();
+  await Promise.all([one.worker.terminate(), two.worker.terminate()]);
+});
+
+test('when a thread ends its descriptors end, in the space and on the host', { timeout: 60000 }, async () => {
+  const { space, fs, inside } = world();
+  const { worker, ask } = await start(space);
+  const fd = (await ask('open', { path: '/host/f', flags: 'r+' })) as number;
+  assert.equal(openBelow(inside).length, 1);
+  fs.writeSync(fd, 'X');
+  assert.equal(openBelow(inside).length, 2, 'each thread has its own');
+  assert.equal(
+    code(() => fs.unmount('/host')),
+    'EBUSY',
+  );
+  await worker.terminate();
+  const end = performance.now() + DEADLINE_MS;
+  while (code(() => fs.fstatSync(fd)) !== 'EBADF') {
+    assert.ok(performance.now() < end, 'the descriptor is closed');
+    await setTimeout(1);
+  }
+  fs.closeSync(fs.openSync('/host/f', 'r'));
+  assert.deepEqual(openBelow(inside), []);
+  fs.check();
+  space.check(true);
+  fs.unmount('/host');
+});
+
+test(`terminated Workers leave a mount usable, and nothing open (seed ${seed})`, {
+  timeout: 120000 * rounds,
+}, async () => {
+  const { space, fs, inside } = world();
+  for (let i = 0; i < 12 * rounds; i++) {
+    const { worker, ask } = await start(space);
+    await ask('churn', { path: '/host', name: `w${i}` });
+    await setTimeout((seed >>> (i % 8)) % 13);
+    await worker.terminate();
+  }
+  const end = performance.now() + DEADLINE_MS;
+  while (code(() => fs.unmount('/host')) !== 'nothing thrown') {
+    assert.ok(performance.now() < end, 'its descriptors are closed');
+    await setTimeout(1);
+  }
+  assert.deepEqual(openBelow(inside), []);
+  fs.check();
+  space.check(true);
+});
