@@ -32,6 +32,7 @@
 #include "task/lane.c"
 #include "task/task.c"
 #include "task/worker.c"
+#include "task/give_up.c"
 #include "task/recover.c"
 #include "task/destroy.c"
 #include "task/check.c"

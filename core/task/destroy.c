@@ -10,7 +10,7 @@
  * Whether an intent record's word names a task of this pool. Another pool's task may be freed while we look, and its
  * bytes be anybody's; so nothing that lies behind it is followed.
  */
-static int names_task_of(struct plait_pool *pool, plait_ref_t ref) {
+int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
   if (ref == 0 || plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
   plait_ref_t client = plait_load(&((struct plait_task *)plait_at(ref))->client);
   plait_ref_t at = plait_load(&pool->clients);
@@ -25,7 +25,7 @@ static int is_used(struct plait_pool *pool, struct plait_slot *except) {
     if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
     int inside = plait_load(&slot->pool) == plait_ref(pool) &&
                  (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
-    if (inside || names_task_of(pool, plait_load(&slot->adopted))) return 1;
+    if (inside || plait__pool_has_task(pool, plait_load(&slot->adopted))) return 1;
   }
   return 0;
 }
@@ -47,7 +47,7 @@ static void forget(struct plait_pool *pool) {
     plait_word_t *intents[] = {&slot->running, &slot->adopted};
     for (int k = 0; k < 2; k++) {
       plait_ref_t task = plait_load(intents[k]);
-      if (!names_task_of(pool, task)) continue;
+      if (!plait__pool_has_task(pool, task)) continue;
       plait__task_strip(task);
       plait__intents_clear(task);
       plait_heap_free(task);
@@ -132,12 +132,35 @@ static int let_go(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  plait__clients_orphan(pool, plait_self_id());
-  if (plait_load(&pool->owner) == plait_self_id()) atomic_store_explicit(&pool->owner, 0, memory_order_release);
+  int is_owner = plait_load(&pool->owner) == plait_self_id();
+  if (is_owner) atomic_store_explicit(&pool->owner, 0, memory_order_release);
+  plait_lock_release(&pool->lock);
+  if (!is_owner) return -PLAIT_EINVAL;
+  destroy(ref, 1);
+  return 0;
+}
+
+/* pre: holds the recovery lock; the client is the calling thread's, so the pool is there. */
+static int let_client_go(plait_ref_t ref) {
+  struct plait_client *client = plait_at(ref);
+  plait_ref_t pool_ref = plait_load(&client->pool);
+  struct plait_pool *pool = plait_at(pool_ref);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  plait__client_empty(client);
+  atomic_store_explicit(&client->owner, 0, memory_order_release); /* last: until then a death finds it owned */
   plait_thread_t owner = plait_load(&pool->owner);
   plait_lock_release(&pool->lock);
-  if (owner == 0 || !plait_thread_alive(owner)) destroy(ref, 1);
+  if (owner == 0 || !plait_thread_alive(owner)) destroy(pool_ref, 1);
   return 0;
+}
+
+PLAIT_EXPORT int plait_client_release(plait_ref_t client) {
+  int rc = plait_lock_acquire(&plait_space()->recovery);
+  if (rc < 0) return rc;
+  rc = let_client_go(client);
+  plait_lock_release(&plait_space()->recovery);
+  return rc;
 }
 
 PLAIT_EXPORT int plait_pool_release(plait_ref_t pool) {

@@ -104,6 +104,7 @@ static plait_ref_t client_left(struct plait_pool *pool) {
     struct plait_client *client = plait_at(at);
     if (plait_load(&client->owner) == 0 && plait_load(&client->inbox) == 0 && plait_load(&client->taken) == 0 &&
         plait_load(&client->drained) == 0 && lanes_are_empty(client) && !is_awaited(pool, at)) {
+      plait_put(&client->words, 0);
       atomic_store_explicit(&client->owner, plait_self_id(), memory_order_release);
       return at;
     }

@@ -70,6 +70,7 @@ static void repair_holding(struct plait_slot *slot) {
 
 static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
   if (plait_load(&slot->pool) == plait_ref(pool)) repair_holding(slot);
+  plait__stand_in_repair(pool, slot);
   plait_word_t *intents[] = {&slot->running, &slot->adopted};
   for (int k = 0; k < 2; k++) {
     plait_ref_t task = plait_load(intents[k]);

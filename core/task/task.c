@@ -129,7 +129,8 @@ PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
 }
 
 PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
-  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0)
+  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0 ||
+      (plait_load(&task_at(ref)->control) & PLAIT_STOP_GIVEN_UP) != 0)
     return -PLAIT_EINVAL;
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int rc = plait__lane_put_back(pool, ref);
@@ -141,16 +142,30 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  struct plait_client *wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
+  struct plait_client *wake = NULL, *client = plait_at(plait_get(&task_at(ref)->client));
+  plait_ref_t of = plait_get(&task_at(ref)->link);
+  plait_ref_t apart = plait_get(&task_at(ref)->input_block);
+  uint32_t words = plait_get(&client->words), size = plait_heap_size(ref) + (apart == 0 ? 0 : plait_heap_size(apart));
+  if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
+  else if (words != 0 && size > PLAIT_PROGRESS_LIMIT - words) rc = -PLAIT_EAGAIN; /* a single one may be larger */
+  else {
+    plait_put(&client->words, size > PLAIT_PROGRESS_LIMIT - words ? PLAIT_PROGRESS_LIMIT : words + size);
+    plait_put(&task_at(ref)->link, 0);
+    wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
+  }
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
-  return 0;
+  return rc;
 }
 
 struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent,
                                          uint32_t after, int counts) {
   struct plait_task *task = task_at(ref);
   struct plait_client *client = plait_at(plait_get(&task->client));
+  if ((plait_load(&task->control) & PLAIT_STOP_GIVEN_UP) != 0) {
+    counts = 0;
+    plait_put(&task->output_status, PLAIT_STATUS_DROPPED);
+  }
   if (counts) plait_put(&pool->finished, plait_get(&pool->finished) + 1);
   if (plait_get(&client->owner) == 0) {
     if (counts) plait_put(&pool->dropped, plait_get(&pool->dropped) + 1);
@@ -249,9 +264,10 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
     plait_put(&self->running, ref);
     plait_put(link, plait_get(&task_at(ref)->link));
   }
+  int is_end = (plait_load(&task_at(ref)->control) & PLAIT_STOP_GIVEN_UP) == 0;
   struct plait_client *wake = plait__task_deliver(pool, ref, adopted ? &self->adopted : &self->running, 0, 1);
-  if (adopted) plait_put(&pool->lost, plait_get(&pool->lost) + 1);
-  else plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
+  if (adopted && is_end) plait_put(&pool->lost, plait_get(&pool->lost) + 1);
+  if (!adopted) plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
   return 0;
@@ -275,6 +291,7 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   /* Between the two stores both words name the tasks; after a death there, repair undoes the first. */
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
   plait_put(&client->taken, task);
+  plait_put(&client->words, 0);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);

@@ -17,7 +17,7 @@
  *
  * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so that
  * the worker takes another meanwhile. Word of a running task (progress) is a record of its own, which goes from BUILDING
- * to DONE at once.
+ * to DONE at once. Of what lies undelivered of it, a client has PLAIT_PROGRESS_LIMIT bytes at most.
  *
  * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client, first in,
  * first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the other sits on
@@ -50,6 +50,7 @@
 #define PLAIT_SEAT_LIMIT 256u
 #define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
+#define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress that lie undelivered for one client, at most */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
 
 enum plait_task_state {
@@ -69,12 +70,14 @@ enum plait_task_status {
   PLAIT_STATUS_POOL_FAILED = 6,  /* no worker could load the module: pool.failure says why */
   PLAIT_STATUS_STOPPED = 7,      /* taken when its `control` said stop already: not run */
   PLAIT_STATUS_PROGRESS = 8,     /* not the end: what the running task tells meanwhile */
+  PLAIT_STATUS_DROPPED = 9,      /* not the end: a stand-in was that; only to be freed (see give_up.c) */
 };
 
 /* Why a task is to stop; bits of plait_task.control. */
 enum plait_stop {
   PLAIT_STOP_ABORT = 1,   /* its client wants no result any more */
   PLAIT_STOP_TIMEOUT = 2, /* it has run for longer than it may */
+  PLAIT_STOP_GIVEN_UP = 4, /* its client has been told its end; whatever it does is of no interest */
 };
 
 /* What plait_worker_look() saw. */
@@ -126,7 +129,7 @@ struct plait_task {
   plait_word_t output_low;    /* an immediate value's low half, or the reference of the bytes */
   plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
   plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
-  plait_word_t link;          /* RUNNING: next task that the worker holds; DONE: next in client.drained; 0 at the end */
+  plait_word_t link;          /* next one that the worker holds, or in client.drained; of a stand-in and of unsent progress: the task */
   plait_word_t input_block;   /* block that holds a large input, else 0; the task's, freed when it has been run */
   plait_word_t lane;          /* its priority: index of the lane, 0 the most urgent */
   plait_word_t seat;          /* seat whose worker alone may run it; 0: any may */
@@ -162,6 +165,7 @@ struct plait_client {
   plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
   plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
   plait_word_t mask;    /* a bit for each lane that is not empty */
+  plait_word_t words;   /* bytes of progress in the inbox */
   struct plait_lane lanes[PLAIT_LANE_COUNT]; /* queued tasks that any worker may run, by priority */
 };
 
@@ -220,8 +224,9 @@ struct plait_pool {
   plait_word_t usual_timeout_ms; /* timeout of a task that says none; 0: it has none */
   plait_word_t lost;        /* tasks that ended with their worker (wraps) */
   plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
+  plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
 };
-_Static_assert(sizeof(struct plait_pool) == 144, "no padding");
+_Static_assert(sizeof(struct plait_pool) == 148, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */
@@ -259,17 +264,23 @@ plait_ref_t plait_pool_create(void);
 int plait_pool_destroy(plait_ref_t pool);
 
 /*
- * The calling thread uses the pool no more: its clients are dropped with what they have got, and if it owns the pool (which
- * has ended), it does no longer. Whoever is the last to let go frees it. 0, -PLAIT_EINVAL (no such pool) or -PLAIT_ETIMEDOUT.
+ * The calling thread, which owns the pool (it has ended), does so no longer. Whoever is the last to let go of it, or of a
+ * client of it, frees it. 0, -PLAIT_EINVAL (no such pool, or not its owner) or -PLAIT_ETIMEDOUT.
  */
 int plait_pool_release(plait_ref_t pool);
+
+/*
+ * The calling thread uses its client no more: what it has got is dropped, and what is still to come. 0 or
+ * -PLAIT_ETIMEDOUT. pre: the client is the thread's own, which also says that its pool is there.
+ */
+int plait_client_release(plait_ref_t client);
 
 /* The seat of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit. */
 plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
 
 /*
- * A client of the pool, owned by the calling thread and freed with the pool, or taken over from a thread that is dead;
- * 0: no memory, no such pool, or a lock's owner is stuck.
+ * A client of the pool, owned by the calling thread, or one that nobody owns any more, taken over. It is freed with the
+ * pool, which is there as long as a live thread owns a client of it. 0: no memory, no such pool, or a lock's owner is stuck.
  */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
@@ -311,7 +322,8 @@ int plait_task_requeue(plait_ref_t task);
 
 /*
  * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs. Its client and ticket are
- * that task's. 0, or -PLAIT_ETIMEDOUT: it is still BUILDING.
+ * that task's, and its `link` names the task. 0, or it is still BUILDING: -PLAIT_EAGAIN (too much of it lies there
+ * undelivered), -PLAIT_EPIPE (the task was given up) or -PLAIT_ETIMEDOUT.
  */
 int plait_task_emit(plait_ref_t record);
 
@@ -348,6 +360,18 @@ plait_ref_t plait_client_drain(plait_ref_t client);
 
 /* Frees a drained task; quickest in the order of draining. Anything else is ignored. For the client's owner. */
 void plait_task_free(plait_ref_t task);
+
+/* ---- give_up.c ---- */
+
+/*
+ * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling thread
+ * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. 0: there is none (any more),
+ * no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds nothing.
+ */
+plait_ref_t plait_task_give_up(plait_thread_t worker);
+
+/* What a thread left that died in there. pre: holds the pool's lock, which the dead thread may have held. */
+void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead);
 
 /* ---- worker.c ---- */
 
@@ -396,6 +420,9 @@ void plait_pool_wake(struct plait_pool *pool);
  * both cases some of it is left to do, and the slot must stay DEAD.
  */
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
+
+/* Whether `ref` names a task of the pool; if it is freed meanwhile, the answer may be either. pre: holds the pool's lock. */
+int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref);
 
 /* Takes a task from every dead thread whose intent record names it. pre: the caller holds the recovery lock. */
 void plait__intents_clear(plait_ref_t task);

@@ -74,8 +74,9 @@ static void apply(uint8_t *image, const struct log *log, uint32_t index) {
 /* ---- the world that operations run in ---- */
 
 static plait_thread_t main_id, actor, recoverer, worker, corpse;
-static plait_ref_t pool, client, actor_client, actor_pool, actor_task, actor_seat, some_block;
+static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_seat, some_block;
 static uint32_t tickets;       /* tasks of the main thread's client */
+static int corpse_is_stuck;    /* it is no corpse, but a worker that was given up */
 static uint32_t held;          /* blocks that the operation holds by itself, and takes with it */
 
 static void as(plait_thread_t thread) {
@@ -126,7 +127,7 @@ static void world(void) {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) CHECK((blocks[k] = plait_heap_alloc(sizes[k])) != 0);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) CHECK(plait_heap_free(blocks[k]) == 0);
   }
-  tickets = 0, actor_client = 0, actor_pool = 0, actor_task = 0, held = 0;
+  tickets = 0, other_client = 0, actor_client = 0, actor_pool = 0, actor_task = 0, held = 0, corpse_is_stuck = 0;
   as(main_id);
   CHECK((pool = plait_pool_create()) != 0);
   CHECK((client = plait_client_create(pool)) != 0);
@@ -154,14 +155,30 @@ static void drain_into(uint32_t *seen) {
     CHECK(atomic_load(&record->state) == PLAIT_TASK_DONE && atomic_load(&record->client) == client);
     uint32_t ticket = atomic_load(&record->ticket), status = atomic_load(&record->output_status);
     CHECK(ticket < TASKS && status != PLAIT_STATUS_NONE);
-    seen[ticket]++;
+    if (status != PLAIT_STATUS_DROPPED) seen[ticket]++;
     plait_task_free(task);
   }
+}
+
+/* The worker that was given up ends what it runs after all, or dies. */
+static void end_stuck(int dies) {
+  if (dies) {
+    as(main_id);
+    for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) CHECK(plait_task_finish(task) == 0);
+    return;
+  }
+  as(corpse);
+  plait_ref_t task = atomic_load(&plait_self()->running);
+  give_output(task, 8);
+  CHECK(plait_task_next(task, 1) == PLAIT_NEXT_STOP);
+  while ((task = atomic_load(&plait_self()->holding)) != 0) give_output(task, 8), plait_task_finish(task);
+  plait_abi_detach();
 }
 
 /* The calling thread has noted the deaths of `dead`, of which `last` is to be recovered by hand. */
 static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   uint32_t seen[TASKS] = {0};
+  if (corpse_is_stuck && kills == 2) end_stuck(others_first); /* before any recovery; else after it */
   as(main_id);
   if (others_first) { /* another thread meets the lock before recovery does */
     CHECK(plait_task_check() == 0);
@@ -176,6 +193,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   }
   CHECK(plait_task_check() == 0);
   CHECK(plait_heap_check(1) == 0);
+  if (corpse_is_stuck && kills == 1) end_stuck(others_first);
   struct plait_pool *record = plait_at(pool); /* what a dead thread has begun to end is ended */
   if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
@@ -189,7 +207,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   CHECK(plait_pool_destroy(pool) == 0);
   plait_abi_sweep();
   plait_abi_recover(recoverer), plait_abi_recover(corpse);
-  if (actor_pool != 0) plait_pool_release(actor_pool); /* where the main thread has a client */
+  if (other_client != 0) CHECK(plait_client_release(other_client) == 0); /* in the actor's pool */
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
     CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
@@ -385,10 +403,37 @@ static void make_others_pool(void) { /* the actor owns a pool in which the main 
   submit_main(1);
   as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
   submit(actor_client, 0);
-  as(main_id), plait_client_create(actor_pool);
+  as(main_id), other_client = plait_client_create(actor_pool);
   as(actor), plait_pool_end(actor_pool, PLAIT_POOL_CLOSED);
 }
-static void make_left_pool(void) { make_others_pool(), as(main_id), plait_pool_release(actor_pool), as(actor); }
+static void make_left_pool(void) { make_others_pool(), as(main_id), plait_client_release(other_client), other_client = 0, as(actor); }
+static void do_release_client(void) { plait_client_release(actor_client); }
+static void do_release_both(void) { plait_client_release(actor_client), plait_pool_release(actor_pool); }
+static void make_client_with_all(void) { /* queued, running, done and drained tasks of the actor's second client */
+  make_drained();
+  as(actor), submit(actor_client, 0), submit(actor_client, 0);
+  as(worker), plait_task_next(0, 0);
+}
+static void make_stuck(void) { /* a worker runs a late task and holds another: what the actor settles in its place */
+  submit_main(3);
+  as(corpse), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
+  plait_ref_t task = plait_task_next(0, 0);
+  atomic_store(&((struct plait_task *)plait_at(task))->control, PLAIT_STOP_TIMEOUT);
+  as(main_id), plait_worker_retire(corpse);
+  corpse_is_stuck = 1;
+}
+static void do_give_up(void) {
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) != 0;) {
+    plait_ref_t at = plait_task_output(stand_in, 300);
+    if (at != 0) atomic_store(&((struct plait_task *)plait_at(stand_in))->output_status, PLAIT_STATUS_REJECTED);
+    plait_task_finish(stand_in);
+  }
+}
+static void make_given_up(void) { /* the actor is the one that goes on; its tasks have been settled */
+  make_holder();
+  as(main_id), plait_worker_retire(actor);
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) != 0;) plait_task_finish(stand_in);
+}
 static void do_settle(void) {
   plait_ref_t task = plait_abi_recover(corpse);
   if (task != 0) plait_abi_settle(task);
@@ -450,6 +495,10 @@ static const struct scenario {
     {"recover a holder", make_corpse_holder, do_recover_all},
     {"let go of a pool with a client", make_others_pool, do_release},
     {"let go of a pool", make_left_pool, do_release},
+    {"let go of a client and its pool", make_left_pool, do_release_both},
+    {"let go of a client", make_client_with_all, do_release_client},
+    {"give up what another runs", make_stuck, do_give_up},
+    {"finish what was given up", make_given_up, do_finish_held},
     {"take a client over", make_dead_user, do_client_create},
     {"look", make_overdue, do_look},
     {"retire", make_condemned, do_retire},

@@ -578,23 +578,32 @@ static void test_client_again(void) {
   nothing_left(0);
 }
 
-/* The owner lets go of a pool that another thread looks at: whoever is last frees it. */
+/* Threads let go of a pool one by one, a client that the owner has besides too: whoever is last frees it. */
 static void test_release(void) {
   for (int order = 0; order < 3; order++) {
     open_pool();
     plait_thread_t user = plait_slot_claim(0);
+    plait_ref_t second = plait_client_create(pool);
     as(user);
     plait_ref_t its = plait_client_create(pool);
     submit(its, 1);
+    CHECK(plait_pool_release(pool) == -PLAIT_EINVAL); /* not its owner */
     as(main_id);
-    submit(client, 2);
-    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0);
-    if (order == 0) CHECK(plait_pool_release(pool) == 0);
+    submit(client, 2), submit(second, 3);
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && plait_client_release(client) == 0);
+    if (order == 0) {
+      CHECK(plait_pool_release(pool) == 0 && plait_pool_release(pool) == -PLAIT_EINVAL);
+      CHECK(drain(second, PLAIT_STATUS_POOL_CLOSED, NULL) == 1); /* it outlives what the owner has let go of */
+      plait_ref_t late = build(second, 4);
+      CHECK(plait_task_submit(late) == -PLAIT_EPIPE);
+      plait_task_discard(late);
+      CHECK(plait_client_release(second) == 0);
+    }
     as(user);
-    CHECK(drain(its, PLAIT_STATUS_POOL_CLOSED, NULL) == 1 && plait_pool_release(pool) == 0);
+    CHECK(drain(its, PLAIT_STATUS_POOL_CLOSED, NULL) == 1 && plait_client_release(its) == 0);
     as(main_id);
     if (order > 0) CHECK(test_live_blocks() > 0);
-    if (order == 1) CHECK(plait_pool_release(pool) == 0);
+    if (order == 1) CHECK(plait_pool_release(pool) == 0 && test_live_blocks() > 0 && plait_client_release(second) == 0);
     if (order == 2) {
       as(user), plait_abi_recover(main_id);
       CHECK(test_live_blocks() == 0);
@@ -603,6 +612,103 @@ static void test_release(void) {
     CHECK(test_live_blocks() == 0 && plait_pool_release(pool) == -PLAIT_EINVAL && plait_abi_check(1) == 0);
     plait_posix_unmap();
   }
+}
+
+/* Drains: how many ends, and of the rest how many were dropped. */
+static uint32_t ends(plait_ref_t of, uint32_t *dropped) {
+  uint32_t count = 0;
+  *dropped = 0;
+  for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next) {
+    next = atomic_load(&record(task)->next);
+    if (atomic_load(&record(task)->output_status) == PLAIT_STATUS_DROPPED) ++*dropped;
+    else count++;
+    plait_task_free(task);
+  }
+  return count;
+}
+
+/* A worker that cannot be ended: what it runs is settled without it, and comes back once more only to be freed. */
+static void test_give_up(void) {
+  for (int how = 0; how < 3; how++) { /* it ends its tasks after all; it dies; it dies after its client */
+    open_pool();
+    plait_thread_t worker = new_worker();
+    submit(client, 0), submit(client, 1), submit_as(client, 2, 3, 0), submit(client, 3);
+    as(worker);
+    for (uint32_t i = 0; i < 3; i++) {
+      plait_ref_t task = plait_task_next(0, 0);
+      if (i == 1) atomic_store(&record(task)->retries, 1);
+      if (i < 2) CHECK(plait_task_hold() == 0);
+    }
+    plait_ref_t running = atomic_load(&plait_self()->running);
+    atomic_fetch_or(&record(running)->control, PLAIT_STOP_TIMEOUT);
+    as(main_id);
+    CHECK(plait_task_give_up(worker) == 0); /* it may take another meanwhile */
+    CHECK(plait_worker_retire(worker) == 1);
+    static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
+    for (int i = 0; i < 2; i++) {
+      plait_ref_t stand_in = plait_task_give_up(worker);
+      CHECK(stand_in != 0 && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
+      CHECK((atomic_load(&record(stand_in)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
+      CHECK(plait_task_finish(stand_in) == 0);
+    }
+    CHECK(plait_task_give_up(worker) == 0 && atomic_load(&pool_record()->finished) == 2);
+    as(worker); /* what it says of them is not heard */
+    plait_ref_t word = plait_task_create(client, 10);
+    atomic_store(&record(word)->link, running);
+    CHECK(plait_task_emit(word) == -PLAIT_EPIPE);
+    plait_task_discard(word);
+    uint32_t dropped;
+    as(main_id);
+    if (how == 2) CHECK(plait_client_release(client) == 0);
+    else CHECK(ends(client, &dropped) == 2 && dropped == 0);
+    if (how == 0) {
+      as(worker);
+      CHECK(finish_and_next(running) == PLAIT_NEXT_STOP);
+      while (atomic_load(&plait_self()->holding) != 0) CHECK(plait_task_finish(atomic_load(&plait_self()->holding)) == 0);
+      plait_abi_detach();
+      as(main_id);
+      CHECK(ends(client, &dropped) == 1 && dropped == 2);
+    } else {
+      for (plait_ref_t task; (task = plait_abi_recover(worker)) != 0;) CHECK(plait_abi_settle(task) == 0);
+      if (how == 1) CHECK(ends(client, &dropped) == 0 && dropped == 2);
+    }
+    uint32_t ran = how == 0 ? 1 : 2; /* the one that may be run again, and the one that nobody had taken */
+    CHECK(atomic_load(&pool_record()->queued) == ran);
+    nothing_left(0);
+    plait_posix_unmap();
+  }
+}
+
+/* Progress that nobody drains is refused when it has become too much; a single word may be of any size. */
+static void test_progress_limit(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  for (int round = 0; round < 3; round++) {
+    as(worker);
+    static const uint32_t sizes[] = {0, 100, 100000};
+    uint32_t sent = 0;
+    for (int rc = 0; rc == 0; sent++) {
+      plait_ref_t word = plait_task_create(client, sizes[round]);
+      CHECK(word != 0);
+      rc = plait_task_emit(word);
+      if (rc == 0) continue;
+      CHECK(rc == -PLAIT_EAGAIN);
+      plait_task_discard(word), sent--;
+    }
+    CHECK(sent > PLAIT_PROGRESS_LIMIT / (sizes[round] * 2 + 1000) && sent < PLAIT_PROGRESS_LIMIT / (sizes[round] + 100));
+    as(main_id);
+    CHECK(drain(client, 0, NULL) == sent);
+  }
+  as(worker);
+  plait_ref_t large = plait_task_create(client, PLAIT_PROGRESS_LIMIT + 1000);
+  CHECK(large != 0 && plait_task_emit(large) == 0);
+  plait_ref_t small = plait_task_create(client, 1);
+  CHECK(plait_task_emit(small) == -PLAIT_EAGAIN);
+  plait_task_discard(small);
+  as(main_id);
+  CHECK(drain(client, 0, NULL) == 1);
+  end_worker(worker);
+  nothing_left(0);
 }
 
 /* ---- threads ---- */
@@ -730,6 +836,8 @@ static const struct test tests[] = {
     {"progress comes before the end; retries keep the input", test_progress_and_retries},
     {"clients of the dead are taken over", test_client_again},
     {"a pool is freed by the last who uses it", test_release},
+    {"what a worker runs on is settled without it", test_give_up},
+    {"undelivered progress is bounded", test_progress_limit},
     {"threads flood the queue", test_flood},
     {"threads sleep and wake", test_small_queues},
     {"pools end under load", test_closing_race},

@@ -105,7 +105,7 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   const stats = pool.stats();
   assert.equal(stats.completed, 3 * size * batches, 'completed');
   assert.equal(stats.failed, deaths, 'failed');
-  assert.equal(stats.ended.exit + stats.ended.stopped, deaths, 'deaths');
+  assert.equal(stats.ended.exit + stats.ended.stopped, deaths, `deaths: ${JSON.stringify(stats.ended)}`);
   await pool.close();
   heap.check();
 });

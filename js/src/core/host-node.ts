@@ -8,8 +8,9 @@
  */
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
-import type { Host, HostPort, HostThread, ThreadOptions } from './host.ts';
+import type { Host, HostPort, HostThread, LentThread, ThreadOptions } from './host.ts';
 import type { SpaceHandle } from './space.ts';
+import { threadWide } from './thread-wide.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
 const ENVIRONMENT_KEY = 'plait.space.2';
@@ -22,6 +23,8 @@ interface Hello {
   /** What the thread runs. */
   readonly plaitScript: string;
   readonly message: unknown;
+  /** In a lent thread: its end of the channel to its keeper. */
+  readonly keeper: NodePort | undefined;
 }
 
 /** What the script of Plait's threads is called with. */
@@ -33,17 +36,21 @@ interface Boot {
 /**
  * The module that a thread starts with: it hears the first message, and runs the script that is in it. It is a module,
  * and not the script itself as a string, so that Node runs what `--import` names first, and so that loaders such as tsx
- * see a module import the user's.
+ * see a module import the user's. It awaits nothing at its top level: Node 20 aborts if it stops a thread that evaluates
+ * such a module.
  */
 const ENTRY = new URL(
   `data:text/javascript,${encodeURIComponent(`
-import vm from 'node:vm';
-import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
+function run(hello) {
+  const { runInThisContext } = process.getBuiltinModule('node:vm');
+  const script = runInThisContext('(function (plaitBoot) {' + hello.plaitScript + '})', 'plait-thread.js');
+  script({ hello, importUrl: (url) => import(url) });
+}
 // It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
-const hello =
-  receiveMessageOnPort(parentPort)?.message ?? (await new Promise((resolve) => parentPort.once('message', resolve)));
-const script = vm.runInThisContext('(function (plaitBoot) {' + hello.plaitScript + '})', 'plait-thread.js');
-script({ hello, importUrl: (url) => import(url) });
+const posted = receiveMessageOnPort(parentPort);
+if (posted) run(posted.message);
+else parentPort.once('message', run);
 `)}`,
 );
 
@@ -64,15 +71,22 @@ function wrapPort(port: NodePort): HostPort {
   return wrapped;
 }
 
-function startThread({ name, ...rest }: ThreadOptions, script = boot?.hello.plaitScript ?? ''): HostThread {
+function startThread(
+  { name, ...rest }: ThreadOptions,
+  script = boot?.hello.plaitScript ?? '',
+  keeper?: NodePort,
+): HostThread {
   const { Worker } = process.getBuiltinModule('node:worker_threads');
   const worker: NodeWorker = new Worker(ENTRY, { ...rest, name } as never);
   let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,
     post(message, transfer = []) {
-      const sent = greeted ? message : ({ plaitScript: script, message } satisfies Hello);
-      worker.postMessage(sent, transfer as never);
+      if (greeted) worker.postMessage(message, transfer as never);
+      else {
+        const hello: Hello = { plaitScript: script, message, keeper };
+        worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
+      }
       greeted = true;
     },
     terminate: () => void worker.terminate(),
@@ -85,6 +99,34 @@ function startThread({ name, ...rest }: ThreadOptions, script = boot?.hello.plai
   worker.on('messageerror', (error) => thread.onError?.(error));
   worker.on('error', (error) => thread.onError?.(error));
   worker.on('exit', (code) => thread.onExit?.(code));
+  return thread;
+}
+
+/** The threads that were lent from here: their keepers recover them. */
+const lent = threadWide('lent threads', () => new Set<number>());
+
+function lendThread(options: ThreadOptions, script: string): LentThread {
+  const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
+  const { port1, port2 } = new MessageChannel();
+  const thread = startThread(options, script, port2);
+  thread.setRef(false); // the keeper says when the process is to stay alive
+  lent.add(thread.hostId);
+  return { thread, port: port1 };
+}
+
+function adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread {
+  const wrapped = wrapPort(port as NodePort);
+  const thread: HostThread = {
+    hostId,
+    post: (message) => wrapped.post(message),
+    terminate,
+    setRef: () => {},
+    onMessage: undefined,
+    onError: undefined,
+    onExit: undefined,
+  };
+  wrapped.onMessage = (message) => thread.onMessage?.(message);
+  wrapped.onClose = () => thread.onExit?.(0);
   return thread;
 }
 
@@ -118,7 +160,7 @@ export function createNodeHost(): Host | undefined {
   const url = process.getBuiltinModule('node:url');
   const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
-  const starter = threads.parentPort;
+  const starter = boot?.hello.keeper ?? threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
   const perf = () => process.getBuiltinModule('node:perf_hooks');
   const v8 = () => process.getBuiltinModule('node:v8');
@@ -135,7 +177,9 @@ export function createNodeHost(): Host | undefined {
       if (!threads.isMainThread) process.on('exit', own);
       process.on('worker', (worker) => {
         const id = worker.threadId; // gone from the object by the time of 'exit'
-        worker.once('exit', () => other(id));
+        worker.once('exit', () => {
+          if (!lent.delete(id)) other(id);
+        });
       });
     },
     watchPort() {
@@ -144,6 +188,12 @@ export function createNodeHost(): Host | undefined {
       return port instanceof threads.MessagePort ? wrapPort(port) : undefined;
     },
     startThread,
+    lendThread,
+    adoptThread,
+    onLastWords(uncaught, exit) {
+      process.on('uncaughtExceptionMonitor', uncaught);
+      process.on('exit', exit);
+    },
     async firstMessage() {
       if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
       return boot.hello.message;

@@ -68,6 +68,11 @@ export function createWebHost(): Host {
     onThreadEnd: () => {},
     watchPort: () => undefined,
     startThread,
+    lendThread: undefined,
+    adoptThread(): never {
+      throw new TypeError('a browser does not say when a thread that another one started is gone');
+    },
+    onLastWords: () => {},
     firstMessage() {
       instructions ??= hearFirst();
       return instructions;

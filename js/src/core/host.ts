@@ -26,6 +26,13 @@ export interface HostThread {
   onExit: ((code: number) => void) | undefined;
 }
 
+/** A thread that was started for another one to look after. */
+export interface LentThread {
+  readonly thread: HostThread;
+  /** To be transferred to that thread, and made a {@link HostThread} there. */
+  readonly port: unknown;
+}
+
 /** How to start a thread; the host ignores what it does not know. */
 export interface ThreadOptions {
   readonly name: string;
@@ -70,11 +77,20 @@ export interface Host {
   watchPort(): HostPort | undefined;
   /** Starts a thread that runs `script`; in a thread that was started so, the same script, if none is given. */
   startThread(options: ThreadOptions, script?: string): HostThread;
+  /**
+   * Starts a thread for another one to look after, which need not be there yet. What it says goes to the port, and by the
+   * port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such ports.
+   */
+  readonly lendThread: ((options: ThreadOptions, script: string) => LentThread) | undefined;
+  /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
+  adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
+  /** Hears of an error that nothing in this thread catches, and that the thread ends by itself. Node only. */
+  onLastWords(uncaught: (error: unknown) => void, exit: (code: number) => void): void;
   /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
-  /** In such a thread: sends to the one that started it. */
+  /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */
   postToStarter(message: unknown, transfer?: readonly Transferable[]): void;
-  /** In such a thread: hears the further messages of the one that started it, and stays alive for them. */
+  /** In such a thread: hears the further messages of that one, and stays alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
   /** Ends this thread now. */
   exitThread(code: number): void;

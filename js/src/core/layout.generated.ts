@@ -721,7 +721,7 @@ export const Task = {
   outputHigh: 52,
   /** block that holds the output if it did not fit behind the record, else 0; the task's */
   outputBlock: 56,
-  /** RUNNING: next task that the worker holds; DONE: next in client.drained; 0 at the end */
+  /** next one that the worker holds, or in client.drained; of a stand-in and of unsent progress: the task */
   link: 60,
   /** block that holds a large input, else 0; the task's, freed when it has been run */
   inputBlock: 64,
@@ -771,7 +771,7 @@ export const Lane = {
 
 /** `struct plait_client` of core/task/task.h. */
 export const Client = {
-  BYTES: 144,
+  BYTES: 148,
   /** next client of the pool */
   next: 0,
   /** the pool */
@@ -788,8 +788,10 @@ export const Client = {
   drained: 24,
   /** a bit for each lane that is not empty */
   mask: 28,
+  /** bytes of progress in the inbox */
+  words: 32,
   /** queued tasks that any worker may run, by priority */
-  lanes: 32,
+  lanes: 36,
 } as const;
 
 /** `struct plait_seat` of core/task/task.h. */
@@ -840,7 +842,7 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/task.h. */
 export const Pool = {
-  BYTES: 144,
+  BYTES: 148,
   /** guards lanes and inboxes */
   lock: 0,
   /** enum plait_pool_state */
@@ -899,6 +901,8 @@ export const Pool = {
   lost: 136,
   /** results delivered since a client last emptied its inbox; a hint: a death may miscount */
   unread: 140,
+  /** value of `attention` that the coordinator has seen: it is alive if this follows */
+  attended: 144,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */
@@ -966,6 +970,8 @@ export const SEAT_LIMIT = 256;
 export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
+/** bytes of progress that lie undelivered for one client, at most */
+export const PROGRESS_LIMIT = 8388608;
 /** a larger input gets a block of its own, which need not wait for the result */
 export const TASK_INPUT_INLINE = 1024;
 /** Where the host finds what it reads directly. */
@@ -1159,6 +1165,8 @@ export const TaskStatus = {
   STOPPED: 7,
   /** not the end: what the running task tells meanwhile */
   PROGRESS: 8,
+  /** not the end: a stand-in was that; only to be freed (see give_up.c) */
+  DROPPED: 9,
 } as const;
 
 /** `enum plait_stop`. */
@@ -1167,6 +1175,8 @@ export const Stop = {
   ABORT: 1,
   /** it has run for longer than it may */
   TIMEOUT: 2,
+  /** its client has been told its end; whatever it does is of no interest */
+  GIVEN_UP: 4,
 } as const;
 
 /** `enum plait_look`. */

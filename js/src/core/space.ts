@@ -38,6 +38,7 @@ export interface Core {
   plait_pool_set_failure(pool: number, block: number, size: number): void;
   plait_client_create(pool: number): number;
   plait_client_drain(client: number): number;
+  plait_client_release(client: number): number;
   plait_task_create(client: number, capacity: number): number;
   plait_task_discard(task: number): void;
   plait_task_submit(task: number): number;
@@ -47,6 +48,7 @@ export interface Core {
   plait_task_emit(record: number): number;
   plait_task_help(client: number): number;
   plait_task_hold(): number;
+  plait_task_give_up(worker: number): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
   plait_worker_sleep_begin(): number;

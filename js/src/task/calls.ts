@@ -230,8 +230,13 @@ export abstract class PoolCalls {
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
     const call = new SyncCall();
     const given = options?.give === true ? this.#blockOf(input) : 0;
-    this.submitter.submit(call, 0, input, this.#how(options), given);
-    this.submitter.block(() => call.done);
+    const ticket = this.submitter.submit(call, 0, input, this.#how(options), given);
+    try {
+      this.submitter.block(() => call.done);
+    } catch (error) {
+      this.submitter.abort(ticket, call); // nobody waits for it any more
+      throw error;
+    }
     if (!call.fulfilled) throw call.value;
     return call.value as Output;
   }

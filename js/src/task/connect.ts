@@ -5,22 +5,14 @@
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { threadWide } from '../core/thread-wide.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
 import { Submitter } from './submitter.ts';
 
-/** How often the thread is connected to each pool of a space. */
-const connections = threadWide('connections', () => new WeakMap<Space, Map<number, number>>());
-
-function connectionsOf(space: Space): Map<number, number> {
-  const count = connections.get(space) ?? new Map<number, number>();
-  connections.set(space, count);
-  return count;
-}
-
-/** A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. */
+/**
+ * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the space
+ * stays there until its last connection is disposed of, or the thread that has it ends.
+ */
 export class ConnectedPool extends PoolCalls {
   readonly #whyNotBlock: string | undefined;
   #disposed = false;
@@ -37,8 +29,6 @@ export class ConnectedPool extends PoolCalls {
       }
     });
     super(space, ref, submitter);
-    const count = connectionsOf(space);
-    count.set(ref, (count.get(ref) ?? 0) + 1);
     this.#whyNotBlock = worker
       ? 'a worker that waits for its own pool would wait for itself: use `await task.pool.run()`, which helps meanwhile'
       : undefined;
@@ -59,13 +49,7 @@ export class ConnectedPool extends PoolCalls {
     this.#disposed = true;
     this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
     this.leave();
-    const count = connectionsOf(this.space);
-    const others = (count.get(this.ref) ?? 1) - 1;
-    count.set(this.ref, others);
-    // Releasing lets go of all that the thread has of the pool: the last one does it, and never for the pool's owner.
-    if (others === 0 && this.space.load(this.ref + P.owner) !== this.space.thread) {
-      this.space.core.plait_pool_release(this.ref);
-    }
+    this.space.core.plait_client_release(this.submitter.client);
   }
 }
 

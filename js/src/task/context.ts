@@ -29,8 +29,11 @@ export interface TaskContext {
   readonly aborted: boolean;
   /** The same as a signal, for what takes one. It fires when the worker's event loop turns. */
   readonly signal: AbortSignal;
-  /** Tells the caller something meanwhile: its `onProgress`. */
-  progress(value: unknown): void;
+  /**
+   * Tells the caller something meanwhile: its `onProgress`. While a caller's thread is blocked, 8 MiB of it wait; what comes
+   * above is dropped, and the answer is false.
+   */
+  progress(value: unknown): boolean;
   /** The worker that runs the task: its place in the pool, and the host's number for the thread. */
   readonly worker: { readonly seat: number; readonly id: number };
   /** The pool that the task belongs to. While the task awaits calls on it, its worker helps to run them. */
@@ -46,7 +49,7 @@ export const task: TaskContext = {
     return current().signal;
   },
   progress(value) {
-    current().progress(value);
+    return current().progress(value);
   },
   get worker() {
     const { seat, hostId } = worker();

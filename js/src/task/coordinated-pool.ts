@@ -3,42 +3,31 @@
  *
  * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
  * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
- * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool has failed, and every task gets the reason.
+ * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool
+ * has failed, and every task gets the reason. A lent one that is to be stopped may go on for as long as the owner is
+ * busy: it is given up, and sits nowhere from then on.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
  * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be idle for
  * too long. An idle pool of fixed size has no timer.
  *
- * Invariant: `#workers` holds exactly the threads that were started and whose end has not been heard; no two have one seat.
+ * Invariant: `#workers` and `#givenUp` hold exactly the threads that were started and whose end has not been heard; no two
+ * of `#workers` have one seat.
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
 import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
-import { type HostThread, host } from '../core/host.ts';
-import { Errno, Look, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { host } from '../core/host.ts';
+import { Look, Pool as P, PoolState, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { BroadcastCall, BroadcastPool, EndReason, FromWorker, OpenPool, PoolEvent, ToWorker } from './protocol.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { END_REASONS } from './stats.ts';
-import { Transport } from './transport.ts';
+import { readValue } from './value-reader.ts';
 import { ValueWriter } from './value-writer.ts';
-
-interface WorkerRecord {
-  readonly thread: HostThread;
-  readonly seat: number;
-  state: 'loading' | 'ready' | 'failed';
-  /** Why we stop it, if we do. */
-  stopping: 'overdue' | 'force' | undefined;
-  /** It takes no more tasks, and ends by itself. */
-  leaving: 'idle' | 'recycled' | undefined;
-  /** What it said or threw last. */
-  error: unknown;
-  hasError: boolean;
-  /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
-  takes: number;
-  since: number;
-}
+import { WorkerDeaths } from './worker-deaths.ts';
+import { endReason, endsWithoutWord, OUT_OF_MEMORY, type WorkerRecord } from './worker-record.ts';
 
 /** What a pool's coordinator tells its owner. */
 export interface PoolListener {
@@ -52,8 +41,6 @@ function tickOf(timeout: number): number {
   return Math.min(Math.max(timeout / 5, 1), 50);
 }
 
-/** How often a lock whose owner is stuck is asked for again. */
-const RETRY_MS = 20;
 /** How long a task may wait, while all workers are busy, before the pool grows. */
 const GROW_AFTER_MS = 5;
 const IDLE_TICK_MS = 250;
@@ -66,6 +53,8 @@ export class CoordinatedPool {
   readonly #options: OpenPool;
   readonly #listener: PoolListener;
   readonly #workers = new Set<WorkerRecord>();
+  readonly #givenUp = new Set<WorkerRecord>();
+  readonly #deaths: WorkerDeaths;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
@@ -83,6 +72,7 @@ export class CoordinatedPool {
     this.#space = space;
     this.#options = options;
     this.#listener = listener;
+    this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
     this.#setWord(P.growable, 1);
     this.#started = early.length;
@@ -108,6 +98,7 @@ export class CoordinatedPool {
   /** Sleeps until somebody wants this pool looked at. */
   #attend(): void {
     const seen = this.#word(P.attention);
+    this.#setWord(P.attended, seen); // a thread that waits and is in doubt sees that this one is alive
     const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.attention) >>> 2, seen | 0);
     const woken = wait.async ? wait.value : host.turn();
     void woken.then(() => {
@@ -173,6 +164,7 @@ export class CoordinatedPool {
       if (seen === Look.OVERDUE) {
         worker.stopping = 'overdue';
         worker.thread.terminate();
+        if (worker.isLent) this.#giveUp(worker);
       }
     }
     return most;
@@ -280,7 +272,7 @@ export class CoordinatedPool {
       const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
       const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
       this.#loadError = new ValueWriter().write(error, 'error').slice();
-      if (this.#workers.size === 0) this.#fail();
+      if (this.#workers.size === 0) this.#deaths.fail(this.#loadError as Uint8Array);
       return;
     }
     this.#take(started, seat);
@@ -291,11 +283,13 @@ export class CoordinatedPool {
     const worker: WorkerRecord = {
       thread: started.thread,
       seat,
+      isLent: started.isLent,
       state: 'loading',
       stopping: undefined,
       leaving: undefined,
       error: undefined,
       hasError: false,
+      code: undefined,
       takes: 0,
       since: performance.now(),
     };
@@ -327,6 +321,13 @@ export class CoordinatedPool {
       case 'leaves':
         worker.leaving = 'recycled';
         break;
+      case 'threw':
+        worker.error = readValue(message.error);
+        worker.hasError = true;
+        break;
+      case 'ends':
+        worker.code = message.code;
+        break;
       default:
         message satisfies never;
     }
@@ -343,50 +344,52 @@ export class CoordinatedPool {
 
   // ---- deaths ----
 
-  #exited(worker: WorkerRecord, code: number): void {
-    const reason = this.#reasonOf(worker);
-    this.#count(P.ended + END_REASONS.indexOf(reason) * 4);
-    this.#recover(worker, code);
-    this.#workers.delete(worker);
-    this.#setWord(P.threads, this.#workers.size);
-    if (worker.state === 'loading' && worker.stopping === undefined) {
-      worker.state = 'failed';
-      this.#loadError = this.#encodeLoadError(worker, code);
+  #exited(worker: WorkerRecord, exitCode: number): void {
+    const code = worker.code ?? exitCode;
+    // Of a lent one that did not come to its first word, nobody can say why: the next one tells.
+    const isUnexplained = worker.state === 'loading' && endsWithoutWord(worker);
+    if (!isUnexplained && endsWithoutWord(worker)) {
+      const error = new Error('it ended without a word, as a thread does that has reached its memory limit');
+      worker.error = Object.assign(error, { code: OUT_OF_MEMORY });
+      worker.hasError = true;
     }
-    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
-    if (this.#needsReplacement(worker)) this.#start(worker.seat);
-    else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+    if (this.#givenUp.delete(worker)) {
+      this.#deaths.recover(worker, code);
+      if (this.#closing) this.#endIfLast();
+      return;
+    }
+    const reason = this.#countEnd(worker); // before its tasks' callers can look
+    this.#deaths.recover(worker, code);
+    if (worker.state === 'loading' && worker.stopping === undefined && !isUnexplained) {
+      worker.state = 'failed';
+      this.#loadError = this.#deaths.encodeLoadError(worker, code);
+    }
+    this.#leaves(worker, reason);
     this.#settle(worker);
     this.#look();
   }
 
-  #reasonOf(worker: WorkerRecord): EndReason {
-    if (worker.stopping === 'overdue') return 'stopped';
-    if (worker.leaving !== undefined) return worker.leaving;
-    if ((worker.error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') return 'memory';
-    if (worker.hasError) return 'crashed';
-    return this.#closing ? 'closed' : 'exit';
+  #countEnd(worker: WorkerRecord): EndReason {
+    const reason = endReason(worker, this.#closing);
+    this.#count(P.ended + END_REASONS.indexOf(reason) * 4);
+    return reason;
   }
 
-  #recover(worker: WorkerRecord, code: number): void {
-    const { hostId } = worker.thread;
-    const { core } = this.#space;
-    for (const thread of threadsOfHost(this.#space, hostId)) {
-      for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
-        // Not again those that were to stop, nor what was stopped by force.
-        const again = this.#control(task) === 0 && worker.stopping === undefined;
-        if (!again || core.plait_task_requeue(task) !== 0) {
-          this.#deliver(task, this.#whyDied(worker, task, code));
-        }
-        if (this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0) break; // delivered later
-      }
-    }
-    // A thread that is left stands behind a lock whose owner does not move.
-    if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.#recover(worker, code), RETRY_MS);
+  /** Its seat is free from now on, and taken again if the pool needs it. */
+  #leaves(worker: WorkerRecord, reason: EndReason): void {
+    this.#workers.delete(worker);
+    this.#setWord(P.threads, this.#workers.size);
+    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
+    if (this.#needsReplacement(worker)) this.#start(worker.seat);
+    else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
 
-  #control(task: number): number {
-    return this.#space.load(task + Task.control);
+  /** A lent worker is to end, and its owner may be too busy to stop it now: nothing waits for that. */
+  #giveUp(worker: WorkerRecord): void {
+    this.#givenUp.add(worker);
+    const reason = this.#countEnd(worker);
+    this.#deaths.giveUp(worker);
+    this.#leaves(worker, reason);
   }
 
   #needsReplacement(worker: WorkerRecord): boolean {
@@ -408,8 +411,8 @@ export class CoordinatedPool {
       if (worker.state === 'failed') this.#tryLater();
       return;
     }
-    if (worker.state === 'failed') this.#fail();
-    if (this.#closing && !this.#ended) this.#end();
+    if (worker.state === 'failed') this.#deaths.fail(this.#loadError as Uint8Array);
+    if (this.#closing) this.#endIfLast();
   }
 
   /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
@@ -421,92 +424,13 @@ export class CoordinatedPool {
     }, wait);
   }
 
-  #end(): void {
+  #endIfLast(): void {
+    if (this.#ended || this.#workers.size > 0 || this.#givenUp.size > 0) return;
     this.#ended = true;
     clearTimeout(this.#timer);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
     this.#space.core.plait_pool_attend(this.#options.pool);
     this.#listener.closed();
-  }
-
-  /** Why a worker's task will never end by itself. */
-  #whyDied(worker: WorkerRecord, task: number, code: number): Error {
-    const { module } = this.#options;
-    const control = this.#control(task);
-    if (worker.stopping === 'force') {
-      return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was running');
-    }
-    if ((control & Stop.TIMEOUT) !== 0) {
-      const timeout = this.#space.load(task + Task.timeoutMs);
-      return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
-    }
-    if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
-    const cause = worker.hasError ? { cause: worker.error } : undefined;
-    if ((worker.error as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-      return new PlaitError(
-        'ERR_PLAIT_WORKER_OUT_OF_MEMORY',
-        `a worker of ${module} reached its JavaScript memory limit and ended; see the option resourceLimits`,
-        cause,
-      );
-    }
-    const how =
-      worker.stopping === 'overdue'
-        ? 'because another task on it did not stop'
-        : worker.hasError
-          ? 'after an error that nothing in it caught'
-          : `with code ${code}`;
-    return new PlaitError('ERR_PLAIT_WORKER_DIED', `a worker of ${module} ended ${how} before its task did`, cause);
-  }
-
-  /** Delivers a dead worker's task, which this thread has adopted, as an error. */
-  #deliver(task: number, error: unknown): void {
-    const { core } = this.#space;
-    const transport = new Transport(this.#space);
-    const size = transport.prepare(error, 'error');
-    const place = core.plait_task_output(task, size) >>> 0;
-    if (place !== 0) {
-      transport.fill(place, size);
-      this.#space.cover(task + Task.BYTES);
-      const { u32 } = this.#space;
-      u32[(task + Task.outputKind) >>> 2] = transport.kind;
-      u32[(task + Task.outputLow) >>> 2] = transport.low;
-      u32[(task + Task.outputHigh) >>> 2] = transport.high;
-      u32[(task + Task.outputStatus) >>> 2] = TaskStatus.REJECTED;
-    }
-    this.#finish(task);
-  }
-
-  #finish(task: number): void {
-    if (this.#space.core.plait_task_finish(task) === -Errno.ETIMEDOUT) setTimeout(() => this.#finish(task), RETRY_MS);
-  }
-
-  #encodeLoadError(worker: WorkerRecord, code: number): Uint8Array {
-    const { module } = this.#options;
-    const message = worker.hasError
-      ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`
-      : `cannot load ${module}: the worker ended with code ${code} while loading it`;
-    const error = new PlaitError(
-      'ERR_PLAIT_MODULE_LOAD',
-      message,
-      worker.hasError ? { cause: worker.error } : undefined,
-    );
-    return new ValueWriter().write(error, 'error').slice();
-  }
-
-  /** No worker is left: every task of the pool, now and later, gets the reason. */
-  #fail(): void {
-    const { core } = this.#space;
-    const { pool } = this.#options;
-    const error = this.#loadError as Uint8Array;
-    const block = core.plait_heap_alloc(error.length) >>> 0;
-    if (block !== 0) {
-      this.#space.bytes(block, error.length).set(error);
-      core.plait_pool_set_failure(pool, block, error.length);
-    }
-    const end = (): void => {
-      if (core.plait_pool_end(pool, PoolState.FAILED) === -Errno.ETIMEDOUT) setTimeout(end, RETRY_MS);
-    };
-    end();
   }
 
   /** The pool's state has been changed by its owner; ends when the last worker has. */
@@ -520,6 +444,6 @@ export class CoordinatedPool {
       }
     }
     if (!force) this.#serveRest();
-    if (this.#workers.size === 0 && !this.#ended) this.#end();
+    this.#endIfLast();
   }
 }

@@ -2,19 +2,23 @@
  * The owner's end of its coordinator: started at the first need, one for each thread that owns pools.
  *
  * Invariant: the coordinator keeps the process alive exactly while some pool of this thread has tasks outstanding or is
- * closing. A coordinator that ends takes its workers with it; everything that waits for it is then told.
+ * closing. A coordinator that ends takes its workers with it, and the lent one follows; everything that waits for it is
+ * then told.
  */
 
-import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
+import { recoverHost, recoverThread, threadsOfHost, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { type HostThread, host } from '../core/host.ts';
+import { type HostThread, host, type LentThread } from '../core/host.ts';
+import { PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
+import { lendWorker } from './start-worker.ts';
 import { THREAD_SCRIPT } from './thread.generated.ts';
 
 interface Listener {
   readonly closed: () => void;
-  readonly died: (error: PlaitError) => void;
+  /** All tasks are lost; `gone`: no worker is left. */
+  readonly died: (error: PlaitError, gone: Promise<void>) => void;
   readonly seats: (id: number, seats: readonly number[]) => void;
   readonly event: (event: PoolEvent) => void;
 }
@@ -23,8 +27,17 @@ export class CoordinatorLink {
   readonly #thread: HostThread;
   readonly #pools = new Map<number, Listener>();
   #refs = 0;
+  /** A worker that waits for its pool to be opened. */
+  #ahead: (LentThread & { readonly pool: number }) | undefined;
+  /** The worker that this thread has started; it lives as long as others do, or less. */
+  #lent: HostThread | undefined;
+  #isDead = false;
+  #lentIsGone = (): void => {};
 
-  constructor(space: Space) {
+  /** `first`: the pool for which the coordinator is started. Its first worker boots beside it. */
+  constructor(space: Space, first: OpenPool | undefined) {
+    const lent = first && lendWorker(space.handle, first, THREAD_SCRIPT);
+    if (lent !== undefined) this.#lend(space, lent, first as OpenPool);
     this.#thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
     this.#thread.setRef(false);
     this.#thread.onMessage = (data) => {
@@ -41,6 +54,9 @@ export class CoordinatorLink {
         case 'event':
           listener?.event(message.event);
           break;
+        case 'terminate':
+          if (this.#lent?.hostId === message.worker) this.#lent.terminate();
+          break;
         default:
           message satisfies never;
       }
@@ -54,21 +70,58 @@ export class CoordinatorLink {
       const why = cause instanceof Error ? `: ${cause.message}` : '';
       const message = `the coordinator thread ended with code ${code}${why}`;
       const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
-      for (const listener of this.#pools.values()) listener.died(error);
+      this.#isDead = true;
+      const gone = new Promise<void>((resolve) => {
+        if (this.#lent === undefined) resolve();
+        else this.#lentIsGone = resolve;
+      });
+      for (const listener of this.#pools.values()) listener.died(error, gone);
       // Its workers ended before it did, and there is nobody else to recover them.
       recoverHost(space, this.#thread.hostId);
+      const lent = this.#lent === undefined ? [] : threadsOfHost(space, this.#lent.hostId);
       for (const pool of this.#pools.keys()) {
-        for (const thread of threadsOfPool(space, pool)) recoverThread(space, thread);
+        space.core.plait_pool_end(pool, PoolState.CLOSED); // what others have queued comes back to them
+        for (const thread of threadsOfPool(space, pool)) if (!lent.includes(thread)) recoverThread(space, thread);
       }
       this.#pools.clear();
+      this.#lent?.terminate();
     };
     this.#thread.post({ role: 'coordinator', space: space.handle } satisfies CoordinatorStart);
   }
 
+  #lend(space: Space, { thread, port }: LentThread, { pool }: OpenPool): void {
+    this.#lent = thread;
+    this.#ahead = { thread, port, pool };
+    thread.onExit = () => {
+      this.#lent = undefined;
+      if (this.#isDead) recoverHost(space, thread.hostId);
+      this.#lentIsGone();
+    };
+  }
+
   /** Begins to coordinate a pool. */
   open(message: OpenPool, listener: Listener): void {
-    this.#thread.post(message); // throws for workerData that cannot be cloned
+    const ahead = this.#ahead?.pool === message.pool ? this.#ahead : undefined;
+    this.#ahead = undefined;
+    const lent = ahead && { hostId: ahead.thread.hostId, port: ahead.port };
+    this.#thread.post({ ...message, lent }, lent && [lent.port as Transferable]); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
+  }
+
+  /**
+   * A pool could not be opened. If its first worker is on its way, it is stopped, and the pool is freed after it: true.
+   * Else nobody but the caller knows the pool.
+   */
+  discard(space: Space, pool: number): boolean {
+    const lent = this.#lent;
+    if (lent === undefined || this.#pools.size > 0) return false;
+    lent.onExit = () => {
+      this.#lent = undefined;
+      recoverHost(space, lent.hostId);
+      space.core.plait_pool_destroy(pool);
+    };
+    lent.terminate();
+    return true;
   }
 
   send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
@@ -87,11 +140,11 @@ export class CoordinatorLink {
 
 const links = new Map<Space, CoordinatorLink>();
 
-/** This thread's coordinator for a space, started if there is none. */
-export function coordinatorOf(space: Space): CoordinatorLink {
+/** This thread's coordinator for a space, started if there is none, for the pool `first` if for one. */
+export function coordinatorOf(space: Space, first?: OpenPool): CoordinatorLink {
   let link = links.get(space);
   if (link === undefined) {
-    link = new CoordinatorLink(space);
+    link = new CoordinatorLink(space, first);
     links.set(space, link);
   }
   return link;

@@ -1,12 +1,11 @@
 /**
  * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and loads the rest of
- * itself meanwhile (coordination.ts). A new pool's first result waits for two threads to boot, one after the other, and for
- * nothing else.
+ * itself meanwhile (coordination.ts). The very first worker boots beside it: see start-worker.ts.
  */
 
 import { host } from '../core/host.ts';
-import type { CoordinatorStart, OpenPool, ToCoordinator } from './protocol.ts';
-import { type StartedThread, startWorker } from './start-worker.ts';
+import type { CoordinatorStart, OpenPool, TerminateLent, ToCoordinator } from './protocol.ts';
+import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';
 
 const { space: handle } = (await host.firstMessage()) as CoordinatorStart;
 
@@ -25,15 +24,19 @@ let handleMessage = (message: ToCoordinator): void => {
 
 function startEarly(open: OpenPool): StartedThread[] {
   const threads: StartedThread[] = [];
-  try {
-    for (let seat = 0; seat < open.threads; seat++) {
-      const started = startWorker(handle, open, seat, seat + 1, []);
-      started.onWord = () => hurry();
-      threads.push(started);
+  const { pool, lent } = open;
+  if (lent !== undefined) {
+    // The others follow when it has come to its first word: the first result does not wait for their share of the processors.
+    const terminate = { type: 'terminate', pool, worker: lent.hostId } satisfies TerminateLent;
+    threads.push(adoptWorker(lent, () => host.postToStarter(terminate)));
+  } else {
+    try {
+      for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(handle, open, seat, seat + 1, []));
+    } catch {
+      // Options that the host refuses: the pool finds out again, and says so.
     }
-  } catch {
-    // Options that the host refuses: the pool finds out again, and says so.
   }
+  for (const started of threads) started.onWord = () => hurry();
   return threads;
 }
 

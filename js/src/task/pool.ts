@@ -13,7 +13,7 @@ import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { PoolCalls } from './calls.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
-import type { BroadcastCall, EndReason, PoolEvent, WorkerEvent } from './protocol.ts';
+import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from './protocol.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
 import { ValueWriter } from './value-writer.ts';
 
@@ -181,6 +181,7 @@ export class Pool extends PoolCalls {
     const space = options.space ?? commonSpace();
     const ref = space.core.plait_pool_create() >>> 0;
     if (ref === 0) throw outOfMemory(P.BYTES);
+    let link: CoordinatorLink | undefined;
     try {
       space.cover(ref + P.BYTES);
       const set = (offset: number, value: number) => {
@@ -196,10 +197,14 @@ export class Pool extends PoolCalls {
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
       this.submitter.onRoom = () => this.#emit('drain', undefined);
-      this.#link = coordinatorOf(space);
-      this.#ended = this.#open(host.moduleUrl(module), rules, options);
+      const message = { type: 'open', pool: ref, threads: min, module: host.moduleUrl(module), ...rules } as const;
+      const { workerData, env, execArgv, resourceLimits } = options;
+      const open: OpenPool = { ...message, workerData, env, execArgv, resourceLimits, lent: undefined };
+      link = coordinatorOf(space, open);
+      this.#link = link;
+      this.#ended = this.#open(open);
     } catch (error) {
-      space.core.plait_pool_release(ref);
+      if (link?.discard(space, ref) !== true) space.core.plait_pool_destroy(ref);
       throw error;
     }
     this.#ended.catch(() => {}); // heard by close(), or by the tasks
@@ -211,27 +216,18 @@ export class Pool extends PoolCalls {
   }
 
   /** Has the coordinator start the workers. The promise resolves when the last of them is gone, after close(). */
-  #open(
-    module: string,
-    rules: {
-      concurrency: number;
-      grace: number;
-      idleTimeout: number;
-      recycle: { tasks: number; bytes: number };
-      inline: boolean;
-    },
-    options: PoolOptions,
-  ): Promise<void> {
+  #open(message: OpenPool): Promise<void> {
     let closed = (): void => {};
     let failed = (_error: PlaitError): void => {};
     const ended = new Promise<void>((resolve, reject) => {
       closed = resolve;
       failed = reject;
     });
-    const died = (error: PlaitError): void => {
+    const died = (error: PlaitError, gone: Promise<void>): void => {
       this.submitter.abandon(error);
       this.#answerAll();
-      failed(error);
+      this.#forced = true; // a close() waits for the rest as after a forced end
+      void gone.then(() => failed(error));
     };
     const seats = (id: number, list: readonly number[]): void => {
       this.#asked.get(id)?.(list);
@@ -241,21 +237,7 @@ export class Pool extends PoolCalls {
       const { type, ...detail } = happened;
       this.#emit(type, detail as never);
     };
-    const { workerData, env, execArgv, resourceLimits } = options;
-    this.#link.open(
-      {
-        type: 'open',
-        pool: this.ref,
-        threads: this.space.load(this.ref + P.minThreads),
-        module,
-        ...rules,
-        workerData,
-        env,
-        execArgv,
-        resourceLimits,
-      },
-      { closed, died, seats, event },
-    );
+    this.#link.open(message, { closed, died, seats, event });
     return ended;
   }
 
@@ -411,6 +393,7 @@ export class Pool extends PoolCalls {
     this.submitter.abandon(closed);
     this.leave();
     this.#released = true; // what was the pool's may be anybody's from here on
+    this.space.core.plait_client_release(this.submitter.client);
     this.space.core.plait_pool_release(this.ref);
   }
 

@@ -2,12 +2,13 @@
  * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this way:
  * they lie in the space (core/task/task.h).
  *
- *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ---------> worker
- *     owner <----- closed, seats, event -------------- coordinator <----- ready, failed, leaves - worker
+ *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look --------------------> worker
+ *     owner <----- closed, seats, event, terminate --- coordinator <----- ready, failed, leaves, threw, ends - worker
  *
  * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits for
  * nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a blocked
- * owner stops nothing. Whatever the coordinator should look at in the space is announced there (pool.attention).
+ * owner stops nothing. The one worker that an owner starts itself (a lent one) and has to stop itself is, if the owner is
+ * blocked, given up instead: its tasks are settled and its seat is filled without it. Whatever the coordinator should look at in the space is announced there (pool.attention).
  */
 
 import type { ResourceLimits } from '../core/host.ts';
@@ -26,6 +27,12 @@ export interface RecycleRule {
   readonly bytes: number;
 }
 
+/** A worker that the owner has started, and the port to it, which is transferred along. */
+export interface LentWorker {
+  readonly hostId: number;
+  readonly port: unknown;
+}
+
 /** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
 export interface OpenPool {
   readonly type: 'open';
@@ -42,6 +49,8 @@ export interface OpenPool {
   readonly env: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
+  /** The worker of seat 0, if it is there already. */
+  readonly lent: LentWorker | undefined;
 }
 
 /** The pool's state in the space has changed to CLOSING or CLOSED; `closed` follows when its last worker is gone. */
@@ -118,7 +127,14 @@ export interface PoolHappening {
   readonly event: PoolEvent;
 }
 
-export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening;
+/** A worker that this thread has lent is to be stopped. */
+export interface TerminateLent {
+  readonly type: 'terminate';
+  readonly pool: number;
+  readonly worker: number;
+}
+
+export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening | TerminateLent;
 
 /** A worker's first message. */
 export interface WorkerStart {
@@ -133,6 +149,8 @@ export interface WorkerStart {
   readonly inline: boolean;
   /** Calls to make before the first task. */
   readonly first: readonly BroadcastCall[];
+  /** Its keeper did not start it, and hears of it only what it says. */
+  readonly isLent: boolean;
 }
 
 /** A task that the worker has was told to stop. */
@@ -158,4 +176,16 @@ export interface WorkerLeaves {
   readonly type: 'leaves';
 }
 
-export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;
+/** Of a lent worker: an encoded error that nothing in it caught. */
+export interface WorkerThrew {
+  readonly type: 'threw';
+  readonly error: Uint8Array;
+}
+
+/** Of a lent worker: it ends. One that ends without this word has reached its memory limit, or was stopped. */
+export interface WorkerEnds {
+  readonly type: 'ends';
+  readonly code: number;
+}
+
+export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves | WorkerThrew | WorkerEnds;

@@ -4,7 +4,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
-import { Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import type { Submitter } from './submitter.ts';
 import { Transport } from './transport.ts';
@@ -55,9 +55,12 @@ export class Run {
     return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
   }
 
-  /** Sends word to the caller: a record of its own, which goes the way of results. */
-  progress(value: unknown): void {
-    if (this.over) return;
+  /**
+   * Sends word to the caller: a record of its own, which goes the way of results. False: so much of it lies there
+   * undelivered that this one was dropped.
+   */
+  progress(value: unknown): boolean {
+    if (this.over) return false;
     const space = this.#space;
     const transport = new Transport(space);
     const size = transport.prepare(value, 'progress');
@@ -73,9 +76,12 @@ export class Run {
     u32[at + (Task.inputLow >>> 2)] = transport.low;
     u32[at + (Task.inputHigh >>> 2)] = transport.high;
     u32[at + (Task.outputStatus >>> 2)] = TaskStatus.PROGRESS;
-    if (space.core.plait_task_emit(record) === 0) return;
+    u32[at + (Task.link >>> 2)] = this.ref;
+    const rc = space.core.plait_task_emit(record);
+    if (rc === 0) return true;
     space.core.plait_task_discard(record);
-    throw lockTimeout();
+    if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    return false;
   }
 }
 

@@ -1,17 +1,20 @@
 /**
  * Starting a worker thread. Apart from all else, so that the coordinator can do it before it has loaded the rest of itself:
- * the first workers boot while it does.
+ * the first workers boot while it does. The very first one of a new pool boots while the coordinator itself does: the
+ * owner's thread starts it and lends it to the coordinator.
  *
  * Invariant: what a thread says before somebody listens is kept, and told in order to whoever takes it over.
  */
 
-import { type HostThread, host } from '../core/host.ts';
+import { type HostThread, host, type LentThread, type ThreadOptions } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-import type { BroadcastCall, OpenPool, WorkerStart } from './protocol.ts';
+import type { BroadcastCall, LentWorker, OpenPool, WorkerStart } from './protocol.ts';
 
 /** A thread on its way, and what it has said. */
 export interface StartedThread {
   readonly thread: HostThread;
+  /** The pool's owner started it, and alone can stop it; its last words come as messages. */
+  readonly isLent: boolean;
   /** Hears what it said so far, and everything from now on. */
   listen(listener: ThreadListener): void;
   /** Called at its first word, if nobody listens yet. */
@@ -24,6 +27,26 @@ export interface ThreadListener {
   exit(code: number): void;
 }
 
+function threadOptions({ workerData, env, execArgv, resourceLimits }: OpenPool, number: number): ThreadOptions {
+  return {
+    name: `plait worker ${number}`,
+    workerData,
+    ...(env && { env }),
+    ...(execArgv && { execArgv }),
+    ...(resourceLimits && { resourceLimits }),
+  };
+}
+
+function workerStart(
+  space: SpaceHandle,
+  { pool, module, concurrency, grace, recycle, inline }: OpenPool,
+  seat: number,
+  first: readonly BroadcastCall[],
+  isLent: boolean,
+): WorkerStart {
+  return { role: 'worker', space, pool, seat, module, concurrency, grace, recycle, inline, first, isLent };
+}
+
 /** Starts a worker for a seat of the pool; throws what the host says of options that it refuses. */
 export function startWorker(
   space: SpaceHandle,
@@ -32,14 +55,36 @@ export function startWorker(
   number: number,
   first: readonly BroadcastCall[],
 ): StartedThread {
-  const { pool, module, concurrency, grace, recycle, inline, workerData, env, execArgv, resourceLimits } = options;
-  const thread = host.startThread({
-    name: `plait worker ${number}`,
-    workerData,
-    ...(env && { env }),
-    ...(execArgv && { execArgv }),
-    ...(resourceLimits && { resourceLimits }),
-  });
+  const thread = host.startThread(threadOptions(options, number));
+  const started = listening(thread, false);
+  thread.post(workerStart(space, options, seat, first, false));
+  return started;
+}
+
+/**
+ * Starts a pool's first worker, on seat 0, from the thread that owns the pool, while the coordinator boots. Undefined where
+ * that cannot be. Only for pools whose workers run one task at a time, and without limits of memory: of such a worker's
+ * end the coordinator hears no more than what the worker itself says.
+ */
+export function lendWorker(space: SpaceHandle, options: OpenPool, script: string): LentThread | undefined {
+  const { threads, concurrency, resourceLimits } = options;
+  if (host.lendThread === undefined || threads === 0 || concurrency > 1 || resourceLimits !== undefined)
+    return undefined;
+  try {
+    const lent = host.lendThread(threadOptions(options, 1), script);
+    lent.thread.post(workerStart(space, options, 0, [], true));
+    return lent;
+  } catch {
+    return undefined; // options that the host refuses: the coordinator finds out, too, and says so
+  }
+}
+
+/** The coordinator's end of that. `terminate` asks the owner to stop it. */
+export function adoptWorker({ hostId, port }: LentWorker, terminate: () => void): StartedThread {
+  return listening(host.adoptThread(hostId, port, terminate), true);
+}
+
+function listening(thread: HostThread, isLent: boolean): StartedThread {
   const said: ((listener: ThreadListener) => void)[] = [];
   const keep = (tell: (listener: ThreadListener) => void): void => {
     said.push(tell);
@@ -48,20 +93,9 @@ export function startWorker(
   thread.onMessage = (data) => keep((listener) => listener.message(data));
   thread.onError = (error) => keep((listener) => listener.error(error));
   thread.onExit = (code) => keep((listener) => listener.exit(code));
-  thread.post({
-    role: 'worker',
-    space,
-    pool,
-    seat,
-    module,
-    concurrency,
-    grace,
-    recycle,
-    inline,
-    first,
-  } satisfies WorkerStart);
   const started: StartedThread = {
     thread,
+    isLent,
     onWord: undefined,
     listen(listener) {
       for (const tell of said.splice(0)) tell(listener);

@@ -3,7 +3,7 @@
  *
  * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may have
  * many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its task has
- * come back.
+ * come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and as DROPPED.
  *
  * Invariant: while a ticket is taken, either a look at the inbox is scheduled, or this thread sleeps on the client's
  * signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
@@ -72,6 +72,11 @@ const SUBMITTED = Task.submitted / 8;
 /** The lane of a task without a priority. */
 export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
 const FULL_RETRY_MS = 5;
+
+/** How long a blocked thread waits before it asks whether the coordinator lives, and how many times it asks in vain. */
+const DOUBT_MS = 1000;
+const MOST_UNANSWERED = 10;
+const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
 
 const IGNORED: Call = { settle() {} };
 
@@ -274,7 +279,8 @@ export class Submitter {
   abort(ticket: number, call: Call, tell = true): void {
     if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
     this.#calls[ticket] = IGNORED;
-    Atomics.or(this.#space.u32, (this.#tasks[ticket]! + Task.control) >>> 2, Stop.ABORT);
+    const task = this.#tasks[ticket]!;
+    if (task !== 0) Atomics.or(this.#space.u32, (task + Task.control) >>> 2, Stop.ABORT);
     if (tell) this.#space.core.plait_pool_attend(this.#pool);
     if (--this.outstanding === 0) this.#busy(false);
   }
@@ -300,8 +306,12 @@ export class Submitter {
       const next = space.u32[at + NEXT]!;
       const ticket = space.u32[at + TICKET]!;
       const call = this.#calls[ticket];
-      if (space.u32[at + STATUS]! === TaskStatus.PROGRESS) {
+      const status = space.u32[at + STATUS]!;
+      if (status === TaskStatus.PROGRESS) {
         if (call?.progress !== undefined) this.#tellProgress(call, ticket, at);
+      } else if (status === TaskStatus.DROPPED) {
+        // Its stand-in may still be on its way, and the ticket taken.
+        if (this.#tasks[ticket] === task) this.#tasks[ticket] = 0;
       } else if (call !== undefined) {
         this.#calls[ticket] = undefined;
         this.#freeTickets.push(ticket);
@@ -385,22 +395,37 @@ export class Submitter {
     else void host.turn().then(this.#look);
   }
 
-  /** Blocks this thread until `isDone`, telling calls meanwhile. pre: the thread may block. */
+  /**
+   * Blocks this thread until `isDone`, telling calls meanwhile. pre: the thread may block.
+   *
+   * A blocked thread hears of no thread's end, and without a coordinator nobody would settle what a dead worker ran. So it
+   * asks, once a second, whether somebody still attends to the pool.
+   *
+   * @throws {PlaitError} ERR_PLAIT_COORDINATOR_DIED if nobody has answered for ten seconds
+   */
   block(isDone: () => boolean): void {
     const space = this.#space;
+    let asked: number | undefined;
+    let unanswered = 0;
     while (!isDone() && this.#dead === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();
       if (isDone()) return;
-      if (space.load(this.#client + Client.inbox) === 0) {
-        Atomics.wait(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
-      }
+      if (space.load(this.#client + Client.inbox) !== 0) continue;
+      const woken = Atomics.wait(space.i32, (this.#client + Client.signal) >>> 2, signal | 0, DOUBT_MS);
+      if (woken !== 'timed-out') continue;
+      const answered = asked === undefined || ((space.load(this.#pool + P.attended) - asked) | 0) >= 0;
+      unanswered = answered ? 0 : unanswered + 1;
+      if (unanswered >= MOST_UNANSWERED) throw new PlaitError('ERR_PLAIT_COORDINATOR_DIED', NO_ANSWER);
+      if (!answered) continue;
+      space.core.plait_pool_attend(this.#pool);
+      asked = space.load(this.#pool + P.attention);
     }
   }
 
   /**
    * Rejects all that is outstanding, now and from now on: nobody is left who could settle it. The client is not looked
-   * at again, so its pool may be let go of.
+   * at again, so it may be let go of.
    */
   abandon(error: PlaitError): void {
     if (this.#dead === undefined) {

@@ -322,9 +322,9 @@ export class Worker {
     const now = performance.now();
     const started = this.#startOf(task, now);
     this.#note(task, started, now, false);
-    if (this.#pending.size === 0) this.#addBusy(now - this.#busySince);
+    if (this.#pending.size === 0 && !this.#isGivenUp(task)) this.#addBusy(now - this.#busySince);
     if (run.held) {
-      this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
+      if (!this.#isGivenUp(task)) this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
       this.#deliver(task);
     } else {
       this.#alone = undefined;
@@ -349,7 +349,7 @@ export class Worker {
     const { u32, f64 } = this.#space;
     const seat = this.#seat >>> 2;
     const status = u32[(task + Task.outputStatus) >>> 2]!;
-    if (status === TaskStatus.STOPPED) return;
+    if (status === TaskStatus.STOPPED || this.#isGivenUp(task)) return;
     u32[seat + (status === TaskStatus.FULFILLED ? Seat.completed >>> 2 : Seat.failed >>> 2)]!++;
     const wait = (performance.timeOrigin + started - f64[(task + Task.submitted) / 8]!) * 1000;
     const run = (now - started) * 1000;
@@ -360,6 +360,11 @@ export class Worker {
     if (isBusy && this.#pending.size === 0) this.#addBusy(now - started);
     const { tasks } = this.#start.recycle;
     if (tasks !== 0 && ++this.#done >= tasks) this.#leave();
+  }
+
+  /** The task has ended without this worker, and another may sit on its seat: the counters there are not its own any more. */
+  #isGivenUp(task: number): boolean {
+    return (this.#space.load(task + Task.control) & Stop.GIVEN_UP) !== 0;
   }
 
   #addBusy(milliseconds: number): void {

@@ -17,8 +17,18 @@ function tell(message: FromWorker): void {
   host.postToStarter(message);
 }
 
+function encode(error: unknown): Uint8Array {
+  return new ValueWriter().write(error, 'error').slice();
+}
+
 const start = (await host.firstMessage()) as WorkerStart;
 host.bequeathSpace(start.space);
+if (start.isLent) {
+  host.onLastWords(
+    (error) => tell({ type: 'threw', error: encode(error) }),
+    (code) => tell({ type: 'ends', code }),
+  );
+}
 // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
 const space = commonSpace(Role.worker, start.pool);
 const seat = space.core.plait_pool_seat(start.pool, start.seat) >>> 0;
@@ -34,7 +44,7 @@ try {
   worker = loaded;
 } catch (cause) {
   const error = loadError(start.module, cause);
-  tell({ type: 'failed', error: new ValueWriter().write(error, 'error').slice() });
+  tell({ type: 'failed', error: encode(error) });
 }
 if (worker === undefined) {
   // The message must be on its way before the thread ends.

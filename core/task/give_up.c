@@ -1,0 +1,81 @@
+/*
+ * give_up: settling a task for a worker that still runs it.
+ *
+ * Some workers cannot be ended at once: only the thread that started them can, and it may be busy for seconds. What such a
+ * worker runs is settled by a stand-in: a record with the same client and ticket, which the caller adopts and finishes.
+ * The task itself stays the worker's, with whatever it points to, until the worker ends it or is recovered; then it goes to
+ * its client as DROPPED, which only says that the record is the client's to free.
+ *
+ * Invariant: PLAIT_STOP_GIVEN_UP is in a task's `control` exactly when a stand-in of it was adopted, delivered, or freed
+ * with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once.
+ * A death in between: `adopted` and `building` name the same record then, and no other time; plait__stand_in_repair()
+ * sets the bit for the dead thread, and recovery finishes what it had adopted.
+ */
+#include "task.h"
+
+static struct plait_task *given_at(plait_ref_t ref) {
+  return plait_at(ref);
+}
+
+/* Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's end. */
+static int is_wanted(plait_ref_t ref) {
+  uint32_t control = plait_load(&given_at(ref)->control);
+  return (control & PLAIT_STOP_GIVEN_UP) == 0 && (control != 0 || plait_get(&given_at(ref)->retries) == 0);
+}
+
+/* A task of a live worker that is to be settled, or 0. pre: holds the pool's lock. */
+static plait_ref_t wanted_of(struct plait_slot *slot) {
+  plait_ref_t running = plait_load(&slot->running);
+  if (running != 0 && is_wanted(running)) return running;
+  plait_ref_t at = plait_load(&slot->holding);
+  while (at != 0 && !is_wanted(at)) at = plait_load(&given_at(at)->link);
+  return at;
+}
+
+/* pre: holds the pool's lock; the caller builds `stand_in`. */
+static void stand_in_for(plait_ref_t ref, plait_ref_t stand_in) {
+  struct plait_task *task = given_at(ref), *record = given_at(stand_in);
+  plait_put(&record->client, plait_get(&task->client));
+  plait_put(&record->ticket, plait_get(&task->ticket));
+  plait_put(&record->control, plait_load(&task->control));
+  plait_put(&record->timeout_ms, plait_get(&task->timeout_ms));
+  plait_put(&record->state, PLAIT_TASK_RUNNING);
+  plait_put(&record->output_status, PLAIT_STATUS_WORKER_DIED);
+  plait_put(&record->link, ref);
+  plait_put(&plait_self()->adopted, stand_in); /* the commit */
+  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+  plait_put(&plait_self()->building, 0);
+}
+
+void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
+  plait_ref_t stand_in = plait_load(&dead->building);
+  if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
+  atomic_fetch_or_explicit(&given_at(plait_load(&given_at(stand_in)->link))->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+  atomic_store_explicit(&dead->building, 0, memory_order_release);
+}
+
+/* pre: holds the recovery lock, so that the pool is not freed; the caller builds `stand_in`. */
+static int give_up(plait_thread_t worker, plait_ref_t stand_in) {
+  struct plait_slot *slot = plait_slot_of(worker);
+  plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
+  if (ref == 0 || !plait_thread_alive(worker)) return 0;
+  struct plait_pool *pool = plait_at(ref);
+  if (plait__pool_lock(pool) != 0) return 0;
+  plait_ref_t task = plait_thread_alive(worker) && plait_load(&slot->condemned) != 0 ? wanted_of(slot) : 0;
+  if (task != 0) stand_in_for(task, stand_in);
+  plait_lock_release(&pool->lock);
+  return task != 0;
+}
+
+PLAIT_EXPORT plait_ref_t plait_task_give_up(plait_thread_t worker) {
+  plait_ref_t stand_in = plait_task_create(0, 0);
+  if (stand_in == 0) return 0;
+  int given_up = 0;
+  if (plait_lock_acquire(&plait_space()->recovery) >= 0) {
+    given_up = give_up(worker, stand_in);
+    plait_lock_release(&plait_space()->recovery);
+  }
+  if (given_up) return stand_in;
+  plait_task_discard(stand_in);
+  return 0;
+}

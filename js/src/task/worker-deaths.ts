@@ -1,0 +1,149 @@
+/**
+ * What becomes of tasks whose worker has ended, or is given up, and of all tasks of a pool that has failed.
+ *
+ * Invariant: a task that this thread has adopted (slot.adopted) is finished before the next is; if its pool's lock is
+ * stuck, that comes later, and so does the rest of what the worker left.
+ */
+
+import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { PlaitError } from '../core/errors.ts';
+import { Errno, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { Transport } from './transport.ts';
+import { ValueWriter } from './value-writer.ts';
+import { isOutOfMemory, type WorkerRecord } from './worker-record.ts';
+
+/** How often a lock whose owner is stuck is asked for again. */
+const RETRY_MS = 20;
+
+export class WorkerDeaths {
+  readonly #space: Space;
+  readonly #pool: number;
+  readonly #module: string;
+
+  constructor(space: Space, pool: number, module: string) {
+    this.#space = space;
+    this.#pool = pool;
+    this.#module = module;
+  }
+
+  /** The worker is gone: what it ran is run again, if it may, or ends with the reason. */
+  recover(worker: WorkerRecord, code: number): void {
+    const { hostId } = worker.thread;
+    const { core } = this.#space;
+    for (const thread of threadsOfHost(this.#space, hostId)) {
+      for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
+        // Not again those that were to stop, nor what was stopped by force.
+        const again = this.#control(task) === 0 && worker.stopping === undefined;
+        if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#whyDied(worker, task, code));
+        if (this.#hasAdopted()) break; // delivered later
+      }
+    }
+    // A thread that is left stands behind a lock whose owner does not move.
+    if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
+  }
+
+  /** The worker goes on, for nobody here can stop it: what it runs ends as if it had been stopped. */
+  giveUp(worker: WorkerRecord): void {
+    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+    if (thread === undefined) return;
+    const seat = this.#space.load(slotOf(this.#space, thread) + Slot.seat);
+    this.#space.cover(seat + Seat.BYTES);
+    if (seat !== 0) Atomics.compareExchange(this.#space.u32, (seat + Seat.thread) >>> 2, thread, 0);
+    while (!this.#hasAdopted()) {
+      const standIn = this.#space.core.plait_task_give_up(thread) >>> 0;
+      if (standIn === 0) return;
+      this.#space.cover(standIn + Task.BYTES);
+      this.#deliver(standIn, this.#whyDied(worker, standIn, 0));
+    }
+    setTimeout(() => this.giveUp(worker), RETRY_MS);
+  }
+
+  #hasAdopted(): boolean {
+    return this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0;
+  }
+
+  #control(task: number): number {
+    return this.#space.load(task + Task.control);
+  }
+
+  /** Why a worker's task will never end by itself. */
+  #whyDied(worker: WorkerRecord, task: number, code: number): Error {
+    const module = this.#module;
+    const control = this.#control(task);
+    if (worker.stopping === 'force') {
+      return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was running');
+    }
+    if ((control & Stop.TIMEOUT) !== 0) {
+      const timeout = this.#space.load(task + Task.timeoutMs);
+      return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
+    }
+    if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
+    const cause = worker.hasError ? { cause: worker.error } : undefined;
+    if (isOutOfMemory(worker)) {
+      return new PlaitError(
+        'ERR_PLAIT_WORKER_OUT_OF_MEMORY',
+        `a worker of ${module} reached its JavaScript memory limit and ended; see the option resourceLimits`,
+        cause,
+      );
+    }
+    const how =
+      worker.stopping === 'overdue'
+        ? 'because another task on it did not stop'
+        : worker.hasError
+          ? 'after an error that nothing in it caught'
+          : `with code ${code}`;
+    return new PlaitError('ERR_PLAIT_WORKER_DIED', `a worker of ${module} ended ${how} before its task did`, cause);
+  }
+
+  /** Delivers a task that this thread has adopted as an error. */
+  #deliver(task: number, error: unknown): void {
+    const { core } = this.#space;
+    const transport = new Transport(this.#space);
+    const size = transport.prepare(error, 'error');
+    const place = core.plait_task_output(task, size) >>> 0;
+    if (place !== 0) {
+      transport.fill(place, size);
+      this.#space.cover(task + Task.BYTES);
+      const { u32 } = this.#space;
+      u32[(task + Task.outputKind) >>> 2] = transport.kind;
+      u32[(task + Task.outputLow) >>> 2] = transport.low;
+      u32[(task + Task.outputHigh) >>> 2] = transport.high;
+      u32[(task + Task.outputStatus) >>> 2] = TaskStatus.REJECTED;
+    }
+    this.#finish(task);
+  }
+
+  #finish(task: number): void {
+    if (this.#space.core.plait_task_finish(task) === -Errno.ETIMEDOUT) setTimeout(() => this.#finish(task), RETRY_MS);
+  }
+
+  /** Why no worker could load the module, encoded. */
+  encodeLoadError(worker: WorkerRecord, code: number): Uint8Array {
+    const module = this.#module;
+    const message = worker.hasError
+      ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`
+      : `cannot load ${module}: the worker ended with code ${code} while loading it`;
+    const error = new PlaitError(
+      'ERR_PLAIT_MODULE_LOAD',
+      message,
+      worker.hasError ? { cause: worker.error } : undefined,
+    );
+    return new ValueWriter().write(error, 'error').slice();
+  }
+
+  /** No worker is left: every task of the pool, now and later, gets the reason. */
+  fail(error: Uint8Array): void {
+    const { core } = this.#space;
+    const pool = this.#pool;
+    const block = core.plait_heap_alloc(error.length) >>> 0;
+    if (block !== 0) {
+      this.#space.bytes(block, error.length).set(error);
+      core.plait_pool_set_failure(pool, block, error.length);
+    }
+    const end = (): void => {
+      if (core.plait_pool_end(pool, PoolState.FAILED) === -Errno.ETIMEDOUT) setTimeout(end, RETRY_MS);
+    };
+    end();
+  }
+}
