@@ -279,6 +279,7 @@ plait_ref_t plait_fs_enter(void);
 
 /* Opens the path of `length` bytes in `first`: a descriptor. `mode`: the permission bits of a file that is made. */
 int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now);
+/* -PLAIT_EBADF also for a mapping: nobody closes one by a number that went astray. */
 int plait_fs_close(int fd);
 
 /* Reads up to `length` bytes to `to`, from `position`, or where the descriptor stands if it is negative: how many. All at one instant. */
@@ -344,8 +345,9 @@ void plait_fs_limit(double bytes, uint32_t files);
  */
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
 
-/* The file's bytes in one piece: a descriptor for plait_fs_close(); `result.block` and `result.size` say where. */
+/* The file's bytes in one piece: a descriptor for plait_fs_unmap(); `result.block` and `result.size` say where. */
 int plait_fs_map(int fd);
+int plait_fs_unmap(int fd);
 
 /* Somebody watches (1), or no longer does (-1): see plait_fs.changes. */
 void plait_fs_watch(int change);

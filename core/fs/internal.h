@@ -176,8 +176,8 @@ uint64_t plait__fs_contents_held(struct plait_inode *inode);
 
 /* The open descriptor; NULL if there is none. `node`: what is open. */
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
-/* Closes whoever's descriptor. */
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd);
+/* Closes whoever's descriptor. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
 /* Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's lock. */
 int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
 /* Wakes who waits for a lock. */
