@@ -191,7 +191,7 @@ static void test_full(void) {
 
 /* ---- no memory, in the middle of each operation ---- */
 
-static int full_fd;
+static int full_fd, full_small;
 static int full_create(void) { return fs_write("/d/new", 300, 7); }
 static int full_open(void) { return fs_open("/d/new", PLAIT_FS_RDWR | PLAIT_FS_CREAT); }
 static int full_mkdir(void) { return fs_mkdir("/d/new"); }
@@ -200,7 +200,8 @@ static int full_link(void) { return fs_link("/d/f", "/e/new"); }
 static int full_rename(void) { return fs_rename("/d/f", "/e/new"); }
 static int full_rename_over(void) { return fs_rename("/d/f", "/e/g"); }
 static int full_append(void) { return plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 60000, 60000, NOW); }
-static int full_write_far(void) { return plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 100, 700000, NOW); }
+/* The first extent that is not at the start: a block and a map. */
+static int full_write_far(void) { return plait_fs_write(full_small, plait_get(&fs_mine()->scratch), 100, 700000, NOW); }
 static int full_replace(void) { return fs_write("/d/f", 20000, 9); }
 static int full_map(void) { return plait_fs_map(full_fd); }
 static int full_lock(void) { return plait_fs_lock(full_fd, 2, 10, 20, 0); }
@@ -213,13 +214,17 @@ static int full_many_opens(void) { /* more than a chunk has room for */
   return 0;
 }
 
-/* Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing changes. */
-static void run_full(int (*operation)(void), int refusal) {
+/*
+ * Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing changes.
+ * `random`: in any order, so that small blocks run out where large ones are there, too; null: the smallest first.
+ */
+static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
   static plait_ref_t taken[1 << 17];
   uint32_t count = 0, refused = 0;
   test_space(60);
   CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_write("/e/g", 3000, 2) == 0);
   CHECK((full_fd = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT)) >= 0);
+  CHECK((full_small = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0);
   for (uint32_t i = 0; i < 3; i++) CHECK(plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 5000, i * 10000, NOW) == 5000);
   CHECK(plait_fs_lock(full_fd, 2, 200, 300, 0) == 0);
   char name[20];
@@ -236,7 +241,9 @@ static void run_full(int (*operation)(void), int refusal) {
     if (operation != full_many_opens) CHECK(fs_digest("/", 1, 0) == before);
     CHECK(plait_heap_check(1) == 0); /* the files' own check would need memory */
     refused++;
-    plait_heap_free(taken[--count]);
+    uint32_t which = random == NULL ? count - 1 : test_random(random) % count;
+    plait_heap_free(taken[which]);
+    taken[which] = taken[--count];
   }
   CHECK(refused > 0);
   while (count > 0) plait_heap_free(taken[--count]);
@@ -247,13 +254,17 @@ static void run_full(int (*operation)(void), int refusal) {
 static void test_full_everywhere(void) {
   static int (*const operations[])(void) = {full_create, full_open, full_mkdir, full_symlink, full_link, full_rename, full_rename_over,
                                             full_append, full_write_far, full_replace, full_map};
-  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-    snprintf(test_context, sizeof test_context, "operation %zu", i);
-    run_full(operations[i], -PLAIT_ENOSPC);
+  uint64_t random = test_seed;
+  for (uint32_t round = 0; round < 4; round++) {
+    uint64_t *order = round == 0 ? NULL : &random;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+      snprintf(test_context, sizeof test_context, "round %u, operation %zu", round, i);
+      run_full(operations[i], -PLAIT_ENOSPC, order);
+    }
+    run_full(full_lock, -PLAIT_ENOLCK, order);
+    run_full(full_unlock_middle, -PLAIT_ENOLCK, order);
+    run_full(full_many_opens, -PLAIT_ENFILE, order);
   }
-  run_full(full_lock, -PLAIT_ENOLCK);
-  run_full(full_unlock_middle, -PLAIT_ENOLCK);
-  run_full(full_many_opens, -PLAIT_ENFILE);
 }
 
 static void test_ranges(void) {
