@@ -293,7 +293,7 @@ double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
 
 /*
  * Opens, writes and closes. `given`: `from` is a block of the heap that becomes the file's, whatever happens; it was noted with
- * plait_fs_hold().
+ * plait_fs_hold(). -PLAIT_EBADF: the flags do not say that it is for writing.
  */
 int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now);
 
