@@ -1,4 +1,4 @@
-/** What do two workers do in the time of one: on different files, reading one file, in one directory? */
+/** What do two workers do in the time of one: on different files, reading one file, through one descriptor, in one directory? */
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -8,13 +8,14 @@ const BUDGET_MS = 400;
 const JOBS = [
   ['writes', 'write 4 KiB files of their own'],
   ['reads', 'read 4 KiB of one file'],
+  ['descriptor', 'read 4 KiB of one descriptor'],
   ['names', 'create + unlink in one directory'],
 ];
 
-async function run(peer, root, job, count) {
+async function run(peer, root, fd, job, count) {
   const gate = new Int32Array(new SharedArrayBuffer(8));
   const workers = Array.from({ length: count }, (_, index) => {
-    const workerData = { peer, job, index, gate, root, budgetMs: BUDGET_MS };
+    const workerData = { peer, job, index, gate, root, descriptor: fd, budgetMs: BUDGET_MS };
     return new Worker(new URL('./measure/pair.js', import.meta.url), { workerData });
   });
   const counts = Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]));
@@ -43,10 +44,11 @@ export default {
   async measure({ peer }) {
     const { fs, root } = await PEERS[peer]();
     fs.writeFileSync(`${root}/shared`, Buffer.alloc(4096, 5));
+    const fd = fs.openSync(`${root}/shared`, 'r');
     const sample = {};
     for (const [key] of JOBS) {
-      sample[`${key}1`] = await run(peer, root, key, 1);
-      sample[`${key}2`] = await run(peer, root, key, 2);
+      sample[`${key}1`] = await run(peer, root, fd, key, 1);
+      sample[`${key}2`] = await run(peer, root, fd, key, 2);
       sample[`${key}Times`] = sample[`${key}2`] / sample[`${key}1`];
     }
     return sample;

@@ -317,6 +317,7 @@ plait_ref_t plait_fs_enter(void);
 
 /* Opens the path of `length` bytes in `first`: a descriptor. `mode`: the permission bits of a file that is made. */
 int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now);
+/* -PLAIT_EBADF also for a mapping: nobody closes one by a number that went astray. */
 int plait_fs_close(int fd);
 
 /* Reads up to `length` bytes to `to`, from `position`, or where the descriptor stands if it is negative: how many. All at one instant. */
@@ -330,7 +331,7 @@ double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
 
 /*
  * Opens, writes and closes. `given`: `from` is a block of the heap that becomes the file's, whatever happens; it was noted with
- * plait_fs_hold().
+ * plait_fs_hold(). -PLAIT_EBADF: the flags do not say that it is for writing.
  */
 int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now);
 
@@ -382,8 +383,9 @@ void plait_fs_limit(double bytes, uint32_t files);
  */
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
 
-/* The file's bytes in one piece: a descriptor for plait_fs_close(); `result.block` and `result.size` say where. */
+/* The file's bytes in one piece: a descriptor for plait_fs_unmap(); `result.block` and `result.size` say where. */
 int plait_fs_map(int fd);
+int plait_fs_unmap(int fd);
 
 /*
  * Mounts the first `text` bytes of the scratch block, whatever they mean to the binding, over the directory at the path, which

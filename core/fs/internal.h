@@ -196,8 +196,8 @@ int plait__fs_not_open(int fd);
 /* A free descriptor, made the caller's; and back. -ENFILE. */
 int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
 void plait__fs_free_descriptor(uint32_t fd);
-/* Closes whoever's descriptor. */
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd);
+/* Closes whoever's descriptor. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
 /* Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's lock. */
 int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
 /* Wakes who waits for a lock. */

@@ -239,7 +239,7 @@ int plait_fs_recover(plait_thread_t dead) {
     plait_word_t *owner = plait__fs_owner(opens, i);
     uint32_t whose = dead;
     if (plait_load(owner) != dead) continue;
-    if ((rc = plait__fs_close_number(plait__fs_mine(), i)) == -PLAIT_ETIMEDOUT) return rc;
+    if ((rc = plait__fs_close_number(plait__fs_mine(), i, 0)) == -PLAIT_ETIMEDOUT) return rc;
     /* Claimed and not opened, or closed and not free yet: it is still its own. */
     if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
   }

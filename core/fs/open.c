@@ -124,17 +124,18 @@ PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, d
     rc = find_for_open(mine, length, flags, &place);
   } while (rc == 0);
   if (rc == 0) return fd;
-  if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd);
+  if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd, 0);
   else plait__fs_free_descriptor((uint32_t)fd);
   return rc;
 }
 
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
   /* Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open it. */
   if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_far_close(fd);
+  if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
@@ -162,7 +163,13 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd) {
 PLAIT_EXPORT int plait_fs_close(int fd) {
   struct plait__fs_node node;
   if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
-  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd);
+  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 1);
+}
+
+PLAIT_EXPORT int plait_fs_unmap(int fd) {
+  struct plait__fs_node node;
+  if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
+  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2);
 }
 
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
@@ -256,6 +263,10 @@ PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mod
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
   int rc;
+  if ((flags & 3) == 0) { /* a directory may be opened so, and must not be written to */
+    plait__fs_abort(mine, 0);
+    return -PLAIT_EBADF;
+  }
   do {
     rc = find_for_open(mine, path, flags, &place);
     if (rc != 0) break;

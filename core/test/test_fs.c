@@ -9,6 +9,7 @@ static void test_names(void) {
   CHECK(fs_mkdir("/x/y") == -PLAIT_ENOENT && fs_mkdir("a/b/") == 0);
   CHECK(fs_write("/a/f", 100, 1) == 0 && fs_holds("/a/f", 100, 1) && fs_holds("a/./b/../f", 100, 1));
   CHECK(fs_stat("/a/f/") == -PLAIT_ENOTDIR && fs_stat("/a/f/x") == -PLAIT_ENOTDIR && fs_stat("") == -PLAIT_ENOENT);
+  CHECK(plait_fs_write_file(fs_first("/"), 0, 0666, plait_get(&fs_mine()->scratch), 9, 0, NOW) == -PLAIT_EBADF);
   CHECK(fs_rmdir("/a") == -PLAIT_ENOTEMPTY && fs_rmdir("/a/f") == -PLAIT_ENOTDIR && fs_unlink("/a/b") == -PLAIT_EISDIR);
   CHECK(fs_unlink("/a/g") == -PLAIT_ENOENT && fs_rmdir("/") == -PLAIT_EBUSY && fs_rmdir("/a/.") == -PLAIT_EINVAL);
   CHECK(fs_link("/a/f", "/a/g") == 0 && fs_holds("/a/g", 100, 1) && fs_link("/a", "/z") == -PLAIT_EPERM);
@@ -188,6 +189,84 @@ static void test_full(void) {
   CHECK(fs_check_all(0) == 0);
 }
 
+/* ---- no memory, in the middle of each operation ---- */
+
+static int full_fd, full_small;
+static int full_create(void) { return fs_write("/d/new", 300, 7); }
+static int full_open(void) { return fs_open("/d/new", PLAIT_FS_RDWR | PLAIT_FS_CREAT); }
+static int full_mkdir(void) { return fs_mkdir("/d/new"); }
+static int full_symlink(void) { return fs_symlink("a/b", "/d/new"); }
+static int full_link(void) { return fs_link("/d/f", "/e/new"); }
+static int full_rename(void) { return fs_rename("/d/f", "/e/new"); }
+static int full_rename_over(void) { return fs_rename("/d/f", "/e/g"); }
+static int full_append(void) { return plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 60000, 60000, NOW); }
+/* The first extent that is not at the start: a block and a map. */
+static int full_write_far(void) { return plait_fs_write(full_small, plait_get(&fs_mine()->scratch), 100, 700000, NOW); }
+static int full_replace(void) { return fs_write("/d/f", 20000, 9); }
+static int full_map(void) { return plait_fs_map(full_fd); }
+static int full_lock(void) { return plait_fs_lock(full_fd, 2, 10, 20, 0); }
+static int full_unlock_middle(void) { return plait_fs_lock(full_fd, 0, 240, 260, 0); }
+static int full_many_opens(void) { /* more than a chunk has room for */
+  for (int i = 0; i < 70; i++) {
+    int rc = fs_open("/e/g", 0);
+    if (rc < 0) return rc;
+  }
+  return 0;
+}
+
+/*
+ * Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing changes.
+ * `random`: in any order, so that small blocks run out where large ones are there, too; null: the smallest first.
+ */
+static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
+  static plait_ref_t taken[1 << 17];
+  uint32_t count = 0, refused = 0;
+  test_space(60);
+  CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_write("/e/g", 3000, 2) == 0);
+  CHECK((full_fd = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT)) >= 0);
+  CHECK((full_small = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0);
+  for (uint32_t i = 0; i < 3; i++) CHECK(plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 5000, i * 10000, NOW) == 5000);
+  CHECK(plait_fs_lock(full_fd, 2, 200, 300, 0) == 0);
+  char name[20];
+  for (int i = 0; i < 7; i++) { /* the tables are full, too */
+    snprintf(name, sizeof name, "/%c/n%d", i & 1 ? 'd' : 'e', i);
+    CHECK(fs_write(name, 0, 0) == 0);
+  }
+  for (uint32_t size = 1 << 20; size >= 8; size -= (size + 15) / 16)
+    for (plait_ref_t block; count < 1 << 17 && (block = plait_heap_alloc(size)) != 0;) taken[count++] = block;
+  uint64_t before = fs_digest("/", 1, 0);
+  int rc;
+  while ((rc = operation()) < 0) {
+    CHECK(rc == refusal && count > 0);
+    if (operation != full_many_opens) CHECK(fs_digest("/", 1, 0) == before);
+    CHECK(plait_heap_check(1) == 0); /* the files' own check would need memory */
+    refused++;
+    uint32_t which = random == NULL ? count - 1 : test_random(random) % count;
+    plait_heap_free(taken[which]);
+    taken[which] = taken[--count];
+  }
+  CHECK(refused > 0);
+  while (count > 0) plait_heap_free(taken[--count]);
+  CHECK(fs_check_all(0) == 0);
+  plait_posix_unmap();
+}
+
+static void test_full_everywhere(void) {
+  static int (*const operations[])(void) = {full_create, full_open, full_mkdir, full_symlink, full_link, full_rename, full_rename_over,
+                                            full_append, full_write_far, full_replace, full_map};
+  uint64_t random = test_seed;
+  for (uint32_t round = 0; round < 4; round++) {
+    uint64_t *order = round == 0 ? NULL : &random;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+      snprintf(test_context, sizeof test_context, "round %u, operation %zu", round, i);
+      run_full(operations[i], -PLAIT_ENOSPC, order);
+    }
+    run_full(full_lock, -PLAIT_ENOLCK, order);
+    run_full(full_unlock_middle, -PLAIT_ENOLCK, order);
+    run_full(full_many_opens, -PLAIT_ENFILE, order);
+  }
+}
+
 static void test_ranges(void) {
   test_space(400);
   int a = fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT), b = fs_open("/f", PLAIT_FS_RDWR);
@@ -218,7 +297,8 @@ static void test_mappings(void) {
   fs_fill(scratch, 60000, 3);
   CHECK(fs_write("/f", 60000, 3) == 0 && memcmp(bytes, plait_at(scratch), 60000) == 0 && fs_holds("/f", 60000, 3));
   CHECK(fs_unlink("/f") == 0 && plait_fs_close(fd) == 0 && bytes[1] != 0 && fs_check_all(0) == 0);
-  CHECK(plait_fs_close(map) == 0 && fs_check_all(0) == 0);
+  CHECK(plait_fs_close(map) == -PLAIT_EBADF && plait_fs_unmap(fd) == -PLAIT_EBADF && bytes[1] != 0);
+  CHECK(plait_fs_unmap(map) == 0 && plait_fs_unmap(map) == -PLAIT_EBADF && fs_check_all(0) == 0);
   CHECK(plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
 }
 
@@ -246,7 +326,7 @@ static void test_dead_settler(void) {
 static const struct test tests[] = {
     {"names", test_names},       {"rename", test_rename},     {"descriptors", test_descriptors},
     {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
-    {"a full space", test_full}, {"range locks", test_ranges}, {"mappings", test_mappings},
+    {"a full space", test_full}, {"no memory in each place", test_full_everywhere}, {"range locks", test_ranges}, {"mappings", test_mappings},
     {"a settler dies, and nobody knows", test_dead_settler},
 };
 TEST_MAIN(tests)

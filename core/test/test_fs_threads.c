@@ -172,7 +172,7 @@ static void test_replaced(void) {
   plait_ref_t scratch = plait_get(&fs_mine()->scratch);
   memset(plait_at(scratch), 1, size);
   memcpy(plait_at(scratch), &size, 4);
-  CHECK(plait_fs_write_file(fs_first("/target"), PLAIT_FS_CREAT, 0666, scratch, size, 0, NOW) == 0);
+  CHECK(plait_fs_write_file(fs_first("/target"), PLAIT_FS_WRONLY | PLAIT_FS_CREAT, 0666, scratch, size, 0, NOW) == 0);
   work = test_work(40000);
   run_threads(replace, THREADS);
   plait_abi_sweep();

@@ -119,7 +119,7 @@ static void do_open_truncate(void) { fs_open("/e/g", PLAIT_FS_RDWR | PLAIT_FS_TR
 static void do_open(void) { fs_open("/e/g", 0); }
 static void do_close(void) { plait_fs_close(descriptor); }
 static void do_map(void) { plait_fs_map(descriptor); }
-static void do_unmap(void) { plait_fs_close(second_descriptor); }
+static void do_unmap(void) { plait_fs_unmap(second_descriptor); }
 static void do_set(void) { plait_fs_set(PLAIT_FS_PATH(fs_first("/e/g")), 1, 31, 0600, 5, 6, 1, 2, 3, 4, NOW + 5); }
 static void do_ranges(void) {
   plait_fs_lock(descriptor, 0, 40, 50, 0), plait_fs_lock(descriptor, 2, 90, 250, 0), plait_fs_lock(descriptor, 0, 0, 1e300, 0);

@@ -151,6 +151,9 @@ test('a mapped file is the same bytes, whatever is done to it', () => {
   assert.deepEqual([view[49], view[50]], [9, 0]);
   fs.closeSync(fd);
   fs.unlinkSync('/m');
+  for (let number = 0; number < 200; number++) {
+    assert.throws(() => fs.closeSync(number), { code: 'EBADF' }, 'no number closes a mapping');
+  }
   assert.equal(view[49], 9);
   view.close();
   view.close();

@@ -16,6 +16,9 @@ const jobs = {
   reads() {
     fs.readSync(fd, into, 0, 4096, 0);
   },
+  descriptor() {
+    fs.readSync(workerData.descriptor, into, 0, 4096, 0);
+  },
   names() {
     fs.closeSync(fs.openSync(`${root}/name-${index}`, 'w'));
     fs.unlinkSync(`${root}/name-${index}`);
@@ -35,5 +38,5 @@ while (performance.now() < end) {
 }
 if (job === 'writes' && !Buffer.from(fs.readFileSync(`${root}/file-${index}`)).equals(bytes))
   throw new Error('wrong bytes');
-if (job === 'reads' && !into.every((byte) => byte === 5)) throw new Error('wrong bytes');
+if (/^(reads|descriptor)$/.test(job) && !into.every((byte) => byte === 5)) throw new Error('wrong bytes');
 parentPort.postMessage(count);

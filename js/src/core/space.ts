@@ -60,6 +60,7 @@ export interface Core {
   plait_fs_enter(): number;
   plait_fs_open(length: number, flags: number, mode: number, now: number): number;
   plait_fs_close(fd: number): number;
+  plait_fs_unmap(fd: number): number;
   plait_fs_read(fd: number, to: number, length: number, position: number): number;
   plait_fs_write(fd: number, from: number, length: number, position: number, now: number): number;
   plait_fs_read_file(target: number, to: number, length: number): number;

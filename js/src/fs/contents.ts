@@ -353,7 +353,7 @@ export class ContentsFs {
     const view = volume.space.bytes(block, size);
     let open = true;
     const close = (): void => {
-      if (open) volume.core.plait_fs_close(mapping);
+      if (open) volume.core.plait_fs_unmap(mapping);
       open = false;
     };
     return Object.defineProperties(view, {

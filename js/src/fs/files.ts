@@ -75,7 +75,7 @@ function volumeOf(space: Space): Volume {
 export function createFs(space: () => Space): Fs {
   const tree = new TreeFs(() => volumeOf(space()));
   const callbacks = callbackFs(tree);
-  const streams = new Streams(() => callbacks);
+  const streams = new Streams(tree, () => callbacks);
   const watchers = new StatWatchers(tree);
   const rest: Rest = {
     promises: new FsPromises(tree, streams),

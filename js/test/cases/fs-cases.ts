@@ -4,6 +4,9 @@ import { openSpace, Pool } from 'plait';
 import { createFs, type Fs, type FsError } from 'plait/fs';
 import { type Case, ok, same } from './check.ts';
 
+// biome-ignore lint/suspicious/noExplicitAny: Node's streams, or ours
+type AnyStream = any;
+
 function refused(action: () => unknown): FsError {
   try {
     action();
@@ -71,6 +74,105 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
         await handle.close();
         await again.close();
         await fs.promises.unlink('/handle');
+      },
+    },
+    {
+      name: 'streams write, read, stop, fail and pipe',
+      async run() {
+        const told: string[] = [];
+        const note = (stream: AnyStream, name: string, ...events: string[]): Promise<void> => {
+          for (const event of events) stream.on(event, () => told.push(`${name} ${event}`));
+          return new Promise((resolve) => stream.on('close', resolve));
+        };
+        const writer = fs.createWriteStream('/stream', { highWaterMark: 1000 }) as AnyStream;
+        const written = note(writer, 'writer', 'open', 'ready', 'finish', 'close');
+        const lines = Array.from({ length: 500 }, (_, i) => `line ${i}, grün\n`);
+        for (const line of lines)
+          if (!writer.write(line)) await new Promise((resolve) => writer.once('drain', resolve));
+        writer.end('the end');
+        await written;
+        same(told.splice(0).join(), 'writer open,writer ready,writer finish,writer close');
+        const text = `${lines.join('')}the end`;
+        same(fs.readFileSync('/stream', 'utf8'), text);
+        same(writer.bytesWritten, new TextEncoder().encode(text).length);
+
+        const reader = fs.createReadStream('/stream', { highWaterMark: 7, encoding: 'utf8' }) as AnyStream;
+        const read = note(reader, 'reader', 'open', 'ready', 'end', 'close');
+        let found = '';
+        reader.on('data', (chunk: string) => {
+          found += chunk;
+          if (found.length > 100 && found.length < 108) {
+            reader.pause();
+            ok(reader.isPaused(), 'it is paused');
+            setTimeout(() => reader.resume(), 5);
+          }
+        });
+        await read;
+        same(found, text);
+        same(told.splice(0).join(), 'reader open,reader ready,reader end,reader close');
+
+        const part = async (options: object): Promise<string> => {
+          let all = '';
+          for await (const chunk of fs.createReadStream('/stream', options) as AnyStream) {
+            all += typeof chunk === 'string' ? chunk : new TextDecoder('latin1').decode(chunk);
+          }
+          return all;
+        };
+        same(
+          await part({ start: 5, end: 20 }),
+          new TextDecoder('latin1').decode(fs.readFileSync('/stream').subarray(5, 21)),
+        );
+        same(await part({ highWaterMark: 4, encoding: 'base64', end: 30 }), btoa(await part({ end: 30 })));
+        same(await part({ start: 1e6 }), '');
+
+        for await (const _ of fs.createReadStream('/stream', { highWaterMark: 1 }) as AnyStream) break;
+        const stopped = fs.createReadStream('/stream') as AnyStream;
+        const over = note(stopped, 'stopped', 'end', 'error', 'close');
+        stopped.on('data', () => stopped.destroy(new Error('enough')));
+        await over;
+        same(told.splice(0).join(), 'stopped error,stopped close');
+
+        const missing = fs.createReadStream('/nowhere') as AnyStream;
+        const failed = note(missing, 'missing', 'open', 'end', 'close');
+        const error = await new Promise<FsError>((resolve) => missing.on('error', resolve));
+        await failed;
+        same([error.code, error.syscall, ...told.splice(0)].join(), 'ENOENT,open,missing close');
+        let thrown = '';
+        try {
+          for await (const _ of fs.createReadStream('/nowhere') as AnyStream);
+        } catch (reason) {
+          thrown = (reason as FsError).code;
+        }
+        same(thrown, 'ENOENT');
+        const late = fs.createWriteStream('/late') as AnyStream;
+        late.end();
+        const refusal = new Promise<FsError>((resolve) => late.on('error', resolve));
+        late.write('x');
+        same((await refusal).code, 'ERR_STREAM_WRITE_AFTER_END');
+
+        const target = fs.createWriteStream('/copy', { flags: 'a', highWaterMark: 10 }) as AnyStream;
+        const copied = note(target, 'target', 'close');
+        (fs.createReadStream('/stream', { highWaterMark: 64 }) as AnyStream).pipe(target);
+        await copied;
+        same(fs.readFileSync('/copy', 'utf8'), text);
+        const patch = fs.createWriteStream('/copy', { flags: 'r+', start: 5 }) as AnyStream;
+        await new Promise<void>((resolve) => patch.end('XY', resolve));
+        same(fs.readFileSync('/copy', 'utf8').slice(0, 9), 'line XY g');
+
+        const handle = await fs.promises.open('/copy', 'w+');
+        const through = handle.createWriteStream() as AnyStream;
+        await new Promise<void>((resolve) => {
+          through.on('close', resolve);
+          through.end('one\r\ntwo\n\nthree\rfour');
+        });
+        same(handle.fd, -1);
+        const all: string[] = [];
+        for await (const line of (await fs.promises.open('/copy')).readLines()) all.push(line);
+        same(all.join('|'), 'one|two||three|four');
+        const aborted = fs.createReadStream('/copy', { signal: AbortSignal.abort() }) as AnyStream;
+        same((await new Promise<Error>((resolve) => aborted.on('error', resolve))).name, 'AbortError');
+        for (const name of ['stream', 'copy', 'late']) fs.rmSync(`/${name}`, { force: true });
+        fs.check();
       },
     },
     {

@@ -241,6 +241,8 @@ test('fs-extra, over graceful-fs', { timeout: 60000 }, async () => {
 test('webpack: the modules are read from it, the bundle is written to it', { timeout: 60000 }, async () => {
   const webpack = require('webpack');
   const root = await both('webpack', async (fs, context) => {
+    // One of its own: above there may be anybody's.
+    fs.writeFileSync(`${context}/package.json`, '{ "name": "app" }');
     fs.mkdirSync(`${context}/src/parts`, { recursive: true });
     fs.mkdirSync(`${context}/node_modules/dep/lib`, { recursive: true });
     const modules = Array.from({ length: 40 }, (_, i) => `part${i}`);
