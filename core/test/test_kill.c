@@ -5,6 +5,10 @@
  */
 #include "harness.h"
 
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 enum { CHILDREN = 8, HELD = 64, TICKETS = 1 << 22, DEADLINE_MS = 15000 };
 
 /* What the processes share beside the space. */
@@ -196,6 +200,9 @@ static struct process start(uint32_t index, plait_thread_t victim, uint64_t rand
   if (child.thread == 0) fail("no slot is free");
   fflush(NULL);
   if ((child.pid = fork()) != 0) return child;
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+#endif
   plait_slot_enter(child.thread, 1);
   struct child *self = &page->children[index % CHILDREN];
   if (victim != 0) help(victim);
