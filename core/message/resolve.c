@@ -22,7 +22,7 @@ static struct plait__type *type_slot(struct plait__build *build, struct plait__s
     if (type->message == NULL && type->enumeration == NULL) return type;
     if (type->hash != hash) continue;
     struct plait__span full = type_name(type);
-    if (full.length != skip + name.length) continue;
+    if (full.length != skip + name.length || (skip != 0 && full.data[skip - 1] != '.')) continue;
     build->work += full.length;
     if (plait__span_equal((struct plait__span){full.data, scope.length}, scope) &&
         plait__span_equal((struct plait__span){full.data + skip, name.length}, name))
