@@ -177,6 +177,15 @@ test('main has never turned its event loop: its first worker is stopped, dies an
     (pool) => pool.runSync('lost', { name: 'throwLater' }),
     ({ cause }) => assert.ok(cause instanceof EvalError && cause.message === 'lost', String(cause)),
   );
+  await died(
+    'ERR_PLAIT_WORKER_DIED',
+    'exit',
+    (pool) => {
+      assert.equal(pool.runSync('caught', { name: 'throwAndCatch' }), 'caught');
+      pool.runSync(4, { name: 'exit' });
+    },
+    ({ message }) => assert.match(message, /with code 4/),
+  );
   // A task that waits for the one that does not stop ends with its worker.
   await died(
     'ERR_PLAIT_WORKER_DIED',
