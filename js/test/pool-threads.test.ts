@@ -110,6 +110,20 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   heap.check();
 });
 
+test('progress that nobody hears is bounded, and what was accepted comes, in order', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  for (const size of [10, 100000]) {
+    const before = pool.stats().completed;
+    let heard = 0;
+    const sent = pool.run(size, { name: 'flood', onProgress: () => heard++ }) as Promise<number>;
+    spinUntil(pool, ({ completed }) => completed === before + 1);
+    const count = await sent;
+    assert.equal(heard, count);
+    assert.ok(count * (size + 100) < 2 ** 23 && count * (size * 2 + 500) > 2 ** 23, `${count} of ${size} bytes`);
+  }
+  await pool.close();
+});
+
 test('one task after the other: no late wake-up loses or doubles one', LIMIT, async () => {
   // A published design, "id or free" in one word, does both here: it takes a wake-up for a promise.
   const pool = new Pool(tasks, { threads: 2 });

@@ -11,7 +11,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { slotOf, threadsOfHost } from '../../dist/core/boot.js';
-import { Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { Pool as Layout, Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
@@ -131,6 +132,145 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
     await next.close();
     space.check(true);
     assert.equal(new Heap(() => space).stats().liveBlocks, 2, 'the stacks of this thread and of the new coordinator');
+  }
+});
+
+test('main has never turned its event loop: its first worker is stopped, dies and is replaced', LIMIT, async () => {
+  const died = (code: string, reason: string, run: (pool: Pool) => unknown, check: (error: Error) => void) =>
+    new Promise<void>((resolve) => {
+      const space = openSpace({ maximum: 2 ** 26 });
+      const pool = new Pool(fixture('pool-tasks.js'), { threads: 1, grace: 10, space });
+      assert.throws(
+        () => run(pool),
+        (error: Error & { code?: string }) => {
+          assert.equal(error.code, code);
+          check(error);
+          return true;
+        },
+      );
+      assert.equal(pool.runSync('on'), 'on');
+      const { started, ended } = pool.stats();
+      assert.equal(started, 2);
+      assert.equal(ended[reason as 'exit'], 1, JSON.stringify(ended));
+      resolve(
+        pool.close().then(() => {
+          space.check(true);
+          assert.equal(new Heap(() => space).stats().liveBlocks, 2, 'the stacks of this thread and of the coordinator');
+        }),
+      );
+    });
+  await died(
+    'ERR_PLAIT_TASK_TIMEOUT',
+    'stopped',
+    (pool) => pool.runSync(0, { name: 'beginAndSpin', timeout: 30 }),
+    ({ message }) => assert.match(message, /30 ms/),
+  );
+  await died(
+    'ERR_PLAIT_WORKER_DIED',
+    'exit',
+    (pool) => pool.runSync(3, { name: 'exit' }),
+    ({ message }) => assert.match(message, /with code 3/),
+  );
+  await died(
+    'ERR_PLAIT_WORKER_DIED',
+    'crashed',
+    (pool) => pool.runSync('lost', { name: 'throwLater' }),
+    ({ cause }) => assert.ok(cause instanceof EvalError && cause.message === 'lost', String(cause)),
+  );
+  await died(
+    'ERR_PLAIT_WORKER_DIED',
+    'exit',
+    (pool) => {
+      assert.equal(pool.runSync('caught', { name: 'throwAndCatch' }), 'caught');
+      pool.runSync(4, { name: 'exit' });
+    },
+    ({ message }) => assert.match(message, /with code 4/),
+  );
+  // A task that waits for the one that does not stop ends with its worker.
+  await died(
+    'ERR_PLAIT_WORKER_DIED',
+    'stopped',
+    (pool) => pool.runSync({ timeout: 30 }, { name: 'awaitSpin' }),
+    ({ message }) => assert.match(message, /because another task on it did not stop/),
+  );
+});
+
+test('a first worker that reaches its memory limit says so, with main blocked', LIMIT, async () => {
+  const program = `
+    import { Pool } from 'plait';
+    const pool = new Pool(${JSON.stringify(fixture('tasks.js').href)}, { threads: 1 });
+    try { pool.runSync(0, { name: 'exhaust' }); } catch (error) { console.log(error.code); }
+    console.log(pool.runSync('on'), pool.stats().ended.memory);
+    await pool.close();`;
+  const args = ['--max-old-space-size=40', '--input-type=module', '--eval', program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+  });
+  assert.equal(stdout, 'ERR_PLAIT_WORKER_OUT_OF_MEMORY\non 1\n');
+});
+
+test('a pool that cannot be opened leaves nothing, though its first worker was on its way', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const env = { NO_TEXT: (() => {}) as unknown as string };
+  assert.throws(() => new Pool(fixture('tasks.js'), { threads: 1, space, env }), { name: 'DataCloneError' });
+  const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
+  assert.equal(await pool.run('on'), 'on');
+  await pool.close();
+  const end = performance.now() + DEADLINE_MS;
+  while (new Heap(() => space).stats().liveBlocks > 2) {
+    assert.ok(performance.now() < end, 'what the first pool had is still there');
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  space.check(true);
+});
+
+test('a thread that is blocked finds out that the coordinator has ended', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const started: Worker[] = [];
+  const note = (worker: Worker) => void started.push(worker);
+  process.on('worker', note);
+  const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
+  await pool.run(1);
+  process.off('worker', note);
+  void started[1]?.terminate();
+  assert.throws(() => pool.runSync(0, { name: 'spin' }), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
+  await assert.rejects(pool.run(1), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
+  await pool.close();
+});
+
+test('the coordinator sees what is announced while it looks', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const pool = space.core.plait_pool_create() >>> 0;
+  const options = {
+    type: 'open',
+    pool,
+    threads: 0,
+    module: '',
+    concurrency: 1,
+    grace: 1,
+    idleTimeout: 1,
+    lent: undefined,
+  };
+  const listener = { closed() {}, seats() {}, event() {} };
+  let looks = 0;
+  const watched = Object.create(space, {
+    cover: { value: (end: number) => space.cover(end) },
+    load: {
+      value: (ref: number) => {
+        const value = space.load(ref);
+        // Each look reads the state: in the second one, there is news right after.
+        if (ref === pool + Layout.state && ++looks === 2) space.core.plait_pool_attend(pool);
+        return value;
+      },
+    },
+  });
+  new CoordinatedPool(watched, options as never, listener, []);
+  assert.equal(looks, 1);
+  space.core.plait_pool_attend(pool);
+  const end = performance.now() + DEADLINE_MS;
+  while (looks < 3) {
+    assert.ok(performance.now() < end, `${looks} looks`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
 });
 

@@ -191,7 +191,11 @@ export function createNodeHost(): Host | undefined {
     lendThread,
     adoptThread,
     onLastWords(uncaught, exit) {
-      process.on('uncaughtExceptionMonitor', uncaught);
+      process.on('uncaughtExceptionMonitor', (error) => {
+        // What the user's own handler catches ends nothing.
+        if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) return;
+        uncaught(error);
+      });
       process.on('exit', exit);
     },
     async firstMessage() {

@@ -95,7 +95,10 @@ export class CoordinatedPool {
     Atomics.add(this.#space.u32, (this.#options.pool + offset) >>> 2, 1);
   }
 
-  /** Sleeps until somebody wants this pool looked at. */
+  /**
+   * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it looks,
+   * and comes too late for that, wakes it.
+   */
   #attend(): void {
     const seen = this.#word(P.attention);
     this.#setWord(P.attended, seen); // a thread that waits and is in doubt sees that this one is alive
@@ -103,8 +106,8 @@ export class CoordinatedPool {
     const woken = wait.async ? wait.value : host.turn();
     void woken.then(() => {
       if (this.#ended) return;
-      this.#look();
       this.#attend();
+      this.#look();
     });
   }
 

@@ -494,6 +494,20 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'a connection in the thread of the owner outlives the pool',
+      run: () =>
+        withPool({ threads: 1 }, async (pool, space) => {
+          const others = [connect(pool.handle, { space }), connect(pool.handle, { space })];
+          alike(await Promise.all(others.map((other) => other.run(1))), [1, 1]);
+          await pool.close();
+          for (const other of others) {
+            same((await rejection(other.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
+            same(other.needsDrain, false);
+            other[Symbol.dispose]();
+          }
+        }),
+    },
+    {
       name: 'options outside their range are told at once',
       run: () => {
         const wrong: object[] = [
