@@ -26,6 +26,7 @@ export const ERROR_CODES = {
   ERR_PLAIT_TASK_TIMEOUT: "The task ran for longer than the pool's timeout; its worker was stopped and replaced.",
   ERR_PLAIT_POOL_CLOSED: 'The pool is closed, or was closed by force before the task ended.',
   ERR_PLAIT_UNSUPPORTED: 'What was asked for is not there on this host.',
+  ERR_PLAIT_TAR: 'An archive that is no tar, is damaged or cut short, or would reach out of its target.',
   ERR_PLAIT_QUEUE_FULL: "The pool's queue has reached its limit, maxQueue.",
   ERR_PLAIT_CLOSE_TIMEOUT: 'A worker did not end although it was stopped; the pool is closed, its memory is kept.',
   ERR_PLAIT_CANNOT_BLOCK: 'A synchronous call on a thread that must not block, or on a worker of the same pool.',

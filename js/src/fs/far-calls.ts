@@ -405,7 +405,10 @@ export class FarCalls {
     if (mask & FsSetBit.SET_MODE) change.mode = mode;
     if (mask & FsSetBit.SET_UID) change.uid = uid;
     if (mask & FsSetBit.SET_GID) change.gid = gid;
-    if (mask & FsSetBit.SET_MTIME) change.times = { atime: atime + atimeNs / 1e9, mtime: mtime + mtimeNs / 1e9 };
+    if (mask & FsSetBit.SET_MTIME) {
+      // Hosts cut to microseconds what comes as a double: the half of one keeps them.
+      change.times = { atime: atime + (atimeNs + 500) / 1e9, mtime: mtime + (mtimeNs + 500) / 1e9 };
+    }
     if (target >= 0) {
       return attempt(() => {
         const { mount, id } = this.#files.get(target);

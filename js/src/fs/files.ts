@@ -14,6 +14,8 @@ import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
 import { BigIntStats, Dirent, Stats } from './stats.ts';
 import { Streams } from './streams.ts';
+import { type ExportTarOptions, exportTar } from './tar-export.ts';
+import { type ImportTarOptions, type ImportTarResult, importTar, type TarSource } from './tar-import.ts';
 import { normalize, TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText } from './values.ts';
 import { Volume } from './volume.ts';
@@ -37,6 +39,17 @@ interface Rest {
   unmount(path: PathLike): void;
   /** What is mounted, in the order in which it was. */
   mounts(): MountInfo[];
+  /**
+   * A directory with all that is in it, or a file, as a tar archive (POSIX pax), piece by piece as it is asked for. Each file is
+   * as it was at one instant.
+   */
+  exportTar(path: PathLike, options?: ExportTarOptions): Generator<Uint8Array<ArrayBuffer>, void, undefined>;
+  /**
+   * Makes what a tar archive has in it, in a directory, which is made if it is missing. Nothing outside of that is touched,
+   * whatever the archive says. Throws ERR_PLAIT_TAR for a bad one, or what node:fs would; `imported` on the error says what was
+   * done before. `fs.promises.importTar` takes streams.
+   */
+  importTar(source: TarSource, path: PathLike, options?: ImportTarOptions): ImportTarResult;
   /** Walks all structures, for tests and bug reports, while no other thread is at them; says what is wrong. */
   check(): void;
   readonly F_OK: 0;
@@ -88,6 +101,8 @@ export function createFs(space: () => Space): Fs {
     mount: (path, options) => mount(tree, path, options),
     unmount: (path) => tree.volume.mounts.unmount(placeOf(tree, path)),
     mounts: () => tree.volume.mounts.list(),
+    exportTar: (path, options) => exportTar(tree, path, options),
+    importTar: (source, path, options) => importTar(tree, source, path, options),
     check: () => check(tree),
     F_OK: 0,
     R_OK: 4,

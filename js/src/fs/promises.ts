@@ -10,6 +10,7 @@ import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
 import type { StatOptions } from './sync.ts';
+import { type AsyncTarSource, type ImportTarOptions, type ImportTarResult, importTarAsync } from './tar-import.ts';
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
 import type { FsEncoding, PathLike, TimeLike } from './values.ts';
 import { type WatchEvent, type WatchOptions, watchAsync } from './watch.ts';
@@ -103,6 +104,10 @@ export class FsPromises {
   utimes = async (path: PathLike, atime: TimeLike, mtime: TimeLike): Promise<void> =>
     this.#fs.utimesSync(path, atime, mtime);
   watch = (path: PathLike, options?: WatchOptions): AsyncIterable<WatchEvent> => watchAsync(this.#fs, path, options);
+
+  /** As `fs.importTar()`, from what comes piece by piece: a stream, an iterable. */
+  importTar = (source: AsyncTarSource, path: PathLike, options?: ImportTarOptions): Promise<ImportTarResult> =>
+    importTarAsync(this.#fs, source, path, options);
 
   glob = (pattern: string | readonly string[], options?: GlobOptions): AsyncGenerator<string | Dirent> =>
     generate<string | Dirent>(() => this.#fs.globSync(pattern, options));

@@ -1,0 +1,148 @@
+/**
+ * A tree as a tar archive, piece by piece, from the first to the last name in the order of their bytes.
+ *
+ * Each file is written as it was at one instant, also while others change the tree (large files behind mounts: as they were
+ * while they were read, or an error). What has gone before it was read is left out.
+ */
+
+import type { BigIntStats } from './stats.ts';
+import { encodeEntry, padded, TarType, tarError } from './tar-format.ts';
+import type { TreeFs } from './tree.ts';
+import { encode, type PathLike, pathOf } from './values.ts';
+
+export interface ExportTarOptions {
+  /** Told of what is left out because archives of ours have no such thing: pipes, sockets and devices behind mounts. */
+  onSkip?: (path: string) => void;
+}
+
+/** Behind mounts, files above this are read in pieces; in memory a file is one copy. */
+const PIECE = 2 ** 20;
+const MEMORY_DEVICE = 1n;
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+function byteString(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}
+function bytesOf(text: string): Bytes {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}
+
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes((error as { code?: string }).code ?? '');
+}
+
+class Exporter {
+  readonly #fs: TreeFs;
+  readonly #options: ExportTarOptions;
+  /** Files with several names that were written already, and the name there. */
+  readonly #written = new Map<string, string>();
+
+  constructor(fs: TreeFs, options: ExportTarOptions) {
+    this.#fs = fs;
+    this.#options = options;
+  }
+
+  #stat(path: string): BigIntStats | undefined {
+    try {
+      return this.#fs.lstatSync(bytesOf(path), { bigint: true });
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  *entry(path: string, name: string): Generator<Bytes> {
+    const stats = this.#stat(path);
+    if (stats === undefined) return;
+    const entry = {
+      name,
+      type: TarType.FILE as string,
+      mode: Number(stats.mode & 0o7777n),
+      uid: Number(stats.uid),
+      gid: Number(stats.gid),
+      size: 0,
+      mtime: stats.mtimeNs,
+      linkName: '',
+    };
+    if (stats.isDirectory()) {
+      yield encodeEntry({ ...entry, name: `${name}/`, type: TarType.DIRECTORY });
+      yield* this.#inside(path, name);
+      return;
+    }
+    if (!stats.isFile() && !stats.isSymbolicLink()) {
+      this.#options.onSkip?.(path);
+      return;
+    }
+    const key = `${stats.dev}:${stats.ino}`;
+    const linkName = stats.nlink > 1n ? this.#written.get(key) : undefined;
+    if (linkName !== undefined) {
+      yield encodeEntry({ ...entry, type: TarType.HARD_LINK, linkName });
+      return;
+    }
+    try {
+      if (stats.isSymbolicLink()) {
+        const text = byteString(this.#fs.readlinkSync(bytesOf(path), 'buffer') as unknown as Uint8Array);
+        yield encodeEntry({ ...entry, type: TarType.SYMLINK, linkName: text });
+      } else if (stats.dev !== MEMORY_DEVICE && stats.size > PIECE) {
+        yield* this.#pieces(path, entry);
+      } else {
+        const data = this.#fs.readFileSync(bytesOf(path));
+        const head = encodeEntry({ ...entry, size: data.length });
+        const all = new Uint8Array(head.length + padded(data.length));
+        all.set(head);
+        all.set(data, head.length);
+        yield all;
+      }
+      if (stats.nlink > 1n) this.#written.set(key, name);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+
+  *#pieces(path: string, entry: Parameters<typeof encodeEntry>[0]): Generator<Bytes> {
+    const fs = this.#fs;
+    const fd = fs.openSync(bytesOf(path), 'r');
+    try {
+      const { size } = fs.fstatSync(fd);
+      yield encodeEntry({ ...entry, size });
+      for (let at = 0; at < size; ) {
+        const piece = new Uint8Array(Math.min(PIECE, size - at));
+        const count = fs.readSync(fd, piece, 0, piece.length, at);
+        if (count === 0) throw tarError(`'${entry.name}' was cut short while it was read`);
+        yield piece.subarray(0, count);
+        at += count;
+      }
+      if (size % 512 !== 0) yield new Uint8Array(padded(size) - size);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  *#inside(path: string, name: string): Generator<Bytes> {
+    let names: string[];
+    try {
+      names = this.#fs.rawEntries(bytesOf(path)).map((entry) => byteString(entry.name));
+    } catch (error) {
+      if (isGone(error)) return;
+      throw error;
+    }
+    for (const one of names.sort()) {
+      const below = name === '.' ? one : `${name}/${one}`;
+      yield* this.entry(path.endsWith('/') ? path + one : `${path}/${one}`, below);
+    }
+  }
+}
+
+/** The archive of a directory (as `.`, and what is in it) or of one file. */
+export function* exportTar(fs: TreeFs, path: PathLike, options: ExportTarOptions = {}): Generator<Bytes> {
+  const given = pathOf(path);
+  const bytes = byteString(typeof given === 'string' ? encode(given) : given);
+  // What the path leads to, if it is a link; and an error if there is nothing.
+  const directory = fs.statSync(path).isDirectory();
+  const real = directory ? bytes.replace(/\/*$/, '/') : byteString(encode(fs.realpathSync(path)));
+  yield* new Exporter(fs, options).entry(real, directory ? '.' : real.slice(real.lastIndexOf('/') + 1));
+  yield new Uint8Array(1024);
+}

@@ -1,0 +1,411 @@
+/**
+ * A tar archive into a directory.
+ *
+ * An archive is hostile until shown otherwise. Invariants
+ * - Nothing outside of the target is made, changed or removed, whatever the archive says and in whatever order: a name is relative and
+ *   without `..`; each directory above it is a directory, not a link, looked at for each entry; what has the name already is
+ *   removed, never written through. (Other threads that put links into the target meanwhile are not guarded against.)
+ * - A symbolic link leads nowhere outside, also over other links: its text goes up first and then only down, and not above the target.
+ * - Memory is asked for only for bytes that are there: a size is believed when the bytes have come.
+ */
+
+import { FsSetBit } from '../core/layout.generated.ts';
+import {
+  BLOCK,
+  decodeHeader,
+  decodeRecords,
+  isEnd,
+  padded,
+  type TarEntry,
+  TarType,
+  tarError,
+  withRecords,
+} from './tar-format.ts';
+import type { TreeFs } from './tree.ts';
+import { decode, encode, type PathLike } from './values.ts';
+
+export interface ImportTarOptions {
+  /** Also owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
+  owners?: boolean;
+  /** `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`. */
+  links?: 'inside' | 'any';
+  /** The most that may be made. Beyond it: ERR_PLAIT_TAR. */
+  limits?: { entries?: number; bytes?: number };
+}
+
+export interface ImportTarResult {
+  /** Entries that were made. */
+  entries: number;
+  /** Bytes of files. */
+  bytes: number;
+  /** What was left out: pipes, devices and what is not known. */
+  skipped: { name: string; type: string }[];
+}
+
+export type TarSource = Uint8Array | Iterable<Uint8Array>;
+export type AsyncTarSource = TarSource | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>;
+
+const HEADER_LIMIT = 2 ** 20;
+const PIECE = 2 ** 20;
+
+/** Asks for so many bytes, and gets them, or fewer where the archive ends. */
+type Steps<Result> = Generator<number, Result, Uint8Array>;
+
+function bytesOf(text: string): Uint8Array {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}
+function shown(name: string): string {
+  return decode(encode(name, 'latin1'), 'utf8');
+}
+
+class Importer {
+  readonly #fs: TreeFs;
+  readonly #top: string;
+  readonly #options: ImportTarOptions;
+  readonly result: ImportTarResult = { entries: 0, bytes: 0, skipped: [] };
+  /** Directories get their times and modes when all that is in them is made. */
+  readonly #directories: { path: string; entry: TarEntry }[] = [];
+  /** What is being read: for errors. */
+  current = '';
+  at = 0;
+
+  constructor(fs: TreeFs, top: string, options: ImportTarOptions) {
+    this.#fs = fs;
+    this.#top = top === '/' ? '' : top;
+    this.#options = options;
+  }
+
+  *#take(count: number): Steps<Uint8Array> {
+    const bytes = yield count;
+    if (bytes.length < count) throw tarError('the archive ends in the middle of it');
+    this.at += count;
+    return bytes;
+  }
+
+  *#small(size: number): Steps<Uint8Array> {
+    if (size > HEADER_LIMIT) throw tarError(`its header has ${size} bytes`);
+    return (yield* this.#take(padded(size))).slice(0, size);
+  }
+
+  *run(): Steps<void> {
+    let global = new Map<string, string>();
+    let own = new Map<string, string>();
+    let long: Partial<TarEntry> = {};
+    for (;;) {
+      this.current = '';
+      const block = (yield* this.#take(BLOCK)).slice();
+      if (isEnd(block)) break;
+      let entry = decodeHeader(block);
+      this.current = entry.name;
+      if (entry.type === 'x' || entry.type === 'g') {
+        const records = decodeRecords(yield* this.#small(entry.size));
+        if (entry.type === 'x') own = records;
+        else global = new Map([...global, ...records]);
+        if ([...global].reduce((sum, [key, value]) => sum + key.length + value.length, 0) > HEADER_LIMIT) {
+          throw tarError('its global headers are too large');
+        }
+        continue;
+      }
+      if (entry.type === 'L' || entry.type === 'K') {
+        const name = String.fromCharCode(
+          ...(yield* this.#small(Math.min(entry.size, HEADER_LIMIT + 1))).subarray(0, 8192),
+        ).replace(/\0.*$/s, '');
+        long = { ...long, ...(entry.type === 'L' ? { name } : { linkName: name }) };
+        continue;
+      }
+      entry = withRecords({ ...entry, ...long }, new Map([...global, ...own]));
+      this.current = entry.name;
+      [own, long] = [new Map(), {}];
+      yield* this.#make(entry);
+    }
+    this.current = '';
+    for (const { path, entry } of this.#directories.reverse()) this.#finish(path, entry);
+  }
+
+  // ---- names ----
+
+  /** A name's parts: relative, and without a way up. */
+  #parts(name: string): string[] {
+    if (name.includes('\0')) throw tarError('its name has a zero byte in it');
+    if (name.startsWith('/')) throw tarError('its name is absolute');
+    const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+    if (parts.includes('..')) throw tarError("its name has '..' in it");
+    return parts;
+  }
+
+  #path(parts: readonly string[]): string {
+    return parts.length === 0 ? this.#top || '/' : `${this.#top}/${parts.join('/')}`;
+  }
+
+  #kind(path: string): 'directory' | 'other' | undefined {
+    const stats = this.#fs.lstatSync(bytesOf(path), { throwIfNoEntry: false });
+    return stats === undefined ? undefined : stats.isDirectory() ? 'directory' : 'other';
+  }
+
+  /** Sees to it that the directories above are there, and are directories. `make`: those that are missing are made. */
+  #above(parts: readonly string[], make: boolean): void {
+    for (let i = 1; i < parts.length; i++) {
+      const path = this.#path(parts.slice(0, i));
+      const kind = this.#kind(path);
+      if (kind === 'other') throw tarError(`'${shown(parts.slice(0, i).join('/'))}' above it is no directory`);
+      if (kind === undefined && make) this.#fs.mkdirSync(bytesOf(path));
+    }
+  }
+
+  /** Makes room for something that is no directory. */
+  #clear(parts: readonly string[]): Uint8Array {
+    if (parts.length === 0) throw tarError('it has no name');
+    const path = this.#path(parts);
+    this.#above(parts, true);
+    const kind = this.#kind(path);
+    if (kind === 'directory') throw tarError('there is a directory of that name');
+    if (kind !== undefined) this.#fs.unlinkSync(bytesOf(path));
+    return bytesOf(path);
+  }
+
+  #checkLink(parts: readonly string[], text: string): void {
+    if (text === '' || text.includes('\0')) throw tarError('it is a link to nowhere');
+    if (this.#options.links === 'any') return;
+    if (text.startsWith('/')) throw tarError(`it is a link to '${shown(text)}', which is absolute`);
+    const steps = text.split('/').filter((part) => part !== '' && part !== '.');
+    const up = steps.findIndex((part) => part !== '..');
+    const ups = up < 0 ? steps.length : up;
+    if (ups > parts.length - 1 || steps.slice(ups).includes('..')) {
+      throw tarError(`it is a link to '${shown(text)}', which may lead out of the archive`);
+    }
+  }
+
+  // ---- entries ----
+
+  *#make(entry: TarEntry): Steps<void> {
+    const { limits = {} } = this.#options;
+    if (this.result.entries >= (limits.entries ?? Number.POSITIVE_INFINITY))
+      throw tarError('there are more entries than the limit');
+    const directory = entry.type === TarType.DIRECTORY || (/[07]/.test(entry.type) && entry.name.endsWith('/'));
+    if (!directory && !/^[0127]$/.test(entry.type)) {
+      if (entry.type === 'S') throw tarError('it is sparse: write the archive without --sparse');
+      this.result.skipped.push({ name: shown(entry.name), type: entry.type });
+      return yield* this.#skip(/[346]/.test(entry.type) ? 0 : entry.size);
+    }
+    const parts = this.#parts(entry.name);
+    if (directory) {
+      yield* this.#skip(entry.type === TarType.DIRECTORY ? 0 : entry.size);
+      this.#makeDirectory(parts, entry);
+    } else if (entry.type === TarType.SYMLINK) {
+      this.#checkLink(parts, entry.linkName);
+      const path = this.#clear(parts);
+      this.#fs.symlinkSync(bytesOf(entry.linkName), path);
+      this.#finish(this.#path(parts), entry);
+    } else if (entry.type === TarType.HARD_LINK) {
+      yield* this.#skip(entry.size); // some writers repeat the contents
+      this.#makeHardLink(parts, entry);
+    } else {
+      yield* this.#makeFile(parts, entry, limits.bytes ?? Number.POSITIVE_INFINITY);
+    }
+    this.result.entries++;
+  }
+
+  #makeDirectory(parts: readonly string[], entry: TarEntry): void {
+    const path = this.#path(parts);
+    this.#above(parts, true);
+    if (this.#kind(path) === 'other') this.#fs.unlinkSync(bytesOf(path));
+    if (this.#kind(path) === undefined) this.#fs.mkdirSync(bytesOf(path), { mode: 0o700 });
+    this.#directories.push({ path, entry });
+  }
+
+  #makeHardLink(parts: readonly string[], entry: TarEntry): void {
+    const from = this.#parts(entry.linkName);
+    this.#above(from, false);
+    if (this.#kind(this.#path(from)) !== 'other')
+      throw tarError(`it is a link to '${shown(entry.linkName)}', which is no file here`);
+    if (from.join('/') === parts.join('/')) return;
+    this.#fs.linkSync(bytesOf(this.#path(from)), this.#clear(parts));
+  }
+
+  *#makeFile(parts: readonly string[], entry: TarEntry, most: number): Steps<void> {
+    const path = this.#clear(parts);
+    if (this.result.bytes + entry.size > most) throw tarError('the files have more bytes than the limit');
+    if (entry.size <= PIECE) {
+      const data = (yield* this.#take(padded(entry.size))).subarray(0, entry.size);
+      this.#fs.writeFileSync(path, data, { flag: 'wx', mode: 0o600 });
+    } else {
+      const fd = this.#fs.openSync(path, 'wx', 0o600);
+      try {
+        for (let left = entry.size; left > 0; ) {
+          const piece = yield* this.#take(left > PIECE ? PIECE : padded(left));
+          const data = piece.subarray(0, Math.min(left, piece.length));
+          for (let at = 0; at < data.length; ) at += this.#fs.writeSync(fd, data, at);
+          left -= data.length;
+        }
+      } catch (error) {
+        this.#fs.unlinkSync(path); // a part of a file is none
+        throw error;
+      } finally {
+        this.#fs.closeSync(fd);
+      }
+    }
+    this.result.bytes += entry.size;
+    this.#finish(this.#path(parts), entry);
+  }
+
+  *#skip(size: number): Steps<void> {
+    for (let left = padded(size); left > 0; ) {
+      const count = Math.min(left, PIECE);
+      yield* this.#take(count);
+      left -= count;
+    }
+  }
+
+  /** Mode, owner and times. */
+  #finish(path: string, { type, mode, uid, gid, mtime }: TarEntry): void {
+    const { owners } = this.#options;
+    const { core } = this.#fs.volume;
+    const length = this.#fs.volume.first(bytesOf(path));
+    const set = (mask: number): number => {
+      const seconds = Number(mtime >= 0n ? mtime / 1000000000n : (mtime - 999999999n) / 1000000000n);
+      const rest = Number(mtime - BigInt(seconds) * 1000000000n);
+      const bits = mode & (owners ? 0o7777 : 0o777);
+      return core.plait_fs_set(-1 - length, 0, mask, bits, uid, gid, seconds, rest, seconds, rest, Date.now());
+    };
+    // The owner first: changing it takes set-id bits away. The times last.
+    const changes = [FsSetBit.SET_ATIME | FsSetBit.SET_MTIME];
+    if (type !== TarType.SYMLINK) changes.unshift(FsSetBit.SET_MODE);
+    if (owners) changes.unshift(FsSetBit.SET_UID | FsSetBit.SET_GID);
+    for (const mask of changes) {
+      const rc = set(mask);
+      if (rc < 0)
+        throw this.#fs.volume.error(
+          rc,
+          mask & FsSetBit.SET_MODE ? 'chmod' : mask & FsSetBit.SET_UID ? 'chown' : 'utime',
+          bytesOf(path),
+        );
+    }
+  }
+}
+
+/** Cuts what comes into the pieces that are asked for. */
+class Feed {
+  readonly #parts: Uint8Array[] = [];
+  #length = 0;
+  #ended = false;
+
+  has(count: number): boolean {
+    return this.#ended || this.#length >= count;
+  }
+  add(part: Uint8Array | undefined): void {
+    if (part === undefined) {
+      this.#ended = true;
+      return;
+    }
+    if (!(part instanceof Uint8Array)) throw new TypeError('an archive is made of Uint8Arrays');
+    this.#parts.push(part);
+    this.#length += part.length;
+  }
+  take(count: number): Uint8Array {
+    const first = this.#parts[0];
+    const size = Math.min(count, this.#length);
+    this.#length -= size;
+    if (first !== undefined && first.length >= size) {
+      if (first.length === size) this.#parts.shift();
+      else this.#parts[0] = first.subarray(size);
+      return first.subarray(0, size);
+    }
+    const all = new Uint8Array(size);
+    for (let at = 0; at < size; ) {
+      const part = this.#parts[0] as Uint8Array;
+      const piece = part.subarray(0, size - at);
+      all.set(piece, at);
+      at += piece.length;
+      if (piece.length === part.length) this.#parts.shift();
+      else this.#parts[0] = part.subarray(piece.length);
+    }
+    return all;
+  }
+}
+
+function begin(fs: TreeFs, path: PathLike, options: ImportTarOptions): { importer: Importer; steps: Steps<void> } {
+  fs.mkdirSync(path, { recursive: true });
+  const importer = new Importer(fs, String.fromCharCode(...encode(fs.realpathSync(path))), options);
+  return { importer, steps: importer.run() };
+}
+
+/** The error with what it was about, and what was done before it. */
+function explain(error: unknown, { current, at, result }: Importer): unknown {
+  const known = error as Error & { code?: string; imported?: ImportTarResult };
+  known.imported = result;
+  if (known.code !== 'ERR_PLAIT_TAR') return error;
+  const where = current === '' ? `entry ${result.entries + 1}` : `entry ${result.entries + 1}, '${shown(current)}'`;
+  known.message = `${where}, near byte ${at}: ${known.message}; ${result.entries} entries were made before it`;
+  return error;
+}
+
+export function importTar(
+  fs: TreeFs,
+  source: TarSource,
+  path: PathLike,
+  options: ImportTarOptions = {},
+): ImportTarResult {
+  const { importer, steps } = begin(fs, path, options);
+  const parts = (source instanceof Uint8Array ? [source] : source)[Symbol.iterator]();
+  const feed = new Feed();
+  try {
+    for (let step = steps.next(); !step.done; ) {
+      while (!feed.has(step.value)) feed.add(nextOf(parts.next()));
+      step = proceed(steps, feed, step.value);
+    }
+  } catch (error) {
+    throw explain(error, importer);
+  } finally {
+    parts.return?.();
+  }
+  return importer.result;
+}
+
+export async function importTarAsync(
+  fs: TreeFs,
+  source: AsyncTarSource,
+  path: PathLike,
+  options: ImportTarOptions = {},
+): Promise<ImportTarResult> {
+  const { importer, steps } = begin(fs, path, options);
+  const parts = partsOf(source);
+  const feed = new Feed();
+  try {
+    for (let step = steps.next(); !step.done; ) {
+      while (!feed.has(step.value)) feed.add(nextOf(await parts.next()));
+      step = proceed(steps, feed, step.value);
+    }
+  } catch (error) {
+    throw explain(error, importer);
+  } finally {
+    await parts.return?.(undefined);
+  }
+  return importer.result;
+}
+
+function nextOf(result: IteratorResult<Uint8Array>): Uint8Array | undefined {
+  return result.done ? undefined : result.value;
+}
+
+/** Hands over what was asked for. */
+function proceed(steps: Steps<void>, feed: Feed, count: number): IteratorResult<number, void> {
+  return steps.next(feed.take(count));
+}
+
+/** What comes, whatever it comes from. */
+async function* partsOf(source: AsyncTarSource): AsyncGenerator<Uint8Array> {
+  if (source instanceof Uint8Array) yield source;
+  else if (Symbol.asyncIterator in source || Symbol.iterator in source) yield* source as AsyncIterable<Uint8Array>;
+  else {
+    const reader = (source as ReadableStream<Uint8Array>).getReader(); // not every browser iterates streams
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await reader.cancel();
+    }
+  }
+}

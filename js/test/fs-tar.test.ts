@@ -1,0 +1,454 @@
+/**
+ * Import and export as tar. Oracles: GNU tar and Python's tarfile read what we write, and we read what they write; random trees go
+ * there and back. Hostile archives are refused with a reason, and nothing outside of the target changes.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as nodeFs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { Readable } from 'node:stream';
+import { after, test } from 'node:test';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { openSpace } from 'plait';
+import { createFs, type Fs, type ImportTarOptions } from 'plait/fs';
+
+const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
+const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-tar-`);
+after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
+const space = openSpace({ maximum: 2 ** 28 });
+const fs = createFs(() => space);
+let count = 0;
+const fresh = (): string => `/case-${count++}`;
+const archive = (path: string): Buffer => Buffer.concat([...fs.exportTar(path)]);
+
+/** A tree with one of everything. */
+function plant(where: Fs, top: string): void {
+  where.mkdirSync(`${top}/d/deep`, { recursive: true });
+  where.writeFileSync(`${top}/d/f`, 'hello\n', { mode: 0o640 });
+  where.writeFileSync(`${top}/empty`, '');
+  where.writeFileSync(`${top}/exact`, Buffer.alloc(512, 65));
+  where.writeFileSync(`${top}/large`, Buffer.from(Array.from({ length: 2500000 }, (_, i) => (i * 7) & 255)));
+  where.linkSync(`${top}/d/f`, `${top}/hard`);
+  where.symlinkSync('d/f', `${top}/soft`);
+  where.symlinkSync(`${'../'.repeat(1)}d/${'x'.repeat(150)}`, `${top}/d/long-link`);
+  where.writeFileSync(`${top}/${'n'.repeat(180)}`, 'long name');
+  const folder = `${top}/${'p'.repeat(90)}/${'q'.repeat(90)}`;
+  where.mkdirSync(folder, { recursive: true });
+  where.writeFileSync(`${folder}/${'r'.repeat(90)}`, 'deep name');
+  where.writeFileSync(`${top}/grün ☃`, 'utf-8');
+  where.writeFileSync(Buffer.concat([Buffer.from(`${top}/raw`), Buffer.from([255, 254])]), 'bytes');
+  where.writeFileSync(Buffer.concat([Buffer.from(`${top}/${'l'.repeat(150)}`), Buffer.from([255])]), 'long bytes');
+  where.utimesSync(`${top}/d/f`, 1600000000.123456, 1500000000.654321);
+  where.utimesSync(`${top}/empty`, -5.5, -5.5);
+  where.chmodSync(`${top}/d/deep`, 0o700);
+  where.utimesSync(`${top}/d`, 1000, 2000);
+}
+
+/** A tree as text: names, kinds, modes, sizes, times in a unit (0: without), contents, and which names are one file. */
+function describe(where: Fs | typeof nodeFs, top: string, unit = 1n): string[] {
+  const files = where as unknown as typeof nodeFs;
+  const lines: string[] = [];
+  const walk = (path: Buffer, name: string): void => {
+    const stats = files.lstatSync(path, { bigint: true });
+    const kind = stats.isDirectory() ? 'd' : stats.isSymbolicLink() ? 'l' : 'f';
+    const links = kind === 'f' ? stats.nlink : '';
+    const mode = kind === 'l' ? '' : (stats.mode & 0o7777n).toString(8);
+    const inside =
+      kind === 'f'
+        ? Buffer.from(files.readFileSync(path)).toString('base64').slice(-60)
+        : kind === 'l'
+          ? files.readlinkSync(path, 'buffer').toString('latin1')
+          : '';
+    lines.push(
+      [
+        name,
+        kind,
+        mode,
+        links,
+        kind === 'f' ? stats.size : '',
+        unit === 0n ? '' : (stats.mtimeNs + unit / 2n) / unit,
+        inside,
+      ].join(' '),
+    );
+    if (kind !== 'd') return;
+    const names = (files.readdirSync(path, 'buffer') as unknown as Buffer[]).map((each) => Buffer.from(each));
+    for (const one of names.sort(Buffer.compare)) {
+      walk(Buffer.concat([path, Buffer.from('/'), one]), `${name}/${one.toString('latin1')}`);
+    }
+  };
+  walk(Buffer.from(top), '.');
+  return lines;
+}
+
+const MICRO = 1000n;
+
+function python(source: string, ...args: string[]): string {
+  return execFileSync('python3', ['-c', source, ...args], { encoding: 'utf8' });
+}
+
+test('GNU tar and Python read what we write', () => {
+  const top = fresh();
+  plant(fs, top);
+  const file = `${scratch}/ours.tar`;
+  nodeFs.writeFileSync(file, archive(top));
+  for (const [name, unpack] of [
+    ['gnu', (to: string) => execFileSync('tar', ['xpf', file, '-C', to])],
+    [
+      'python',
+      (to: string) => python('import sys,tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])', file, to),
+    ],
+  ] as const) {
+    const to = `${scratch}/${name}`;
+    nodeFs.mkdirSync(to);
+    unpack(to);
+    // Links have the time at which they were unpacked; Python rounds.
+    const unit = name === 'gnu' ? 1n : 0n;
+    const theirs = describe(nodeFs, to, unit).filter((line) => !/^\S+ l /.test(line));
+    assert.deepEqual(
+      theirs,
+      describe(fs, top, unit).filter((line) => !/^\S+ l /.test(line)),
+    );
+    assert.equal(nodeFs.readlinkSync(`${to}/soft`), 'd/f');
+    assert.equal(nodeFs.readlinkSync(`${to}/d/long-link`), `../d/${'x'.repeat(150)}`);
+    assert.equal(nodeFs.statSync(`${to}/d/f`).ino, nodeFs.statSync(`${to}/hard`).ino);
+  }
+  assert.doesNotThrow(() => execFileSync('tar', ['tf', file]));
+});
+
+test('we read what GNU tar and Python write, in every format', () => {
+  const source = `${scratch}/source`;
+  const real = createFs(() => openSpace({ maximum: 2 ** 26 }));
+  nodeFs.mkdirSync(source);
+  real.mount('/m', { type: 'host', directory: source });
+  plant(real, '/m');
+  const file = `${scratch}/theirs.tar`;
+  for (const format of ['gnu', 'pax']) {
+    execFileSync('tar', ['cf', file, `--format=${format}`, '-C', source, '.']);
+    const top = fresh();
+    fs.importTar(nodeFs.readFileSync(file), top, { owners: true });
+    const unit = format === 'pax' ? 1n : 0n; // GNU's own has whole seconds
+    assert.deepEqual(describe(fs, top, unit), describe(nodeFs, source, unit));
+    assert.equal(Math.floor(fs.statSync(`${top}/d/f`).mtimeMs), format === 'pax' ? 1500000000654 : 1500000000000);
+  }
+  for (const format of ['USTAR_FORMAT', 'GNU_FORMAT', 'PAX_FORMAT']) {
+    const filter =
+      format === 'USTAR_FORMAT' ? '(None if len(t.name) > 100 or t.mtime < 0 or len(t.linkname) > 100 else t)' : 't';
+    python(
+      `import sys,tarfile
+with tarfile.open(sys.argv[1], 'w', format=tarfile.${format}, encoding='utf-8', errors='surrogateescape') as f:
+    f.add(sys.argv[2], '.', filter=lambda t: ${filter})`,
+      file,
+      source,
+    );
+    const top = fresh();
+    const { entries } = fs.importTar(nodeFs.readFileSync(file), top);
+    assert.ok(entries > 8, `${entries} entries`);
+    for (const name of ['d/f', 'large', 'hard', 'grün ☃']) {
+      assert.deepEqual(
+        fs.readFileSync(`${top}/${name}`),
+        nodeFs.readFileSync(`${source}/${name}`),
+        `${format} ${name}`,
+      );
+    }
+  }
+  execFileSync('tar', ['czf', `${file}.gz`, '-C', source, 'd']);
+  const top = fresh();
+  fs.importTar(gunzipSync(nodeFs.readFileSync(`${file}.gz`)), top);
+  assert.equal(fs.readFileSync(`${top}/d/f`, 'utf8'), 'hello\n');
+});
+
+test(`random trees go there and back (seed ${seed})`, () => {
+  let state = seed >>> 0 || 1;
+  const next = (limit: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state >>> 8) % limit;
+  };
+  for (let round = 0; round < 20 * rounds; round++) {
+    const top = fresh();
+    fs.mkdirSync(top);
+    const folders = [top];
+    const files: string[] = [];
+    for (let i = 0; i < 40; i++) {
+      const name = `${folders[next(folders.length)]}/${'abcé'[next(4)]?.repeat(1 + next(next(4) === 0 ? 120 : 5))}${i}`;
+      const kind = next(5);
+      if (kind === 0) folders.push(name);
+      if (kind === 0) fs.mkdirSync(name, { mode: 0o700 + next(64) });
+      else if (kind === 1 && files.length > 0) fs.linkSync(files[next(files.length)] as string, name);
+      else if (kind === 2) fs.symlinkSync(`t${i}`.repeat(1 + next(60)), name);
+      else {
+        fs.writeFileSync(name, Buffer.alloc(next(next(5) === 0 ? 100000 : 1500), i), { mode: 0o600 + next(64) });
+        files.push(name);
+      }
+      if (kind !== 2) fs.utimesSync(name, next(2 ** 31), next(2 ** 31) / 8);
+    }
+    const [bytes, to] = [archive(top), fresh()];
+    // In pieces of any size.
+    const pieces: Buffer[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const size = 1 + next(4000);
+      pieces.push(bytes.subarray(at, at + size));
+      at += size;
+    }
+    fs.importTar(pieces, to, { owners: true });
+    assert.deepEqual(describe(fs, to), describe(fs, top));
+    assert.ok(archive(to).equals(bytes));
+    fs.rmSync(top, { recursive: true });
+    fs.rmSync(to, { recursive: true });
+  }
+  fs.check();
+});
+
+test('streams go in and out, and mounts too', async () => {
+  const top = fresh();
+  plant(fs, top);
+  const bytes = archive(top);
+  const one = fresh();
+  await fs.promises.importTar(Readable.from(fs.exportTar(top)), one, { owners: true });
+  assert.deepEqual(describe(fs, one), describe(fs, top));
+  const two = fresh();
+  const stream = new Blob([gzipSync(bytes)]).stream().pipeThrough(new DecompressionStream('gzip') as never);
+  await fs.promises.importTar(stream as ReadableStream<Uint8Array>, two, { owners: true });
+  assert.deepEqual(describe(fs, two), describe(fs, top));
+  const directory = nodeFs.mkdtempSync(`${scratch}/mounted-`);
+  fs.mount('/mounted', { type: 'host', directory });
+  fs.importTar(bytes, '/mounted/in', { owners: true });
+  // utimes() of Node has microseconds.
+  assert.deepEqual(describe(nodeFs, `${directory}/in`, MICRO), describe(fs, top, MICRO));
+  const back = fresh();
+  fs.importTar(fs.exportTar('/mounted/in'), back, { owners: true });
+  assert.deepEqual(describe(fs, back), describe(nodeFs, `${directory}/in`));
+  execFileSync('mkfifo', [`${directory}/pipe`]);
+  const skipped: string[] = [];
+  assert.equal([...fs.exportTar('/mounted', { onSkip: (path) => skipped.push(path) })].length > 1, true);
+  assert.deepEqual(skipped, ['/mounted/pipe']);
+  assert.deepEqual([...fs.exportTar(`${top}/d/f`)].length, 2, 'a file by itself');
+  assert.throws(() => archive('/none'), { code: 'ENOENT' });
+  fs.unmount('/mounted');
+  fs.check();
+});
+
+// ---- hostile archives ----
+
+interface Made {
+  name?: string;
+  type?: string;
+  size?: number | string;
+  data?: Buffer | string;
+  link?: string;
+  mode?: string;
+  prefix?: string;
+  magic?: string;
+}
+
+/** A header, and data, that say what we want. */
+function entry({
+  name = 'f',
+  type = '0',
+  size,
+  data = '',
+  link = '',
+  mode = '0000644',
+  prefix = '',
+  magic = 'ustar\x0000',
+}: Made): Buffer {
+  const bytes = Buffer.from(data);
+  const block = Buffer.alloc(512);
+  const length = size ?? bytes.length;
+  block.write(name, 0, 100, 'latin1');
+  block.write(mode, 100);
+  block.write('0000000\x000000000', 108);
+  block.write(typeof length === 'string' ? length : length.toString(8).padStart(11, '0'), 124, 12, 'latin1');
+  block.write('00000000000', 136);
+  block.write('        ', 148);
+  block.write(type, 156);
+  block.write(link, 157, 100, 'latin1');
+  block.write(magic, 257, 'latin1');
+  block.write(prefix, 345);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return Buffer.concat([block, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)]);
+}
+const END = Buffer.alloc(1024);
+const pax = (...records: [string, string][]): Buffer =>
+  entry({
+    type: 'x',
+    data: records
+      .map(([key, value]) => {
+        const rest = ` ${key}=${value}\n`;
+        const length = Buffer.byteLength(rest);
+        const digits = String(length + String(length + 3).length).length;
+        return `${length + digits}${rest}`;
+      })
+      .join(''),
+  });
+
+test('hostile archives are refused with a reason, and reach nothing outside', () => {
+  const good = entry({ name: 'good', data: 'good' });
+  const link = (text: string, name = 'l'): Buffer => entry({ name, type: '2', link: text });
+  const cases: [string, Buffer[], RegExp, ImportTarOptions?][] = [
+    ['an absolute name', [entry({ name: '/abs' })], /absolute/],
+    ['a name with a way up', [entry({ name: 'a/../../up' })], /'\.\.'/],
+    ['a way up in the prefix', [entry({ prefix: '..', name: 'up' })], /'\.\.'/],
+    ['a way up in a pax path', [pax(['path', '../up']), entry({})], /'\.\.'/],
+    ['an absolute pax path', [pax(['path', '/etc/x']), entry({})], /absolute/],
+    ['a zero byte in a pax path', [pax(['path', 'a\0b']), entry({})], /zero byte/],
+    ['a way up in a long name', [entry({ type: 'L', data: '../up\0' }), entry({})], /'\.\.'/],
+    ['an absolute link', [link('/outside')], /absolute/],
+    ['a link up', [link('../outside')], /lead out/],
+    ['a link up from below', [entry({ name: 'd', type: '5' }), link('../../outside', 'd/l')], /lead out/],
+    ['a link that winds', [link('a/../../outside')], /lead out/],
+    [
+      'links that lead out together',
+      [entry({ name: 'x', type: '5' }), link('..', 'x/y'), link('x/y/../outside', 'z')],
+      /lead out/,
+    ],
+    [
+      'a file through a link',
+      [link('../outside', 'l'), entry({ name: 'l/f', data: 'stolen' })],
+      /no directory/,
+      { links: 'any' },
+    ],
+    [
+      'a file over a link',
+      [link('/outside/secret', 'l'), entry({ name: 'l', data: 'stolen' })],
+      /nothing/,
+      { links: 'any' },
+    ],
+    [
+      'a directory through a link',
+      [link('/outside', 'l'), entry({ name: 'l/d/e', type: '5' })],
+      /no directory/,
+      { links: 'any' },
+    ],
+    [
+      'a hard link through a link',
+      [link('/outside', 'l'), entry({ type: '1', link: 'l/secret' })],
+      /no directory/,
+      { links: 'any' },
+    ],
+    ['a hard link to an absolute name', [entry({ type: '1', link: '/outside/secret' })], /absolute/],
+    ['a hard link up', [entry({ type: '1', link: '../outside/secret' })], /'\.\.'/],
+    ['a hard link to nothing', [entry({ type: '1', link: 'none' })], /no file here/],
+    ['a hard link to a directory', [entry({ name: 'd', type: '5' }), entry({ type: '1', link: 'd' })], /no file here/],
+    [
+      'a file over a directory',
+      [entry({ name: 'd', type: '5' }), entry({ name: 'd', data: 'x' })],
+      /directory of that name/,
+    ],
+    ['a file below a file', [good, entry({ name: 'good/f' })], /no directory/],
+    ['no name', [entry({ name: '.' })], /no name/],
+    ['a size that is not there', [entry({ size: 2 ** 33 - 1 })], /ends in the middle/],
+    ['a size beyond all', [entry({ size: '\x80\x00\x00\x00\x7f\xff\xff\xff\xff\xff\xff\xff' })], /too large|no number/],
+    ['a negative size', [entry({ size: '\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff' })], /negative/],
+    ['a size that is no number', [entry({ size: '99999999999' })], /no number/],
+    ['a pax size that is no number', [pax(['size', '1e9']), entry({})], /no number/],
+    ['a pax size beyond all', [pax(['size', '9'.repeat(16)]), entry({})], /ends in the middle|no number/],
+    ['a pax bomb', [entry({ type: 'x', size: 2 ** 32 })], /header has/],
+    ['a pax header of nonsense', [entry({ type: 'x', data: '99999999 path=x\n' })], /damaged/],
+    ['a pax record that ends early', [entry({ type: 'x', data: '30 path=x\n' })], /damaged/],
+    ['a pax record without a key', [entry({ type: 'x', data: '5 =x\n' })], /damaged/],
+    ['a long name of gigabytes', [entry({ type: 'L', size: 2 ** 32 })], /header has/],
+    ['a sparse file', [entry({ type: 'S', data: 'x' })], /sparse/],
+    ['a sparse file in pax', [pax(['GNU.sparse.major', '1']), entry({})], /sparse/],
+    ['a damaged header', [Buffer.alloc(512, 120)], /checksum/],
+    ['more entries than allowed', [good, entry({ name: 'more' })], /limit/, { limits: { entries: 1 } }],
+    [
+      'more bytes than allowed',
+      [good, entry({ name: 'more', data: 'x'.repeat(100) })],
+      /limit/,
+      { limits: { bytes: 100 } },
+    ],
+  ];
+  for (const [what, parts, reason, options] of cases) {
+    const top = fresh();
+    fs.mkdirSync(`${top}/target`, { recursive: true });
+    fs.mkdirSync('/outside', { recursive: true });
+    fs.mkdirSync(`${top}/outside`);
+    for (const path of ['/outside/secret', `${top}/outside/secret`]) fs.writeFileSync(path, 'secret');
+    const before = [...describe(fs, '/outside'), ...describe(fs, `${top}/outside`)];
+    let outcome = 'nothing';
+    try {
+      fs.importTar([good, ...parts, END], `${top}/target`, options);
+    } catch (error) {
+      const { code, imported, message } = error as Error & { code: string; imported: { entries: number } };
+      assert.equal(code, 'ERR_PLAIT_TAR', `${what}: ${message}`);
+      assert.ok(imported.entries >= 1 && message.includes(`${imported.entries} entries were made`), what);
+      outcome = message;
+    }
+    assert.match(outcome, reason, what);
+    assert.deepEqual([...describe(fs, '/outside'), ...describe(fs, `${top}/outside`)], before, what);
+    assert.deepEqual(fs.readdirSync(top).sort(), ['outside', 'target'], what);
+    if (!/directory of that name|no directory/.test(reason.source)) {
+      assert.equal(fs.readFileSync(`${top}/target/good`, 'utf8'), 'good', 'what came before stays');
+    }
+    fs.rmSync(top, { recursive: true });
+  }
+  fs.rmSync('/outside', { recursive: true });
+  fs.check();
+});
+
+test('damaged and cut archives are an answer, whatever byte it is', () => {
+  const top = fresh();
+  plant(fs, top);
+  fs.unlinkSync(`${top}/large`);
+  const bytes = archive(top);
+  for (let length = 0; length < bytes.length - 512; length += 211) {
+    const to = fresh();
+    assert.throws(() => fs.importTar(bytes.subarray(0, length), to), { code: 'ERR_PLAIT_TAR' }, `${length} bytes`);
+    fs.rmSync(to, { recursive: true });
+  }
+  let state = seed >>> 0 || 1;
+  const next = (limit: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state >>> 8) % limit;
+  };
+  let refused = 0;
+  for (let i = 0; i < 300 * rounds; i++) {
+    const damaged = Buffer.from(bytes);
+    for (let k = next(4); k >= 0; k--) damaged[next(damaged.length)] = next(256);
+    const to = fresh();
+    try {
+      fs.importTar(damaged, `${to}/in`);
+    } catch (error) {
+      assert.match((error as { code: string }).code, /^(ERR_PLAIT_TAR|E[A-Z]+)$/, String(error));
+      refused++;
+    }
+    assert.deepEqual(fs.readdirSync(to), ['in']);
+    fs.rmSync(to, { recursive: true });
+  }
+  assert.ok(refused > 10, `${refused} were refused`);
+  fs.check();
+});
+
+test('duplicate names, no memory, and what is not known', () => {
+  const top = fresh();
+  const result = fs.importTar(
+    [
+      entry({ name: 'f', data: 'first' }),
+      entry({ name: 'l', type: '1', link: 'f' }),
+      entry({ name: 'f', data: 'second' }),
+      entry({ name: 'pipe', type: '6' }),
+      entry({ name: 'device', type: '3', size: 0 }),
+      entry({ name: 'volume', type: 'V' }),
+      entry({ name: 'old/', type: '0', magic: '\0'.repeat(8) }),
+      entry({ name: 'old/f', type: '\0', data: 'v7', magic: '\0'.repeat(8) }),
+      entry({ name: './a//b/./c', data: 'made' }),
+      END,
+    ],
+    top,
+  );
+  assert.equal(fs.readFileSync(`${top}/f`, 'utf8'), 'second');
+  assert.equal(fs.readFileSync(`${top}/l`, 'utf8'), 'first', 'a name is replaced, not what it named');
+  assert.equal(fs.readFileSync(`${top}/old/f`, 'utf8'), 'v7');
+  assert.equal(fs.readFileSync(`${top}/a/b/c`, 'utf8'), 'made');
+  assert.deepEqual(
+    result.skipped.map(({ name }) => name),
+    ['pipe', 'device', 'volume'],
+  );
+  const small = createFs(() => openSpace({ maximum: 2 ** 22 }));
+  const big = entry({ name: 'big', data: Buffer.alloc(2 ** 23) });
+  assert.throws(() => small.importTar([entry({ name: 'one', data: '1' }), big, END], '/in'), { code: 'ENOSPC' });
+  assert.deepEqual(small.readdirSync('/in'), ['one'], 'a file is made whole or not at all');
+  small.check();
+});
