@@ -210,6 +210,8 @@ PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags
       plait_put64(&open->device, (uint64_t)device);
       plait_put64(&open->file, (uint64_t)file);
       plait_put(&open->uses, plait_get(&open->uses) + 1);
+      plait_put(&mine->result.links, plait_get(&open->uses));
+      plait_put(&mine->result.block, plait_ref(open));
       /* release: whoever sees it open sees what it is. */
       atomic_store_explicit(&open->state, PLAIT_FS_FAR, memory_order_release);
     } else {

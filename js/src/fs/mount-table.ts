@@ -7,7 +7,7 @@
 
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { BackendError } from './backend.ts';
+import { answer, BackendError } from './backend.ts';
 import { fsError, wrongType, wrongValue } from './errors.ts';
 import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
 import { How, type Mount } from './mount-walk.ts';
@@ -102,6 +102,8 @@ export class MountTable {
     const path = String.fromCharCode(...bytes.subarray(0, place));
     const words = JSON.parse(pathText(bytes.subarray(place))) as HostWords;
     const backends = this.#backends;
+    // Once it is known it stays: what is open in a mount that is gone is closed by who had opened it.
+    let own = backends.get(number);
     return {
       number,
       above,
@@ -109,9 +111,11 @@ export class MountTable {
       place: path === '/' ? '' : path,
       readOnly: words.readOnly,
       get backend() {
-        const backend = backends.get(number) ?? new HostBackend(words);
-        backends.set(number, backend);
-        return backend;
+        if (own === undefined) {
+          own = backends.get(number) ?? new HostBackend(words);
+          backends.set(number, own);
+        }
+        return own;
       },
     };
   }
@@ -149,8 +153,17 @@ export class MountTable {
     if (options.readOnly !== undefined && typeof options.readOnly !== 'boolean') {
       throw wrongType('options.readOnly', 'of type boolean', options.readOnly);
     }
-    const words = hostWords(options.directory, options.readOnly === true);
-    new HostBackend(words).end(); // it can be opened
+    const { directory } = options;
+    if (typeof directory !== 'string' && !(directory instanceof URL)) {
+      throw wrongType('options.directory', 'of type string or an instance of URL', directory);
+    }
+    let words: HostWords;
+    try {
+      words = hostWords(directory, options.readOnly === true);
+      new HostBackend(words).end(); // it can be opened
+    } catch (error) {
+      throw fsError(answer(error), 'mount', String(directory), path);
+    }
     const text = encode(JSON.stringify(words));
     const { core } = this.#space;
     const length = put(path);
