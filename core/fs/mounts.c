@@ -234,9 +234,10 @@ int plait__fs_far_close(uint32_t fd) {
     plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
     atomic_store_explicit(owner, plait_self_id(), memory_order_release);
     plait_put(&open->uses, plait_get(&open->uses) + 1);
+    /* Before it is closed: who vanishes in between leaves it open, and its own, so it is closed and told again. */
+    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
     plait_put(&open->mount, 0);
     atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
-    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
     plait_put(&plait__fs_mine()->open_hint, fd);
     plait__fs_free_descriptor(fd);
     rc = 0;

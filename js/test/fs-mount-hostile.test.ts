@@ -7,9 +7,12 @@ import { once } from 'node:events';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { openSpace, type Space, workerOptions } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { Fs as FsRoot } from '../../dist/core/layout.generated.js';
+import { HostBackend } from '../../dist/fs/host-backend.js';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-hostile-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
@@ -260,4 +263,52 @@ test('opening makes nothing in a mount for reading only, when what was there goe
   );
   assert.ok(looks > 0);
   assert.deepEqual(nodeFs.readdirSync(inside), []);
+});
+
+test('a mount that somebody has not wholly made is found by settling it, not by waiting', {
+  timeout: 60000,
+}, async () => {
+  const { space, fs, inside } = world();
+  fs.mkdirSync('/late');
+  assert.equal(fs.mounts().length, 1);
+  const { worker, ask } = await start(space);
+  await ask('mount', { path: '/late', directory: inside });
+  // As it is when the directory is covered already, and the change of the list not told yet.
+  const { u32, core } = space as unknown as { u32: Uint32Array; core: { plait_abi_fs(): number } };
+  Atomics.sub(u32, ((core.plait_abi_fs() >>> 0) + FsRoot.mountChanges) >>> 2, 1);
+  assert.equal(fs.readFileSync('/late/f', 'utf8'), '0123456789');
+  await worker.terminate();
+});
+
+test('a recursive watcher is told of what other programs do deep down', { timeout: 60000 }, async () => {
+  const { fs, inside } = world();
+  nodeFs.mkdirSync(`${inside}/a/b`, { recursive: true });
+  const seen: string[] = [];
+  const watcher = fs.watch('/host', { recursive: true }, (event: string, name: string) =>
+    seen.push(`${event} ${name}`),
+  );
+  nodeFs.writeFileSync(`${inside}/a/b/new`, 'x');
+  const end = performance.now() + DEADLINE_MS;
+  while (!seen.includes('rename a/b/new')) {
+    assert.ok(performance.now() < end, `seen: ${seen}`);
+    await setTimeout(1);
+  }
+  watcher.close();
+});
+
+test('where links are followed by link(), none is given to it', () => {
+  const { fs, inside } = world();
+  nodeFs.symlinkSync('/etc/passwd', `${inside}/out`);
+  const { dev, ino } = nodeFs.statSync(inside);
+  const backend = new HostBackend({ type: 'host', directory: inside, readOnly: false, device: dev, file: ino }, true);
+  assert.equal(
+    code(() => backend.link(backend.root, 'out', backend.root, 'in')),
+    'ENOTSUP',
+  );
+  backend.link(backend.root, 'f', backend.root, 'g');
+  backend.end();
+  assert.deepEqual(nodeFs.readdirSync(inside).sort(), ['f', 'g', 'out']);
+  // On Linux it is the link itself that gets a second name.
+  fs.linkSync('/host/out', '/host/too');
+  assert.equal(nodeFs.readlinkSync(`${inside}/too`), '/etc/passwd');
 });

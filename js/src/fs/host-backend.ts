@@ -224,7 +224,10 @@ export class HostBackend implements Backend<Place> {
   }
 
   link(directory: Place, name: string, to: Place, toName: string): void {
-    this.#fs.linkSync(this.#at(directory, name), this.#at(to, toName));
+    const from = this.#at(directory, name);
+    // Elsewhere than on Linux link() follows a symbolic link, out of the mount, too.
+    if (!this.#linux && this.#fs.lstatSync(from).isSymbolicLink()) throw new BackendError('ENOTSUP');
+    this.#fs.linkSync(from, this.#at(to, toName));
   }
 
   rename(directory: Place, name: string, to: Place, toName: string): void {
@@ -336,7 +339,8 @@ export class HostBackend implements Backend<Place> {
   }
 
   watch(directory: Place, recursive: boolean, changed: () => void): () => void {
-    const watcher = this.#fs.watch(this.#at(directory, ''), { recursive, persistent: false }, changed);
+    // A string: Node's own recursive watcher takes no bytes.
+    const watcher = this.#fs.watch(this.#at(directory, '').toString(), { recursive, persistent: false }, changed);
     watcher.on('error', () => {}); // gone: the next look tells
     return () => watcher.close();
   }

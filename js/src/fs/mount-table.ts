@@ -40,6 +40,9 @@ export function textOf(bytes: string): string {
   return pathText(Uint8Array.from(bytes, (char) => char.charCodeAt(0)));
 }
 
+/** No count of changes is that. */
+const UNKNOWN = -1;
+
 interface Known extends Mount {
   readonly words: HostWords;
 }
@@ -120,10 +123,16 @@ export class MountTable {
     };
   }
 
-  /** The mount of that number; nothing if it is gone. */
+  /** The mount of that number, which the core has told; nothing if it is gone. */
   get(number: number): Mount | undefined {
+    const find = (): Mount | undefined => this.#mounts.find((mount) => mount.number === number);
     this.#refresh();
-    return this.#mounts.find((mount) => mount.number === number);
+    const known = find();
+    if (known !== undefined) return known;
+    // Or whoever has mounted it has not come as far as to say so, and may be dead: to read the list takes the lock, which settles it.
+    this.#changes = UNKNOWN;
+    this.#refresh();
+    return find();
   }
 
   /** The mount over that path. */
