@@ -406,7 +406,10 @@ int plait_fs_mount_text(uint32_t index, plait_ref_t to);
 /* Where the path in `first` (`second`: the other) leads: 0, into memory; -PLAIT_EREMOTE. `how`: see plait__fs_walk(). */
 int plait_fs_locate(uint32_t length, int how);
 
-/* A descriptor for what the backend of a mount has open as `host`. -PLAIT_ENOENT: the mount is gone. */
+/*
+ * A descriptor for what the backend of a mount has open as `host`. `result.block`: where its record lies; `result.links`: its
+ * `uses`, as long as it is this one. -PLAIT_ENOENT: the mount is gone.
+ */
 int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file);
 
 /* Closes a mount's descriptor: 0, -PLAIT_EBADF. What the backend has open stays, and is the binding's business. */

@@ -210,6 +210,8 @@ PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags
       plait_put64(&open->device, (uint64_t)device);
       plait_put64(&open->file, (uint64_t)file);
       plait_put(&open->uses, plait_get(&open->uses) + 1);
+      plait_put(&mine->result.links, plait_get(&open->uses));
+      plait_put(&mine->result.block, plait_ref(open));
       /* release: whoever sees it open sees what it is. */
       atomic_store_explicit(&open->state, PLAIT_FS_FAR, memory_order_release);
     } else {
@@ -232,9 +234,10 @@ int plait__fs_far_close(uint32_t fd) {
     plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
     atomic_store_explicit(owner, plait_self_id(), memory_order_release);
     plait_put(&open->uses, plait_get(&open->uses) + 1);
+    /* Before it is closed: who vanishes in between leaves it open, and its own, so it is closed and told again. */
+    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
     plait_put(&open->mount, 0);
     atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
-    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
     plait_put(&plait__fs_mine()->open_hint, fd);
     plait__fs_free_descriptor(fd);
     rc = 0;

@@ -24,6 +24,8 @@
  * memory already.
  */
 
+import { Errno } from '../core/layout.generated.ts';
+
 /** What a file is, in a backend. Times: nanoseconds since 1970. */
 export interface BackendStats {
   /** `enum plait_fs_kind`. */
@@ -127,4 +129,11 @@ export class BackendError extends Error {
     super(code);
     this.code = code;
   }
+}
+
+/** An error of a backend as the core would say it. Others are no answers, but mistakes. */
+export function answer(error: unknown): number {
+  const { code } = error as { code?: string };
+  if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
+  return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
 }

@@ -8,6 +8,7 @@
 
 import {
   Errno,
+  FS_LINK_DEPTH,
   FS_PATH_MAX,
   FS_SCRATCH,
   FsFlag,
@@ -18,7 +19,7 @@ import {
   FsThread,
 } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { type BackendChange, BackendError, type BackendFile, type BackendStats } from './backend.ts';
+import { answer, type BackendChange, BackendError, type BackendFile, type BackendStats } from './backend.ts';
 import type { FarFiles } from './far-files.ts';
 import type { MountTable } from './mount-table.ts';
 import { How, type Mount, Out, type Place, walk } from './mount-walk.ts';
@@ -28,6 +29,8 @@ const LISTINGS = 64;
 const SECOND = 2;
 /** How often an open is tried again because what was a file is a link by now. */
 const TRIES = 40;
+/** The bits of a mode that a backend is given; the others say nothing. */
+const PERMISSIONS = 0o7777;
 
 type Again = (length: number) => number;
 type Listing = { names: string[]; kinds: number[] };
@@ -48,18 +51,25 @@ function fail(code: string): never {
   throw new BackendError(code);
 }
 
-/** An error of a backend as the core would say it. Others are no answers, but mistakes. */
-export function answer(error: unknown): number {
-  const { code } = error as { code?: string };
-  if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
-  return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
-}
-
 function attempt(action: () => number): number {
   try {
     return action();
   } catch (error) {
     return answer(error);
+  }
+}
+
+/**
+ * Counts how often a path leads out of a mount and back into one. Without links each time less of it is left; where not, a
+ * link in memory was met, and of those a path may have only so many.
+ */
+class Returns {
+  #left = Number.POSITIVE_INFINITY;
+  #links = 0;
+
+  note(rest: string): void {
+    if (rest.length >= this.#left && ++this.#links > FS_LINK_DEPTH) fail('ELOOP');
+    this.#left = rest.length;
   }
 }
 
@@ -114,6 +124,7 @@ export class FarCalls {
     at: number = FsThread.first,
   ): number {
     return attempt(() => {
+      const returns = new Returns();
       for (let size = length; ; ) {
         const { mount, rest } = this.#remote();
         const place = mount === undefined ? undefined : walk(mount, rest, how, this.#table.at);
@@ -124,7 +135,10 @@ export class FarCalls {
             place.leave();
           }
         }
-        if (place !== undefined) size = this.#put(at, place.way);
+        if (place !== undefined) {
+          returns.note(rest);
+          size = this.#put(at, place.way);
+        }
         const rc = again(size);
         if (rc !== REMOTE) return rc;
       }
@@ -133,6 +147,7 @@ export class FarCalls {
 
   /** Where one of two paths leads: a place, or nothing for memory. */
   #locate(length: number, how: number, second: boolean): { place: Place | undefined; length: number } {
+    const returns = new Returns();
     for (let size = length; ; ) {
       const rc = this.#space.core.plait_fs_locate(size, how | (second ? SECOND : 0));
       if (rc === 0) return { place: undefined, length: size };
@@ -141,6 +156,7 @@ export class FarCalls {
       if (mount === undefined) continue;
       const place = walk(mount, rest, how, this.#table.at);
       if (!(place instanceof Out)) return { place, length: size };
+      returns.note(rest);
       size = this.#put(second ? FsThread.second : FsThread.first, place.way);
     }
   }
@@ -160,7 +176,8 @@ export class FarCalls {
         const two = this.#locate(to, How.NAME, true);
         try {
           if (one.place === undefined && two.place === undefined) return again(one.length, two.length);
-          if (one.place?.mount !== two.place?.mount) fail('EXDEV');
+          // By number: the list may have been read again in between, and tells of the same mount in another object.
+          if (one.place?.mount.number !== two.place?.mount.number) fail('EXDEV');
           action(one.place as Place, two.place as Place);
           return this.#notice();
         } finally {
@@ -213,7 +230,8 @@ export class FarCalls {
       if (kind !== FsKind.DIRECTORY && directories) fail('ENOTDIR');
     }
     if (wanted(flags) || kind === undefined) this.#writable({ mount });
-    return backend.open(directory, name, flags, mode);
+    // Where nothing may be made, what goes away just now is not made anew.
+    return backend.open(directory, name, mount.readOnly ? flags & ~FsFlag.CREAT : flags, mode);
   }
 
   /** Walks to what is to be opened, opens it, and does something with it. */
@@ -236,7 +254,7 @@ export class FarCalls {
       this.#at(size, how, noted, (place) => {
         let file: BackendFile;
         try {
-          file = this.#openAt(place, flags, mode);
+          file = this.#openAt(place, flags, mode & PERMISSIONS);
         } catch (error) {
           // What was a file, or nothing, a moment ago is a link by now: it is to be followed.
           const { code } = error as { code?: string };
@@ -402,7 +420,7 @@ export class FarCalls {
     again: Again,
   ): number {
     const change: BackendChange = {};
-    if (mask & FsSetBit.SET_MODE) change.mode = mode;
+    if (mask & FsSetBit.SET_MODE) change.mode = mode & PERMISSIONS;
     if (mask & FsSetBit.SET_UID) change.uid = uid;
     if (mask & FsSetBit.SET_GID) change.gid = gid;
     if (mask & FsSetBit.SET_MTIME) {
@@ -437,7 +455,7 @@ export class FarCalls {
       const { mount, directory, name } = place;
       if (name === '' || place.covered || mount.backend.stat(directory, name) !== undefined) fail('EEXIST');
       this.#writable(place);
-      mount.backend.mkdir(directory, name, mode);
+      mount.backend.mkdir(directory, name, mode & PERMISSIONS);
       return this.#notice();
     });
   }
@@ -593,7 +611,7 @@ export class FarCalls {
       bytes[FS_SCRATCH - 1 - (i - start)] = listing.kinds[i] as number;
     }
     let id = Math.floor(cursor / 2 ** 32);
-    const over = i === listing.names.length;
+    const over = i >= listing.names.length; // beyond the end: there are fewer than when the cursor was told
     if (over) {
       this.#listings.delete(id);
     } else if (!this.#listings.has(id)) {

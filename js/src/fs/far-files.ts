@@ -13,7 +13,7 @@
  * - The position moves by compare-and-swap: of two threads that read or write at once each has bytes of its own.
  */
 
-import { FsFlag, FsOpen, FsOpenState, Fs as FsRoot } from '../core/layout.generated.ts';
+import { FsFlag, FsOpen, FsOpenState, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { BackendError, type BackendFile } from './backend.ts';
 import type { MountTable } from './mount-table.ts';
@@ -32,11 +32,14 @@ export interface FarFile {
 export class FarFiles {
   readonly #space: Space;
   readonly #table: MountTable;
+  readonly #result: number;
   readonly #open = new Map<number, FarFile>();
   #closes = 0;
 
-  constructor(space: Space, table: MountTable) {
+  /** @param record the thread's */
+  constructor(space: Space, record: number, table: MountTable) {
     this.#space = space;
+    this.#result = record + FsThread.result;
     this.#table = table;
   }
 
@@ -53,8 +56,15 @@ export class FarFiles {
       mount.backend.close(id);
       return fd;
     }
-    const at = core.plait_fs_far(fd) >>> 0;
-    this.#open.set(fd, { mount, id, uses: this.#word(at, FsOpen.uses), flags, at });
+    // What had the number may have been closed by another thread since the sweep. This one may be closed again by now, and
+    // the number be another's: so it is the core that says which life is ours.
+    const before = this.#open.get(fd);
+    const [uses, at] = [FsResult.links, FsResult.block].map((word) => this.#word(this.#result, word)) as [
+      number,
+      number,
+    ];
+    this.#open.set(fd, { mount, id, uses, flags, at });
+    if (before !== undefined) before.mount.backend.close(before.id);
     return fd;
   }
 

@@ -38,6 +38,8 @@ interface Place {
 }
 
 const O_PATH = 0o10000000; // Linux only; Node has no name for it
+/** Beyond it the end of what is read would be no place. The core says the same of its files. */
+const LAST_POSITION = 9.2e18;
 const KINDS = new Map([
   [0o100000n, FsKind.FILE],
   [0o040000n, FsKind.DIRECTORY],
@@ -92,6 +94,7 @@ export class HostBackend implements Backend<Place> {
   readonly #fs: NodeFs;
   /** Directories are descriptors. */
   readonly #linux: boolean;
+  #ended = false;
   /** Without /proc: where the directories lie that are open as files. */
   readonly #paths = new Map<number, Buffer>();
 
@@ -108,11 +111,13 @@ export class HostBackend implements Backend<Place> {
   }
 
   end(): void {
+    this.#ended = true;
     this.leave(this.root);
   }
 
   /** What the system is given for a name in a directory. */
   #at({ fd, path }: Place, name: string): Buffer {
+    if (this.#ended) throw new BackendError('ESTALE'); // the root's number may be another's by now
     const directory = fd < 0 ? path : `/proc/self/fd/${fd}`;
     return Buffer.from(name === '' ? directory : `${directory}/${name}`, 'latin1');
   }
@@ -219,7 +224,10 @@ export class HostBackend implements Backend<Place> {
   }
 
   link(directory: Place, name: string, to: Place, toName: string): void {
-    this.#fs.linkSync(this.#at(directory, name), this.#at(to, toName));
+    const from = this.#at(directory, name);
+    // Elsewhere than on Linux link() follows a symbolic link, out of the mount, too.
+    if (!this.#linux && this.#fs.lstatSync(from).isSymbolicLink()) throw new BackendError('ENOTSUP');
+    this.#fs.linkSync(from, this.#at(to, toName));
   }
 
   rename(directory: Place, name: string, to: Place, toName: string): void {
@@ -303,7 +311,8 @@ export class HostBackend implements Backend<Place> {
   }
 
   read(id: number, to: Uint8Array<SharedArrayBuffer>, position: number): number {
-    return this.#fs.readSync(id, to, 0, to.length, position);
+    if (position >= LAST_POSITION) throw new BackendError('EINVAL');
+    return this.#fs.readSync(id, to, 0, to.length, Number.isSafeInteger(position) ? position : BigInt(position));
   }
 
   write(id: number, from: Uint8Array<SharedArrayBuffer>, position: number): number {
@@ -330,7 +339,8 @@ export class HostBackend implements Backend<Place> {
   }
 
   watch(directory: Place, recursive: boolean, changed: () => void): () => void {
-    const watcher = this.#fs.watch(this.#at(directory, ''), { recursive, persistent: false }, changed);
+    // A string: Node's own recursive watcher takes no bytes.
+    const watcher = this.#fs.watch(this.#at(directory, '').toString(), { recursive, persistent: false }, changed);
     watcher.on('error', () => {}); // gone: the next look tells
     return () => watcher.close();
   }

@@ -7,7 +7,7 @@
 
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { BackendError } from './backend.ts';
+import { answer, BackendError } from './backend.ts';
 import { fsError, wrongType, wrongValue } from './errors.ts';
 import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
 import { How, type Mount } from './mount-walk.ts';
@@ -39,6 +39,9 @@ export function byteString(text: string): string {
 export function textOf(bytes: string): string {
   return pathText(Uint8Array.from(bytes, (char) => char.charCodeAt(0)));
 }
+
+/** No count of changes is that. */
+const UNKNOWN = -1;
 
 interface Known extends Mount {
   readonly words: HostWords;
@@ -102,6 +105,8 @@ export class MountTable {
     const path = String.fromCharCode(...bytes.subarray(0, place));
     const words = JSON.parse(pathText(bytes.subarray(place))) as HostWords;
     const backends = this.#backends;
+    // Once it is known it stays: what is open in a mount that is gone is closed by who had opened it.
+    let own = backends.get(number);
     return {
       number,
       above,
@@ -109,17 +114,25 @@ export class MountTable {
       place: path === '/' ? '' : path,
       readOnly: words.readOnly,
       get backend() {
-        const backend = backends.get(number) ?? new HostBackend(words);
-        backends.set(number, backend);
-        return backend;
+        if (own === undefined) {
+          own = backends.get(number) ?? new HostBackend(words);
+          backends.set(number, own);
+        }
+        return own;
       },
     };
   }
 
-  /** The mount of that number; nothing if it is gone. */
+  /** The mount of that number, which the core has told; nothing if it is gone. */
   get(number: number): Mount | undefined {
+    const find = (): Mount | undefined => this.#mounts.find((mount) => mount.number === number);
     this.#refresh();
-    return this.#mounts.find((mount) => mount.number === number);
+    const known = find();
+    if (known !== undefined) return known;
+    // Or whoever has mounted it has not come as far as to say so, and may be dead: to read the list takes the lock, which settles it.
+    this.#changes = UNKNOWN;
+    this.#refresh();
+    return find();
   }
 
   /** The mount over that path. */
@@ -149,8 +162,17 @@ export class MountTable {
     if (options.readOnly !== undefined && typeof options.readOnly !== 'boolean') {
       throw wrongType('options.readOnly', 'of type boolean', options.readOnly);
     }
-    const words = hostWords(options.directory, options.readOnly === true);
-    new HostBackend(words).end(); // it can be opened
+    const { directory } = options;
+    if (typeof directory !== 'string' && !(directory instanceof URL)) {
+      throw wrongType('options.directory', 'of type string or an instance of URL', directory);
+    }
+    let words: HostWords;
+    try {
+      words = hostWords(directory, options.readOnly === true);
+      new HostBackend(words).end(); // it can be opened
+    } catch (error) {
+      throw fsError(answer(error), 'mount', String(directory), path);
+    }
     const text = encode(JSON.stringify(words));
     const { core } = this.#space;
     const length = put(path);

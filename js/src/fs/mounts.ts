@@ -5,10 +5,11 @@
  * one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
  */
 
-import { Errno, FsResult, FsThread } from '../core/layout.generated.ts';
+import { Errno, FS_PATH_MAX, FsResult, FsThread } from '../core/layout.generated.ts';
 import type { Core, Space } from '../core/space.ts';
+import { answer } from './backend.ts';
 import { fsError } from './errors.ts';
-import { answer, FarCalls } from './far-calls.ts';
+import { FarCalls } from './far-calls.ts';
 import { FarFiles } from './far-files.ts';
 import { type MountInfo, type MountOptions, MountTable } from './mount-table.ts';
 import type { StatsFs } from './stats.ts';
@@ -35,12 +36,13 @@ export class Mounts {
     this.#record = record;
     this.#forget = forget;
     this.#table = new MountTable(space, record);
-    this.calls = new FarCalls(space, record, this.#table, new FarFiles(space, this.#table), forget);
+    this.calls = new FarCalls(space, record, this.#table, new FarFiles(space, record, this.#table), forget);
   }
 
   readonly #put = (path: string): number => {
     this.#forget();
     const bytes = encode(path);
+    if (bytes.length >= FS_PATH_MAX) return bytes.length; // the core refuses it
     this.#space.bytes(this.#record + FsThread.first, bytes.length).set(bytes);
     return bytes.length;
   };
@@ -211,9 +213,11 @@ export function mountedCore(core: Core, { calls }: Mounts): FsCore {
       const again = (path: number): number => writeFile(path, flags, mode, from, size, given, now);
       const rc = again(length);
       if (rc !== REMOTE) return rc;
-      const far = calls.writeFile(length, flags, mode, from, size, again);
-      unhold(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
-      return far;
+      try {
+        return calls.writeFile(length, flags, mode, from, size, again);
+      } finally {
+        unhold(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
+      }
     },
   };
 }
