@@ -101,6 +101,22 @@ test('a stuck task times out and its worker is replaced while main is blocked', 
   await pool.close();
 });
 
+for (const kind of ['function', 'symbol']) {
+  test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async () => {
+    const space = openSpace({ maximum: 2 ** 26 }); // a space of its own has a coordinator of its own, and a first worker
+    const pool = new Pool(fixture('node-tasks.js'), { threads: 1, space });
+    const ends: string[] = [];
+    pool.on('end', ({ reason }) => ends.push(reason));
+    await assert.rejects(pool.run(kind, { name: 'throwOdd' }), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'ERR_PLAIT_WORKER_DIED');
+      assert.match((error.cause as Error).message, new RegExp(kind));
+      return true;
+    });
+    await pool.close();
+    assert.equal(ends[0], 'crashed');
+  });
+}
+
 test('a worker that runs out of memory rejects its task with a code, and is replaced', LIMIT, async () => {
   const pool = new Pool(fixture('node-tasks.js'), { threads: 1, resourceLimits: { maxOldGenerationSizeMb: 20 } });
   await assert.rejects(pool.run(0, { name: 'exhaust' }), { code: 'ERR_PLAIT_WORKER_OUT_OF_MEMORY' });
