@@ -56,7 +56,8 @@ struct plait_slot {
   plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
   plait_word_t holding;        /* tasks that this thread has put aside and not finished, the last first */
   plait_word_t seat;           /* seat of the pool that this worker sits on, 0 none */
-  plait_word_t unused[4];      /* zero; pads the slot to two cache lines */
+  plait_word_t starter;        /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
+  plait_word_t unused[3];      /* zero; pads the slot to two cache lines */
 };
 _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
 

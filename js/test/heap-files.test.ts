@@ -1,10 +1,10 @@
 /** Reading files of the host into the heap. The oracle is node:fs, on the same paths. */
 import { deepEqual, equal, fail } from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Heap, heap, openSpace, Pool } from 'plait';
 
@@ -72,6 +72,24 @@ test('what cannot be read is the error of node:fs, and leaves no block and no op
   );
   equal(small.stats().liveBlocks, blocks);
   deepEqual({ blocks: heap.stats().liveBlocks, files: files() }, before);
+});
+
+test('a file of more than 2 GiB is read in parts that Node can take', () => {
+  const size = 2 ** 31 + 10;
+  const path = join(folder, 'huge');
+  writeFileSync(path, '');
+  const most = 2 ** 31 - 1;
+  // Nobody writes so much for a test: the file only says that it is so large.
+  const stat = mock.method(fs, 'fstatSync', () => ({ size }));
+  const read = mock.method(fs, 'readSync', (_file: number, _to: Uint8Array, _at: number, length: number) => {
+    if (length > most) throw new RangeError(`a read of ${length} bytes`);
+    return length;
+  });
+  const view = heap.readFileSync(path);
+  stat.mock.restore();
+  read.mock.restore();
+  equal(view.length, size);
+  heap.free(view);
 });
 
 test('a task is given the bytes', async () => {

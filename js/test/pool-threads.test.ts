@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { heap, Pool, type PoolStats, workerOptions } from 'plait';
+import { connect, heap, Pool, type PoolStats, workerOptions } from 'plait';
 import { random } from './cases/check.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -130,6 +130,29 @@ test('one task after the other: no late wake-up loses or doubles one', LIMIT, as
   for (let i = 0; i < 20000 * rounds; i++) assert.equal(await pool.run(i), i);
   assert.equal(pool.stats().completed, 20000 * rounds);
   await pool.close();
+});
+
+test('who hears a task may let go of the connection while more of what it told lies there', LIMIT, async () => {
+  await using pool = new Pool(tasks, { threads: 1 });
+  await pool.run(1);
+  for (let round = 0; round < 5; round++) {
+    const connected = connect(pool.handle);
+    const reused: ReturnType<typeof heap.bytes>[] = [];
+    const onProgress = (): void => {
+      connected[Symbol.dispose]();
+      while (reused.length < 200) reused.push(heap.bytes(176).fill(0xff)); // of the size of what was freed
+    };
+    const { completed } = pool.stats();
+    const told = connected.run(100, { name: 'tellSync', onProgress });
+    spinUntil(pool, (stats) => stats.completed > completed);
+    await assert.rejects(told, { code: 'ERR_PLAIT_POOL_CLOSED' });
+    for (const bytes of reused) {
+      assert.ok(bytes.every((byte) => byte === 0xff));
+      heap.free(bytes);
+    }
+    assert.equal(await pool.run(round), round);
+  }
+  heap.check();
 });
 
 test('the caller’s asynchronous context is kept', LIMIT, async () => {

@@ -9,9 +9,9 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { attach, commonSpace, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
+import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { slotOf, threadsOfHost } from '../../dist/core/boot.js';
-import { Pool as Layout, Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -101,6 +101,55 @@ test('a stuck task times out and its worker is replaced while main is blocked', 
   await behind;
   await pool.close();
 });
+
+test(
+  'an owner that is stopped takes its pool along: who is connected is told, and no slot stays taken',
+  LIMIT,
+  async () => {
+    const space = commonSpace();
+    const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
+    const taken = (): number => {
+      let count = 0;
+      for (let i = 0; i < SLOT_LIMIT; i++) if (space.load(slots + i * Slot.BYTES + Slot.life) & 255) count++;
+      return count;
+    };
+    const before = taken();
+    for (let round = 0; round < 3; round++) {
+      const owner = new Worker(fixture('owner.js'));
+      const [handle] = await once(owner, 'message');
+      const connected = connect(handle);
+      const ends: Promise<void>[] = [];
+      for (let i = 0; i < 3; i++) {
+        await new Promise<void>((begun) => {
+          const onProgress = i < 2 ? () => begun() : undefined;
+          ends.push(assert.rejects(connected.run(0, { name: 'beginAndHang', ...(onProgress && { onProgress }) })));
+          if (i === 2) begun(); // stays in the queue
+        });
+      }
+      await owner.terminate();
+      await Promise.all(ends);
+      connected[Symbol.dispose]();
+      assert.equal(taken(), before);
+    }
+    space.check();
+  },
+);
+
+for (const kind of ['function', 'symbol']) {
+  test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async () => {
+    const space = openSpace({ maximum: 2 ** 26 }); // a space of its own has a coordinator of its own, and a first worker
+    const pool = new Pool(fixture('node-tasks.js'), { threads: 1, space });
+    const ends: string[] = [];
+    pool.on('end', ({ reason }) => ends.push(reason));
+    await assert.rejects(pool.run(kind, { name: 'throwOdd' }), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'ERR_PLAIT_WORKER_DIED');
+      assert.match((error.cause as Error).message, new RegExp(kind));
+      return true;
+    });
+    await pool.close();
+    assert.equal(ends[0], 'crashed');
+  });
+}
 
 test('a worker that runs out of memory rejects its task with a code, and is replaced', LIMIT, async () => {
   const pool = new Pool(fixture('node-tasks.js'), { threads: 1, resourceLimits: { maxOldGenerationSizeMb: 20 } });

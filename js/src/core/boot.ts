@@ -52,6 +52,7 @@ function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: nu
     const live = (generation << 8) | SlotState.LIVE;
     if (Atomics.compareExchange(words, base + (Slot.life >>> 2), life, live) !== life) continue;
     Atomics.store(words, base + (Slot.hostId >>> 2), host.hostId);
+    Atomics.store(words, base + (Slot.starter >>> 2), host.starterId);
     Atomics.store(words, base + (Slot.pool >>> 2), pool);
     Atomics.store(words, base + (Slot.role >>> 2), role);
     return (generation << 8) | index;
@@ -95,9 +96,22 @@ function recoverHostEverywhere(hostId: number): void {
   for (const ref of attached) recoverHost(ref.deref() as Space, hostId);
 }
 
-/** Recovers every slot of a thread that is gone; its task, if it ran one, comes back as WORKER_DIED. */
+/**
+ * Recovers every slot of a thread that is gone, and of those that ended with it, because it started them; their tasks, if
+ * they ran any, come back as WORKER_DIED.
+ */
 export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
+  recoverStartedBy(space, hostId);
+}
+
+/** Recovers the threads that a thread started which is gone: nobody else hears of their end. */
+export function recoverStartedBy(space: Space, hostId: number): void {
+  if (hostId === 0) return;
+  for (const thread of threadsWhere(space, Slot.starter, hostId)) {
+    const started = space.load(slotOf(space, thread) + Slot.hostId);
+    if (started !== hostId) recoverHost(space, started);
+  }
 }
 
 /** Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as WORKER_DIED. */

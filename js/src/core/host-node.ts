@@ -14,6 +14,7 @@ import { threadWide } from './thread-wide.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
 const ENVIRONMENT_KEY = 'plait.space.2';
+const STARTER_KEY = 'plait.starter';
 
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
@@ -151,6 +152,15 @@ async function importModule(url: string): Promise<unknown> {
   return boot.importUrl(url);
 }
 
+/** The thread that started this one, if it has Plait, or else the one that started that; known as the space is. */
+function starterOf(threads: typeof import('node:worker_threads')): number {
+  return threadWide('starter', () => {
+    const starter = threads.getEnvironmentData(STARTER_KEY) as number | undefined;
+    threads.setEnvironmentData(STARTER_KEY, threads.threadId);
+    return starter ?? 0;
+  });
+}
+
 /** Node's host, or undefined where there is no Node. */
 export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
@@ -168,6 +178,7 @@ export function createNodeHost(): Host | undefined {
   return {
     kind: 'node',
     hostId: threads.threadId,
+    starterId: starterOf(threads),
     isMainThread: threads.isMainThread,
     mayBlock: true,
     parallelism: os.availableParallelism(),

@@ -58,6 +58,7 @@ export function createWebHost(): Host {
     get hostId() {
       return identity.hostId;
     },
+    starterId: 0, // nobody knows
     isMainThread,
     mayBlock: !isMainThread,
     parallelism: navigator.hardwareConcurrency || 1,

@@ -62,6 +62,8 @@ export interface Host {
   readonly kind: 'node' | 'web';
   /** The host's number for this thread; see {@link HostThread.hostId}. */
   readonly hostId: number;
+  /** The number of a thread that this one does not outlive, because it was started there; 0: there is none, or nobody knows. */
+  readonly starterId: number;
   readonly isMainThread: boolean;
   /** Whether this thread may sleep in `Atomics.wait` (a page's main thread may not). */
   readonly mayBlock: boolean;

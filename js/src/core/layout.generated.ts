@@ -50,8 +50,10 @@ export const Slot = {
   holding: 104,
   /** seat of the pool that this worker sits on, 0 none */
   seat: 108,
+  /** the host's name for the thread that started this one, which it does not outlive; 0 unknown */
+  starter: 112,
   /** zero; pads the slot to two cache lines */
-  unused: 112,
+  unused: 116,
 } as const;
 
 /** `struct plait_boot` of core/sync/space.h. */

@@ -69,11 +69,14 @@ const DISPOSE = {
   },
 };
 
-/** Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope. */
-export function release(view: Uint8Array): void {
-  const found = owned.get(view);
+/**
+ * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope.
+ * So is whatever owns no block.
+ */
+export function release(view: unknown): void {
+  const found = owned.get(view as Uint8Array);
   if (found === undefined) return;
-  owned.delete(view);
+  owned.delete(view as Uint8Array);
   freeBlock(found.space, found.block);
 }
 

@@ -25,6 +25,8 @@ export interface Target<View extends Uint8Array> {
 
 /** What a file that does not tell its size (a pipe, /proc) is read by. */
 const CHUNK = 65536;
+/** Node takes a length as a signed 32-bit number. */
+const LARGEST_READ = 2 ** 30;
 
 let files: NodeFiles | undefined;
 
@@ -48,7 +50,7 @@ export function readInto<View extends Uint8Array>(path: string | URL | Uint8Arra
     view = target.make(size > 0 ? size : CHUNK);
     let done = 0;
     for (;;) {
-      const count = fs.readSync(file, view, done, view.length - done);
+      const count = fs.readSync(file, view, done, Math.min(view.length - done, LARGEST_READ));
       done += count;
       if (count === 0 || (size > 0 && done === size)) break;
       if (done === view.length) view = target.resize(view, done * 2);

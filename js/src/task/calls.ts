@@ -8,7 +8,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { ownedBlock } from '../heap/heap.ts';
+import { ownedBlock, release } from '../heap/heap.ts';
 import { MapRun, type Settled } from './map.ts';
 import {
   type CallOptions,
@@ -127,6 +127,10 @@ class Batch implements Call {
       this.#fail(value);
       return;
     }
+    if (this.#left <= 0) {
+      release(value);
+      return;
+    }
     this.#results[index] = value;
     if (--this.#left > 0) return;
     this.#signal?.removeEventListener('abort', this.#onAbort);
@@ -139,6 +143,7 @@ class Batch implements Call {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#reject(reason);
     this.#submitter.abortAll(this);
+    for (const result of this.#results) release(result); // given ones are nobody's now
   }
 }
 

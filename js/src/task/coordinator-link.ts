@@ -119,6 +119,7 @@ export class CoordinatorLink {
       this.#lent = undefined;
       recoverHost(space, lent.hostId);
       space.core.plait_pool_destroy(pool);
+      this.#lentIsGone();
     };
     lent.terminate();
     return true;

@@ -7,6 +7,7 @@
  */
 
 import { host } from '../core/host.ts';
+import { release } from '../heap/heap.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
 /** What became of one input. */
@@ -117,7 +118,10 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   settle(index: number, fulfilled: boolean, value: unknown): void {
     this.#running--;
-    if (this.#ended) return;
+    if (this.#ended) {
+      release(value);
+      return;
+    }
     this.#ready.set(index, { fulfilled, value });
     this.#step();
   }
@@ -229,7 +233,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#exhausted = true;
       this.#submitter.abortAll(this);
       this.#running = 0;
-      this.#ready.clear();
+      this.#dropReady();
       this.#stalled = undefined;
       if (close) void this.#closeSource().catch(() => {});
       return;
@@ -256,9 +260,15 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     this.#exhausted = true;
     this.#rules.signal?.removeEventListener('abort', this.#onAbort);
     this.#submitter.abortAll(this);
-    this.#ready.clear();
+    this.#dropReady();
     this.#inputs.clear();
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(DONE);
+  }
+
+  /** Nobody takes what waits to be yielded; given bytes among it are freed. */
+  #dropReady(): void {
+    for (const { value } of this.#ready.values()) release(value);
+    this.#ready.clear();
   }
 
   async #finish(): Promise<void> {

@@ -10,6 +10,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import { release } from '../heap/heap.ts';
 import { PoolCalls } from './calls.ts';
 import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
@@ -100,6 +101,7 @@ class Answers implements Call {
   readonly promise: Promise<unknown[]>;
   readonly #answers: unknown[];
   #left: number;
+  #failed = false;
   #resolve: (answers: unknown[]) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
@@ -114,13 +116,19 @@ class Answers implements Call {
   }
 
   settle(index: number, fulfilled: boolean, value: unknown): void {
-    if (!fulfilled) this.#reject(value);
+    if (!fulfilled) this.fail(value);
+    if (this.#failed) {
+      release(value);
+      return;
+    }
     this.#answers[index] = value;
     if (--this.#left === 0) this.#resolve(this.#answers);
   }
 
   fail(reason: unknown): void {
+    this.#failed = true;
     this.#reject(reason);
+    for (const answer of this.#answers) release(answer); // given ones are nobody's now
   }
 }
 

@@ -321,6 +321,7 @@ export class Submitter {
           this.#settle(call, this.#indices[ticket]!, at);
         }
       }
+      if (this.#dead !== undefined) return; // a listener has let go of the client, and freed what it had
       space.core.plait_task_free(task);
       task = next;
     }
@@ -377,7 +378,7 @@ export class Submitter {
     this.#sleeping = false;
     if (this.#dead !== undefined) return; // the client's memory may be another's by now
     this.drain();
-    if (this.#away > 0 && !this.#sleeping) this.#sleep();
+    if (this.#dead === undefined && this.#away > 0 && !this.#sleeping) this.#sleep();
   };
 
   /** Schedules a look at the inbox for when something arrives there. */

@@ -418,9 +418,12 @@ export class Worker {
     if (block === undefined) {
       throw new PlaitError('ERR_PLAIT_CANNOT_SEND', 'output is not a view of heap.bytes(), or was freed or given away');
     }
-    this.#space.core.plait_task_output(task, 0); // of a run before, which died
-    this.#space.u32[(task + Task.outputBlock) >>> 2] = block;
+    const { core, u32 } = this.#space;
+    const word = (task + Task.outputBlock) >>> 2;
+    const before = u32[word]!; // of a run that died
+    u32[word] = block;
     disown(view);
+    if (before !== 0) core.plait_heap_free(before);
     return this.#transport.prepareGiven(view, block, Kind.givenBytes);
   }
 

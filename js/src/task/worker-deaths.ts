@@ -5,7 +5,7 @@
  * stuck, that comes later, and so does the rest of what the worker left.
  */
 
-import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { Errno, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
@@ -39,6 +39,7 @@ export class WorkerDeaths {
         if (this.#hasAdopted()) break; // delivered later
       }
     }
+    recoverStartedBy(this.#space, hostId);
     // A thread that is left stands behind a lock whose owner does not move.
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
   }

@@ -17,8 +17,14 @@ function tell(message: FromWorker): void {
   host.postToStarter(message);
 }
 
+/** What cannot be sent (a function, a symbol) is told in words: an end without a word means something else. */
 function encode(error: unknown): Uint8Array {
-  return new ValueWriter().write(error, 'error').slice();
+  try {
+    return new ValueWriter().write(error, 'error').slice();
+  } catch (cause) {
+    const told = new Error(`what was thrown cannot be sent: ${(cause as Error).message}`);
+    return new ValueWriter().write(told, 'error').slice();
+  }
 }
 
 const start = (await host.firstMessage()) as WorkerStart;

@@ -61,6 +61,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
               const bytes = await pool.run<HeapBytes>(size, { name });
               alike(bytes, new Uint8Array(size).fill(size), `${size} bytes`);
               ok(heap.offset(bytes) > 0, 'lies in the heap');
+              heap.free(await pool.run<HeapBytes>(size, { name, retries: 1 }));
               same(await pool.run(bytes, { give: true }).then(() => 'given on'), 'given on');
               same(thrown(() => heap.free(bytes)).code, 'ERR_PLAIT_INVALID_POINTER', 'freed after it was given on');
             }
@@ -86,6 +87,24 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
           ok((await rejection(pool.run(9, { name: 'givePrivate' }))) instanceof TypeError, 'not of the heap');
           same((await rejection(pool.run(9, { name: 'giveFreed' }))).code, 'ERR_PLAIT_CANNOT_SEND');
           same(await pool.run('on'), 'on');
+        });
+        await withPool(
+          module('pool-tasks.js'),
+          async (heap, pool) => {
+            const name = 'giveOrFail';
+            same((await rejection(pool.runMany([100, 200, 300, 0], { name }))).message, 'nothing to give');
+            const inputs = [100, 200, 300];
+            for await (const bytes of pool.map<HeapBytes>(inputs, { name })) {
+              heap.free(bytes);
+              await pool.run('behind them all'); // so the other results are here, and wait
+              break;
+            }
+          },
+          { threads: 1 },
+        );
+        await withPool(module('pool-tasks.js'), async (_heap, pool) => {
+          const failed = await rejection(pool.broadcast(100, { name: 'giveUnlessFirst' }));
+          same(failed.message, 'nothing to give');
         });
         await withPool(
           module('pool-tasks.js'),
