@@ -159,8 +159,20 @@ static void test_limits(void) {
 }
 
 /* The space is full: each operation says ENOSPC or works, and all is as it was or as it should be. */
+/* The census counts in memory of its own, which a full space need not have: this much is kept for it, and lent to it. */
+#define CENSUS_BYTES 65536u
+
+static plait_ref_t check_full(plait_ref_t reserve) {
+  plait_heap_free(reserve);
+  CHECK(fs_check_all(0) == 0);
+  reserve = plait_heap_alloc(CENSUS_BYTES);
+  CHECK(reserve != 0);
+  return reserve;
+}
+
 static void test_full(void) {
   test_space(40);
+  plait_ref_t reserve = plait_heap_alloc(CENSUS_BYTES);
   uint64_t random = test_seed;
   char from[40], to[40];
   uint32_t refused = 0;
@@ -183,10 +195,10 @@ static void test_full(void) {
     }
     refused += rc == -PLAIT_ENOSPC;
     CHECK(rc >= 0 || rc == -PLAIT_ENOSPC || rc == -PLAIT_ENOENT || rc == -PLAIT_EEXIST || rc == -PLAIT_ELOOP);
-    if (i % 3000 == 0) CHECK(fs_check_all(0) == 0);
+    if (i % 3000 == 0) reserve = check_full(reserve);
   }
   CHECK(refused > test_work(60000) / 100);
-  CHECK(fs_check_all(0) == 0);
+  check_full(reserve);
 }
 
 /* ---- no memory, in the middle of each operation ---- */
