@@ -150,7 +150,7 @@ static int remove_mount(struct plait_fs_thread *mine, struct plait_fs_mount *mou
   plait__fs_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
   plait__fs_drop(mine, plait_ref(mount), 0, 0, 1);
   plait__fs_commit(mine, 0);
-  if (inode != NULL) plait__fs_unlock(&inode, 1);
+  plait__fs_unlock(&inode, 1); /* with nothing to unlock, too: it frees what was dropped, and the journal is empty */
   return 0;
 }
 

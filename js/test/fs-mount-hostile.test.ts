@@ -205,7 +205,15 @@ test('what is open in a mount that is gone is closed, though its directory is go
   const { worker, ask } = await start(space);
   const fd = (await ask('open', { path: '/host/f', flags: 'r' })) as number;
   assert.equal(fs.fstatSync(fd).size, 10);
+  const next = (await ask('open', { path: '/host/f', flags: 'r' })) as number;
   await ask('close', { fd });
+  assert.equal(fs.fstatSync(next).size, 10);
+  assert.equal(
+    openBelow(inside).length,
+    3,
+    'the directory watched, and one for each thread: the first went with this use',
+  );
+  await ask('close', { fd: next });
   fs.unmount('/host');
   nodeFs.rmSync(inside, { recursive: true });
   assert.equal(openBelow(inside).length, 2);
@@ -311,4 +319,13 @@ test('where links are followed by link(), none is given to it', () => {
   // On Linux it is the link itself that gets a second name.
   fs.linkSync('/host/out', '/host/too');
   assert.equal(nodeFs.readlinkSync(`${inside}/too`), '/etc/passwd');
+});
+
+test('a mount in a mount comes off without a trace', () => {
+  const { space, fs, inside } = world();
+  nodeFs.mkdirSync(`${inside}/in`);
+  fs.mount('/host/in', { type: 'host', directory: inside });
+  fs.unmount('/host/in');
+  fs.check();
+  space.check(true);
 });

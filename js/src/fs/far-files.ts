@@ -81,6 +81,7 @@ export class FarFiles {
 
   /** Opens for this thread what another has opened. */
   #again(fd: number, at: number, uses: number): FarFile {
+    this.#sweep();
     const number = this.#word(at, FsOpen.mount);
     const flags = this.#word(at, FsOpen.flags);
     const host = this.#word(at, FsOpen.host);

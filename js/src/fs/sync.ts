@@ -278,7 +278,7 @@ export class SyncFs extends ContentsFs {
     const { volume } = this;
     this.answer(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
     const stats = volume.mounts.statfs() ?? this.#usage();
-    if (!options?.bigint) return stats;
+    if (options?.bigint !== true) return stats; // as Node's: nothing else that is true
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));
   }) as never;
 }
