@@ -6,11 +6,12 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
-import { slotOf, threadsOfHost } from '../../dist/core/boot.js';
+import { slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
 import { Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 
@@ -134,6 +135,25 @@ test(
     space.check();
   },
 );
+
+test('a close by force ends what the first worker runs for others, with main blocked', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 }); // and so a coordinator, and a first worker, of its own
+  const counters = new Int32Array(new SharedArrayBuffer(4));
+  const pool = new Pool(fixture('pool-tasks.js'), { threads: 1, space });
+  await pool.run(1);
+  const workerData = { counters, handle: pool.handle, spaceHandle: space.handle };
+  const connected = new Worker(fixture('connected.js'), { workerData });
+  const gone = once(connected, 'exit');
+  const begun = Atomics.waitAsync(counters, 0, 0);
+  if (begun.async) await begun.value;
+  const [worker] = threadsOfPool(space, pool.handle.plaitPool) as [number];
+  while (space.load(slotOf(space, worker) + Slot.running) === 0) await turn();
+  const closed = pool.close({ force: true });
+  blockUntil(counters, 0, 2);
+  await closed;
+  await gone;
+  space.check();
+});
 
 for (const kind of ['function', 'symbol']) {
   test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async () => {

@@ -39,7 +39,7 @@ function nodeFiles(): NodeFiles {
   );
 }
 
-/** The contents of the file. What tells no size, or has grown since, is read to its end. */
+/** The contents of the file. What tells no size is read to its end. */
 export function readInto<View extends Uint8Array>(path: string | URL | Uint8Array, target: Target<View>): View {
   const fs = nodeFiles();
   const file = fs.openSync(path);

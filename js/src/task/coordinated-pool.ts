@@ -395,6 +395,12 @@ export class CoordinatedPool {
     this.#leaves(worker, reason);
   }
 
+  /** The same of one that has not been told yet that it takes no more. */
+  #giveUpRetired(worker: WorkerRecord): void {
+    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+    if (thread !== undefined && this.#space.core.plait_worker_retire(thread) === 1) this.#giveUp(worker);
+  }
+
   #needsReplacement(worker: WorkerRecord): boolean {
     if (worker.state === 'failed') return false;
     const isOpen = this.#word(P.state) === PoolState.OPEN;
@@ -444,6 +450,7 @@ export class CoordinatedPool {
         if (worker.stopping !== undefined) continue;
         worker.stopping = 'force';
         worker.thread.terminate();
+        if (worker.isLent) this.#giveUpRetired(worker);
       }
     }
     if (!force) this.#serveRest();
