@@ -143,5 +143,31 @@ static inline void step_apply(struct step *step) {
   memcpy(step->bytes, old, STEP_PAGE);
 }
 
+/*
+ * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others. PLAIT_SCENARIO:
+ * the name of the only one.
+ */
+static inline void step_run_each(size_t count, const char *(*name)(size_t i), void (*run)(size_t i, uint32_t every), uint32_t every) {
+  uint32_t failed = 0;
+  const char *only = getenv("PLAIT_SCENARIO");
+  alarm(0); /* each has its own */
+  for (size_t i = 0; i < count; i++) {
+    if (only != NULL && strcmp(only, name(i)) != 0) continue;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      run(i, every);
+      fflush(NULL);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) printf("# %s: failed, status %x\n", name(i), (unsigned)status);
+    failed += status != 0;
+  }
+  CHECK(failed == 0);
+}
+
 #endif
 #endif

@@ -236,36 +236,24 @@ static void run_scenario(const struct scenario *scenario, uint32_t every) {
   plait_posix_unmap();
 }
 
-/* Each scenario in a process of its own, so that one that fails does not hide the others. */
+static const char *name_of(size_t i) {
+  return scenarios[i].name;
+}
+
+static void run_one(size_t i, uint32_t every) {
+  run_scenario(&scenarios[i], every);
+  printf("# %s: %llu deaths\n", scenarios[i].name, (unsigned long long)states);
+}
+
 static void run_all(uint32_t every) {
-  uint32_t failed = 0;
-  const char *only = getenv("PLAIT_SCENARIO");
-  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-    if (only != NULL && strcmp(only, scenarios[i].name) != 0) continue;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
-      run_scenario(&scenarios[i], every);
-      printf("# %s: %llu deaths\n", scenarios[i].name, (unsigned long long)states);
-      fflush(NULL);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (status != 0) printf("# %s: failed, status %x\n", scenarios[i].name, (unsigned)status);
-    failed += status != 0;
-  }
-  CHECK(failed == 0);
+  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_one, every);
 }
 
 static void test_deaths(void) {
-  alarm(0);
   run_all(0);
 }
 
 static void test_deaths_of_recoverers(void) {
-  alarm(0);
   run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 997);
 }
 

@@ -184,26 +184,16 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   plait_posix_unmap();
 }
 
+static const char *name_of(size_t i) {
+  return turns[i].name;
+}
+
+static void run_one(size_t i, uint32_t every) {
+  run_turn(&turns[i], every);
+}
+
 static void test_turns(void) {
-  alarm(0);
-  uint32_t failed = 0, every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 307;
-  const char *only = getenv("PLAIT_SCENARIO");
-  for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
-    if (only != NULL && strcmp(only, turns[i].name) != 0) continue;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
-      run_turn(&turns[i], every);
-      fflush(NULL);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (status != 0) printf("# %s: failed, status %x\n", turns[i].name, (unsigned)status);
-    failed += status != 0;
-  }
-  CHECK(failed == 0);
+  step_run_each(sizeof turns / sizeof *turns, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
 }
 
 static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};

@@ -111,8 +111,9 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
           async (_heap, pool) => {
             const given = await rejection(pool.run(1000, { name: 'giveGivenUp', timeout: 20 }));
             same(given.code, 'ERR_PLAIT_TASK_TIMEOUT');
+            await pool.run(0, { name: 'letGoOn' });
           },
-          { concurrentTasksPerWorker: 2, grace: 20 },
+          { threads: 1, concurrentTasksPerWorker: 2, grace: 20 },
         );
       },
     },
