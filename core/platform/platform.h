@@ -52,6 +52,63 @@ typedef _Atomic uint64_t plait_word64_t;
 extern uint8_t *plait_platform_base; /* start of this process's mapping; set before a thread attaches */
 #endif
 
+#ifdef __wasm_atomics__
+/*
+ * When one thread has grown the memory, an engine may tell the others late. V8 (tried: Node 20 and 24) checks the bounds of
+ * atomic instructions and of memory.copy and memory.fill against a size that a thread renews only where it enters a
+ * function or goes round a loop; plain loads and stores it does not check. A thread that is stopped inside a function, and
+ * then follows a reference to what is new, would trap. So whoever does one of those asks first whether the last byte
+ * lies within the size that this thread knows (memory.size is that very number), and has the engine look again if not. An
+ * address that is really outside traps after that, as it should.
+ */
+void plait_platform_look_again(uintptr_t address);
+
+static inline const volatile void *plait_platform_reach(const volatile void *last) {
+  uintptr_t address = (uintptr_t)last;
+  if (__builtin_expect(address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0), 0)) plait_platform_look_again(address);
+  return last;
+}
+
+/* The standard's names, so that no place can forget to ask. */
+#define PLAIT_REACHED(word) ((__typeof__(word))plait_platform_reach(word))
+#undef atomic_load
+#undef atomic_load_explicit
+#undef atomic_store
+#undef atomic_store_explicit
+#undef atomic_exchange
+#undef atomic_exchange_explicit
+#undef atomic_compare_exchange_strong
+#undef atomic_compare_exchange_strong_explicit
+#undef atomic_compare_exchange_weak
+#undef atomic_compare_exchange_weak_explicit
+#undef atomic_fetch_add
+#undef atomic_fetch_add_explicit
+#undef atomic_fetch_sub_explicit
+#undef atomic_fetch_or_explicit
+#undef atomic_fetch_and_explicit
+#define atomic_load(word) __c11_atomic_load(PLAIT_REACHED(word), __ATOMIC_SEQ_CST)
+#define atomic_load_explicit(word, order) __c11_atomic_load(PLAIT_REACHED(word), order)
+#define atomic_store(word, value) __c11_atomic_store(PLAIT_REACHED(word), value, __ATOMIC_SEQ_CST)
+#define atomic_store_explicit(word, value, order) __c11_atomic_store(PLAIT_REACHED(word), value, order)
+#define atomic_exchange(word, value) __c11_atomic_exchange(PLAIT_REACHED(word), value, __ATOMIC_SEQ_CST)
+#define atomic_exchange_explicit(word, value, order) __c11_atomic_exchange(PLAIT_REACHED(word), value, order)
+#define atomic_compare_exchange_strong(word, seen, value) \
+  __c11_atomic_compare_exchange_strong(PLAIT_REACHED(word), seen, value, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define atomic_compare_exchange_strong_explicit(word, seen, value, order, failure) \
+  __c11_atomic_compare_exchange_strong(PLAIT_REACHED(word), seen, value, order, failure)
+#define atomic_compare_exchange_weak(word, seen, value) \
+  __c11_atomic_compare_exchange_weak(PLAIT_REACHED(word), seen, value, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define atomic_compare_exchange_weak_explicit(word, seen, value, order, failure) \
+  __c11_atomic_compare_exchange_weak(PLAIT_REACHED(word), seen, value, order, failure)
+#define atomic_fetch_add(word, value) __c11_atomic_fetch_add(PLAIT_REACHED(word), value, __ATOMIC_SEQ_CST)
+#define atomic_fetch_add_explicit(word, value, order) __c11_atomic_fetch_add(PLAIT_REACHED(word), value, order)
+#define atomic_fetch_sub_explicit(word, value, order) __c11_atomic_fetch_sub(PLAIT_REACHED(word), value, order)
+#define atomic_fetch_or_explicit(word, value, order) __c11_atomic_fetch_or(PLAIT_REACHED(word), value, order)
+#define atomic_fetch_and_explicit(word, value, order) __c11_atomic_fetch_and(PLAIT_REACHED(word), value, order)
+#else
+static inline const volatile void *plait_platform_reach(const volatile void *last) { return last; }
+#endif
+
 /* Reads a word, and sees all that was written before whoever stored it with release. */
 static inline uint32_t plait_load(const plait_word_t *word) {
   return atomic_load_explicit(word, memory_order_acquire);
@@ -146,10 +203,15 @@ void plait_platform_pause(void);
 
 /* Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. */
 static inline void plait_copy(void *restrict to, const void *restrict from, size_t count) {
+  if (!__builtin_constant_p(count)) { /* what is constant becomes loads and stores */
+    plait_platform_reach((const uint8_t *)from + count - 1);
+    plait_platform_reach((uint8_t *)to + count - 1);
+  }
   __builtin_memcpy(to, from, count);
 }
 
 static inline void plait_zero(void *to, size_t count) {
+  if (!__builtin_constant_p(count)) plait_platform_reach((uint8_t *)to + count - 1);
   __builtin_memset(to, 0, count);
 }
 
