@@ -170,6 +170,7 @@ export function createNodeHost(): Host | undefined {
   const url = process.getBuiltinModule('node:url');
   const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
+  const setTimer = timers.setTimeout; // the real one, also where a test has replaced it
   const starter = boot?.hello.keeper ?? threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
   const perf = () => process.getBuiltinModule('node:perf_hooks');
@@ -217,6 +218,7 @@ export function createNodeHost(): Host | undefined {
     listenToStarter: (listener) => void starter?.on('message', listener),
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
+    soon: (listener) => void setTimer(listener, 1),
     wrapPort: (port) => wrapPort(port as NodePort),
     builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),

@@ -90,6 +90,7 @@ export function createWebHost(): Host {
         turns.push(resolve);
         channel.port2.postMessage(undefined);
       }),
+    soon: undefined,
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');
     },

@@ -98,6 +98,8 @@ export interface Host {
   exitThread(code: number): void;
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
+  /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
+  readonly soon: ((listener: () => void) => void) | undefined;
   wrapPort(port: unknown): HostPort;
   /** A module of Node's own, where there are some. */
   builtin(name: string): unknown;

@@ -5,8 +5,8 @@
  * many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its task has
  * come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and as DROPPED.
  *
- * Invariant: while a ticket is taken, either a look at the inbox is scheduled, or this thread sleeps on the client's
- * signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
+ * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or for the
+ * next millisecond), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
  * record is this thread's to look at (and its `control` to write) from submit to drain.
  */
 
@@ -78,6 +78,13 @@ const DOUBT_MS = 1000;
 const MOST_UNANSWERED = 10;
 const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
 
+/**
+ * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
+ * holds tasks for so many times as long, so that no worker runs dry before.
+ */
+const RESULTS_WORTH_A_WAIT = 4;
+const QUEUE_FOR_A_WAIT = 3;
+
 const IGNORED: Call = { settle() {} };
 
 export class Submitter {
@@ -100,6 +107,9 @@ export class Submitter {
   readonly #tasks: number[] = [];
   readonly #freeTickets: number[] = [];
   #away = 0;
+  /** Tasks that have come back since `#lookedAt`, in milliseconds of performance.now(). */
+  #heard = 0;
+  #lookedAt = 0;
   #sleeping = false;
   #full = false;
   #fullTimer: ReturnType<typeof setTimeout> | undefined;
@@ -316,6 +326,7 @@ export class Submitter {
         this.#calls[ticket] = undefined;
         this.#freeTickets.push(ticket);
         this.#away--;
+        this.#heard++;
         if (call !== IGNORED) {
           this.outstanding--;
           this.#settle(call, this.#indices[ticket]!, at);
@@ -391,9 +402,26 @@ export class Submitter {
       void host.turn().then(this.#look);
       return;
     }
+    if (host.soon !== undefined && this.#manySoon()) {
+      host.soon(this.#look);
+      return;
+    }
     const wait = Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
     if (wait.async) void wait.value.then(this.#look);
     else void host.turn().then(this.#look);
+  }
+
+  /**
+   * Whether results come, and will come, so quickly that waking this thread for each costs more than they do: the worker
+   * two calls of the system, this thread its sleep, and both a processor that another worker was using.
+   */
+  #manySoon(): boolean {
+    const now = performance.now();
+    const perMillisecond = this.#heard / (now - this.#lookedAt);
+    this.#heard = 0;
+    this.#lookedAt = now;
+    if (!(perMillisecond >= RESULTS_WORTH_A_WAIT)) return false;
+    return this.#space.load(this.#pool + P.queued) > perMillisecond * QUEUE_FOR_A_WAIT;
   }
 
   /**
