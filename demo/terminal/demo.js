@@ -17,7 +17,7 @@ import { measure, readFiles, readIntoHeap } from './measure.js';
 import { formatTable, ms, percent } from './table.js';
 
 /** Limits and pools alike are the best of so many runs: what is compared is the design, not the machine's mood. */
-const RUNS = 3;
+const RUNS = 6;
 
 const cores = availableParallelism();
 const options = readOptions();
@@ -90,12 +90,7 @@ function threadCounts(most) {
 async function measureCounts(PoolClass, way) {
   const rows = [];
   for (const workers of threadCounts(options.threads)) {
-    let best;
-    for (let i = 0; i < RUNS; i++) {
-      const run = await measure(PoolClass, way, paths, workers);
-      check(run.digests);
-      if (best === undefined || run.total < best.total) best = run;
-    }
+    const best = await measure(PoolClass, way, paths, { threads: workers, runs: RUNS, check });
     rows.push({ ...best, workers, limit: limit({ ...alone, workers, cores }) });
   }
   return rows;
