@@ -55,11 +55,11 @@ extern uint8_t *plait_platform_base; /* start of this process's mapping; set bef
 #ifdef __wasm_atomics__
 /*
  * When one thread has grown the memory, an engine may tell the others late. V8 (tried: Node 20 and 24) checks the bounds of
- * atomic instructions and of memory.copy and memory.fill against a size that a thread renews only where it enters a
- * function or goes round a loop; plain loads and stores it does not check. A thread that is stopped inside a function, and
- * then follows a reference to what is new, would trap. So whoever does one of those asks first whether the last byte
- * lies within the size that this thread knows (memory.size is that very number), and has the engine look again if not. An
- * address that is really outside traps after that, as it should.
+ * atomic instructions, waits and notifications among them, and of memory.copy and memory.fill, against a size that a thread
+ * renews only where it enters a function or goes round a loop; plain loads and stores it does not check. A thread that is
+ * stopped inside a function, and then follows a reference to what is new, would trap. So whoever does one of those asks
+ * first whether the last byte lies within the size that this thread knows (memory.size is that very number), and has the
+ * engine look again if not. An address that is really outside traps after that, as it should.
  */
 void plait_platform_look_again(uintptr_t address);
 

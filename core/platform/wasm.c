@@ -31,11 +31,11 @@ PLAIT_COLD void plait_platform_look_again(uintptr_t address) {
 }
 
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
-  return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
+  return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32((int *)plait_platform_reach(word), (int)expected, timeout_ns);
 }
 
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
-  return __builtin_wasm_memory_atomic_notify((int *)word, count);
+  return __builtin_wasm_memory_atomic_notify((int *)plait_platform_reach(word), count);
 }
 
 #else
