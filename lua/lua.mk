@@ -5,7 +5,9 @@
 LUA_VERSIONS := 5.1 5.2 5.3 5.4 jit
 LUA_SOURCES := $(wildcard lua/*.[ch] core/message/*.[ch]) core/platform/platform.h core/platform/errors.h
 LUA_MODULES := lua/protobuf.lua lua/plait/message.lua lua/plait/ffi.lua
-LUA_FLAGS := -std=gnu17 -O3 -fno-plt -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden
+# -O3 inlines more than -O2, which is quicker by some hundredths; the rest of it only makes the code larger, and so slower.
+LUA_OPTIMIZE := -O3 -fno-plt -fno-ipa-cp-clone -fno-tree-vectorize -fno-unswitch-loops -fno-peel-loops -fno-split-loops
+LUA_FLAGS := -std=gnu17 $(LUA_OPTIMIZE) -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden
 
 lua_headers = $(if $(filter jit,$(1)),/usr/include/luajit-2.1,/usr/include/lua$(1))
 lua_program = $(if $(filter jit,$(1)),luajit,lua$(1))
