@@ -90,34 +90,6 @@ static void enter_list(struct call *call, struct frame *frame, const struct plai
 
 /* ---- messages ---- */
 
-static int decode_level(struct call *call, struct frame *frame, const uint8_t *at, const uint8_t *end, uint32_t group,
-                        const uint8_t **stop);
-
-int new_frame(struct call *call, struct frame *frame, uint32_t message, int table, int fresh, uint32_t depth) {
-  frame->message = plait_schema_message(call->schema, message);
-  frame->fields = plait_message_fields(call->schema, frame->message);
-  frame->table = table;
-  frame->fresh = fresh;
-  frame->reuse = frame->whole = frame->unknown = 0;
-  frame->seen = 0;
-  frame->count = 0;
-  frame->depth = depth;
-  frame->list = NULL;
-  frame->length = frame->old_length = 0;
-  return depth == 0 ? -PLAIT_MESSAGE_DEPTH : ensure_stack(call, table, DECODE_SLOTS);
-}
-
-int decode_into_top(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int group, int top,
-                    enum occurrence occurrence, uint32_t depth, const uint8_t **next) {
-  struct frame inner;
-  int status = new_frame(call, &inner, field->type, top, occurrence == FRESH || occurrence == ELEMENT, depth);
-  inner.reuse = occurrence == REUSED || occurrence == REUSED_ELEMENT;
-  inner.whole = occurrence == ELEMENT || occurrence == REUSED_ELEMENT;
-  *next = end;
-  if (status < 0) return decode_fail(call, status, at);
-  return decode_level(call, &inner, at, end, group ? field->tag >> 3 : 0, next);
-}
-
 /*
  * Decodes a message behind its length or tag into the value of a singular field or the next element of a list; above the
  * frame's table is nothing, or that list. *next is the place behind it. 0, or a negated status.
@@ -154,7 +126,8 @@ static int decode_value(struct call *call, struct frame *frame, const struct pla
     else push_lazy(call, field, at, (size_t)(content_end - at));
   } else {
     if (!found) push_table_for(call, field->type);
-    status = decode_into_top(call, field, at, end, group, top + 1, occurrence, frame->depth - 1, next);
+    status = decode_occurrence(call, field->type, at, end, group ? field->tag >> 3 : 0, top + 1,
+                               occurrence, frame->depth - 1, next);
     if (status < 0) return status;
   }
   if (field->flags & PLAIT_FIELD_REPEATED) lua_rawseti(L, top, ++frame->length);
@@ -284,11 +257,54 @@ static const uint8_t *decode_set_item(struct call *call, struct frame *frame, co
   return NULL;
 }
 
+/*
+ * The quick way through what most messages are: single numbers and strings, each the field behind the one before. Reads as far as
+ * that is so, and leaves the rest, and what is malformed, to decode_level(). Returns how many fields of the message it has read.
+ */
+static inline uint32_t decode_expected(struct call *call, const struct plait_message *message, const uint8_t **start, const uint8_t *end,
+                                       int table) {
+  lua_State *L = call->L;
+  const struct plait_field *field = plait_message_fields(call->schema, message);
+  const uint8_t *at = *start;
+  uint32_t count = message->field_count < 64 ? message->field_count : 64, position = 0, length;
+  uint64_t bits;
+  for (; at < end && position < count && *at == field->tag && *at < 0x80; field++, position++) {
+    const uint8_t *next = at + 1;
+    int key = (int)(1 + message->first_field + position);
+    if (field->flags & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_CLOSED) || field->oneof != PLAIT_SCHEMA_NONE) break;
+    if (field->wire == PLAIT_WIRE_BYTES) {
+      if (field->kind == PLAIT_KIND_MESSAGE) break;
+      next = plait_wire_length(next, end, &length);
+      if (next == NULL || (field->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid(next, length))) break;
+      lua_rawgeti(L, call->keys, key);
+      lua_pushlstring(L, (const char *)next, length);
+      next += length;
+    } else if (LUA_INTEGERS && field->kind == PLAIT_KIND_INT32 && next < end && *next < 0x80) { /* what push_number() would do */
+      lua_rawgeti(L, call->keys, key);
+      lua_pushinteger(L, *next++);
+    } else {
+      if (field->wire == PLAIT_WIRE_START) break;
+      next = plait_wire_number(next, end, field->kind, &bits);
+      if (next == NULL) break;
+      lua_rawgeti(L, call->keys, key);
+      push_number(call, field, bits);
+    }
+    lua_rawset(L, table);
+    at = next;
+  }
+  *start = at;
+  return position;
+}
+
+static inline void note_count(struct call *call, uint32_t message, uint32_t count) {
+  call->box->hints[message] = (uint8_t)(count > 255 ? 255 : count);
+}
+
 static int decode_level(struct call *call, struct frame *frame, const uint8_t *at, const uint8_t *end, uint32_t group,
                         const uint8_t **stop) {
   lua_State *L = call->L;
   const struct plait_message *message = frame->message;
-  const struct plait_field *hint = frame->fields, *last = frame->fields + message->field_count;
+  const struct plait_field *hint = frame->fields + frame->count, *last = frame->fields + message->field_count;
   if (frame->reuse && message->field_count > 64) clear_unseen(call, frame, 64);
   while (at < end) {
     uint32_t tag, length;
@@ -381,18 +397,39 @@ done:
   if (frame->list != NULL) leave_list(call, frame);
   if (frame->reuse) clear_unseen(call, frame, 0);
   if (frame->unknown) unknown_finish(call, frame);
-  call->box->hints[message - plait_schema_message(call->schema, 0)] = (uint8_t)(frame->count > 255 ? 255 : frame->count);
+  note_count(call, (uint32_t)(message - plait_schema_message(call->schema, 0)), frame->count);
   return 0;
 }
 
-int decode_message(struct call *call, const struct plait_message *message, const uint8_t *at, const uint8_t *end, int table, int fresh) {
-  struct frame frame;
+int decode_occurrence(struct call *call, uint32_t index, const uint8_t *at, const uint8_t *end, uint32_t group, int table,
+                      enum occurrence occurrence, uint32_t depth, const uint8_t **next) {
+  const struct plait_message *message = plait_schema_message(call->schema, index);
+  int reuse = occurrence == REUSED || occurrence == REUSED_ELEMENT;
+  *next = end;
+  if (depth == 0) return decode_fail(call, -PLAIT_MESSAGE_DEPTH, at);
+  if (ensure_stack(call, table, DECODE_SLOTS) < 0) return decode_fail(call, -PLAIT_MESSAGE_MEMORY, at);
+  uint32_t count = decode_expected(call, message, &at, end, table);
+  if (at == end && group == 0 && !reuse) {
+    note_count(call, index, count);
+    return 0;
+  }
+  struct frame frame = {
+      .message = message,
+      .fields = plait_message_fields(call->schema, message),
+      .table = table,
+      .fresh = occurrence == FRESH || occurrence == ELEMENT,
+      .reuse = reuse,
+      .whole = occurrence == ELEMENT || occurrence == REUSED_ELEMENT,
+      .seen = count < 64 ? (1ull << count) - 1 : ~0ull,
+      .count = count,
+      .depth = depth,
+  };
+  return decode_level(call, &frame, at, end, group, next);
+}
+
+int decode_message(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, int table, int fresh) {
   const uint8_t *stop;
-  int status = new_frame(call, &frame, (uint32_t)(message - plait_schema_message(call->schema, 0)), table, fresh, call->options.depth + 1u);
-  frame.reuse = !fresh;
-  frame.whole = 1;
-  if (status < 0) return decode_fail(call, status, at);
-  status = decode_level(call, &frame, at, end, 0, &stop);
+  int status = decode_occurrence(call, message, at, end, 0, table, fresh ? ELEMENT : REUSED_ELEMENT, call->options.depth + 1u, &stop);
   if (call->has_parts) {
     lua_settop(call->L, table);
     finish_parts(call);

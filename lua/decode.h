@@ -27,13 +27,14 @@ struct frame {
 };
 
 /* ---- decode.c ---- */
-/* Fills a frame for the table at index, which is the stack's top. depth: how deep the message may nest. 0, or a negated status. */
-int new_frame(struct call *call, struct frame *frame, uint32_t message, int table, int fresh, uint32_t depth);
 /* How a message meets its table: a new one, one that the user has given, or that of an occurrence before. */
 enum occurrence { FRESH, REUSED, ANOTHER, ELEMENT, REUSED_ELEMENT };
-/* Decodes a message into the table on top of the stack (at index top), from behind its tag or length. *next is the place behind it. */
-int decode_into_top(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int group, int top,
-                    enum occurrence occurrence, uint32_t depth, const uint8_t **next);
+/*
+ * Decodes a message, from behind its tag or length, into the table on top of the stack (at index table). group: the number
+ * of its field, or 0 if a length tells where it ends. depth: how deep the message may nest. *next is the place behind it.
+ */
+int decode_occurrence(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, uint32_t group, int table,
+                      enum occurrence occurrence, uint32_t depth, const uint8_t **next);
 int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index);
 
 /* Whether a value is a number that the field's closed enum does not name. */

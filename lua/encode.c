@@ -13,9 +13,15 @@
 #include <stdlib.h>
 
 #define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
-#define ENCODE_SLOTS 20  /* of Lua's stack for each level, with the first four of them */
+#define ENCODE_SLOTS 18  /* of Lua's stack for each level, with the first four of them */
 
-struct item { uint32_t position; int index; };
+/* A field of the table that is walked, and its value: at a place on the stack; or, if index is 0, the bits or the bytes to be written. */
+struct item {
+  const struct plait_field *field;
+  union { uint64_t bits; const char *text; };
+  size_t length;
+  int index;
+};
 
 int encode_fail(struct call *call, int status) {
   if (call->error.status == 0) call->error.status = -status;
@@ -108,7 +114,7 @@ static int encode_sub(struct call *call, const struct plait_field *field, int in
   else if (type != LUA_TTABLE) return -PLAIT_MESSAGE_TYPE;
   else if (call->options.pbc) encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
   if (!encoded) {
-    status = encode_message(call, plait_schema_message(call->schema, field->type), index, top, depth - 1);
+    status = encode_message(call, field->type, index, top, depth - 1);
     lua_settop(L, top);
   } else if (size > PLAIT_WIRE_LENGTH_LIMIT) {
     status = -PLAIT_MESSAGE_SIZE;
@@ -262,35 +268,6 @@ int encode_repeated(struct call *call, const struct plait_field *field, int tabl
   return plait_write_varint(writer, field->tag);
 }
 
-/* A field with its tag, if it is to be written; its value, at index, is not nil. */
-static inline __attribute__((always_inline)) int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, int top,
-                        uint32_t depth) {
-  struct plait_writer *writer = &call->writer;
-  int status;
-  if (field->flags & PLAIT_FIELD_REPEATED) {
-    status = encode_repeated(call, field, index, top, depth);
-  } else if (plait_field_is_set_item(message, field)) {
-    status = plait_write_set_item_end(writer);
-    if (status == 0) status = encode_sub(call, field, index, top, depth);
-    if (status == 0) status = plait_write_set_item_begin(writer, field->tag >> 3);
-  } else if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START) {
-    size_t before = plait_written(writer);
-    status = encode_value(call, field, index, top, depth);
-    if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && plait_written(writer) == before + 1) {
-      writer->at++; /* the length of an empty string */
-      return 0;
-    }
-    if (status == 0) status = plait_write_varint(writer, field->tag);
-  } else {
-    uint64_t bits;
-    status = to_bits(call, field, index, lua_type(call->L, index), &bits);
-    if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && bits == 0) return 0;
-    if (status == 0) status = plait_write_number(writer, field->kind, bits);
-    if (status == 0) status = plait_write_varint(writer, field->tag);
-  }
-  return status == 0 ? 0 : value_fail(call, status, field, 0);
-}
-
 static PLAIT_COLD int missing(struct call *call, const struct plait_message *message, int table) {
   lua_State *L = call->L;
   for (uint32_t i = 0; i < message->field_count; i++) {
@@ -333,15 +310,105 @@ static PLAIT_COLD int two_members(struct call *call, const struct plait_field *f
 }
 
 /*
+ * Takes the value at index, which stays on the stack: of a single number or string what will be written; anything else is left to
+ * encode_field(). Nothing is allocated here, so no finalizer runs while a table is walked; integers of the FFI need that.
+ */
+static inline int take_value(struct call *call, lua_State *L, const struct plait_field *field, int index, struct item *item) {
+  int type = lua_type(L, index);
+  item->field = field;
+  item->index = 0;
+  if (field->flags & PLAIT_FIELD_REPEATED || type == LUA_TCDATA) {
+    item->index = index;
+  } else if (field->wire != PLAIT_WIRE_BYTES && field->wire != PLAIT_WIRE_START) {
+#if LUA_INTEGERS
+    if (type == LUA_TNUMBER && (field->kind == PLAIT_KIND_INT32 || field->kind == PLAIT_KIND_INT64)) { /* what to_bits() would do */
+      int is_integer;
+      lua_Integer value = lua_tointegerx(L, index, &is_integer);
+      item->bits = (uint64_t)value;
+      if (is_integer && (field->kind == PLAIT_KIND_INT64 || value == (int32_t)value)) return 0;
+    }
+#endif
+    return to_bits(call, field, index, type, &item->bits);
+  } else if (type == LUA_TSTRING && !plait_kind_is_message(field->kind)) {
+    item->text = lua_tolstring(L, index, &item->length);
+  } else {
+    item->index = index;
+  }
+  return 0;
+}
+
+/* Writes what take_value() has taken, however long. */
+static PLAIT_ONCE int write_value(struct call *call, const struct item *item) {
+  const struct plait_field *field = item->field;
+  int status = field->wire == PLAIT_WIRE_BYTES ? encode_text(call, field, item->text, item->length)
+                                               : plait_write_number(&call->writer, field->kind, item->bits);
+  if (status == 0) status = plait_write_varint(&call->writer, field->tag);
+  return status == 0 ? 0 : value_fail(call, status, field, 0);
+}
+
+/* The same; short ones of fields with small numbers here. */
+static inline int write_item(struct call *call, const struct item *item) {
+  struct plait_writer *writer = &call->writer;
+  const struct plait_field *field = item->field;
+  uint8_t *at = writer->at;
+  size_t room = (size_t)(at - writer->start);
+  if (field->wire == PLAIT_WIRE_BYTES) {
+    size_t length = item->length;
+    if (field->flags & PLAIT_FIELD_IMPLICIT && length == 0) return 0;
+    if ((length | field->tag) >= 0x80 || room < length + 2 || field->flags & PLAIT_FIELD_UTF8) return write_value(call, item);
+    at -= length + 2;
+    at[1] = (uint8_t)length;
+    memcpy(at + 2, item->text, length);
+  } else {
+    uint64_t bits = item->bits;
+    if (field->flags & PLAIT_FIELD_IMPLICIT && bits == 0) return 0;
+    if ((bits | field->tag) >= 0x80 || room < 2 || field->wire != PLAIT_WIRE_VARINT || field->kind >= PLAIT_KIND_SINT32)
+      return write_value(call, item);
+    at -= 2;
+    at[1] = (uint8_t)bits;
+  }
+  at[0] = (uint8_t)field->tag;
+  writer->at = at;
+  return 0;
+}
+
+/* A field with its tag, whose value at index take_value() has left alone. */
+static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, int top,
+                        uint32_t depth) {
+  struct plait_writer *writer = &call->writer;
+  size_t before = plait_written(writer);
+  int status;
+  if (field->flags & PLAIT_FIELD_REPEATED) {
+    status = encode_repeated(call, field, index, top, depth);
+  } else if (plait_field_is_set_item(message, field)) {
+    status = plait_write_set_item_end(writer);
+    if (status == 0) status = encode_sub(call, field, index, top, depth);
+    if (status == 0) status = plait_write_set_item_begin(writer, field->tag >> 3);
+  } else if (field->wire != PLAIT_WIRE_BYTES && field->wire != PLAIT_WIRE_START) {
+    struct item item = {.field = field};
+    status = to_bits(call, field, index, lua_type(call->L, index), &item.bits);
+    if (status == 0) return write_item(call, &item);
+  } else {
+    status = encode_value(call, field, index, top, depth);
+    if (status == 0 && field->flags & PLAIT_FIELD_IMPLICIT && plait_written(writer) == before + 1) {
+      writer->at++; /* the length of an empty string */
+      return 0;
+    }
+    if (status == 0) status = plait_write_varint(writer, field->tag);
+  }
+  return status == 0 ? 0 : value_fail(call, status, field, 0);
+}
+
+/*
  * A table with more keys than may lie on the stack: one walk to see that they are known, then field after field.
  */
 static int encode_many(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
-  uint32_t place = names_begin(call->box, index);
+  struct name_guess *guess = names_begin(call->box, index);
   int status;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1))
-    if (names_find(call->box, index, L, top + 1, &place) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
+    if (names_find(call->box, index, L, top + 1, &guess) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
   for (uint32_t i = 0; i < message->oneof_count && !call->options.pbc; i++) {
     const struct plait_oneof *oneof = plait_schema_oneof(call->schema, message->first_oneof + i);
     for (uint32_t j = 0, found = 0; j < oneof->member_count; j++) {
@@ -357,7 +424,10 @@ static int encode_many(struct call *call, const struct plait_message *message, i
     push_field_key(call, field);
     lua_rawget(L, table);
     if (!lua_isnil(L, -1)) {
-      status = encode_field(call, message, field, top + 1, top + 1, depth);
+      struct item item;
+      status = take_value(call, L, field, top + 1, &item);
+      if (status < 0) return value_fail(call, status, field, 0);
+      status = item.index == 0 ? write_item(call, &item) : encode_field(call, message, field, top + 1, top + 1, depth);
       if (status < 0) return status;
     }
     lua_settop(L, top);
@@ -365,57 +435,53 @@ static int encode_many(struct call *call, const struct plait_message *message, i
   return 0;
 }
 
-int encode_message(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
+/* Whether two of the items are members of one oneof; then the error is noted. */
+static PLAIT_ONCE int check_members(struct call *call, const struct item *items, int count) {
+  for (int i = 1; i < count; i++)
+    for (int j = 0; j < i; j++)
+      if (items[i].field->oneof != PLAIT_SCHEMA_NONE && items[i].field->oneof == items[j].field->oneof)
+        return two_members(call, items[i].field > items[j].field ? items[i].field : items[j].field);
+  return 0;
+}
+
+int encode_message(struct call *call, uint32_t index, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
-  const struct plait_field *fields = plait_message_fields(call->schema, message);
-  uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
-  struct item items[KEYS_ON_STACK];
-  uint32_t place = names_begin(call->box, index);
-  int count = 0, bottom = top, status;
+  const struct plait_message *message = plait_schema_message(call->schema, index);
+  struct item items[KEYS_ON_STACK], *item = items; /* in the order of the table */
+  const struct item *order[KEYS_ON_STACK], **last = order; /* ... and in the order of their fields */
+  struct name_guess *guess = names_begin(call->box, index);
+  int bottom = top, status;
   size_t before = plait_written(&call->writer);
   if (depth == 0) return encode_fail(call, -PLAIT_MESSAGE_DEPTH);
   if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
   if (call->options.required && message->flags & PLAIT_TYPE_REQUIRED && (status = missing(call, message, table)) < 0) return status;
   lua_pushnil(L);
   while (lua_next(L, table) != 0) { /* ... key, value */
-    const struct plait_field *field = names_find(call->box, index, L, top + 1, &place);
+    const struct plait_field *field = names_find(call->box, index, L, top + 1, &guess);
     if (field == NULL) {
       status = other_key(call, top + 1, top + 2);
       if (status < 0) return status;
       lua_settop(L, top + 1);
       continue;
     }
-    if (count == KEYS_ON_STACK) {
+    if (item == items + KEYS_ON_STACK) {
       lua_settop(L, bottom);
       call->writer.at = call->writer.end - before; /* unknown fields, which the second walk writes */
       return encode_many(call, message, table, bottom, depth);
     }
-    uint32_t position = (uint32_t)(field - fields);
-    int at = count++;
-    for (; at > 0 && items[at - 1].position > position; at--) items[at] = items[at - 1];
-    items[at] = (struct item){position, top + 2};
     top += 2;
-    if (count % 4 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+    status = take_value(call, L, field, top, item);
+    if (status < 0) return value_fail(call, status, field, 0);
+    const struct item **at = last++;
+    for (; at > order && at[-1]->field > field; at--) at[0] = at[-1];
+    *at = item++;
+    if ((top - bottom) % 8 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
     lua_pushvalue(L, top - 1); /* for the next step */
   }
-  if (message->oneof_count != 0 && !call->options.pbc)
-    for (int i = 1; i < count; i++)
-      for (int j = 0; j < i; j++)
-        if (fields[items[i].position].oneof != PLAIT_SCHEMA_NONE && fields[items[i].position].oneof == fields[items[j].position].oneof)
-          return two_members(call, &fields[items[i].position]);
-  while (count-- > 0) {
-    const struct plait_field *field = fields + items[count].position;
-    int index = items[count].index, type = lua_type(L, index);
-    if (type == LUA_TSTRING && field->wire == PLAIT_WIRE_BYTES && !(field->flags & (PLAIT_FIELD_IMPLICIT | PLAIT_FIELD_REPEATED)) &&
-        field->kind != PLAIT_KIND_MESSAGE) { /* what encode_field() would do */
-      size_t length;
-      const char *text = lua_tolstring(L, index, &length);
-      status = encode_text(call, field, text, length);
-      if (status == 0) status = plait_write_varint(&call->writer, field->tag);
-      if (status < 0) return value_fail(call, status, field, 0);
-      continue;
-    }
-    status = encode_field(call, message, field, index, top, depth);
+  if (message->oneof_count != 0 && !call->options.pbc && (status = check_members(call, items, (int)(item - items))) < 0) return status;
+  while (last > order) {
+    const struct item *next = *--last;
+    status = next->index == 0 ? write_item(call, next) : encode_field(call, message, next->field, next->index, top, depth);
     if (status < 0) return status;
   }
   return 0; /* with keys and values still on the stack: whoever asked drops them, if others come */

@@ -61,7 +61,7 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
         const uint8_t *stop;
         if (merged++ == 0) push_table_for(call, part->type);
         else lua_pushvalue(L, base + 1);
-        status = decode_into_top(call, part, next, next + length, 0, base + 2, merged == 1 ? FRESH : ANOTHER, depth - 1, &stop);
+        status = decode_occurrence(call, part->type, next, next + length, 0, base + 2, merged == 1 ? FRESH : ANOTHER, depth - 1, &stop);
         if (status < 0) {
           path_field(call, part);
           return status;

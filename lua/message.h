@@ -48,9 +48,13 @@ struct name_slot { const void *name; uint32_t message, field; }; /* name NULL: e
 
 /*
  * Tables of one type are mostly made in one way, and so walked in one order. After a field's key (or, of a message, at the
- * beginning) came the key at this address the last time, and it was this field's.
+ * beginning) came the key at this address the last time, and it was this field's; after it is guessed by `next`.
  */
-struct name_guess { const void *name; uint32_t field; };
+struct name_guess {
+  const void *name; /* of no key: NO_NAME */
+  const struct plait_field *field;
+  struct name_guess *next;
+};
 
 struct schema_box {
   struct plait_schema *image;
@@ -125,15 +129,41 @@ int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags,
 
 /* ---- names.c ---- */
 /*
- * The field of a message whose name is the key at index, or NULL. *place, which the walk over a table's keys begins with
- * names_begin(), says what came before it.
+ * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it knows strings:
+ * that is one call instead of two. Where it does not, it says NULL.
  */
-const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place);
-static inline uint32_t names_begin(const struct schema_box *box, uint32_t message) { return box->image->field_count + message; }
+static inline const void *name_address(lua_State *L, int index) {
+#if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
+  return lua_topointer(L, index);
+#else
+  return lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, NULL) : NULL;
+#endif
+}
+/* names_find() for a key, of this address, that is not the one guessed. If it is a short name of ours, it is guessed the next time. */
+const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index, const void *address,
+                                       struct name_guess *guess);
+/* What a walk over the keys of a message's table begins with. */
+static inline struct name_guess *names_begin(const struct schema_box *box, uint32_t message) {
+  return box->guesses + box->image->field_count + message;
+}
+/* The field of a message whose name is the key at index, or NULL. *guess goes on from key to key. */
+static inline const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index,
+                                                   struct name_guess **guess) {
+  const void *address = name_address(L, index);
+  struct name_guess *now = *guess;
+  if (now->name == address) {
+    *guess = now->next;
+    return now->field;
+  }
+  const struct plait_field *field = names_search(box, message, L, index, address, now);
+  if (field != NULL) *guess = box->guesses + plait_schema_field_index(box->image, field);
+  return field;
+}
 /* Fills the table of keys at the stack's top, and the names' addresses. */
 void fill_keys(lua_State *L, struct schema_box *box);
-/* Bytes of the guesses for a schema. */
+/* Bytes of the guesses for a schema, and their first state. */
 size_t guesses_size(const struct plait_schema *schema);
+void clear_guesses(struct schema_box *box);
 
 /* ---- values.c ---- */
 /* Pushes a number, bool or enum. */
@@ -148,7 +178,7 @@ void push_default(struct call *call, const struct plait_field *field);
  * Decodes into the table at index, which is the stack's top. The place call->source may hold something else afterwards.
  * fresh: the table is empty. 0 or a negated status, with the error filled.
  */
-int decode_message(struct call *call, const struct plait_message *message, const uint8_t *at, const uint8_t *end, int table, int fresh);
+int decode_message(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, int table, int fresh);
 /* Adds a map's entry to the table at index. *known 0: its value is an unknown number of a closed enum. */
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
               int *known);
@@ -181,7 +211,7 @@ static inline int ensure_stack(struct call *call, int top, int need) {
 /* buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any more. */
 void start_writer(struct call *call, int buffer);
 /* Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth: how deep it may nest. */
-int encode_message(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth);
+int encode_message(struct call *call, uint32_t message, int table, int top, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
 int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);
 /* Reads {lightuserdata, length} or a string, as pbc's encoded sub-messages come. 0: it is neither. */

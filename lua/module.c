@@ -157,7 +157,7 @@ static int finish_box(lua_State *L, struct schema_box *box) {
   if (box->hints == NULL) return 0;
   box->guesses = lua_allocate(box, NULL, 0, guesses_size(schema));
   if (box->guesses == NULL) return 0;
-  memset(box->guesses, 0, guesses_size(schema));
+  clear_guesses(box);
   for (uint32_t i = 0; i < schema->message_count; i++) {
     uint32_t count = plait_schema_message(schema, i)->field_count;
     box->hints[i] = (uint8_t)(count > 8 ? 8 : count);
@@ -358,8 +358,7 @@ static int type_encode(lua_State *L) {
   lua_pushnil(L); /* 2: for a larger buffer */
   call.ensured = 1 + LUA_MINSTACK;
   start_writer(&call, 2);
-  const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  if (encode_message(&call, message, 1, 2, call.options.depth + 1u) == 0) {
+  if (encode_message(&call, type->message, 1, 2, call.options.depth + 1u) == 0) {
     if (plait_written(&call.writer) <= PLAIT_WIRE_LENGTH_LIMIT) {
       lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
       return 1;
@@ -368,7 +367,7 @@ static int type_encode(lua_State *L) {
   }
   lua_settop(L, 0);
   if (!lua_checkstack(L, 8)) return luaL_error(L, "stack overflow");
-  push_type_name(&call, message);
+  push_type_name(&call, plait_schema_message(call.schema, type->message));
   return push_failure(&call, lua_tostring(L, 1));
 }
 
@@ -395,10 +394,10 @@ static int type_decode(lua_State *L) {
     }
   }
   if (fresh) lua_createtable(L, 0, type->schema->hints[type->message]);
-  const struct plait_message *message = plait_schema_message(call.schema, type->message);
   int table = top + 1, status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
-  else status = decode_message(&call, message, bytes, bytes + size, table, fresh);
+  else status = decode_message(&call, type->message, bytes, bytes + size, table, fresh);
+  const struct plait_message *message = plait_schema_message(call.schema, type->message);
   if (status == 0 && call.options.required) status = check_required(&call, message, table, call.options.depth + 1u);
   if (status == 0) return 1;
   lua_settop(L, table);

@@ -10,26 +10,15 @@ static uint32_t hash_address(const void *name, uint32_t message) {
   return (uint32_t)(word >> 32);
 }
 
-/*
- * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it knows strings:
- * that is one call instead of two. Where it does not, it says NULL.
- */
-static inline const void *name_address(lua_State *L, int index) {
-#if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
-  return lua_topointer(L, index);
-#else
-  return lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, NULL) : NULL;
-#endif
-}
+static const char NO_NAME[1]; /* nobody's address */
 
-/* The field, and a guess for the next time if the key is the very string that the schema's keys hold. */
-static PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
-                                                         const void *address, struct name_guess *guess) {
+PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
+                                                  const void *address, struct name_guess *guess) {
   for (uint32_t at = hash_address(address, message); address != NULL; at++) {
     const struct name_slot *slot = &box->names[at & box->name_mask];
     if (slot->name == address && slot->message == message) {
-      *guess = (struct name_guess){address, slot->field};
-      return plait_schema_field(box->image, slot->field);
+      *guess = (struct name_guess){address, plait_schema_field(box->image, slot->field), box->guesses + slot->field};
+      return guess->field;
     }
     if (slot->name == NULL) break;
   }
@@ -41,20 +30,12 @@ static PLAIT_ONCE const struct plait_field *names_search(const struct schema_box
   return field == PLAIT_SCHEMA_NONE ? NULL : plait_schema_field(box->image, field);
 }
 
-const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index, uint32_t *place) {
-  const void *address = name_address(L, index);
-  struct name_guess *guess = &box->guesses[*place];
-  if (guess->name == address && address != NULL) {
-    *place = guess->field;
-    return plait_schema_field(box->image, guess->field);
-  }
-  const struct plait_field *field = names_search(box, message, L, index, address, guess);
-  if (field != NULL) *place = plait_schema_field_index(box->image, field);
-  return field;
-}
+static size_t guesses_count(const struct plait_schema *schema) { return (size_t)schema->field_count + schema->message_count; }
 
-size_t guesses_size(const struct plait_schema *schema) {
-  return ((size_t)schema->field_count + schema->message_count) * sizeof(struct name_guess) + 1;
+size_t guesses_size(const struct plait_schema *schema) { return guesses_count(schema) * sizeof(struct name_guess) + 1; }
+
+void clear_guesses(struct schema_box *box) {
+  for (size_t i = 0; i < guesses_count(box->image); i++) box->guesses[i] = (struct name_guess){.name = NO_NAME, .next = &box->guesses[i]};
 }
 
 /* Fills the keys at the stack's top, and the names' addresses. */

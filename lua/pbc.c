@@ -92,7 +92,7 @@ static int pbc_encode(lua_State *L) {
   lua_pushnil(L);
   int buffer = lua_gettop(L);
   start_writer(&call, buffer);
-  if (encode_message(&call, plait_schema_message(call.schema, type->message), 2, buffer, call.options.depth + 1u) < 0) {
+  if (encode_message(&call, type->message, 2, buffer, call.options.depth + 1u) < 0) {
     push_type_failure(&call, type->message);
     if (call.error.status == PLAIT_MESSAGE_NAME && call.error.length > 1 && strchr(call.error.text + 1, '.') == NULL) {
       lua_pushlstring(L, call.error.text + 1, call.error.length - 1); /* an unknown key is the whole error in pbc */
@@ -134,7 +134,7 @@ static int pbc_decode(lua_State *L) {
   lua_createtable(L, 0, type->schema->hints[type->message]);
   int table = lua_gettop(L), status = -PLAIT_MESSAGE_SIZE;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) decode_fail(&call, status, bytes);
-  else status = decode_message(&call, plait_schema_message(call.schema, type->message), bytes, bytes + size, table, 1);
+  else status = decode_message(&call, type->message, bytes, bytes + size, table, 1);
   if (status == 0) {
     push_pbc_metatable(&call, type->message, 0);
     lua_setmetatable(L, table);
@@ -220,8 +220,8 @@ static int pbc_unpack(lua_State *L) {
 static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   check_alive(L, type->schema);
-  uint32_t place = names_begin(type->schema, type->message);
-  const struct plait_field *field = names_find(type->schema, type->message, L, 2, &place);
+  struct name_guess *guess = names_begin(type->schema, type->message);
+  const struct plait_field *field = names_find(type->schema, type->message, L, 2, &guess);
   struct call call;
   luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
   if (field == NULL) {
@@ -259,7 +259,7 @@ static void expand(lua_State *L, const struct type_box *type) {
   lua_createtable(L, 0, type->schema->hints[type->message]);
   int table = lua_gettop(L);
   const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  if (decode_message(&call, message, call.bytes, call.bytes + size, table, 1) < 0) {
+  if (decode_message(&call, type->message, call.bytes, call.bytes + size, table, 1) < 0) {
     push_error_text(&call, plait_schema_name(call.schema, message->name));
     lua_error(L);
   }

@@ -78,8 +78,8 @@ static int view_index(lua_State *L) {
   lua_settop(L, 3);
   const struct plait_schema *schema = view->schema->image;
   const struct plait_message *message = plait_schema_message(schema, view->message);
-  uint32_t place = names_begin(view->schema, view->message);
-  const struct plait_field *field = names_find(view->schema, view->message, L, 2, &place);
+  struct name_guess *guess = names_begin(view->schema, view->message);
+  const struct plait_field *field = names_find(view->schema, view->message, L, 2, &guess);
   if (field == NULL) {
     lua_pushfstring(L, "%s has no field %s", plait_schema_name(schema, message->name), lua_tostring(L, 2));
     return lua_error(L);
@@ -178,7 +178,7 @@ static int view_index(lua_State *L) {
   call.options.unknown = 0;
   call.source = 6;
   lua_newtable(L);
-  if (decode_message(&call, message, joined, joined + size, 7, 1) < 0) return view_error(L, &call, view->message);
+  if (decode_message(&call, view->message, joined, joined + size, 7, 1) < 0) return view_error(L, &call, view->message);
   lua_settop(L, 7);
   lua_pushvalue(L, 2);
   lua_rawget(L, 7);
@@ -211,7 +211,7 @@ static int view_expand(lua_State *L) {
   const uint8_t *at = call.bytes + view->offset;
   call.source = 4;
   lua_newtable(L);
-  if (decode_message(&call, message, at, at + view->length, 5, 1) == 0) return 1;
+  if (decode_message(&call, view->message, at, at + view->length, 5, 1) == 0) return 1;
   return push_failure(&call, plait_schema_name(call.schema, message->name));
 }
 
