@@ -100,12 +100,13 @@ $(THREAD_TS): $(TS) tools/thread.js $(MODULES)
 	@$(NODE) tools/thread.js
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json $(MODULES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js package.json $(MODULES)
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
 	@$(NODE) tools/thread.js dist/core
-	@chmod +x dist/cli/main.js
+	@$(NODE) tools/bundle.js
+	@chmod +x dist/node/cli.js
 	@touch $@
 
 layout:
@@ -117,7 +118,7 @@ DEBUG := $(BUILD)/debug
 
 heap-debug: $(DEBUG)/.built
 
-$(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py
+$(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py tools/bundle.js
 	@rm -rf $(DEBUG)
 	@mkdir -p $(DEBUG)/build $(DEBUG)/js/test
 	$(WASM_CC) $(WASM_CFLAGS) -DPLAIT_HEAP_DEBUG=1 -c core/all.c -o $(DEBUG)/plait.o
@@ -126,6 +127,7 @@ $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py
 	@cp -R $(BUILD)/test $(DEBUG)/build
 	@cp -R js/test/fixtures $(DEBUG)/js/test
 	@$(PYTHON) tools/embed.py $(DEBUG)/plait.wasm $(DEBUG)/dist/core/wasm.generated.js
+	@$(NODE) tools/bundle.js $(DEBUG)/dist
 	@touch $@
 
 # The same tests as js-test, and those of what only this build does.

@@ -11,7 +11,7 @@ const golden = new URL('./size.json', import.meta.url);
 function closure(entry) {
   const seen = new Set([entry.href]);
   for (const href of seen) {
-    for (const [, specifier] of readFileSync(new URL(href), 'utf8').matchAll(/(?:from|import)\s*'(\.[^']+)'/g)) {
+    for (const [, specifier] of readFileSync(new URL(href), 'utf8').matchAll(/(?:from|import)\s*["'](\.[^"']+)["']/g)) {
       seen.add(new URL(specifier, href).href);
     }
   }
@@ -21,9 +21,14 @@ function closure(entry) {
 const sizes = { 'plait.wasm': readFileSync(new URL('../build/plait.wasm', import.meta.url)).length };
 const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 for (const [name, target] of Object.entries(exports)) {
-  if (typeof target === 'string') continue;
-  const files = closure(new URL(`../${target.default}`, import.meta.url));
-  sizes[`plait${name.slice(1)} (gzip)`] = gzipSync(Buffer.concat(files), { level: 9 }).length;
+  for (const [condition, words] of [
+    ['default', '(gzip)'],
+    ['node', 'for Node (gzip)'],
+  ]) {
+    if (target[condition] === undefined) continue;
+    const files = closure(new URL(`../${target[condition]}`, import.meta.url));
+    sizes[`plait${name.slice(1)} ${words}`] = gzipSync(Buffer.concat(files), { level: 9 }).length;
+  }
 }
 
 if (!process.argv.includes('--check')) {

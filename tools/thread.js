@@ -34,7 +34,7 @@ const { outputFiles } = await build({
   // What goes wrong must reach the starter; of a rejection nobody hears in browsers, nor everywhere in Node.
   footer: { js: '})().catch((error) => queueMicrotask(() => { throw error; }));' },
   target: 'es2022',
-  charset: 'utf8',
+  charset: 'ascii',
   legalComments: 'none',
   // Names stay, for stack traces. In the file the comments for bundlers stay, too.
   minifySyntax: folder === undefined,

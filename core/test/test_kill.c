@@ -124,7 +124,7 @@ static void work(struct child *self, uint64_t random) {
     if (task == PLAIT_NEXT_RETRY) fail("a pool's lock is stuck");
     if (task == PLAIT_NEXT_STOP) return;
     /* A lost wake-up shows as a late task; who still holds some has something to do. */
-    if (task == PLAIT_NEXT_NONE && holds == 0) plait_worker_wait(DEADLINE_MS, 0);
+    if (task == PLAIT_NEXT_NONE && holds == 0) plait_worker_wait(DEADLINE_MS, 30);
     atomic_fetch_add(&self->steps, 1);
   }
 }

@@ -713,7 +713,8 @@ static void test_progress_limit(void) {
 
 /* ---- threads ---- */
 
-static uint32_t each; /* tasks of one submitter */
+static uint32_t each;  /* tasks of one submitter */
+static uint32_t spins; /* looks of an idle worker before it sleeps */
 
 static void *work(void *argument) {
   uint32_t *ran = argument;
@@ -721,7 +722,7 @@ static void *work(void *argument) {
   plait_worker_enter(pool);
   uint32_t task = 0;
   while ((task = finish_and_next(task)) != PLAIT_NEXT_STOP) {
-    if (task == PLAIT_NEXT_NONE) plait_worker_wait(20000, 0); /* a lost wake-up runs into the test's deadline */
+    if (task == PLAIT_NEXT_NONE) plait_worker_wait(20000, spins); /* a lost wake-up runs into the test's deadline */
     if (task > PLAIT_NEXT_RETRY) ++*ran;
   }
   plait_abi_detach();
@@ -775,10 +776,15 @@ static void test_flood(void) {
 }
 
 static void test_small_queues(void) { /* mostly asleep: every step is a wake-up */
-  each = test_work(20000), window = 1;
-  run(1, 1);
-  each = test_work(10000), window = 2;
-  run(3, 4);
+  static const uint32_t looks[] = {0, 1, 300};
+  for (int i = 0; i < 3; i++) {
+    spins = looks[i];
+    each = test_work(10000), window = 1;
+    run(1, 1);
+    run(1, 3);
+    each = test_work(5000), window = 2;
+    run(3, 4);
+  }
 }
 
 /* Pools end while threads submit and take: every task that was accepted comes back. */

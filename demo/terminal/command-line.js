@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../', import.meta.url);
-const ARGUMENTS = ['dist/cli/main.js', 'map', 'demo/terminal/hash-file.js', '-', '--threads'];
+const ARGUMENTS = ['dist/node/cli.js', 'map', 'demo/terminal/hash-file.js', '-', '--threads'];
 
 export const shownCommand = (threads) => `node ${ARGUMENTS.join(' ')} ${threads}`;
 

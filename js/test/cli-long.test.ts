@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../../dist/node/cli.js', import.meta.url));
 const WORK = fileURLToPath(new URL('../../js/test/fixtures/cli/long.mjs', import.meta.url));
 const LIMIT = { timeout: 60000 };
 

@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { linesOf } from '../../dist/cli/inputs.js';
 import { progressLine } from '../../dist/cli/progress.js';
 
-const CLI = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../../dist/node/cli.js', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../../js/test/fixtures/cli/', import.meta.url));
 const WORK = join(FIXTURES, 'work.mjs');
 

@@ -65,7 +65,7 @@ for (const [name, program] of [
 test('the shell line prints what stands below it', async () => {
   const { folder, blocks } = pages.get('README.md') as Page;
   const index = blocks.findIndex(({ language, text }) => language === 'sh' && text.includes('npx plait map'));
-  const command = blocks[index]?.text.replaceAll('npx plait', `"${process.execPath}" "${root}dist/cli/main.js"`);
+  const command = blocks[index]?.text.replaceAll('npx plait', `"${process.execPath}" "${root}dist/node/cli.js"`);
   const { stdout } = await run('sh', ['-c', command as string], { cwd: folder });
   assert.equal(stdout, blocks[index + 1]?.text);
 });

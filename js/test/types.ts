@@ -39,7 +39,12 @@ export async function calls(pool: Pool): Promise<void> {
     void result.value;
     void input;
   }
-  const synchronous: number = pool.runSync<number>(1);
+  const parts = pool.parts<string, number>(1, { name: 'x' });
+  for await (const part of parts) void part.length;
+  const whole: number = await parts.result;
+  // @ts-expect-error the parts come from the iteration
+  pool.parts(1, { onProgress: () => {} });
+  const synchronous: number = pool.runSync<number>(1, { onProgress: (share: number) => void share });
   // @ts-expect-error a blocked thread hears no signal
   pool.runSync(1, { signal: new AbortController().signal });
   const everywhere: boolean[] = await pool.broadcast<boolean>(1, { later: true });
@@ -54,7 +59,7 @@ export async function calls(pool: Pool): Promise<void> {
   const stats: PoolStats = pool.stats();
   const utilisation: number | undefined = stats.workers[0]?.utilisation;
   const other: unknown = await connect(pool.handle).run(1);
-  void [digest, count, now, wrong, unknown, typed, many, synchronous, everywhere, inline, utilisation, other];
+  void [digest, count, now, wrong, unknown, typed, many, whole, synchronous, everywhere, inline, utilisation, other];
 }
 
 export async function work(bytes: Uint8Array): Promise<Uint8Array> {

@@ -166,9 +166,6 @@ export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
   if (typeof process?.getBuiltinModule !== 'function') return undefined;
   const threads = process.getBuiltinModule('node:worker_threads');
-  const os = process.getBuiltinModule('node:os');
-  const url = process.getBuiltinModule('node:url');
-  const path = process.getBuiltinModule('node:path');
   const timers = process.getBuiltinModule('node:timers');
   const setTimer = timers.setTimeout; // the real one, also where a test has replaced it
   const starter = boot?.hello.keeper ?? threads.parentPort;
@@ -182,7 +179,9 @@ export function createNodeHost(): Host | undefined {
     starterId: starterOf(threads),
     isMainThread: threads.isMainThread,
     mayBlock: true,
-    parallelism: os.availableParallelism(),
+    get parallelism() {
+      return process.getBuiltinModule('node:os').availableParallelism();
+    },
     inheritedSpace: () => threads.getEnvironmentData(ENVIRONMENT_KEY) as SpaceHandle | undefined,
     bequeathSpace: (handle) => threads.setEnvironmentData(ENVIRONMENT_KEY, handle as never),
     onThreadEnd(own, other) {
@@ -233,7 +232,8 @@ export function createNodeHost(): Host | undefined {
     moduleUrl(name) {
       if (name instanceof URL) return name.href;
       if (/^(file|data|node):/.test(name)) return name;
-      return url.pathToFileURL(path.resolve(name)).href;
+      const { resolve } = process.getBuiltinModule('node:path');
+      return process.getBuiltinModule('node:url').pathToFileURL(resolve(name)).href;
     },
     importModule,
   };

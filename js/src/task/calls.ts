@@ -18,6 +18,7 @@ import {
   ticketing,
   wholeNumber,
 } from './options.ts';
+import { Parts } from './parts.ts';
 import { type PoolStats, readStats } from './stats.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
@@ -152,6 +153,11 @@ class SyncCall implements Call {
   done = false;
   fulfilled = false;
   value: unknown;
+  readonly progress: ((index: number, value: unknown) => void) | undefined;
+
+  constructor(onProgress: ((value: never) => void) | undefined) {
+    this.progress = onProgress && ((_index, value) => onProgress(value as never));
+  }
 
   settle(_index: number, fulfilled: boolean, value: unknown): void {
     this.done = true;
@@ -208,6 +214,22 @@ export abstract class PoolCalls {
     });
   }
 
+  /**
+   * Runs one function on a worker, at once, and yields what it tells with `task.progress(part)`, in order; partial results,
+   * for example. The iteration ends when the task does, and throws what run() rejects with. `result` is the task's result.
+   * Leaving the loop early stops the task. Parts that nobody has taken yet are kept: a slow reader does not slow the task.
+   */
+  parts<Part = unknown, Output = unknown>(
+    input?: unknown,
+    options?: Omit<RunOptions, 'onProgress'>,
+  ): Parts<Part, Output> {
+    return new Parts<Part, Output>((call) => {
+      const given = options?.give === true ? this.#blockOf(input) : 0;
+      const ticket = this.submitter.submit(call, 0, input, this.#how(options), given);
+      return () => this.submitter.abort(ticket, call);
+    }, options?.signal);
+  }
+
   #blockOf(input: unknown): number {
     const block = ownedBlock(input, this.space);
     if (block !== undefined) return block;
@@ -225,7 +247,7 @@ export abstract class PoolCalls {
 
   /**
    * Runs one function and returns its result, blocking this thread until it is there; asynchronous functions too. Throws
-   * what run() rejects with.
+   * what run() rejects with. `onProgress` is called meanwhile, while this thread is otherwise blocked.
    *
    * @throws {PlaitError} ERR_PLAIT_CANNOT_BLOCK on a page's main thread, and on a worker of the same pool, which would wait
    * for itself: there, use `await run()`, which goes on with its own tasks meanwhile
@@ -233,7 +255,7 @@ export abstract class PoolCalls {
   runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
     const problem = this.whyNotBlock();
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
-    const call = new SyncCall();
+    const call = new SyncCall(options?.onProgress);
     const given = options?.give === true ? this.#blockOf(input) : 0;
     const ticket = this.submitter.submit(call, 0, input, this.#how(options), given);
     try {

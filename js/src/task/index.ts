@@ -10,6 +10,7 @@ export { type TaskContext, task } from './context.ts';
 export { expose } from './expose.ts';
 export type { Settled } from './map.ts';
 export type { BroadcastOptions, CallOptions, MapOptions, RunManyOptions, RunOptions } from './options.ts';
+export type { Parts } from './parts.ts';
 export { type CloseOptions, Pool, type PoolEvents, type PoolOptions } from './pool.ts';
 export type { EndReason, WorkerEvent } from './protocol.ts';
 export type { PoolStats, Times, WorkerStats } from './stats.ts';

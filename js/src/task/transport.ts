@@ -43,8 +43,17 @@ const NOT_LATIN1 = /[^\0-\xff]/;
 const SHORT_STRING = 48;
 /** From this many bytes on, uncleared memory is worth another call into the host. */
 const LARGE_COPY = 4096;
+/** The least that has a place of its own in the host's memory. */
+const SMALL_ALLOCATION = 64;
 /** Few enough arguments for String.fromCharCode on any stack. */
 const CHUNK = 8192;
+
+/**
+ * What was allocated after the last large copy. glibc gives what is free at the end of a thread's memory back to the system,
+ * and the next copy pays for it anew, page by page, several times what copying costs. What is freed below something that
+ * lives is used again instead.
+ */
+const above: { last: ArrayBuffer | undefined } = { last: undefined };
 
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
@@ -222,6 +231,7 @@ export class Transport {
     if (nodeBuffer === undefined || size < LARGE_COPY) return u8.slice(ref, ref + size);
     const copy = new Uint8Array(nodeBuffer.allocUnsafeSlow(size).buffer);
     copy.set(u8.subarray(ref, ref + size));
+    above.last = new ArrayBuffer(SMALL_ALLOCATION);
     return copy;
   }
 

@@ -166,7 +166,8 @@ export class Worker {
         lastTurn = performance.now();
       } else {
         this.#sample(before);
-        await this.#idle(idleSteps++);
+        // One that is to leave takes nothing: it must not look as if it waited for a task.
+        if (!this.#leaving) await this.#idle(idleSteps++);
       }
       before = performance.now();
       // Idling turns the event loop, too: the result of a task that comes now and then does not wait for another turn.

@@ -168,6 +168,42 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'parts: what a task tells comes in order, before its end; the rest is as of run()',
+      run: () =>
+        withPool({ threads: 1, grace: 10000 }, async (pool) => {
+          const parts = pool.parts<{ step: number }, number>(5000, { name: 'tell' });
+          let step = 0;
+          for await (const part of parts) same(part.step, step++);
+          same(step, 5000);
+          same(await parts.result, 5000);
+          alike(await parts.next(), { value: undefined, done: true });
+          const quick = pool.parts(1, { name: 'tellSync' });
+          alike(await quick.next(), { value: 0, done: false });
+          alike(await quick.next(), { value: 1, done: true }, 'the result');
+          const failing = pool.parts('x', { name: 'tellAndFail' });
+          alike(await failing.next(), { value: 'x', done: false });
+          ok((await rejection(failing.next())) instanceof RangeError, 'the error');
+          ok((await rejection(failing.result)) instanceof RangeError, 'the same by its result');
+          same((await rejection(pool.parts(() => 1).next())).code, 'ERR_PLAIT_CANNOT_SEND');
+          // The task would go on for ever.
+          const left = pool.parts(0, { name: 'beginUntilAborted' });
+          for await (const part of left) {
+            same(part, 'begun');
+            break;
+          }
+          same((await rejection(left.result)).name, 'AbortError');
+          same(await pool.run('on'), 'on');
+          const stop = new AbortController();
+          const stopped = pool.parts(0, { name: 'beginUntilAborted', signal: stop.signal });
+          same((await stopped.next()).value, 'begun');
+          const waiting = rejection(stopped.next());
+          stop.abort(new URIError('enough'));
+          ok((await waiting) instanceof URIError, 'the reason of the signal');
+          ok((await rejection(pool.parts(1, { signal: stop.signal }).next())) instanceof URIError, 'aborted before');
+          same(await pool.run('on'), 'on');
+        }),
+    },
+    {
       name: 'map: leaving early or a signal takes back what is under way',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
@@ -196,6 +232,9 @@ export function poolCases(module: (name: string) => string): Case[] {
           const pending = pool.run('other');
           same(pool.runSync('value'), 'value');
           same(pool.runSync(3, { name: 'pause' }), 3);
+          const told: unknown[] = [];
+          same(pool.runSync(4, { name: 'tell', onProgress: (part) => void told.push(part) }), 4);
+          alike(told, [{ step: 0 }, { step: 1 }, { step: 2 }, { step: 3 }], 'while it blocks');
           ok(thrown(() => pool.runSync('m', { name: 'fail' })) instanceof RangeError, 'its error');
           same(thrown(() => pool.runSync(1, { name: 'exit' })).code, 'ERR_PLAIT_WORKER_DIED');
           same(await pending, 'other');

@@ -1,0 +1,154 @@
+/**
+ * What one task tells while it runs, as an iteration that ends with its result.
+ *
+ * Invariant: while somebody waits for the next part, none is kept. What was told comes in order, and all of it before
+ * the end; an abort is the exception, and comes at once.
+ */
+
+import { release } from '../heap/heap.ts';
+import type { Call } from './submitter.ts';
+
+interface Waiter<Part, Output> {
+  readonly resolve: (step: IteratorResult<Part, Output>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+interface Outcome {
+  readonly fulfilled: boolean;
+  readonly value: unknown;
+}
+
+/** How many parts that were taken the list may carry along. */
+const SLACK = 1024;
+
+/** The parts that a task tells with `task.progress(part)`, for `for await`. Made by `pool.parts()`. */
+export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGenerator<Part, Output, undefined> {
+  #told: Part[] = [];
+  /** How many of `#told` have been taken. */
+  #taken = 0;
+  readonly #waiters: Waiter<Part, Output>[] = [];
+  #outcome: Outcome | undefined;
+  #ended = false;
+  #takeBack: (() => void) | undefined;
+  #signal: AbortSignal | undefined;
+  #result: PromiseWithResolvers<Output> | undefined;
+  readonly #onAbort = (): void => this.#stop(this.#signal?.reason);
+
+  /** `submit` hands the task in and returns what takes it back; what it throws is how this ends. */
+  constructor(submit: (call: Call) => () => void, signal: AbortSignal | undefined) {
+    try {
+      if (signal?.aborted) throw signal.reason;
+      this.#takeBack = submit(this);
+      this.#signal = signal;
+      signal?.addEventListener('abort', this.#onAbort, { once: true });
+    } catch (reason) {
+      this.settle(0, false, reason);
+    }
+  }
+
+  readonly progress = (_index: number, value: unknown): void => {
+    const waiter = this.#waiters.shift();
+    if (waiter !== undefined) waiter.resolve({ value: value as Part, done: false });
+    else if (this.#outcome === undefined) this.#told.push(value as Part);
+  };
+
+  settle(_index: number, fulfilled: boolean, value: unknown): void {
+    if (this.#outcome !== undefined) {
+      release(value);
+      return;
+    }
+    this.#outcome = { fulfilled, value };
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (this.#result !== undefined) settleWith(this.#result, this.#outcome);
+    for (const waiter of this.#waiters.splice(0)) this.#end(waiter);
+  }
+
+  /** The task's result. Rejects with its error; with an AbortError if the iteration was left before the task ended. */
+  get result(): Promise<Output> {
+    if (this.#result === undefined) {
+      this.#result = withResolvers<Output>();
+      if (this.#outcome !== undefined) settleWith(this.#result, this.#outcome);
+    }
+    return this.#result.promise;
+  }
+
+  /** The next part, or the end, with the task's result. */
+  next(): Promise<IteratorResult<Part, Output>> {
+    if (this.#taken < this.#told.length) {
+      const value = this.#told[this.#taken++] as Part;
+      if (this.#taken > SLACK && this.#taken * 2 > this.#told.length) {
+        this.#told = this.#told.slice(this.#taken);
+        this.#taken = 0;
+      }
+      return Promise.resolve({ value, done: false });
+    }
+    return new Promise((resolve, reject) => {
+      if (this.#outcome === undefined) this.#waiters.push({ resolve, reject });
+      else this.#end({ resolve, reject });
+    });
+  }
+
+  /** Leaves the iteration; a task that goes on is stopped. */
+  async return(): Promise<IteratorResult<Part, Output>> {
+    this.#leave();
+    return { value: undefined as Output, done: true };
+  }
+
+  async throw(reason: unknown): Promise<IteratorResult<Part, Output>> {
+    this.#leave();
+    throw reason;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#stop(new DOMException('the iteration was left before the task ended', 'AbortError'));
+    this.#told = [];
+    this.#taken = 0;
+    this.#ended = true;
+  }
+
+  #stop(reason: unknown): void {
+    if (this.#outcome !== undefined) return;
+    this.#takeBack?.();
+    this.#told = [];
+    this.#taken = 0;
+    this.settle(0, false, reason);
+  }
+
+  /** The outcome is told once; from then on there is nothing more. */
+  #end({ resolve, reject }: Waiter<Part, Output>): void {
+    const { fulfilled, value } = this.#outcome as Outcome;
+    if (this.#ended) resolve({ value: undefined as Output, done: true });
+    else if (fulfilled) resolve({ value: value as Output, done: true });
+    else reject(value);
+    this.#ended = true;
+  }
+}
+
+interface PromiseWithResolvers<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+function withResolvers<Value>(): PromiseWithResolvers<Value> {
+  let resolve: (value: Value) => void = () => {};
+  let reject: (reason: unknown) => void = () => {};
+  const promise = new Promise<Value>((onValue, onReason) => {
+    resolve = onValue;
+    reject = onReason;
+  });
+  return { promise, resolve, reject };
+}
+
+function settleWith<Output>(result: PromiseWithResolvers<Output>, { fulfilled, value }: Outcome): void {
+  if (fulfilled) result.resolve(value as Output);
+  else result.reject(value);
+}

@@ -1,0 +1,71 @@
+/**
+ * Bundles the built package for Node: dist/node, which package.json names under the condition "node".
+ *
+ *     node tools/bundle.js [FOLDER]      FOLDER: where the built modules lie, dist if it is not given
+ *
+ * Importing costs Node most of a millisecond for each file, and the package has some fifty. So there are three:
+ *
+ *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
+ *     fs.js               plait/fs
+ *     chunk-*.js          what the two share
+ *
+ * Invariant: each module of the package is in one file only, so entries share its state. Nothing refers to a file by its
+ * URL: programs that are bundled with this copy lose nothing.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const modules = resolve(root, process.argv[2] ?? 'dist');
+const target = `${modules}/node`;
+
+/** Entries that index.js has in it. */
+const PARTS = ['task', 'heap'];
+
+/** Node has no use for the file that browsers start threads from. */
+const withoutFile = {
+  name: 'without file',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/host-web-file\.js$/ }, () => ({ contents: 'export const startFromFile = undefined;' }));
+  },
+};
+
+/** The command line imports the library's bundle, and has no second copy of it. */
+const library = {
+  name: 'library',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\.\/task\/pool\.js$/ }, () => ({ path: './index.js', external: true }));
+  },
+};
+
+function bundle(entryPoints, plugins) {
+  return build({
+    absWorkingDir: root,
+    entryPoints,
+    outdir: target,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2022',
+    // A file with characters beyond Latin-1 takes twice the memory, and longer to read.
+    charset: 'ascii',
+    legalComments: 'none',
+    metafile: true,
+    plugins,
+  });
+}
+
+rmSync(target, { recursive: true, force: true });
+await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile]);
+await bundle({ cli: `${modules}/cli/main.js` }, [library]);
+
+const whole = await import(pathToFileURL(`${target}/index.js`).href);
+for (const part of PARTS) {
+  const names = Object.keys(await import(pathToFileURL(`${modules}/${part}/index.js`).href));
+  const missing = names.filter((name) => !(name in whole));
+  if (missing.length > 0) throw new Error(`plait/${part} exports what plait does not: ${missing.join(', ')}`);
+  writeFileSync(`${target}/${part}.js`, `export { ${names.join(', ')} } from './index.js';\n`);
+}
