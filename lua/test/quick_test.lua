@@ -55,7 +55,8 @@ test('a table becomes what its fields become, in the order of their numbers', fu
   for round = 1, check.rounds(4000) do
     local Type = round % 2 == 0 and Two or Three
     local fields = shuffle(single_fields(Type.name))
-    local value, count = {}, random(1, round % 7 == 0 and #fields or 6)
+    -- The first of each type has them all.
+    local value, count = {}, round <= 2 and #fields or random(1, round % 7 == 0 and #fields or 6)
     for i = 1, math.min(count, #fields) do
       local field = fields[i]
       local one = value_of(field)
