@@ -269,13 +269,11 @@ PLAIT_COLD int plait__relinquish(struct plait_record *record) {
 static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
   if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
-    /* One region that is wholly free is kept. */
-    uint32_t spare = spare_of(record);
-    if (spare != 0 && spare != index) {
-      region_release(record, index, slices);
-      return;
-    }
-    plait_put(&record->spare, index);
+    /* One region that is wholly free is kept: the longer one. */
+    uint32_t spare = spare_of(record), has = spare == 0 ? 0 : plait__rest(plait_load(&plait__slice(spare)->tag));
+    int keep = spare == index || has < slices;
+    if (keep) plait_put(&record->spare, index);
+    if (spare != index && spare != 0) region_release(record, keep ? spare : index, keep ? has : slices);
     return;
   }
   uint32_t least = (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE;

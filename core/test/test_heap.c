@@ -352,6 +352,25 @@ static void test_growing_block(void) {
   CHECK(plait_heap_check(1) == 0 && test_live_blocks() == 0);
 }
 
+/* Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once. */
+static void test_longest_is_kept(void) {
+  test_space(256);
+  plait_ref_t first = plait_heap_alloc(60000), behind = plait_heap_alloc(70000);
+  CHECK(first != 0 && behind != 0 && plait_heap_free(first) == 0);
+  for (uint32_t round = 0; round < 4; round++) {
+    plait_ref_t block = plait_heap_alloc(32);
+    uint32_t moves = 0;
+    for (uint32_t size = 32; size < 65536;) {
+      size = size + size / 2 < 65536 ? size + size / 2 : 65536;
+      plait_ref_t next = plait_heap_realloc(block, size);
+      CHECK(next != 0);
+      moves += next != block, block = next;
+    }
+    CHECK(moves <= (round == 0 ? 3 : 2) && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+  }
+  CHECK(plait_heap_free(behind) == 0 && test_live_blocks() == 0);
+}
+
 /* A growing block stays where it is as long as nothing lies behind it; what is let go is used again. */
 static void test_resizing(void) {
   test_space(256);
@@ -539,6 +558,7 @@ static const struct test tests[] = {
     {"blocks grow and shrink in place", test_resizing},
     {"large blocks are freed without the lock", test_put_off},
     {"a growing block soon stays", test_growing_block},
+    {"the longest free region is kept", test_longest_is_kept},
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
     {"nobody is refused at the last growth", test_last_growth},
