@@ -248,7 +248,7 @@ static PLAIT_COLD void *malloc_cold(size_t size) {
 }
 
 PUBLIC void *malloc(size_t size) {
-  plait_ref_t block = size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__alloc_hot((uint32_t)size) : 0;
+  plait_ref_t block = size <= LARGEST ? plait__alloc_hot((uint32_t)size) : 0;
   return block != 0 ? plait_at(block) : malloc_cold(size);
 }
 
@@ -272,13 +272,19 @@ PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   return block;
 }
 
-PUBLIC void *realloc(void *block, size_t size) {
-  int how = plait_self_room != NULL ? 1 : ready();
-  plait_ref_t ref = block == NULL ? 0 : reference(block);
-  int good = how != 0 && size <= LARGEST && (block == NULL || ref != 0);
-  block = pointer(good ? plait_heap_realloc(ref, (uint32_t)size) : 0);
-  if (how != 1) done(how);
+PUBLIC void *realloc(void *block, size_t size);
+
+static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
+  int how = ready();
+  int good = how != 0 && size <= LARGEST && plait__bind() != NULL;
+  block = !good ? pointer(0) : block == NULL ? pointer(plait__alloc_cold((uint32_t)size)) : realloc(block, size);
+  done(how);
   return block;
+}
+
+PUBLIC void *realloc(void *block, size_t size) {
+  if (block == NULL || size > LARGEST || plait_self_room == NULL) return realloc_cold(block, size);
+  return pointer(plait__realloc(reference(block), (uint32_t)size));
 }
 
 PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {

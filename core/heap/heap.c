@@ -40,14 +40,14 @@ static PLAIT_COLD int small_free(struct plait_slice *slice, uint32_t tag, plait_
 
 /* `fresh`: whether the bytes are zero because they have never been used. `roomy`: see plait__medium_alloc_at(). */
 static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
+  plait_ref_t block = 0;
   *fresh = 0;
-  if (size <= PLAIT_HEAP_FINE_LIMIT || (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0)) {
-    plait_ref_t block = small_alloc(plait__class_of(size));
-    if (block != 0 || size <= PLAIT_HEAP_FINE_LIMIT) return block; /* else there may still be room in a region */
-  }
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1, fresh);
-  struct plait_record *record = plait__bind();
-  return record == NULL ? 0 : plait__medium_alloc_at(record, size, 16, roomy);
+  if (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0) block = small_alloc(plait__class_of(size));
+  struct plait_record *record = block == 0 ? plait__bind() : NULL;
+  if (record != NULL) block = plait__medium_alloc_at(record, size, 16, roomy);
+  if (block == 0 && size <= PLAIT_HEAP_SMALL_LIMIT && roomy != 0) block = small_alloc(plait__class_of(size));
+  return block;
 }
 
 PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
@@ -88,12 +88,18 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   return failed(plait__large_alloc(size, alignment, &fresh));
 }
 
+/* The room of the live large block, 0 if there is none. `tag`: the slice's. */
+static inline uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+  uint32_t offset = block % PLAIT_SLICE_SIZE;
+  return plait__kind(tag) == PLAIT__LARGE && offset == plait_get(&slice->used) ? plait__rest(tag) * PLAIT_SLICE_SIZE - offset : 0;
+}
+
 /* The slice of a reference, NULL if it lies outside of the heap. */
 static inline struct plait_slice *slice_of(plait_ref_t block) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t index = block / PLAIT_SLICE_SIZE, first = plait_get(&heap->first);
-  /* acquire: pairs with the release in plait__extend, so that the slice's description is seen. */
-  return index - first < plait_load(&heap->end) - first ? plait__slice_inline(index) : NULL;
+  uint32_t index = block / PLAIT_SLICE_SIZE;
+  /* acquire: pairs with the release in plait__extend(), so that what is not yet described is seen as nothing. */
+  plait_ref_t leaf = plait_load(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]);
+  return leaf == 0 ? NULL : &((struct plait_leaf *)plait_at(leaf))->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
 
 PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
@@ -115,43 +121,30 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   return -PLAIT_EINVAL;
 }
 
-/* The live block's bytes, 0 if there is none. `tag`: the slice's. */
-static inline uint32_t size_in(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
-  enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__PAGES) return plait__small_size(slice, tag, block);
-  if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_size(slice, block);
-  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used))
-    return plait__rest(tag) * PLAIT_SLICE_SIZE - plait_get(&slice->used);
-  return 0;
-}
-
 PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
-  return slice == NULL ? 0 : size_in(slice, plait_load(&slice->tag), block);
+  uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag);
+  enum plait__slice_kind kind = plait__kind(tag);
+  if (kind == PLAIT__PAGES) return plait__small_size(slice, tag, block);
+  if (kind != PLAIT__REGION && kind != PLAIT__PART) return large_size(slice, tag, block);
+  plait_ref_t header = plait__medium_header(slice, block);
+  return header == 0 ? 0 : plait__medium_room(header);
 }
 
 PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
-  if (slice == NULL) return PLAIT_PLACE_OUTSIDE;
+  uint32_t first = plait_get(&plait_heap()->first), index = block / PLAIT_SLICE_SIZE;
+  if (slice == NULL || index < first || index >= plait_load(&plait_heap()->end)) return PLAIT_PLACE_OUTSIDE;
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return plait__small_place(slice, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_place(block);
-  if (kind == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used)) return PLAIT_PLACE_LIVE;
+  if (large_size(slice, plait_load(&slice->tag), block) != 0) return PLAIT_PLACE_LIVE;
   /* Inside a run: its first slice is some way back. */
-  uint32_t first = plait_get(&plait_heap()->first), index = block / PLAIT_SLICE_SIZE;
   while (index > first && plait__kind(plait_load(&plait__slice(index)->tag)) == PLAIT__NONE) index--;
   kind = plait__kind(plait_load(&plait__slice(index)->tag));
   if (kind == PLAIT__LARGE) return PLAIT_PLACE_INSIDE;
   if (index * PLAIT_SLICE_SIZE == block && (kind == PLAIT__FREE || kind == PLAIT__FREED)) return PLAIT_PLACE_FREE;
   return PLAIT_PLACE_UNUSED;
-}
-
-/* Whether the block stays where it is, with room for `size`, of which it does not waste half. */
-static inline int resize_in_place(struct plait_slice *slice, uint32_t tag, plait_ref_t block, uint32_t size, uint32_t has) {
-  enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__PAGES) return size <= has && size >= has / 2;
-  if (kind == PLAIT__LARGE) return size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
-  return size > PLAIT_HEAP_FINE_LIMIT / 2 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block, size);
 }
 
 /* In the library for wasm32, malloc() and free() are the same: without a second copy of the hot paths it is smaller. */
@@ -165,23 +158,72 @@ void free(void *block);
 #define FREE(block) plait_heap_free(block)
 #endif
 
-/* What did not fit where it was. */
+#define GROWS_LEAST 96u /* a smaller block that grows again still gets a place in a page */
+#define COPIED_HERE 256u /* so many bytes are copied without leaving the module */
+#define COPIED_AT_ONCE 1024u
+
+/*
+ * Copies as much as `bytes`, rounded up to 16, to where there is room for that. In pieces, because some processors copy more
+ * than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do.
+ */
+static inline void copy_units(plait_ref_t to, plait_ref_t from, uint32_t bytes) {
+  while (bytes > COPIED_HERE) {
+    uint32_t piece = bytes < COPIED_AT_ONCE ? bytes : COPIED_AT_ONCE;
+    plait_copy(plait_at(to), plait_at(from), piece);
+    to += piece, from += piece, bytes -= piece;
+  }
+  for (uint32_t at = 0; at < bytes; at += 16) {
+    plait_word64_t *source = plait_at(from + at), *target = plait_at(to + at);
+    uint64_t low = plait_get64(source), high = plait_get64(source + 1);
+    plait_put64(target, low);
+    plait_put64(target + 1, high);
+  }
+}
+
+/*
+ * What did not fit where it was. Who grows a block will do it again: the first time a small one gets half as much more; the
+ * second time in a row, and larger ones at once, it gets a place in a region with room behind it.
+ */
 static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
-  int fresh;
-  /* Who grows a block once will do it again: a small one gets half as much more, a larger one room behind it. */
-  uint32_t ample = size > has && size + size / 2 <= PLAIT_HEAP_FINE_LIMIT ? size + size / 2 : size;
-  plait_ref_t moved = size <= PLAIT_HEAP_FINE_LIMIT ? ALLOC(ample) : 0;
-  if (moved == 0) moved = alloc(size, size > has ? size * 4 : 0, &fresh);
-  if (moved == 0) return size <= has ? block : failed(0);
-  plait_copy(plait_at(moved), plait_at(block), size < has ? size : has);
+  int fresh, grows = size > has;
+  struct plait_record *mine = plait__mine();
+  int again = grows && size > GROWS_LEAST && mine != NULL && plait_get(&mine->grown) == block;
+  uint32_t ample = grows && size + size / 2 <= PLAIT_HEAP_FINE_LIMIT ? size + size / 2 : size;
+  plait_ref_t moved = size <= PLAIT_HEAP_FINE_LIMIT && !again ? ALLOC(ample) : 0;
+  if (moved == 0) moved = alloc(size, grows ? size * 4 : 0, &fresh);
+  if (moved == 0) return grows ? failed(0) : block;
+  if (grows && mine != NULL) plait_put(&mine->grown, moved);
+  copy_units(moved, block, grows ? has : size);
   FREE(block);
   return moved;
 }
 
-PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
-  if (block == 0) return plait__alloc_cold(size);
-  struct plait_slice *slice = slice_of(block);
-  uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag), has = slice == NULL ? 0 : size_in(slice, tag, block);
+/*
+ * As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. What it reads was made visible to the
+ * caller together with the block.
+ */
+static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_ref_t block, uint32_t size) {
+  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  if (leaf == 0) return failed(0);
+  struct plait_slice *slice = &((struct plait_leaf *)plait_at(leaf))->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
+  uint32_t tag = plait_get(&slice->tag), has = 0;
+  enum plait__slice_kind kind = plait__kind(tag);
+  int stays = 0; /* with room for `size`, of which it does not waste half */
+  if (kind == PLAIT__PAGES) {
+    has = plait__small_size(slice, tag, block);
+    stays = size <= has && size >= has / 2;
+  } else if (kind == PLAIT__REGION || kind == PLAIT__PART) {
+    plait_ref_t header = plait__medium_header(slice, block);
+    has = header == 0 ? 0 : plait__medium_room(header);
+    stays = has != 0 && size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, header, size);
+  } else {
+    has = large_size(slice, tag, block);
+    stays = has != 0 && size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
+  }
   if (has == 0) return failed(0);
-  return resize_in_place(slice, tag, block, size, has) ? block : move(block, size, has);
+  return stays ? block : move(block, size, has);
+}
+
+PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+  return block == 0 ? plait__alloc_cold(size) : plait__realloc(block, size);
 }

@@ -5,7 +5,8 @@
  * Three ways to hold blocks, by size:
  *
  *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c, cuts.c
- *     medium  up to 64 KiB         regions: runs of slices, cut into blocks with headers         regions.c, returns.c
+ *     medium  up to 64 KiB, or     regions: runs of slices, cut into blocks with headers        regions.c, returns.c
+ *             what grows
  *     large   above                a run of slices of its own                                   slices.c
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
@@ -128,7 +129,9 @@ struct plait_record {
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
   plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
-  plait_word_t unused[9];    /* zero */
+  plait_word_t grown;        /* the block that was moved last because it grew; a hint */
+  plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
+  plait_word_t unused[7];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
 
@@ -138,10 +141,8 @@ struct plait_heap {
   plait_word_t end;          /* index behind the last slice */
   plait_word_t limit;        /* index that the heap must not grow beyond */
   plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
-  plait_word_t used;         /* slices in use */
+  plait_word_t used;         /* slices in use, or FREED */
   plait_word_t peak;         /* most slices that were ever in use */
-  plait_word_t large_live;   /* large blocks in use */
-  plait_word_t large_slices; /* slices in large blocks in use */
   plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t orphans;      /* records of nobody that may own memory */
   plait_word_t meta_start;   /* bookkeeping memory: where the current piece starts */
@@ -153,7 +154,7 @@ struct plait_heap {
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
-  plait_word_t padding[2];   /* zero */
+  plait_word_t padding[4];   /* zero */
   struct plait_page empty;   /* a page without blocks, at the head of every empty list of pages */
 };
 

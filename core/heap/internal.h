@@ -13,7 +13,7 @@ enum plait__slice_kind {
   PLAIT__NONE = 0,   /* inside a run; not looked at */
   PLAIT__FREE = 1,   /* length: first slice of a free run */
   PLAIT__LARGE = 2,  /* length: first slice of a large block */
-  PLAIT__FREED = 3,  /* length: a large block that was freed, and not joined with its neighbours yet */
+  PLAIT__FREED = 3,  /* length: a large block that was freed, and not joined with its neighbours yet; still counted as used */
   PLAIT__PAGES = 4,  /* page size as a power of two: cut into pages */
   PLAIT__REGION = 5, /* length: first slice of a region */
   PLAIT__PART = 6,   /* distance to the region's first slice */
@@ -109,6 +109,8 @@ void plait__count_used(int32_t slices);
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
 int plait__large_free(plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
+/* Makes all FREED blocks free, whoever has freed them: nonzero if there was any. Under the lock. */
+int plait__settle_all(void);
 
 /* ---- cuts.c; all under the lock ---- */
 
@@ -191,14 +193,31 @@ static inline int plait__small_free_local(struct plait_record *record, struct pl
 plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
 /* The same at a multiple of `alignment`. `roomy`: sought in a free block of that many bytes first, and grown from there. */
 plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy);
+static inline struct plait_block *plait__block(plait_ref_t header) {
+  return plait_at(header);
+}
+
+/* The header of the live block, 0 if there is none. pre: the slice is a region's. */
+static inline plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block) {
+  if (block % 16 != 0) return 0;
+  if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_get(&slice->tag)) == PLAIT__REGION) return 0;
+  plait_ref_t header = block - PLAIT__HEADER;
+  uint32_t tag = plait_get(&plait__block(header)->tag); /* a live one was made visible to the caller together with the block */
+  int live = (tag & 15u) == PLAIT__BLOCK_LIVE && plait_get(&plait__block(header)->mark) == plait__mark(header);
+  return live ? header : 0;
+}
+
 /* Frees a block in a region of the record's own: 1, or 0 if it is no live block. */
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block);
 /* Frees a block in anybody's region but the caller's: as plait_heap_free(). */
 int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block);
-uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block);
+/* The room of the live block behind the header. */
+static inline uint32_t plait__medium_room(plait_ref_t header) {
+  return (plait_get(&plait__block(header)->tag) & ~15u) - PLAIT__HEADER;
+}
 enum plait_heap_place plait__medium_place(plait_ref_t block);
-/* 1: the block now has room for `size`; 0: it stays as it is. pre: it is live. */
-int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size);
+/* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
+int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size);
 void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
@@ -250,7 +269,7 @@ static inline uint32_t plait__class_of(uint32_t size) {
   return plait__class_of_unit[PLAIT__FINE_UNITS + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128];
 }
 
-/* A small or medium block; 0 if there is none, or it must be large, or the thread has no record yet. */
+/* A block; 0 if there is none, or the thread has no record yet. */
 static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32_t size) {
   struct plait_record *record = plait__mine();
   if (record == NULL) return 0;
@@ -259,7 +278,8 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
     plait_ref_t block = plait__page_alloc(record, class);
     return block != 0 ? block : plait__small_alloc_slow(record, class);
   }
-  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : 0;
+  int fresh;
+  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1, &fresh);
 }
 
 /*

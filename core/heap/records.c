@@ -229,8 +229,9 @@ struct plait_record *plait__bind(void) {
 
 void plait_heap_leave(void) {
   struct plait_record *record = plait__mine();
+  int locked = record != NULL && plait__runs_lock() == 0;
   plait_self_room = NULL;
-  if (record == NULL || plait__runs_lock() != 0) return;
+  if (!locked) return;
   plait_put(&record->thread, 0);
   count_orphans();
 #if !PLAIT_DEATHS
@@ -320,7 +321,7 @@ void plait__repair(void) {
   }
   clear_pages(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
   plait_put64(&heap->run_mask, 0);
-  uint32_t end = plait_get(&heap->end), used = 0, blocks = 0, slices = 0, free = 0, length;
+  uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load(&slice->tag);
@@ -346,7 +347,6 @@ void plait__repair(void) {
       continue;
     }
     if (kind != PLAIT__GAP) used += length;
-    if (kind == PLAIT__LARGE) blocks++, slices += length;
     for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) plait_put(&plait__slice(index + i)->back, 0);
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
@@ -354,8 +354,6 @@ void plait__repair(void) {
   }
   plait_put(&heap->used, used);
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
-  plait_put(&heap->large_live, blocks);
-  plait_put(&heap->large_slices, slices);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_record *record = record_at(i);
     if (record != NULL && plait_get(&record->stale) != 0 && plait_get(&record->thread) == 0) rebuild(record);

@@ -14,15 +14,11 @@
  */
 #include "internal.h"
 
-#define LEAST 512u        /* no smaller block is cut for a request */
+#define LEAST 256u        /* no smaller block is cut for a request */
 #define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
 #define LEAST_REST 64u    /* what is cut off a block must be worth a header */
 #define BLOCKS_LOOKED_AT 2      /* how many blocks of a bin are looked at before the next bin is taken */
 #define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
-
-static struct plait_block *block_at(plait_ref_t header) {
-  return plait_at(header);
-}
 
 static uint32_t size_of(uint32_t tag) {
   return tag & ~15u;
@@ -33,11 +29,11 @@ static uint32_t state_of(uint32_t tag) {
 }
 
 static uint32_t tag_at(plait_ref_t header) {
-  return plait_get(&block_at(header)->tag);
+  return plait_get(&plait__block(header)->tag);
 }
 
 static void set_tag_at(plait_ref_t header, uint32_t tag) {
-  plait_put(&block_at(header)->tag, tag);
+  plait_put(&plait__block(header)->tag, tag);
 }
 
 /* ---- bins: eight for each power of two from 2 Ki to 64 Ki, then one ---- */
@@ -52,22 +48,22 @@ static inline uint32_t bin_of(uint32_t size) {
 }
 
 static PLAIT_ONCE void link_to(struct plait_record *record, plait_ref_t header, uint32_t bin) {
-  struct plait_block *block = block_at(header);
+  struct plait_block *block = plait__block(header);
   plait_put(&block->mark, 0);
   if (bin == NO_BIN) return;
   uint32_t head = plait_get(&record->bins[bin]);
   plait_put(&block->next, head);
-  if (head != 0) plait_put(&block_at(head)->mark, header);
+  if (head != 0) plait_put(&plait__block(head)->mark, header);
   plait_put(&record->bins[bin], header);
   plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) | 1ull << bin);
 }
 
 static PLAIT_ONCE void unlink_from(struct plait_record *record, plait_ref_t header, uint32_t bin) {
   if (bin == NO_BIN) return;
-  struct plait_block *block = block_at(header);
+  struct plait_block *block = plait__block(header);
   uint32_t next = plait_get(&block->next), prev = plait_get(&block->mark);
-  if (next != 0) plait_put(&block_at(next)->mark, prev);
-  if (prev != 0) plait_put(&block_at(prev)->next, next);
+  if (next != 0) plait_put(&plait__block(next)->mark, prev);
+  if (prev != 0) plait_put(&plait__block(prev)->next, next);
   else plait_put(&record->bins[bin], next);
   if (prev == 0 && next == 0) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(1ull << bin));
 }
@@ -90,11 +86,34 @@ static PLAIT_ONCE void resize_free(struct plait_record *record, plait_ref_t head
   set_tag_at(header, size | PLAIT__BLOCK_FREE);
 }
 
+/*
+ * A free block loses its first `by` bytes to the block of `total` bytes before it, which is about to say so. A long one
+ * most often stays on its bin, and takes its own place there.
+ */
+static inline void shift_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t by, uint32_t total) {
+  uint32_t rest = size - by;
+  plait_ref_t to = header + by;
+  if (rest >= 1u << 16 && (size ^ rest) <= rest) { /* the same number of digits: the same bin */
+    uint32_t next = plait_get(&plait__block(header)->next), prev = plait_get(&plait__block(header)->mark);
+    plait_put(&plait__block(to)->next, next);
+    plait_put(&plait__block(to)->mark, prev);
+    if (next != 0) plait_put(&plait__block(next)->mark, to);
+    if (prev != 0) plait_put(&plait__block(prev)->next, to);
+    else plait_put(&record->bins[bin_of(rest)], to);
+  } else {
+    bin_unlink(record, header, size);
+    plait__bin_link(record, to, rest);
+  }
+  set_tag_at(to, rest | PLAIT__BLOCK_FREE);
+  plait_put(&plait__block(to)->before, total);
+  plait_put(&plait__block(to + rest)->before, rest);
+}
+
 /* A free block of at least `size` bytes; 0 none on the bins. */
 static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
   uint32_t bin = bin_of(size);
   plait_ref_t header = plait_get(&record->bins[bin]);
-  for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&block_at(header)->next))
+  for (int i = 0; header != 0 && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&plait__block(header)->next))
     if (size_of(tag_at(header)) >= size) return header;
   uint64_t mask = plait_get64(&record->bin_mask) >> bin >> 1;
   return mask == 0 ? 0 : plait_get(&record->bins[bin + 1 + (uint32_t)__builtin_ctzll(mask)]);
@@ -105,14 +124,14 @@ static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
 /* Writes a free header that nobody can see yet, and tells the header behind it. */
 static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t before) {
   set_tag_at(header, size | PLAIT__BLOCK_FREE);
-  plait_put(&block_at(header)->before, before);
-  plait_put(&block_at(header + size)->before, size);
+  plait_put(&plait__block(header)->before, before);
+  plait_put(&plait__block(header + size)->before, size);
   plait__bin_link(record, header, size);
 }
 
 /* Makes a header that nobody can see yet that of a live block; it gets its mark when it has become one. */
 static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
-  struct plait_block *block = block_at(header);
+  struct plait_block *block = plait__block(header);
   plait_put(&block->before, before);
   plait_put(&block->next, 0);
   plait_put(&block->mark, 0);
@@ -129,15 +148,15 @@ static inline plait_ref_t carve_end(struct plait_record *record, plait_ref_t at,
   count_live(record, 1);
   if (rest < LEAST_REST) {
     bin_unlink(record, at, have);
-    plait_put(&block_at(at)->next, 0);
-    plait_put(&block_at(at)->mark, plait__mark(at));
+    plait_put(&plait__block(at)->next, 0);
+    plait_put(&plait__block(at)->mark, plait__mark(at));
     set_tag_at(at, have | PLAIT__BLOCK_LIVE);
     return at;
   }
   lay_live(at + rest, total, rest);
-  plait_put(&block_at(at + have)->before, total);
+  plait_put(&plait__block(at + have)->before, total);
   resize_free(record, at, have, rest);
-  plait_put(&block_at(at + rest)->mark, plait__mark(at + rest));
+  plait_put(&plait__block(at + rest)->mark, plait__mark(at + rest));
   return at + rest;
 }
 
@@ -148,7 +167,7 @@ static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at,
   bin_unlink(record, at, have);
   if (rest < LEAST_REST) {
     total += rest;
-    plait_put(&block_at(at + have)->before, total);
+    plait_put(&plait__block(at + have)->before, total);
   } else {
     lay_free(record, header + total, rest, total);
   }
@@ -156,10 +175,10 @@ static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at,
     lay_live(header, total, front);
     plait__bin_link(record, at, front);
     set_tag_at(at, front | PLAIT__BLOCK_FREE);
-    plait_put(&block_at(header)->mark, plait__mark(header));
+    plait_put(&plait__block(header)->mark, plait__mark(header));
   } else {
-    plait_put(&block_at(header)->next, 0);
-    plait_put(&block_at(header)->mark, plait__mark(header));
+    plait_put(&plait__block(header)->next, 0);
+    plait_put(&plait__block(header)->mark, plait__mark(header));
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
   }
   count_live(record, 1);
@@ -217,8 +236,8 @@ static PLAIT_COLD void region_trim(struct plait_record *record, uint32_t index, 
   plait_ref_t end = (index + keep) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   if (plait__runs_try() != 0) return;
   bin_unlink(record, header, size);
-  plait_put(&block_at(end)->before, left);
-  plait_put(&block_at(end)->mark, 0);
+  plait_put(&plait__block(end)->before, left);
+  plait_put(&plait__block(end)->mark, 0);
   set_tag_at(end, PLAIT__BLOCK_END);
   set_tag_at(header, left | PLAIT__BLOCK_FREE);
   plait__bin_link(record, header, left);
@@ -240,7 +259,7 @@ static PLAIT_COLD uint32_t spare_of(struct plait_record *record) {
 PLAIT_COLD int plait__relinquish(struct plait_record *record) {
   if (plait__runs_lock() != 0) return 0;
   uint32_t spare = spare_of(record);
-  int given = plait__pages_release_empty(record) | (spare != 0);
+  int given = plait__pages_release_empty(record) | (spare != 0) | plait__settle_all();
   if (spare != 0) region_give(record, spare, plait__rest(plait_load(&plait__slice(spare)->tag)));
   plait__runs_unlock();
   return given;
@@ -250,13 +269,11 @@ PLAIT_COLD int plait__relinquish(struct plait_record *record) {
 static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
   if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
-    /* One region that is wholly free is kept. */
-    uint32_t spare = spare_of(record);
-    if (spare != 0 && spare != index) {
-      region_release(record, index, slices);
-      return;
-    }
-    plait_put(&record->spare, index);
+    /* One region that is wholly free is kept: the longer one. */
+    uint32_t spare = spare_of(record), has = spare == 0 ? 0 : plait__rest(plait_load(&plait__slice(spare)->tag));
+    int keep = spare == index || has < slices;
+    if (keep) plait_put(&record->spare, index);
+    if (spare != index && spare != 0) region_release(record, keep ? spare : index, keep ? has : slices);
     return;
   }
   uint32_t least = (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE;
@@ -265,7 +282,7 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
 }
 
 PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
-  uint32_t size = size_of(tag_at(header)), before = plait_get(&block_at(header)->before);
+  uint32_t size = size_of(tag_at(header)), before = plait_get(&plait__block(header)->before);
   plait_ref_t start = header, behind = header + size;
   uint32_t next = tag_at(behind);
   if (state_of(next) == PLAIT__BLOCK_FREE) {
@@ -275,12 +292,12 @@ PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t h
   if (before != 0 && state_of(tag_at(header - before)) == PLAIT__BLOCK_FREE) {
     start = header - before;
     size += before;
-    plait_put(&block_at(start + size)->before, size);
-    plait_put(&block_at(header)->mark, 0); /* before the commit: it is no header any more then */
+    plait_put(&plait__block(start + size)->before, size);
+    plait_put(&plait__block(header)->mark, 0); /* before the commit: it is no header any more then */
     resize_free(record, start, before, size);
   } else {
     set_tag_at(header, size | PLAIT__BLOCK_FREE);
-    plait_put(&block_at(header + size)->before, size);
+    plait_put(&plait__block(header + size)->before, size);
     plait__bin_link(record, header, size);
   }
   count_live(record, UINT32_MAX);
@@ -299,9 +316,9 @@ static PLAIT_COLD void mark_parts(struct plait_record *record, uint32_t index, u
 }
 
 static PLAIT_COLD void lay_end(plait_ref_t end, uint32_t before) {
-  plait_put(&block_at(end)->before, before);
-  plait_put(&block_at(end)->next, 0);
-  plait_put(&block_at(end)->mark, 0);
+  plait_put(&plait__block(end)->before, before);
+  plait_put(&plait__block(end)->next, 0);
+  plait_put(&plait__block(end)->mark, 0);
   set_tag_at(end, PLAIT__BLOCK_END);
 }
 
@@ -312,7 +329,7 @@ static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices
   uint32_t size = slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   plait__touch(index + slices);
   set_tag_at(base, size | PLAIT__BLOCK_FREE);
-  plait_put(&block_at(base)->before, 0);
+  plait_put(&plait__block(base)->before, 0);
   lay_end(base + size, size);
   plait_put(&plait__slice(index)->owner, plait_ref(record));
   plait__run_take(index, 0, slices, plait__tag(PLAIT__REGION, slices));
@@ -327,7 +344,7 @@ static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices
 static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t slices = plait__rest(plait_load(&plait__slice(index)->tag)), behind = index + slices;
   plait_ref_t end = behind * PLAIT_SLICE_SIZE - PLAIT__HEADER;
-  uint32_t before = plait_get(&block_at(end)->before), have = 0;
+  uint32_t before = plait_get(&plait__block(end)->before), have = 0;
   if (state_of(tag_at(end - before)) == PLAIT__BLOCK_FREE) have = before;
   if (have >= total) { /* it was too far down its bin to be found */
     bin_unlink(record, end - before, have);
@@ -402,37 +419,22 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
   return carve(record, at, front, total) + PLAIT__HEADER;
 }
 
-/* The header of the live block, 0 if there is none. */
-static inline plait_ref_t header_of(struct plait_slice *slice, plait_ref_t block) {
-  if (block % 16 != 0) return 0;
-  if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_load(&slice->tag)) == PLAIT__REGION) return 0;
-  plait_ref_t header = block - PLAIT__HEADER;
-  /* acquire: pairs with the release of whoever turned it into what it is, if that was another thread. */
-  uint32_t tag = plait_load(&block_at(header)->tag);
-  return state_of(tag) == PLAIT__BLOCK_LIVE && plait_get(&block_at(header)->mark) == plait__mark(header) ? header : 0;
-}
-
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = header_of(slice, block);
+  plait_ref_t header = plait__medium_header(slice, block);
   if (header != 0) plait__medium_release(record, header);
   return header != 0;
 }
 
 PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = header_of(slice, block);
+  plait_ref_t header = plait__medium_header(slice, block);
   if (header == 0) return -PLAIT_EINVAL;
   uint32_t tag = tag_at(header);
   if (state_of(tag) != PLAIT__BLOCK_LIVE ||
-      !atomic_compare_exchange_strong_explicit(&block_at(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
+      !atomic_compare_exchange_strong_explicit(&plait__block(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
     return -PLAIT_EINVAL;
   plait__medium_deliver(header);
   return 0;
-}
-
-PLAIT_COLD uint32_t plait__medium_size(struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = header_of(slice, block);
-  return header == 0 ? 0 : size_of(tag_at(header)) - PLAIT__HEADER;
 }
 
 PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
@@ -450,19 +452,18 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t size) {
+int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size) {
   struct plait_record *mine = plait__mine();
-  plait_ref_t header = block - PLAIT__HEADER;
   uint32_t total = total_for(size), have = size_of(tag_at(header));
   if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
   if (total <= have) {
     uint32_t rest = have - total;
     if (rest < LEAST_REST || rest < have / 8) return 1;
     plait_ref_t tail = header + total;
-    plait_put(&block_at(tail)->before, total);
-    plait_put(&block_at(tail)->mark, 0);
+    plait_put(&plait__block(tail)->before, total);
+    plait_put(&plait__block(tail)->mark, 0);
     set_tag_at(tail, rest | PLAIT__BLOCK_FREE);
-    plait_put(&block_at(tail + rest)->before, rest);
+    plait_put(&plait__block(tail + rest)->before, rest);
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
     count_live(mine, 1); /* release counts it off again */
     plait__medium_release(mine, tail);
@@ -473,12 +474,12 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t block, uint32_t 
     uint32_t next = tag_at(behind), free = state_of(next) == PLAIT__BLOCK_FREE ? size_of(next) : 0;
     if (have + free >= total) {
       uint32_t rest = have + free - total;
-      unlink_from(mine, behind, bin_of(free));
       if (rest < LEAST_REST) {
+        bin_unlink(mine, behind, free);
         total += rest;
-        plait_put(&block_at(header + total)->before, total);
+        plait_put(&plait__block(header + total)->before, total);
       } else {
-        lay_free(mine, header + total, rest, total);
+        shift_free(mine, behind, free, total - have, total);
       }
       set_tag_at(header, total | PLAIT__BLOCK_LIVE);
       return 1;

@@ -7,6 +7,9 @@
  *   live block are wiped before the lock is given back.
  * - Each free run is on the bin of its length, and its last slice says how long it is. No two free runs touch.
  *   These are derived: plait__repair() makes them from the tags.
+ * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but to
+ *   make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
+ *   finds that memory ends, or a repair. If it has been made free before, the tag says so.
  */
 #include "internal.h"
 
@@ -14,6 +17,7 @@ PLAIT_COLD_BEGIN
 
 #define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
 #define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
+#define MOST_PUT_OFF 16u  /* slices of a block that is freed without the lock */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
 #ifdef __wasm__
@@ -35,10 +39,21 @@ static PLAIT_COLD uint32_t tag_of(uint32_t index) {
 
 /* ---- the lock ---- */
 
+/* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
+static void settle_freed(void) {
+  struct plait_record *mine = plait__mine();
+  uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed), tag = index == 0 ? 0 : tag_of(index);
+  if (index == 0) return;
+  plait_put(&mine->freed, 0);
+  if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
+}
+
 int plait__runs_lock(void) {
   int rc = plait_lock_acquire(&plait_heap()->runs);
+  if (rc < 0) return rc;
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
-  return rc < 0 ? rc : 0;
+  settle_freed();
+  return 0;
 }
 
 int plait__runs_try(void) {
@@ -297,12 +312,6 @@ static uint32_t slices_for(uint32_t size) {
   return (uint32_t)(((uint64_t)size + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE);
 }
 
-static void count_large(int32_t blocks, int32_t slices) {
-  struct plait_heap *heap = plait_heap();
-  plait_put(&heap->large_live, plait_get(&heap->large_live) + (uint32_t)blocks);
-  plait_put(&heap->large_slices, plait_get(&heap->large_slices) + (uint32_t)slices);
-}
-
 /*
  * Where a block lies in its run: somewhere in the first 2 KiB, if the run is longer than the block anyway. If all blocks
  * started at multiples of 64 KiB, their first bytes would share a few sets of every cache; if the next block of a run
@@ -317,7 +326,7 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
   uint32_t need = slices + unit - 1;
-  struct plait_record *mine = plait__mine();
+  struct plait_record *mine = plait__bind();
   if (mine != NULL && plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
   for (;;) {
     if (plait__runs_lock() != 0) return 0;
@@ -325,12 +334,11 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
     if (index == 0 && mine != NULL && plait__adopt(mine))
       index = plait__run_find(need);
     if (index != 0) {
-      uint32_t skip = (unit - index % unit) % unit;
+      uint32_t skip = (0u - index) & (unit - 1); /* a power of two */
       uint32_t at = index + skip, offset = alignment > 64 ? 0 : colour(at, slices * PLAIT_SLICE_SIZE - size);
       *fresh = at >= plait_get(&heap->touched);
-      plait_put(&plait__slice(at)->used, offset);
+      plait_put(&plait__slice_inline(at)->used, offset);
       plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
-      count_large(1, (int32_t)slices);
       plait__runs_unlock();
       return at * PLAIT_SLICE_SIZE + offset;
     }
@@ -339,21 +347,37 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
   }
 }
 
+/* Of several threads that free one block the exchange has one winner. FREED is the truth; who makes it free is open. */
 PLAIT_ONCE int plait__large_free(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
-  struct plait_slice *slice = plait__slice(index);
-  int locked = plait__runs_lock() == 0;
-  uint32_t tag = plait_load(&slice->tag), slices = plait__rest(tag);
-  int good = plait__kind(tag) == PLAIT__LARGE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used);
-  if (good && locked) {
-    count_large(-1, -(int32_t)slices);
-    plait__run_give(index, slices);
-  } else if (good) { /* FREED is what a repair makes free */
-    uint32_t freed = plait__tag(PLAIT__FREED, slices);
-    good = atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed);
+  struct plait_slice *slice = plait__slice_inline(index);
+  struct plait_record *mine = plait__mine();
+  uint32_t tag = plait_get(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
+  if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return -PLAIT_EINVAL;
+  if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
+    return -PLAIT_EINVAL;
+  if (mine != NULL && slices <= MOST_PUT_OFF && plait_get(&mine->freed) == 0) {
+    plait_put(&mine->freed, index); /* whenever it has the lock next */
+    return 0;
   }
-  if (locked) plait__runs_unlock();
-  return good ? 0 : -PLAIT_EINVAL;
+  if (plait__runs_lock() != 0) return 0; /* the next repair makes it free */
+  if (tag_of(index) == freed) plait__run_give(index, slices);
+  plait__runs_unlock();
+  return 0;
+}
+
+int plait__settle_all(void) {
+  uint32_t first = plait_get(&plait_heap()->first), end = plait_get(&plait_heap()->end), length;
+  int found = 0;
+  for (uint32_t index = first; index < end; index += length) {
+    uint32_t tag = plait_load(&plait__slice(index)->tag);
+    length = plait__kind(tag) == PLAIT__PAGES ? 1 : plait__rest(tag);
+    if (length == 0) break; /* somebody wrote over the table */
+    if (plait__kind(tag) != PLAIT__FREED) continue;
+    plait__run_give(index, length);
+    found = 1, index = first, length = 0; /* it may have been joined with what lies before */
+  }
+  return found;
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
@@ -373,7 +397,6 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
     set_tag(index, plait__tag(PLAIT__LARGE, want));
     set_tag(behind, PLAIT__NONE);
   }
-  if (done) count_large(0, (int32_t)want - (int32_t)have);
   plait__runs_unlock();
   return (int)done;
 }

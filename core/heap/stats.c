@@ -86,6 +86,7 @@ static void count(struct plait_heap_stats *out, struct plait_heap_details *more)
   struct plait_heap *heap = plait_heap();
   plait_ref_t records[PLAIT_SLOT_LIMIT];
   uint32_t live = add_records(more, records), first = plait_get(&heap->first), end = plait_load(&heap->end), last = 0;
+  uint32_t used = plait_get(&heap->used), freed = 0;
   for (uint32_t index = first, length; index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load(&slice->tag), rest = plait__rest(tag);
@@ -93,15 +94,18 @@ static void count(struct plait_heap_stats *out, struct plait_heap_details *more)
     int alone = kind == PLAIT__PAGES || kind == PLAIT__NONE || kind == PLAIT__PART;
     length = alone || rest == 0 || rest > end - index ? 1 : rest;
     if (kind == PLAIT__PAGES) live += add_pages(slice, rest, more, records, &last);
+    if (kind == PLAIT__LARGE) live++;
+    if (kind == PLAIT__FREED) freed += rest;
     if (more == NULL) continue;
     if (kind == PLAIT__PAGES) more->page_slices++;
     if (kind == PLAIT__REGION) more->region_slices += rest;
     if (kind == PLAIT__META) more->meta_slices += rest;
+    if (kind == PLAIT__LARGE) more->large_blocks++, more->large_slices += rest;
   }
   out->reserved_bytes = (uint64_t)(end - first) * PLAIT_SLICE_SIZE;
-  out->used_bytes = (uint64_t)plait_get(&heap->used) * PLAIT_SLICE_SIZE;
+  out->used_bytes = (uint64_t)(used > freed ? used - freed : 0) * PLAIT_SLICE_SIZE;
   out->peak_bytes = (uint64_t)plait_get(&heap->peak) * PLAIT_SLICE_SIZE;
-  out->live_blocks = live + plait_get(&heap->large_live);
+  out->live_blocks = live;
   out->failed = plait_get(&heap->failed);
 #ifdef PLAIT_HEAP_DEBUG
   out->live_blocks -= plait__debug_kept();
@@ -115,8 +119,6 @@ void plait_heap_stats(struct plait_heap_stats *out) {
 void plait_heap_details(struct plait_heap_details *out) {
   memset(out, 0, sizeof *out);
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) out->classes[class].size = plait__class_size(class);
-  out->large_blocks = plait_get(&plait_heap()->large_live);
-  out->large_slices = plait_get(&plait_heap()->large_slices);
   count(&out->total, out);
   drop_empty(out);
 }

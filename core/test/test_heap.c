@@ -273,6 +273,104 @@ static void test_end_of_references(void) { /* the last slice whose end is a numb
   CHECK(plait_heap_free(last) == 0 && plait_heap_alloc(70000) == last && plait_heap_check(1) == 0);
 }
 
+static uint32_t kind_at(plait_ref_t block) {
+  return plait__kind(plait_get(&plait__slice(block / PLAIT_SLICE_SIZE)->tag));
+}
+
+/*
+ * A large block is freed without the lock: at once to everybody who looks, and made free by its thread's next lock, by
+ * whoever finds that memory ends, or when its thread leaves. A hint that is out of date harms nobody.
+ */
+static void test_put_off(void) {
+  test_space(64);
+  plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
+  struct plait_heap_stats before, after;
+  plait_ref_t bound = plait_heap_alloc(16); /* a thread without a record takes the lock */
+  plait_ref_t first = plait_heap_alloc(500000), second = plait_heap_alloc(500000), block;
+  plait_heap_stats(&before);
+  CHECK(plait_heap_free(first) == 0 && kind_at(first) == PLAIT__FREED && plait_heap_free(first) == -PLAIT_EINVAL);
+  plait_heap_stats(&after);
+  CHECK(test_live_blocks() == 2 && before.used_bytes - after.used_bytes == 8 * PLAIT_SLICE_SIZE);
+  CHECK(plait_heap_size(first) == 0 && plait_heap_place(first - first % PLAIT_SLICE_SIZE) == PLAIT_PLACE_FREE);
+  CHECK(plait_heap_free(second) == 0 && kind_at(first) != PLAIT__FREED && kind_at(second) != PLAIT__FREED);
+  CHECK((block = plait_heap_alloc(100000)) != 0 && plait_heap_free(block) == 0 && kind_at(block) == PLAIT__FREED);
+  CHECK(plait_heap_check(1) == 0 && kind_at(block) != PLAIT__FREED);
+
+  CHECK((block = plait_heap_alloc(300000)) != 0 && plait_heap_free(block) == 0 && kind_at(block) == PLAIT__FREED);
+  plait_slot_enter(other, 1);
+  plait_ref_t all[64], small = plait_heap_alloc(16);
+  uint32_t count = 0;
+  while (count < 64 && (all[count] = plait_heap_alloc(65537)) != 0) count++;
+  CHECK(small != 0 && count >= 25 && kind_at(block) != PLAIT__FREED);
+  CHECK(plait_heap_free(all[0]) == 0 && kind_at(all[0]) == PLAIT__FREED);
+  plait_slot_enter(mine, 1);
+  CHECK((block = plait_heap_alloc(65537)) != 0 && plait_heap_check(1) == 0);
+  plait_slot_enter(other, 1);
+  CHECK(plait_heap_free(block) == 0); /* the place that the hint names, or another one */
+  for (uint32_t i = 1; i < count; i++) CHECK(plait_heap_free(all[i]) == 0);
+  CHECK((block = plait_heap_alloc(65537)) != 0 && plait_heap_free(block) == 0 && plait_heap_free(small) == 0);
+  plait_heap_leave();
+  CHECK(kind_at(block) != PLAIT__FREED);
+  plait_slot_enter(mine, 1);
+  CHECK(plait_heap_free(bound) == 0 && plait_heap_check(1) == 0 && test_live_blocks() == 0);
+}
+
+/*
+ * A block that grows step by step moves twice while it is small, and then stays where it is; when many grow in turn, each
+ * keeps its bytes and wastes little.
+ */
+static void test_growing_block(void) {
+  test_space(256);
+  plait_ref_t many[200] = {0};
+  for (uint32_t i = 0; i < 5; i++) CHECK((many[i] = plait_heap_alloc(60000)) != 0);
+  for (uint32_t i = 0; i < 5; i++) CHECK(plait_heap_free(many[i]) == 0); /* a region with much behind a block */
+  memset(many, 0, sizeof many);
+  for (int round = 0; round < 3; round++) {
+    plait_ref_t block = plait_heap_alloc(32);
+    uint32_t moves = 0, had = 32;
+    memset(plait_at(block), round + 1, had);
+    for (uint32_t size = 48; size < 60000; size += size / 2) {
+      plait_ref_t next = plait_heap_realloc(block, size);
+      CHECK(next != 0 && plait_heap_size(next) >= size);
+      moves += next != block, block = next;
+      for (uint32_t i = 0; i < had; i++) CHECK(((uint8_t *)plait_at(block))[i] == round + 1);
+      memset(plait_at(block), round + 1, had = size);
+      CHECK(plait_heap_check(1) == 0);
+    }
+    CHECK(moves <= 2 && plait_heap_check(1) == 0);
+    CHECK((block = plait_heap_realloc(block, 40)) != 0 && plait_heap_size(block) <= 256 && plait_heap_free(block) == 0);
+  }
+  for (uint32_t size = 40; size < 3000; size += size / 3)
+    for (uint32_t i = 0; i < 200; i++) {
+      plait_ref_t next = plait_heap_realloc(many[i], size);
+      CHECK(next != 0 && plait_heap_size(next) >= size && plait_heap_size(next) <= 2 * size);
+      if (many[i] != 0) CHECK(*(uint8_t *)plait_at(next) == (uint8_t)i);
+      many[i] = next;
+      *(uint8_t *)plait_at(next) = (uint8_t)i;
+    }
+  for (uint32_t i = 0; i < 200; i++) CHECK(plait_heap_free(many[i]) == 0);
+  CHECK(plait_heap_check(1) == 0 && test_live_blocks() == 0);
+}
+
+/* Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once. */
+static void test_longest_is_kept(void) {
+  test_space(256);
+  plait_ref_t first = plait_heap_alloc(60000), behind = plait_heap_alloc(70000);
+  CHECK(first != 0 && behind != 0 && plait_heap_free(first) == 0);
+  for (uint32_t round = 0; round < 4; round++) {
+    plait_ref_t block = plait_heap_alloc(32);
+    uint32_t moves = 0;
+    for (uint32_t size = 32; size < 65536;) {
+      size = size + size / 2 < 65536 ? size + size / 2 : 65536;
+      plait_ref_t next = plait_heap_realloc(block, size);
+      CHECK(next != 0);
+      moves += next != block, block = next;
+    }
+    CHECK(moves <= (round == 0 ? 3 : 2) && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+  }
+  CHECK(plait_heap_free(behind) == 0 && test_live_blocks() == 0);
+}
+
 /* A growing block stays where it is as long as nothing lies behind it; what is let go is used again. */
 static void test_resizing(void) {
   test_space(256);
@@ -458,6 +556,9 @@ static const struct test tests[] = {
     {"free runs join", test_joining},
     {"the end of references", test_end_of_references},
     {"blocks grow and shrink in place", test_resizing},
+    {"large blocks are freed without the lock", test_put_off},
+    {"a growing block soon stays", test_growing_block},
+    {"the longest free region is kept", test_longest_is_kept},
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
     {"nobody is refused at the last growth", test_last_growth},

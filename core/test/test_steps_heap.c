@@ -103,6 +103,10 @@ static void do_slices(void) { for (uint32_t i = 20; i < 26; i++) get(i, 9000); }
 static void do_empty_slices(void) { drop_places(1, 18), get(20, 16000); }
 static void do_grow_up(void) { resize(10, 9300), resize(11, 9400), resize(12, 30000); }
 
+/* A block that grows out of a page into a region, and there. */
+static void make_growing(void) { as(actor), fill(0, 30), fill(1, 100), fill_medium(2, 20000); }
+static void do_grow_out(void) { resize(0, 60), resize(0, 120), resize(0, 700), resize(0, 9000), resize(1, 3000), resize(0, 50000); }
+
 static void make_medium(void) { as(actor), fill_medium_places(0, 10, 3000), drop(4), drop(7); }
 static void do_medium(void) { get_medium(20, 2500), drop(5), get_medium(21, 2990), drop(1), drop(20), drop(8); }
 static void do_aligned(void) {
@@ -175,6 +179,7 @@ static const struct scenario {
     {"pages of whole slices", make_slices, do_slices, 4, 40},
     {"empty pages of whole slices", make_slices, do_empty_slices, 4, 40},
     {"resize blocks in pages of whole slices", make_slices, do_grow_up, 4, 40},
+    {"grow out of a page", make_growing, do_grow_out, 4, 40},
     {"medium blocks", make_medium, do_medium, 4, 40},
     {"aligned medium blocks", make_medium, do_aligned, 4, 40},
     {"resize medium blocks", make_medium, do_resize, 4, 40},

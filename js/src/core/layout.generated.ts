@@ -223,8 +223,12 @@ export const Record = {
   partial: 1924,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
   apart: 1944,
+  /** the block that was moved last because it grew; a hint */
+  grown: 1948,
+  /** index of a large block that it has freed without the lock; a hint; 0 none */
+  freed: 1952,
   /** zero */
-  unused: 1948,
+  unused: 1956,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
@@ -240,38 +244,34 @@ export const Heap = {
   limit: 16,
   /** index from which on no slice has ever been used: their bytes are zero */
   touched: 20,
-  /** slices in use */
+  /** slices in use, or FREED */
   used: 24,
   /** most slices that were ever in use */
   peak: 28,
-  /** large blocks in use */
-  largeLive: 32,
-  /** slices in large blocks in use */
-  largeSlices: 36,
   /** allocations answered with 0 (wraps) */
-  failed: 40,
+  failed: 32,
   /** records of nobody that may own memory */
-  orphans: 44,
+  orphans: 36,
   /** bookkeeping memory: where the current piece starts */
-  metaStart: 48,
+  metaStart: 40,
   /** its first unused byte */
-  metaNext: 52,
+  metaNext: 44,
   /** its end */
-  metaEnd: 56,
+  metaEnd: 48,
   /** zero */
-  unused: 60,
+  unused: 52,
   /** a bit for each bin of free runs that is not empty */
-  runMask: 64,
+  runMask: 56,
   /** first slice of the first free run of each length range */
-  runBins: 72,
+  runBins: 64,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 328,
+  leaves: 320,
   /** where each slot's record lies; 0 none yet */
-  records: 1352,
+  records: 1344,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2376,
+  pooled: 2368,
   /** zero */
-  padding: 3048,
+  padding: 3040,
   /** a page without blocks, at the head of every empty list of pages */
   empty: 3056,
 } as const;
