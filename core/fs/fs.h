@@ -262,7 +262,7 @@ struct plait_fs_thread {
 /* The root of the room. */
 struct plait_fs {
   struct plait_lock tables; /* held by who makes a chunk of inodes or descriptors */
-  struct plait_lock rename; /* held while a directory moves into another one, or a mount comes or goes */
+  struct plait_lock rename; /* held while a directory moves into another one (see `moves`), or a mount comes or goes */
   plait_word_t limit_files; /* most inodes there may be, 0 no limit */
   plait_word_t changes;     /* goes up with each change while somebody watches */
   plait_word_t watchers;    /* how many do */
@@ -270,7 +270,7 @@ struct plait_fs {
   plait_word_t mount_count; /* number of the mount that was made last, also of those that are gone */
   plait_word_t mount_changes; /* goes up when a mount comes or goes */
   plait_word_t far_closes;  /* goes up when a mount's descriptor is closed */
-  plait_word_t unused;      /* zero */
+  plait_word_t moves;       /* 1: directories are moved under `rename` only, since there was a mount */
   plait_word64_t limit_bytes;           /* most bytes that contents may hold, 0 no limit */
   struct plait_fs_items inodes;         /* all inodes */
   struct plait_fs_items opens;          /* all descriptors */
@@ -389,8 +389,8 @@ int plait_fs_unmap(int fd);
 
 /*
  * Mounts the first `text` bytes of the scratch block, whatever they mean to the binding, over the directory at the path, which
- * has no links, dots or slashes too many. `above`: the mount that the path leads into, where the binding has seen to it that
- * there is such a directory; 0: none. The mount's number, -PLAIT_EBUSY: there is one.
+ * has no dots or slashes too many. `above`: the mount that the path leads into, where the binding has seen to it that
+ * there is such a directory; 0: none. The mount's number; -PLAIT_EBUSY: there is one; -PLAIT_ELOOP: a link is in the path.
  */
 int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text);
 

@@ -10,6 +10,7 @@
 
 #define PLAIT__FS_IN_USE 1u    /* whose-word of an inode in use: thread ids are larger */
 #define PLAIT__FS_FIRST_OPEN 3u /* programs take 0 to 2 for the terminal's: they are nobody's, and never open */
+#define PLAIT__FS_DEEPEST (1u << 20) /* directories one in another that are gone through upwards */
 #define PLAIT__FS_READS 64u    /* how often a reader is overtaken before it takes the lock */
 
 static inline enum plait_fs_kind plait__fs_kind(uint32_t life) {
@@ -148,6 +149,7 @@ enum plait__fs_walk {
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
   PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
   PLAIT__FS_COVER = 16, /* at the end of the path a directory is meant itself, not what is mounted over it; NAME means that, too */
+  PLAIT__FS_PLAIN = 32, /* a symbolic link on the way, or at the end with FOLLOW, is -ELOOP */
   PLAIT__FS_MAKE = 8,   /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
 };
 

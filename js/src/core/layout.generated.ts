@@ -662,7 +662,7 @@ export const Fs = {
   BYTES: 1600,
   /** held by who makes a chunk of inodes or descriptors */
   tables: 0,
-  /** held while a directory moves into another one, or a mount comes or goes */
+  /** held while a directory moves into another one (see `moves`), or a mount comes or goes */
   rename: 8,
   /** most inodes there may be, 0 no limit */
   limitFiles: 16,
@@ -678,8 +678,8 @@ export const Fs = {
   mountChanges: 36,
   /** goes up when a mount's descriptor is closed */
   farCloses: 40,
-  /** zero */
-  unused: 44,
+  /** 1: directories are moved under `rename` only, since there was a mount */
+  moves: 44,
   /** most bytes that contents may hold, 0 no limit */
   limitBytes: 48,
   /** all inodes */
