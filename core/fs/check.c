@@ -204,7 +204,8 @@ static int check_all(struct census *census) {
     census->blocks += 1 + (plait_get(&record->scratch) != 0);
     held += plait_get64(&record->held);
     files += plait_get(&record->files);
-    if ((plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count)) != 0)
+    uint32_t busy = plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count);
+    if (busy != 0 || plait_get64(&record->reserved) != 0 || plait_get(&record->reserved_files) != 0)
       return fs_wrong(PLAIT_FS_FAULT_JOURNAL, record);
   }
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++) {

@@ -83,8 +83,16 @@ void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *in
 void plait__fs_release(struct plait_fs_thread *mine);
 /* The root directory. NULL before the first record was made. */
 struct plait_inode *plait__fs_root_inode(void);
-/* Whether another `bytes` and `files` are within the limits. */
-int plait__fs_fits(uint64_t bytes, uint32_t files);
+/*
+ * Whether another `bytes` and `files` are within the limits; then they are set aside for the calling thread, until
+ * plait__fs_unreserve(), which who asks calls when a change has counted them, or when there is none.
+ */
+int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files);
+/* Nothing is set aside any more. release: who sees that sees what a change has counted. */
+static inline void plait__fs_unreserve(struct plait_fs_thread *record) {
+  if (plait_get64(&record->reserved) != 0) atomic_store_explicit(&record->reserved, 0, memory_order_release);
+  if (plait_get(&record->reserved_files) != 0) atomic_store_explicit(&record->reserved_files, 0, memory_order_release);
+}
 static inline uint64_t plait__fs_time(double now) {
   return (uint64_t)(int64_t)(now * 1e6);
 }
@@ -207,6 +215,8 @@ void plait__fs_ranges_signal(struct plait_inode *inode);
 /* A descriptor for the node: becomes open with the change. */
 void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
+/* The thread of the record watches no longer. 0, -ETIMEDOUT. */
+int plait__fs_unwatch(struct plait_fs_thread *record);
 /* Somebody may be watching. */
 void plait__fs_notice(void);
 

@@ -42,6 +42,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   if (rc != 0) {
     plait__fs_abort(mine, keep);
     plait__fs_disown(inode);
+    plait__fs_unreserve(mine);
     return rc;
   }
   plait__fs_begin(mine);
@@ -53,6 +54,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
   plait__fs_commit(mine, 0);
+  plait__fs_unreserve(mine);
   plait__fs_unlock(&parent, 1);
   return 0;
 }
@@ -81,6 +83,7 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   plait_ref_t block = plait__fs_take(mine, (target + 3) & ~3u);
   if (block == 0) {
     plait__fs_disown(inode);
+    plait__fs_unreserve(mine);
     return -PLAIT_ENOSPC;
   }
   plait_copy(plait_at(block), mine->first, (target + 3) & ~3u);

@@ -55,7 +55,7 @@ static void check_answer(double answer) {
 
 static void run_one(struct plait_fs_thread *mine) {
   plait_ref_t scratch = plait_get(&mine->scratch);
-  uint32_t operation = take_byte() % 28, from, to;
+  uint32_t operation = take_byte() % 29, from, to;
   int fd = (int)(take_byte() % 12), target;
   double first, second;
   switch (operation) {
@@ -93,6 +93,10 @@ static void run_one(struct plait_fs_thread *mine) {
       break;
     case 24: from = take_path(mine->first); check_answer(plait_fs_unmount(from)); break;
     case 25: check_answer(plait_fs_far_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word())); break;
+    case 27: /* at times a limit, at times none */
+      first = take_byte() * 500.0, from = take_byte();
+      plait_fs_limit(from & 1 ? first : 0, from & 2 ? from : 0);
+      break;
     case 26: check_answer(take_byte() & 1 ? plait_fs_far_close(fd) : (plait_fs_far(fd), 0)); break;
     default:
       target = take_target(mine);

@@ -169,6 +169,11 @@ static void do_unmount(void) { fs_unmount("/d/sub"); }
 static void do_unmount_inside(void) { fs_unmount("/d/sub/inner"); }
 static void do_unmount_last(void) { fs_unmount("/e/empty"); }
 static void do_far_open(void) { plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12); }
+static void make_limits(void) { plait_fs_limit(1e6, 100); }
+static void make_limits_append(void) { make_limits(), make_own_file(); }
+static void make_watch(void) { as(other), plait_fs_watch(1), as(actor), plait_fs_watch(1); }
+static void do_watch(void) { plait_fs_watch(1); }
+static void do_unwatch(void) { plait_fs_watch(-1); }
 static void do_far_close(void) { plait_fs_far_close(descriptor); }
 
 static const struct scenario {
@@ -228,6 +233,12 @@ static const struct scenario {
     {"rename a directory beside a mount", make_mount, do_rename_away_mounted},
     {"open behind a mount", make_mount, do_far_open},
     {"open behind a mount in a new chunk", make_many_far, do_far_open},
+    {"create and write, with limits", make_limits, do_create},
+    {"replace the contents, with limits", make_limits, do_replace},
+    {"append, with limits", make_limits_append, do_append},
+    {"watch", make_watch, do_watch},
+    {"watch no longer", make_watch, do_unwatch},
+    {"create while somebody watches", make_watch, do_create_empty},
     {"close behind a mount", make_far, do_far_close},
     {"close another's behind a mount", make_far_of_other, do_far_close},
 };
@@ -236,7 +247,9 @@ static uint64_t states;
 
 /* All that there is, but what is open to the actor: that goes with it. */
 static uint64_t whole(void) {
-  return fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor));
+  struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(actor)]));
+  uint64_t watchers = plait_get(&plait_fs()->watchers) - plait_get(&record->watching);
+  return fs_mix(fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor)), watchers);
 }
 
 static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, uint64_t before, uint64_t after) {
