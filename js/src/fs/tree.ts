@@ -359,7 +359,17 @@ export class TreeFs extends SyncFs {
   /** `native` is the same here. */
   realpathSync: Realpath & { native: Realpath } = Object.assign(
     (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
-    { native: (path: PathLike, options?: EncodingOption) => this.#realpath(path, options) },
+    {
+      /** In one step: an error names the whole path, not where it ends. */
+      native: (path: PathLike, options?: EncodingOption) => {
+        try {
+          return this.#realpath(path, options);
+        } catch (error) {
+          const { errno } = error as { errno?: number };
+          throw errno === undefined ? error : this.volume.error(errno, 'realpath', path);
+        }
+      },
+    },
   ) as never;
 }
 
