@@ -418,6 +418,9 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   note([fs.realpathSync(at('s2')), fs.realpathSync(at('y/up/up/up')), fs.realpathSync(at('y/../y/./up'))]);
   note(fs.readFileSync(at('s2'), 'utf8'));
   note(attempt(() => fs.realpathSync(at('none'))));
+  const { native } = fs.realpathSync;
+  for (const path of ['s2', 's2/', 'y/up/up/up', 'y/../y/./up', 'y/up/../up/.', 'none', 'none/x', 'y/up/up/none/'])
+    note(attempt(() => native(at(path))));
   fs.writeFileSync(at('s2'), 'through');
   note([fs.lstatSync(at('s2')), fs.readFileSync(at('g'), 'utf8')]);
   fs.symlinkSync('made', at('s3'));
