@@ -289,7 +289,7 @@ static void test_ranges(void) {
   CHECK(plait_fs_lock(a, 0, 12, 14, 0) == 0 && plait_fs_lock(b, 2, 12, 14, 0) == 0 && plait_fs_lock(b, 1, 11, 12, 0) == -PLAIT_EAGAIN);
   CHECK(plait_fs_lock(a, 1, 5, 12, 0) == 0 && plait_fs_lock(b, 1, 0, 12, 0) == 0 && plait_fs_lock(a, 2, 0, 5, 0) == -PLAIT_EAGAIN);
   CHECK(plait_fs_lock(a, 2, 1, 0, 0) == -PLAIT_EINVAL && plait_fs_lock(9, 2, 0, 1, 0) == -PLAIT_EBADF);
-  CHECK(plait_fs_lock(a, 2, 1e30, 1e300, 0) == -PLAIT_EINVAL);
+  CHECK(plait_fs_lock(a, 2, 1e30, 1e300, 0) == -PLAIT_EINVAL && plait_fs_lock(a, 2, 0.5, 0.9, 0) == -PLAIT_EINVAL);
   CHECK(plait_fs_write(a, plait_get(&fs_mine()->scratch), 5, 1e300, NOW) == -PLAIT_EINVAL && fs_stat("/f") == 0 && plait_get64(&fs_mine()->result.size) == 0);
   int root = fs_open("/", 0);
   CHECK(root >= 0 && plait_fs_lock(root, 2, 0, 1, 0) == 0); /* on a directory, too */

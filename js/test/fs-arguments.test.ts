@@ -234,7 +234,7 @@ interface Refusal {
 function plain(value: unknown): unknown {
   if (value instanceof Error) {
     const { name, message, code, errno, syscall, path, dest } = value as NodeJS.ErrnoException & { dest?: string };
-    if (syscall === 'opendir') return { name, code }; // not every version names the path
+    if (syscall === 'opendir' || syscall === 'read') return { name, code }; // not every version names the path
     return { name, code, message, errno, syscall, path: path && String(path), dest };
   }
   if (value instanceof Uint8Array) return `${Buffer.isBuffer(value)} ${Buffer.from(value).toString('latin1')}`;
