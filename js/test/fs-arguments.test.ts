@@ -427,8 +427,13 @@ async function ask(fs: Any, face: string, name: string, args: unknown[]): Promis
   }
 }
 
-/** A callback in the place of something else; and an option that these have from Node 24 on only, and here. */
+/**
+ * A callback in the place of something else; what can be iterated over, which Node's promises write; and an option that these
+ * have from Node 24 on only, and here.
+ */
 function isLeftOutLater(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null && Symbol.iterator in value && !ArrayBuffer.isView(value))
+    return true;
   return typeof value === 'function' || (value as { throwIfNoEntry?: unknown } | null)?.throwIfNoEntry === false;
 }
 
