@@ -134,12 +134,11 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
     return fs_wrong(PLAIT_FS_FAULT_MOUNT, inode);
   uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
   if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder))) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
+  int rc = check_ranges(census, inode);
+  if (rc != 0) return rc;
   switch (plait__fs_kind(plait_get(&inode->life))) {
     case PLAIT_FS_DIRECTORY: return check_directory(census, inode);
-    case PLAIT_FS_FILE: {
-      int rc = check_file(census, inode);
-      return rc != 0 ? rc : check_ranges(census, inode);
-    }
+    case PLAIT_FS_FILE: return check_file(census, inode);
     case PLAIT_FS_SYMLINK:
       census->blocks++;
       return is_block(plait_get(&inode->block), plait_get64(&inode->size)) ? 0 : fs_wrong(PLAIT_FS_FAULT_INODE, inode);
@@ -205,7 +204,8 @@ static int check_all(struct census *census) {
     census->blocks += 1 + (plait_get(&record->scratch) != 0);
     held += plait_get64(&record->held);
     files += plait_get(&record->files);
-    if ((plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count)) != 0)
+    uint32_t busy = plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count);
+    if (busy != 0 || plait_get64(&record->reserved) != 0 || plait_get(&record->reserved_files) != 0)
       return fs_wrong(PLAIT_FS_FAULT_JOURNAL, record);
   }
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++) {

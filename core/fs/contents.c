@@ -247,7 +247,7 @@ static int same_shape(struct plait_inode *inode, const struct shape *a, const st
 /* One block of at least a piece of what is wanted; as much as there is. */
 static plait_ref_t take_piece(struct plait_fs_thread *mine, uint32_t size) {
   for (;; size /= 2) {
-    plait_ref_t block = plait__fs_fits(size, 0) ? plait__fs_take(mine, size) : 0;
+    plait_ref_t block = plait__fs_fits(mine, size, 0) ? plait__fs_take(mine, size) : 0;
     if (block != 0 || size <= LEAST_PIECE) return block;
   }
 }
@@ -291,6 +291,7 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
       plait__fs_unlock(&inode, 1);
     }
     plait__fs_abort(mine, keep);
+    plait__fs_unreserve(mine);
     if (rc != 0) return rc;
   }
 }
@@ -434,7 +435,7 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   struct plait_inode *inode = node.inode;
   plait_ref_t block = 0;
   if (length != 0) { /* a block of its own: who dies before the commit leaves the old contents, and none of the new */
-    if (!plait__fs_fits(length, 0)) return -PLAIT_ENOSPC;
+    if (!plait__fs_fits(mine, length, 0)) return -PLAIT_ENOSPC;
     block = given ? from : plait__fs_take(mine, length);
     if (block == 0) return -PLAIT_ENOSPC;
     if (!given) plait_copy(plait_at(block), plait_at(from), length);
@@ -494,13 +495,18 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
       plait__fs_commit(mine, whole ? hands : 0);
       plait__fs_unlock(&inode, 1);
       plait__fs_abort(mine, 0);
+      plait__fs_unreserve(mine);
       return 0;
     }
     plait__fs_unlock(&inode, 1);
     plait__fs_abort(mine, 0);
+    plait__fs_unreserve(mine);
     if (rc != 0) return rc;
-    block = plait__fs_fits(size, 0) ? plait__fs_take(mine, (uint32_t)size) : 0;
-    if (block == 0) return -PLAIT_ENOSPC;
+    block = plait__fs_fits(mine, size, 0) ? plait__fs_take(mine, (uint32_t)size) : 0;
+    if (block == 0) {
+      plait__fs_unreserve(mine);
+      return -PLAIT_ENOSPC;
+    }
     have = size;
   }
 }

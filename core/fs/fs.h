@@ -246,7 +246,10 @@ struct plait_fs_thread {
   struct plait_fs_drop drops[PLAIT_FS_DROP_LIMIT];    /* what becomes free by the change */
   struct plait_fs_store stores[PLAIT_FS_STORE_LIMIT]; /* the change */
   plait_word64_t held;       /* bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
+  plait_word64_t reserved;   /* bytes that are set aside for a change that will count them in `held` */
   plait_word_t files;        /* inodes, counted in the same way (wraps) */
+  plait_word_t reserved_files; /* inodes that are set aside */
+  plait_word_t watching;     /* how often the slot's thread is among `watchers` of struct plait_fs */
   plait_word_t inode_hint;   /* where to look for a free inode first */
   plait_word_t open_hint;    /* where to look for a free descriptor first */
   plait_word_t scratch;      /* block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
@@ -262,15 +265,15 @@ struct plait_fs_thread {
 /* The root of the room. */
 struct plait_fs {
   struct plait_lock tables; /* held by who makes a chunk of inodes or descriptors */
-  struct plait_lock rename; /* held while a directory moves into another one, or a mount comes or goes */
+  struct plait_lock rename; /* held while a directory moves into another one (see `moves`), or a mount or a watcher comes or goes */
   plait_word_t limit_files; /* most inodes there may be, 0 no limit */
   plait_word_t changes;     /* goes up with each change while somebody watches */
   plait_word_t watchers;    /* how many do */
   plait_word_t mounts;      /* the mount that was made last, 0 none */
   plait_word_t mount_count; /* number of the mount that was made last, also of those that are gone */
-  plait_word_t mount_changes; /* goes up when a mount comes or goes */
+  plait_word_t mount_changes; /* goes up when a mount or a watcher comes or goes */
   plait_word_t far_closes;  /* goes up when a mount's descriptor is closed */
-  plait_word_t unused;      /* zero */
+  plait_word_t moves;       /* 1: directories are moved under `rename` only, since there was a mount */
   plait_word64_t limit_bytes;           /* most bytes that contents may hold, 0 no limit */
   struct plait_fs_items inodes;         /* all inodes */
   struct plait_fs_items opens;          /* all descriptors */
@@ -389,8 +392,8 @@ int plait_fs_unmap(int fd);
 
 /*
  * Mounts the first `text` bytes of the scratch block, whatever they mean to the binding, over the directory at the path, which
- * has no links, dots or slashes too many. `above`: the mount that the path leads into, where the binding has seen to it that
- * there is such a directory; 0: none. The mount's number, -PLAIT_EBUSY: there is one.
+ * has no dots or slashes too many. `above`: the mount that the path leads into, where the binding has seen to it that
+ * there is such a directory; 0: none. The mount's number; -PLAIT_EBUSY: there is one; -PLAIT_ELOOP: a link is in the path.
  */
 int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text);
 
@@ -418,8 +421,8 @@ int plait_fs_far_close(int fd);
 /* The struct plait_fs_open of a mount's descriptor, 0 if it is none. */
 plait_ref_t plait_fs_far(int fd);
 
-/* Somebody watches (1), or no longer does (-1): see plait_fs.changes. */
-void plait_fs_watch(int change);
+/* The calling thread watches once more (1), or once less (-1): see plait_fs.changes. Ends with the thread. 0, -PLAIT_ETIMEDOUT. */
+int plait_fs_watch(int change);
 
 /* Settles what a dead thread has left. pre: the recovery lock is held; its slot is DEAD. 0, or -PLAIT_ETIMEDOUT. */
 int plait_fs_recover(plait_thread_t dead);

@@ -10,6 +10,7 @@
 
 #define PLAIT__FS_IN_USE 1u    /* whose-word of an inode in use: thread ids are larger */
 #define PLAIT__FS_FIRST_OPEN 3u /* programs take 0 to 2 for the terminal's: they are nobody's, and never open */
+#define PLAIT__FS_DEEPEST (1u << 20) /* directories one in another that are gone through upwards */
 #define PLAIT__FS_READS 64u    /* how often a reader is overtaken before it takes the lock */
 
 static inline enum plait_fs_kind plait__fs_kind(uint32_t life) {
@@ -82,8 +83,16 @@ void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *in
 void plait__fs_release(struct plait_fs_thread *mine);
 /* The root directory. NULL before the first record was made. */
 struct plait_inode *plait__fs_root_inode(void);
-/* Whether another `bytes` and `files` are within the limits. */
-int plait__fs_fits(uint64_t bytes, uint32_t files);
+/*
+ * Whether another `bytes` and `files` are within the limits; then they are set aside for the calling thread, until
+ * plait__fs_unreserve(), which who asks calls when a change has counted them, or when there is none.
+ */
+int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files);
+/* Nothing is set aside any more. release: who sees that sees what a change has counted. */
+static inline void plait__fs_unreserve(struct plait_fs_thread *record) {
+  if (plait_get64(&record->reserved) != 0) atomic_store_explicit(&record->reserved, 0, memory_order_release);
+  if (plait_get(&record->reserved_files) != 0) atomic_store_explicit(&record->reserved_files, 0, memory_order_release);
+}
 static inline uint64_t plait__fs_time(double now) {
   return (uint64_t)(int64_t)(now * 1e6);
 }
@@ -148,6 +157,7 @@ enum plait__fs_walk {
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
   PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
   PLAIT__FS_COVER = 16, /* at the end of the path a directory is meant itself, not what is mounted over it; NAME means that, too */
+  PLAIT__FS_PLAIN = 32, /* a symbolic link on the way, or at the end with FOLLOW, is -ELOOP */
   PLAIT__FS_MAKE = 8,   /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
 };
 
@@ -205,6 +215,8 @@ void plait__fs_ranges_signal(struct plait_inode *inode);
 /* A descriptor for the node: becomes open with the change. */
 void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
+/* The thread of the record watches no longer. 0, -ETIMEDOUT. */
+int plait__fs_unwatch(struct plait_fs_thread *record);
 /* Somebody may be watching. */
 void plait__fs_notice(void);
 

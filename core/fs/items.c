@@ -10,6 +10,7 @@
 #include "internal.h"
 
 #define WORDS_IN_LINE 16u
+#define RESERVE_TURNS 64u
 
 /* ---- chunks ---- */
 
@@ -144,28 +145,57 @@ int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, 
 
 /* ---- inodes ---- */
 
-int plait__fs_fits(uint64_t bytes, uint32_t files) {
-  uint64_t most_bytes = plait_get64(&plait_fs()->limit_bytes);
-  uint32_t most_files = plait_get(&plait_fs()->limit_files);
-  if ((bytes == 0 || most_bytes == 0) && (files == 0 || most_files == 0)) return 1;
-  uint64_t held = bytes;
-  uint32_t count = files;
+struct use {
+  uint64_t bytes;
+  uint32_t files;
+};
+
+/* What all have together; `reserved`: and what they have set aside. */
+static struct use in_use(int reserved) {
+  struct use use = {0, 0};
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
     if (ref == 0) continue;
-    held += plait_get64(&((struct plait_fs_thread *)plait_at(ref))->held);
-    count += plait_get(&((struct plait_fs_thread *)plait_at(ref))->files);
+    struct plait_fs_thread *record = plait_at(ref);
+    /* What is set aside is read first: where it is not any more, it has been counted. */
+    if (reserved) use.bytes += atomic_load_explicit(&record->reserved, memory_order_seq_cst);
+    if (reserved) use.files += atomic_load_explicit(&record->reserved_files, memory_order_seq_cst);
+    use.bytes += atomic_load_explicit(&record->held, memory_order_acquire);
+    use.files += plait_load(&record->files);
   }
-  return (bytes == 0 || most_bytes == 0 || held <= most_bytes) && (files == 0 || most_files == 0 || count <= most_files);
+  return use;
+}
+
+/* `bytes`, `files`: whether that limit matters. */
+static int is_within(struct use use, int bytes, int files) {
+  return (!bytes || use.bytes <= plait_get64(&plait_fs()->limit_bytes)) && (!files || use.files <= plait_get(&plait_fs()->limit_files));
+}
+
+int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files) {
+  int counts_bytes = bytes != 0 && plait_get64(&plait_fs()->limit_bytes) != 0, counts_files = files != 0 && plait_get(&plait_fs()->limit_files) != 0;
+  if (!counts_bytes && !counts_files) return 1;
+  for (uint32_t turns = 0; turns < RESERVE_TURNS; turns++) {
+    struct use use = in_use(0);
+    if (!is_within((struct use){use.bytes + bytes, use.files + files}, counts_bytes, counts_files)) return 0;
+    /* Of two who do this at once one sees what the other has set aside: each says so first, and reads then. */
+    if (counts_bytes) atomic_exchange_explicit(&mine->reserved, bytes, memory_order_seq_cst);
+    if (counts_files) atomic_exchange_explicit(&mine->reserved_files, files, memory_order_seq_cst);
+    if (is_within(in_use(1), counts_bytes, counts_files)) return 1;
+    /* There is room for one, but not for all who are at it: whoever tries again first gets it. */
+    plait__fs_unreserve(mine);
+    for (uint32_t i = (plait_thread_index(plait_self_id()) * 7 + turns) % 64; i > 0; i--) plait_platform_pause();
+  }
+  return 0;
 }
 
 struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now,
                                         int *error) {
   *error = -PLAIT_ENOSPC;
-  if (!plait__fs_fits(0, 1)) return NULL;
+  if (!plait__fs_fits(mine, 0, 1)) return NULL;
   struct plait_fs_items *inodes = &plait_fs()->inodes;
   int number = plait__fs_claim(mine, inodes, sizeof(struct plait_inode), &mine->inode_hint);
   if (number < 0) {
+    plait__fs_unreserve(mine);
     *error = number;
     return NULL;
   }

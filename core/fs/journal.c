@@ -198,6 +198,7 @@ static void settle_journal(struct plait_fs_thread *record) {
   if (plait_load(&record->state) == 1) finish_journal(record);
   if (plait_get(&record->state) == 2) free_dropped(record);
   undo_journal(record, 0);
+  plait__fs_unreserve(record);
 }
 
 static int settle_record(struct plait_fs_thread *record, plait_thread_t dead) {
@@ -246,6 +247,7 @@ int plait_fs_recover(plait_thread_t dead) {
   for (uint32_t i = 0, count = plait_load(&inodes->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++)
     if (plait_load(plait__fs_owner(inodes, i)) == dead)
       plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
+  if ((rc = plait__fs_unwatch(record)) != 0) return rc;
   /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
   if ((rc = plait_lock_acquire(&record->lock)) < 0) return rc;
   plait_put(&record->released, 0);

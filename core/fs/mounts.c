@@ -9,8 +9,8 @@
  * - The list and `inode.mount` change together, by one journal, under `rename` and the inode's lock. A number is never used
  *   again, so what a thread remembers of a mount is true or names nothing.
  * - A directory with a mount over it or in it is neither removed nor moved: `place` stays its path. Whoever moves a directory looks
- *   under its lock whether there are mounts, and if so looks for them under `rename`; who mounts takes the lock of each
- *   directory above once, after the commit: so one of the two sees the other.
+ *   under its lock at `moves`, and if that is set does it under `rename`; the first who mounts sets it and then takes the lock
+ *   of each directory above once: so from there on none of them moves while `rename` is held, and `place` is true at the commit.
  * - A far descriptor becomes open and closed under `rename`, while its mount is in the list; and a mount with such descriptors
  *   stays. Who closes one makes it its own first: so a thread that vanishes there leaves only what is its own.
  */
@@ -59,6 +59,7 @@ static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct pl
   uint32_t number = plait_get(&fs->mount_count) + 1;
   plait_put(&mount->next, plait_get(&fs->mounts));
   plait_put(&mount->number, number);
+  plait_put(&mount->inode, inode != NULL ? plait_ref(inode) : 0);
   plait__fs_begin(mine);
   if (inode != NULL) {
     plait__fs_target(mine, inode);
@@ -70,54 +71,72 @@ static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct pl
   plait__fs_commit(mine, 0);
 }
 
-/* Who has looked for mounts before there was this one has moved its directory by now. 0, -PLAIT_ETIMEDOUT. */
+/*
+ * Directories move under `rename` from now on, and those above this one that are moving otherwise have moved. Under `rename`.
+ * 0, -PLAIT_ETIMEDOUT.
+ */
 static int wait_for_moves(struct plait_inode *inode) {
-  for (struct plait_inode *root = plait__fs_root_inode();; inode = plait_at(plait_load(&inode->parent))) {
+  struct plait_inode *root = plait__fs_root_inode();
+  /* Who locks a directory after us sees the word: the lock is released in between. */
+  atomic_store_explicit(&plait_fs()->moves, 1, memory_order_release);
+  /* Somebody may remove the directory, and then those above it: who calls sees that. */
+  for (uint32_t steps = 0; plait_ref(inode) != 0 && steps < PLAIT__FS_DEEPEST; steps++, inode = plait_at(plait_load(&inode->parent))) {
     struct plait_inode *one = inode;
     int rc = plait__fs_lock(&one, 1);
     if (rc != 0) return rc;
     plait__fs_unlock(&one, 1);
     if (inode == root) return 0;
   }
+  return 0;
+}
+
+/* The directory that the path leads to, without a link on the way: where it will stay while `rename` is held. Under `rename`. */
+static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plait__fs_node *node) {
+  struct plait__fs_place place;
+  int rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
+  if (rc != 0) return rc;
+  *node = place.node;
+  if (node->inode == NULL) return -PLAIT_ENOENT;
+  if (plait__fs_kind(node->life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  if ((rc = wait_for_moves(node->inode)) != 0) return rc;
+  if ((rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place)) != 0) return rc;
+  return place.node.inode == node->inode && place.node.life == node->life ? 0 : -PLAIT_ENOENT;
+}
+
+/* A mount over a directory in memory. Under `rename`. */
+static int cover(struct plait_fs_thread *mine, plait_ref_t block, uint32_t length) {
+  struct plait__fs_node node;
+  int rc = find_place(mine, length, &node);
+  struct plait_inode *inode = node.inode;
+  if (rc != 0 || (rc = plait__fs_lock(&inode, 1)) != 0) return rc;
+  if (plait_get(&inode->life) != node.life || plait_get(&inode->links) == 0) rc = -PLAIT_ENOENT;
+  else if (plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
+  else add_mount(mine, block, inode);
+  plait__fs_unlock(&inode, 1);
+  return rc;
 }
 
 PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_place place = {.node = {NULL, 0}};
-  int rc = above != 0 ? 0 : plait__fs_walk(mine, length, PLAIT__FS_COVER, &place);
   if (text > PLAIT_FS_MOUNT_MAX - PLAIT_FS_PATH_MAX || length >= PLAIT_FS_PATH_MAX) return -PLAIT_EINVAL;
-  if (rc != 0) return rc;
-  if (above == 0 && place.node.inode == NULL) return -PLAIT_ENOENT;
-  if (above == 0 && plait__fs_kind(place.node.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   plait_ref_t block = plait__fs_take(mine, (uint32_t)sizeof(struct plait_fs_mount) + length + text);
   if (block == 0) return -PLAIT_ENOSPC;
   struct plait_fs_mount *mount = plait_at(block);
-  plait_put(&mount->inode, above != 0 ? 0 : plait_ref(place.node.inode));
   plait_put(&mount->above, above);
   plait_put(&mount->place, length);
   plait_put(&mount->length, length + text);
   plait_copy(mount->text, mine->first, length);
   plait_copy((uint8_t *)mount->text + length, plait_at(plait_get(&mine->scratch)), text);
-  if ((rc = plait__fs_acquire(&plait_fs()->rename)) == 0) {
-    struct plait_inode *inode = place.node.inode;
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc == 0) {
     if (mount_at(mine->first, length) != NULL) rc = -PLAIT_EBUSY;
-    else if (above != 0) rc = plait__fs_mount_of(above) == NULL ? -PLAIT_ENOENT : 0;
-    if (rc == 0 && above == 0 && (rc = plait__fs_lock(&inode, 1)) == 0) {
-      if (plait_get(&inode->life) != place.node.life || plait_get(&inode->links) == 0) rc = -PLAIT_ENOENT;
-      else if (plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
-      if (rc == 0) add_mount(mine, block, inode);
-      plait__fs_unlock(&inode, 1);
-    } else if (rc == 0) {
-      add_mount(mine, block, NULL);
-    }
+    else if (above == 0) rc = cover(mine, block, length);
+    else if (plait__fs_mount_of(above) == NULL) rc = -PLAIT_ENOENT;
+    else add_mount(mine, block, NULL);
     if (rc == 0) rc = (int)plait_get(&mount->number);
     plait_lock_release(&plait_fs()->rename);
   }
   plait__fs_abort(mine, 0); /* nothing, if it was committed */
-  if (rc > 0 && above == 0) {
-    int waited = wait_for_moves(place.node.inode);
-    if (waited != 0) return plait_fs_unmount(length), waited;
-  }
   return rc;
 }
 

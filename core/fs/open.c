@@ -38,8 +38,26 @@ void plait__fs_notice(void) {
   plait_platform_notify(&fs->changes, UINT32_MAX);
 }
 
-PLAIT_EXPORT void plait_fs_watch(int change) {
-  atomic_fetch_add_explicit(&plait_fs()->watchers, (uint32_t)change, memory_order_seq_cst);
+/* `record` watches `more` times more, or less: its count and that of all in one change. */
+static int change_watchers(struct plait_fs_thread *record, uint32_t more) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  int rc = plait__fs_acquire(&plait_fs()->rename);
+  if (rc != 0) return rc;
+  plait__fs_begin(mine);
+  plait__fs_stage(mine, &plait_fs()->watchers, plait_get(&plait_fs()->watchers) + more);
+  plait__fs_stage(mine, &record->watching, plait_get(&record->watching) + more);
+  plait__fs_commit(mine, plait_get(&mine->hand_count));
+  plait_lock_release(&plait_fs()->rename);
+  return 0;
+}
+
+PLAIT_EXPORT int plait_fs_watch(int change) {
+  return change_watchers(plait__fs_mine(), (uint32_t)change);
+}
+
+int plait__fs_unwatch(struct plait_fs_thread *record) {
+  uint32_t watching = plait_get(&record->watching);
+  return watching == 0 ? 0 : change_watchers(record, 0 - watching);
 }
 
 void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
@@ -172,6 +190,19 @@ PLAIT_EXPORT int plait_fs_unmap(int fd) {
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2);
 }
 
+/*
+ * Moves where the descriptor stands: 1, or 0 if it does not stand there any more, and `from` says where. A write reads its
+ * place and moves it in one change, under the inode's lock: so where there may be writes, that is held here, too.
+ */
+static int move_position(struct plait_fs_open *open, struct plait__fs_node node, uint64_t *from, uint64_t to) {
+  struct plait_inode *inode = (plait_load(&open->flags) & 3) == 0 ? NULL : node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  int moved = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
+  if (inode != NULL) plait__fs_unlock(&inode, 1);
+  return moved;
+}
+
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
@@ -187,9 +218,8 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
     /* Of two that read at once from one descriptor, each gets bytes of its own. */
-    if (atomic_compare_exchange_strong_explicit(&open->position, &at, at + (uint64_t)count, memory_order_acq_rel,
-                                                memory_order_relaxed))
-      return (int)count;
+    int moved = move_position(open, node, &at, at + (uint64_t)count);
+    if (moved != 0) return moved < 0 ? moved : (int)count;
   }
 }
 
@@ -199,9 +229,10 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
   if (open == NULL) return plait__fs_not_open(fd);
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0) return -PLAIT_EBADF;
-  uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
+  if (position >= LAST_POSITION) return -PLAIT_EINVAL; /* it would be none of 64 bits, or mean the end */
   /* Where a place is given the descriptor stays where it stands, as in Linux even where the bytes go to the end. */
+  uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
   return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
 }
 
@@ -209,10 +240,13 @@ PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL) return plait__fs_not_open(fd);
-  double base = whence == 0 ? 0 : (double)(whence == 1 ? plait_get64(&open->position) : plait_get64(&node.inode->size));
-  if (whence < 0 || whence > 2 || base + offset < 0 || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
-  atomic_store_explicit(&open->position, (uint64_t)(base + offset), memory_order_release);
-  return base + offset;
+  uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
+  for (;;) {
+    double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
+    if (whence < 0 || whence > 2 || !(base + offset >= 0) || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
+    int moved = move_position(open, node, &at, (uint64_t)(base + offset));
+    if (moved != 0) return moved < 0 ? moved : base + offset;
+  }
 }
 
 PLAIT_EXPORT double plait_fs_read_file(int target, plait_ref_t to, uint32_t length) {
@@ -242,7 +276,7 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
   int rc;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
   if (inode == NULL) return rc;
-  plait_ref_t block = length == 0 || !plait__fs_fits(length, 0) ? 0 : given ? from : plait__fs_take(mine, length);
+  plait_ref_t block = length == 0 || !plait__fs_fits(mine, length, 0) ? 0 : given ? from : plait__fs_take(mine, length);
   if (length != 0 && block == 0) {
     plait__fs_disown(inode);
     return -PLAIT_ENOSPC;
@@ -280,6 +314,7 @@ PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mod
     if (!given) plait__fs_abort(mine, 0);
     /* Gone, or made, between the look and the deed: look again. */
   } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
+  plait__fs_unreserve(mine);
   if (rc != -PLAIT_EREMOTE) plait__fs_abort(mine, 0); /* else the bytes are still to be written, elsewhere */
   return rc;
 }

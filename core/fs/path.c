@@ -119,6 +119,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     } else if (rc != 0) {
       return rc;
     } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
+      if (how & PLAIT__FS_PLAIN) return -PLAIT_ELOOP;
       if ((rc = put_link(&walker, node, behind)) < 0) return rc;
       if (rc == 1) walker.at = name;
       continue;

@@ -111,8 +111,9 @@ PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, doubl
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return plait__fs_not_open(fd);
-  if (kind < 0 || kind > 2 || !(start >= 0) || !(end > start)) return -PLAIT_EINVAL;
+  if (kind < 0 || kind > 2 || !(start >= 0) || start > 9007199254740992.0 || !(end > start)) return -PLAIT_EINVAL;
   uint64_t last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
+  if (last <= (uint64_t)start) return -PLAIT_EINVAL; /* not a whole byte: nobody could take such a lock away again */
   for (double waited = 0;;) {
     uint32_t signal = plait_load(&node.inode->signal);
     int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);

@@ -7,8 +7,6 @@
  */
 #include "internal.h"
 
-#define DEEPEST (1u << 20)
-
 /* Whether the name still means what was found (a null inode: nothing). The parent is locked. */
 static int still_there(struct plait__fs_place *place, struct plait_fs_record **record) {
   struct plait__fs_node now;
@@ -44,6 +42,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   if (rc != 0) {
     plait__fs_abort(mine, keep);
     plait__fs_disown(inode);
+    plait__fs_unreserve(mine);
     return rc;
   }
   plait__fs_begin(mine);
@@ -55,6 +54,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
   plait__fs_commit(mine, 0);
+  plait__fs_unreserve(mine);
   plait__fs_unlock(&parent, 1);
   return 0;
 }
@@ -83,6 +83,7 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   plait_ref_t block = plait__fs_take(mine, (target + 3) & ~3u);
   if (block == 0) {
     plait__fs_disown(inode);
+    plait__fs_unreserve(mine);
     return -PLAIT_ENOSPC;
   }
   plait_copy(plait_at(block), mine->first, (target + 3) & ~3u);
@@ -219,7 +220,7 @@ int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node) {
   struct plait_inode *root = plait__fs_root_inode();
   /* Somebody may have removed `node`, and then the directory above it: who locks it will see that it is gone. */
   for (uint32_t steps = 0; node != above; node = plait_at(plait_load(&node->parent)))
-    if (node == root || plait_ref(node) == 0 || ++steps == DEEPEST) return 0;
+    if (node == root || plait_ref(node) == 0 || ++steps == PLAIT__FS_DEEPEST) return 0;
   return 1;
 }
 
@@ -273,7 +274,7 @@ static int try_rename(struct plait_fs_thread *mine, struct plait__fs_place *from
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode;
   struct plait_inode *set[] = {old, new, from->node.inode, to->node.inode};
   struct plait_fs_record *source, *goal;
-  int directory = is_directory(from->node), crosses = directory && (old != new || plait_load(&plait_fs()->mounts) != 0);
+  int directory = is_directory(from->node), crosses = directory && (old != new || plait_load(&plait_fs()->moves) != 0);
   int rc = to->node.inode != NULL || plait__fs_has_room(new) ? 0 : plait__fs_make_room(mine, to->parent);
   if (rc != 0) return rc;
   plait_ref_t entry = plait__fs_new_entry(mine, to->name);
@@ -284,7 +285,7 @@ static int try_rename(struct plait_fs_thread *mine, struct plait__fs_place *from
     if (plait_get(&new->life) != to->parent.life || plait_get(&new->links) == 0) rc = -PLAIT_ENOENT;
     else if (!still_there(from, &source) || !still_there(to, &goal)) rc = 1;
     else if (to->node.inode == NULL && !plait__fs_has_room(new)) rc = 1;
-    else if (directory && !crosses && plait_load(&plait_fs()->mounts) != 0) rc = 1;
+    else if (directory && !crosses && plait_load(&plait_fs()->moves) != 0) rc = 1;
     else if (directory && plait__fs_has_mount(from->node.inode)) rc = -PLAIT_EBUSY;
     else if (is_directory(to->node) && plait_get(&to->node.inode->mount) != 0) rc = -PLAIT_EBUSY;
     else if (is_directory(to->node) && plait_get(&to->node.inode->live) != 0) rc = -PLAIT_ENOTEMPTY;

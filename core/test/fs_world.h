@@ -51,6 +51,12 @@ static inline int fs_truncate(const char *path, double size) {
   return plait_fs_truncate(PLAIT_FS_PATH(fs_first(path)), size, NOW);
 }
 
+static inline int fs_mount(const char *path, uint32_t above, const char *text) {
+  memcpy(plait_at(plait_get(&fs_mine()->scratch)), text, strlen(text));
+  return plait_fs_mount(fs_first(path), above, (uint32_t)strlen(text));
+}
+static inline int fs_unmount(const char *path) { return plait_fs_unmount(fs_first(path)); }
+
 /* Bytes that follow from a number. */
 static inline void fs_fill(plait_ref_t to, uint32_t size, uint32_t salt) {
   uint8_t *bytes = plait_at(to);
@@ -89,12 +95,23 @@ static inline uint64_t fs_mix(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-/* `contents`: with what files hold and when it was changed. `touch`: each is opened, which takes every lock. */
+/* Which mount something leads into that was answered with -EREMOTE. */
+static inline uint64_t fs_digest_remote(void) {
+  CHECK(plait_get(&fs_mine()->result.mount) != 0);
+  return fs_mix(3, plait_get(&fs_mine()->result.mount));
+}
+
+/*
+ * `contents`: with what files hold and when it was changed. `touch`: each is opened, which takes every lock: what a dead thread
+ * has committed happens by then, if not before, so a directory may be covered from there on.
+ */
 static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   struct plait_fs_thread *mine = fs_mine();
   struct plait_fs_result *result = &mine->result;
   uint64_t hash = 1;
-  CHECK(fs_lstat(path) == 0);
+  int rc = fs_lstat(path);
+  if (rc == -PLAIT_EREMOTE) return fs_digest_remote();
+  CHECK(rc == 0);
   uint32_t kind = plait_get(&result->kind);
   hash = fs_mix(hash, kind), hash = fs_mix(hash, plait_get(&result->links)), hash = fs_mix(hash, plait_get(&result->mode));
   if (contents) {
@@ -109,6 +126,7 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   }
   if (touch) {
     int fd = fs_open(path, 0);
+    if (fd == -PLAIT_EREMOTE) return fs_digest_remote();
     CHECK(fd >= 0 && plait_fs_close(fd) == 0);
   }
   if (kind == PLAIT_FS_FILE) {
@@ -126,6 +144,10 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   uint64_t sum = 0; /* whatever order they come in */
   do {
     int count = plait_fs_list(PLAIT_FS_PATH(fs_first(path)), cursor);
+    if (count == -PLAIT_EREMOTE && touch) {
+      free(names);
+      return fs_digest_remote();
+    }
     CHECK(count >= 0);
     cursor = (double)plait_get64(&result->cursor);
     uint32_t bytes = plait_get(&result->bytes);
@@ -142,6 +164,31 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   } while (cursor != 0);
   free(names);
   return fs_mix(hash, sum);
+}
+
+/* The list of mounts, and what is open in them but what is open to `but`. */
+static inline uint64_t fs_digest_mounts(plait_thread_t but) {
+  plait_ref_t text = plait_heap_alloc(PLAIT_FS_MOUNT_MAX);
+  struct plait_fs_result *result = &fs_mine()->result;
+  uint64_t hash = 5;
+  CHECK(text != 0);
+  for (uint32_t i = 0;; i++) {
+    int number = plait_fs_mount_text(i, text);
+    if (number == -PLAIT_ENOENT) break;
+    CHECK(number > 0);
+    hash = fs_mix(fs_mix(fs_mix(hash, (uint64_t)number), plait_get(&result->links)), plait_get(&result->bytes));
+    for (uint32_t k = 0; k < plait_get64(&result->size); k++) hash = fs_mix(hash, ((uint8_t *)plait_at(text))[k]);
+  }
+  plait_heap_free(text);
+  struct plait_fs_items *opens = &plait_fs()->opens;
+  for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
+    plait_ref_t ref = plait_fs_far((int)i);
+    if (ref == 0 || plait_get(plait__fs_owner(opens, i)) == but) continue;
+    struct plait_fs_open *open = plait_at(ref);
+    hash = fs_mix(fs_mix(fs_mix(hash, i), plait_get(&open->mount)), plait_get(&open->flags));
+    hash = fs_mix(fs_mix(fs_mix(hash, plait_get(&open->host)), plait_get64(&open->device)), plait_get64(&open->file));
+  }
+  return hash;
 }
 
 static inline const char *fs_fault_text(void) {

@@ -55,7 +55,7 @@ static void check_answer(double answer) {
 
 static void run_one(struct plait_fs_thread *mine) {
   plait_ref_t scratch = plait_get(&mine->scratch);
-  uint32_t operation = take_byte() % 24, from, to;
+  uint32_t operation = take_byte() % 29, from, to;
   int fd = (int)(take_byte() % 12), target;
   double first, second;
   switch (operation) {
@@ -87,6 +87,17 @@ static void run_one(struct plait_fs_thread *mine) {
       first = take_number(), second = take_number();
       check_answer(plait_fs_lock(fd, (int)(take_byte() % 5) - 1, first, second, 0));
       break;
+    case 23: /* as a binding mounts it: a path without dots and slashes too many, or one in another mount, which the core does not look at */
+      from = take_path(mine->first), to = take_byte();
+      check_answer(plait_fs_mount(from, to < 200 ? 0 : to % 4, take_word() % 6000));
+      break;
+    case 24: from = take_path(mine->first); check_answer(plait_fs_unmount(from)); break;
+    case 25: check_answer(plait_fs_far_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word())); break;
+    case 27: /* at times a limit, at times none */
+      first = take_byte() * 500.0, from = take_byte();
+      plait_fs_limit(from & 1 ? first : 0, from & 2 ? from : 0);
+      break;
+    case 26: check_answer(take_byte() & 1 ? plait_fs_far_close(fd) : (plait_fs_far(fd), 0)); break;
     default:
       target = take_target(mine);
       if (take_byte() & 1) check_answer(plait_fs_map(target));
@@ -124,6 +135,18 @@ static int remove_all(struct plait_fs_thread *mine, uint32_t length) {
   }
 }
 
+/* The newest first: nothing lies in it. */
+static void unmount_all(struct plait_fs_thread *mine) {
+  plait_ref_t text = plait_get(&mine->scratch);
+  for (;;) {
+    int number = plait_fs_mount_text(0, text);
+    uint32_t length = plait_get(&mine->result.bytes);
+    if (number > 0) memcpy(mine->first, plait_at(text), length);
+    if (number == -PLAIT_ENOENT) return;
+    if (number < 0 || plait_fs_unmount(length) != 0) abort();
+  }
+}
+
 /* As fs_check_all(), but it says what input it was. */
 static void check_all(void) {
   uint32_t blocks;
@@ -139,7 +162,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   struct plait_fs_thread *mine = fs_mine();
   for (int i = 0; i < 200 && at < end; i++) run_one(mine);
   check_all();
-  for (uint32_t fd = 0; fd < plait_load(&plait_fs()->opens.count) * PLAIT_FS_CHUNK_ITEMS; fd++) plait_fs_close((int)fd), plait_fs_unmap((int)fd);
+  for (uint32_t fd = 0; fd < plait_load(&plait_fs()->opens.count) * PLAIT_FS_CHUNK_ITEMS; fd++)
+    plait_fs_close((int)fd), plait_fs_unmap((int)fd), plait_fs_far_close((int)fd);
+  unmount_all(mine);
   mine->first[0] = '/';
   remove_all(mine, 1);
   check_all();

@@ -218,6 +218,7 @@ static int full_replace(void) { return fs_write("/d/f", 20000, 9); }
 static int full_map(void) { return plait_fs_map(full_fd); }
 static int full_lock(void) { return plait_fs_lock(full_fd, 2, 10, 20, 0); }
 static int full_unlock_middle(void) { return plait_fs_lock(full_fd, 0, 240, 260, 0); }
+static int full_mount(void) { return fs_mount("/d", 0, "text"); }
 static int full_many_opens(void) { /* more than a chunk has room for */
   for (int i = 0; i < 70; i++) {
     int rc = fs_open("/e/g", 0);
@@ -251,6 +252,8 @@ static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
   while ((rc = operation()) < 0) {
     CHECK(rc == refusal && count > 0);
     if (operation != full_many_opens) CHECK(fs_digest("/", 1, 0) == before);
+    struct plait_fs_thread *mine = fs_mine();
+    CHECK((plait_get(&mine->state) | plait_get(&mine->hand_count) | plait_get(&mine->target_count)) == 0);
     CHECK(plait_heap_check(1) == 0); /* the files' own check would need memory */
     refused++;
     uint32_t which = random == NULL ? count - 1 : test_random(random) % count;
@@ -265,7 +268,7 @@ static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
 
 static void test_full_everywhere(void) {
   static int (*const operations[])(void) = {full_create, full_open, full_mkdir, full_symlink, full_link, full_rename, full_rename_over,
-                                            full_append, full_write_far, full_replace, full_map};
+                                            full_append, full_write_far, full_replace, full_map, full_mount};
   uint64_t random = test_seed;
   for (uint32_t round = 0; round < 4; round++) {
     uint64_t *order = round == 0 ? NULL : &random;
@@ -286,8 +289,12 @@ static void test_ranges(void) {
   CHECK(plait_fs_lock(a, 0, 12, 14, 0) == 0 && plait_fs_lock(b, 2, 12, 14, 0) == 0 && plait_fs_lock(b, 1, 11, 12, 0) == -PLAIT_EAGAIN);
   CHECK(plait_fs_lock(a, 1, 5, 12, 0) == 0 && plait_fs_lock(b, 1, 0, 12, 0) == 0 && plait_fs_lock(a, 2, 0, 5, 0) == -PLAIT_EAGAIN);
   CHECK(plait_fs_lock(a, 2, 1, 0, 0) == -PLAIT_EINVAL && plait_fs_lock(9, 2, 0, 1, 0) == -PLAIT_EBADF);
+  CHECK(plait_fs_lock(a, 2, 1e30, 1e300, 0) == -PLAIT_EINVAL && plait_fs_lock(a, 2, 0.5, 0.9, 0) == -PLAIT_EINVAL);
+  CHECK(plait_fs_write(a, plait_get(&fs_mine()->scratch), 5, 1e300, NOW) == -PLAIT_EINVAL && fs_stat("/f") == 0 && plait_get64(&fs_mine()->result.size) == 0);
+  int root = fs_open("/", 0);
+  CHECK(root >= 0 && plait_fs_lock(root, 2, 0, 1, 0) == 0); /* on a directory, too */
   CHECK(fs_check_all(0) == 0);
-  CHECK(plait_fs_close(a) == 0 && plait_fs_lock(b, 2, 0, 1e300, 0) == 0);
+  CHECK(plait_fs_close(a) == 0 && plait_fs_lock(b, 2, 0, 1e300, 0) == 0 && plait_fs_close(root) == 0);
   CHECK(plait_fs_close(b) == 0 && fs_check_all(0) == 0);
 }
 
@@ -335,10 +342,29 @@ static void test_dead_settler(void) {
   CHECK(plait_abi_recover(writer) == 0 && plait_abi_recover(settler) == 0 && fs_check_all(0) == 0);
 }
 
+static void test_mounts(void) {
+  test_space(400);
+  CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0 && fs_symlink("a", "/l") == 0 && fs_write("/f", 1, 1) == 0);
+  CHECK(fs_mount("/l/b", 0, "x") == -PLAIT_ELOOP && fs_mount("/none", 0, "x") == -PLAIT_ENOENT && fs_mount("/f", 0, "x") == -PLAIT_ENOTDIR);
+  CHECK(plait_fs_mount(fs_first("/a"), 0, PLAIT_FS_MOUNT_MAX) == -PLAIT_EINVAL && plait_fs_mount(PLAIT_FS_PATH_MAX, 0, 1) == -PLAIT_EINVAL);
+  CHECK(fs_rename("/a/b", "/a/c") == 0 && fs_rename("/a/c", "/a/b") == 0);
+  CHECK(fs_mount("/a/b", 0, "one") == 1 && fs_mount("/a/b", 0, "x") == -PLAIT_EBUSY && fs_mount("/x/y", 7, "x") == -PLAIT_ENOENT);
+  CHECK(fs_mount("/a/b/c", 1, "two") == 2 && fs_unmount("/a/b") == -PLAIT_EBUSY && fs_unmount("/a") == -PLAIT_EINVAL);
+  CHECK(fs_stat("/l/b/c/d") == -PLAIT_EREMOTE && plait_get(&fs_mine()->result.mount) == 1 && plait_get(&fs_mine()->result.bytes) == 3);
+  CHECK(fs_rename("/a", "/z") == -PLAIT_EBUSY && fs_rmdir("/a/b") == -PLAIT_EBUSY && fs_rename("/a/b", "/z") == -PLAIT_EBUSY);
+  int fd = plait_fs_far_open(2, 5, PLAIT_FS_RDWR, 1, 2);
+  CHECK(fd >= 0 && plait_fs_far_open(3, 5, 0, 1, 2) == -PLAIT_ENOENT && plait_fs_far_close(fd + 1) == -PLAIT_EBADF);
+  CHECK(plait_fs_read(fd, plait_get(&fs_mine()->scratch), 1, 0) == -PLAIT_EREMOTE && fs_unmount("/a/b/c") == -PLAIT_EBUSY);
+  CHECK(plait_fs_far_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 && fs_rename("/a", "/z") == 0);
+  CHECK(fs_mount("/", 0, "all") == 3 && fs_stat("/z") == -PLAIT_EREMOTE && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
+  CHECK(fs_check_all(0) == 0);
+}
+
 static const struct test tests[] = {
     {"names", test_names},       {"rename", test_rename},     {"descriptors", test_descriptors},
     {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
     {"a full space", test_full}, {"no memory in each place", test_full_everywhere}, {"range locks", test_ranges}, {"mappings", test_mappings},
+    {"mounts", test_mounts},
     {"a settler dies, and nobody knows", test_dead_settler},
 };
 TEST_MAIN(tests)

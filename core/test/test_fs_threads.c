@@ -80,6 +80,108 @@ static void test_appends(void) {
   CHECK(fs_check_all(0) == 0);
 }
 
+/* ---- one descriptor ---- */
+
+#define RECORD 8u
+
+static int shared_fd;
+static atomic_uint read_count, write_count;
+
+/* Each reads or writes where the descriptor stands: each place is one's, as if one had come after the other. */
+static void *use_position(void *argument) {
+  enter();
+  uint32_t me = (uint32_t)(uintptr_t)argument;
+  uint64_t random = test_seed + me;
+  plait_ref_t scratch = plait_get(&fs_mine()->scratch);
+  for (uint32_t i = 0; i < work; i++) {
+    uint32_t words[2] = {me + 1, i};
+    if (test_random(&random) % 2 == 0) {
+      CHECK(plait_fs_read(shared_fd, scratch, RECORD, -1) == RECORD);
+      memcpy(words, plait_at(scratch), RECORD);
+      CHECK(words[0] == 0); /* what is written lies behind the descriptor */
+      atomic_fetch_add(&read_count, 1);
+    } else {
+      memcpy(plait_at(scratch), words, RECORD);
+      CHECK(plait_fs_write(shared_fd, scratch, RECORD, -1, NOW) == RECORD);
+      atomic_fetch_add(&write_count, 1);
+    }
+  }
+  leave();
+  return NULL;
+}
+
+static void test_positions(void) {
+  test_space(2000);
+  work = test_work(40000);
+  uint32_t bytes = THREADS * work * RECORD, seen = 0;
+  CHECK((shared_fd = fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT)) >= 0 && fs_truncate("/f", bytes) == 0);
+  atomic_store(&read_count, 0), atomic_store(&write_count, 0);
+  run_threads(use_position, THREADS);
+  CHECK(plait_fs_seek(shared_fd, 0, 1) == bytes && atomic_load(&read_count) + atomic_load(&write_count) == THREADS * work);
+  plait_ref_t scratch = plait_get(&fs_mine()->scratch);
+  for (uint32_t at = 0; at < bytes; at += RECORD) {
+    uint32_t words[2];
+    CHECK(plait_fs_read(shared_fd, scratch, RECORD, at) == RECORD);
+    memcpy(words, plait_at(scratch), RECORD);
+    seen += words[0] != 0;
+  }
+  CHECK(seen == atomic_load(&write_count) && plait_fs_close(shared_fd) == 0);
+  plait_abi_sweep();
+  CHECK(fs_check_all(0) == 0);
+}
+
+/* ---- limits ---- */
+
+#define LIMIT_FILES 7u /* beside the root, of three for each thread */
+
+static pthread_barrier_t together;
+static uint32_t limit_bytes, limit_size, refused[THREADS];
+
+/* All make files at once; what there is then is within the limits, however it came about. */
+static void *fill_up(void *argument) {
+  enter();
+  uint32_t me = (uint32_t)(uintptr_t)argument;
+  struct plait_fs_result *result = &fs_mine()->result;
+  char name[30];
+  for (uint32_t i = 0; i < work; i++) {
+    pthread_barrier_wait(&together);
+    for (uint32_t k = 0; k < 3; k++) {
+      snprintf(name, sizeof name, "/limit%u_%u", me, k);
+      int rc = fs_write(name, i % 2 == 0 ? limit_size : 0, i);
+      CHECK(rc == 0 || rc == -PLAIT_ENOSPC);
+      refused[me] += rc != 0;
+    }
+    pthread_barrier_wait(&together);
+    if (me == 0) CHECK(plait_fs_usage() == 0 && plait_get(&result->number) <= LIMIT_FILES + 1 && plait_get64(&result->held) <= limit_bytes);
+    pthread_barrier_wait(&together);
+    for (uint32_t k = 0; k < 3; k++) {
+      snprintf(name, sizeof name, "/limit%u_%u", me, k);
+      int rc = fs_unlink(name);
+      CHECK(rc == 0 || rc == -PLAIT_ENOENT);
+    }
+  }
+  leave();
+  return NULL;
+}
+
+static void test_limits(void) {
+  test_space(2000);
+  fs_mine();
+  work = test_work(5000);
+  plait_ref_t block = plait_heap_alloc(20000);
+  limit_size = plait_heap_size(block); /* blocks have sizes of their own, which count */
+  limit_bytes = 5 * limit_size;
+  plait_heap_free(block);
+  plait_fs_limit(limit_bytes, LIMIT_FILES + 1);
+  CHECK(pthread_barrier_init(&together, NULL, THREADS) == 0);
+  run_threads(fill_up, THREADS);
+  for (uint32_t i = 0; i < THREADS; i++) CHECK(refused[i] > 0);
+  pthread_barrier_destroy(&together);
+  plait_abi_sweep();
+  CHECK(fs_check_all(0) == 0 && plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
+  CHECK(fs_write("/all", 3 * limit_size, 1) == 0); /* nothing is set aside any more */
+}
+
 /* ---- one directory ---- */
 
 static void storm(uint64_t *random, uint32_t steps, uint32_t names) {
@@ -266,6 +368,8 @@ static void test_kills(void) {
 
 static const struct test tests[] = {
     {"appends", test_appends},
+    {"one descriptor", test_positions},
+    {"limits", test_limits},
     {"one directory", test_storm},
     {"replaced while it is read", test_replaced},
     {"locks on ranges exclude", test_ranges_exclude},

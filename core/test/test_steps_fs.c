@@ -36,7 +36,11 @@ static void world(void) {
 static void use(void) {
   CHECK(fs_mkdir("/use") == 0 && fs_write("/use/a", 200, 5) == 0 && fs_rename("/use/a", "/e/use") == 0);
   CHECK(fs_holds("/e/use", 200, 5) && fs_write("/e/use", 9000, 6) == 0 && fs_holds("/e/use", 9000, 6));
-  CHECK(fs_link("/e/use", "/use/b") == 0 && fs_unlink("/e/use") == 0 && fs_unlink("/use/b") == 0 && fs_rmdir("/use") == 0);
+  CHECK(fs_link("/e/use", "/use/b") == 0 && fs_unlink("/e/use") == 0 && fs_unlink("/use/b") == 0);
+  int mount = fs_mount("/use", 0, "used"), fd = plait_fs_far_open((uint32_t)mount, 7, 0, 1, 2);
+  CHECK(mount > 0 && fd >= 0 && fs_stat("/use/x") == -PLAIT_EREMOTE && fs_unmount("/use") == -PLAIT_EBUSY);
+  CHECK(plait_fs_close(fd) == -PLAIT_EREMOTE && plait_fs_far_close(fd) == 0 && plait_fs_far_close(fd) == -PLAIT_EBADF);
+  CHECK(fs_unmount("/use") == 0 && fs_rmdir("/use") == 0);
 }
 
 /* ---- scenarios ---- */
@@ -96,6 +100,26 @@ static void make_full_inodes(void) {
     CHECK(fs_write(name, 0, 0) == 0);
   }
 }
+
+static int mount;
+static void make_mount(void) { CHECK((mount = fs_mount("/d/sub", 0, "one")) > 0); }
+static void make_mounts(void) {
+  make_mount();
+  CHECK(fs_mount("/d/sub/inner", (uint32_t)mount, "two") > 0 && fs_mount("/e/empty", 0, "three") > 0);
+}
+static void make_far(void) {
+  make_mount(), as(actor);
+  CHECK((descriptor = plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+}
+static void make_far_of_other(void) {
+  make_mount(), as(other);
+  CHECK((descriptor = plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+}
+static void make_many_far(void) {
+  make_mount(), as(actor);
+  for (int i = 0; i < 64; i++) CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
+}
+
 static void do_create(void) { fs_write("/d/new", 300, 7); }
 static void do_create_empty(void) { fs_open("/d/new", PLAIT_FS_RDWR | PLAIT_FS_CREAT); }
 static void do_mkdir(void) { fs_mkdir("/d/sub/new"); }
@@ -136,6 +160,21 @@ static void do_create_large(void) { write_held("/d/new"); }
 static void do_replace_large(void) { write_held("/e/g"); }
 static void do_hold(void) { plait_fs_hold(70000), plait_fs_unhold(); }
 static void do_close_ranges(void) { plait_fs_close(descriptor); }
+
+static void do_mount(void) { fs_mount("/d/sub", 0, "one"); }
+static void do_rename_away_mounted(void) { fs_rename("/e/empty", "/d/moved"); }
+static void do_mount_beside(void) { fs_mount("/e/empty", 0, "two"); }
+static void do_mount_inside(void) { fs_mount("/d/sub/inner", (uint32_t)mount, "two"); }
+static void do_unmount(void) { fs_unmount("/d/sub"); }
+static void do_unmount_inside(void) { fs_unmount("/d/sub/inner"); }
+static void do_unmount_last(void) { fs_unmount("/e/empty"); }
+static void do_far_open(void) { plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12); }
+static void make_limits(void) { plait_fs_limit(1e6, 100); }
+static void make_limits_append(void) { make_limits(), make_own_file(); }
+static void make_watch(void) { as(other), plait_fs_watch(1), as(actor), plait_fs_watch(1); }
+static void do_watch(void) { plait_fs_watch(1); }
+static void do_unwatch(void) { plait_fs_watch(-1); }
+static void do_far_close(void) { plait_fs_far_close(descriptor); }
 
 static const struct scenario {
   const char *name;
@@ -185,9 +224,33 @@ static const struct scenario {
     {"hold and drop", make_own_file, do_hold},
     {"make a file in a new chunk", make_full_inodes, do_create},
     {"make a directory in a new chunk", make_full_inodes, do_mkdir},
+    {"mount", make_nothing, do_mount},
+    {"mount beside another", make_mount, do_mount_beside},
+    {"mount in a mount", make_mount, do_mount_inside},
+    {"unmount", make_mount, do_unmount},
+    {"unmount what lies in a mount", make_mounts, do_unmount_inside},
+    {"unmount the newest", make_mounts, do_unmount_last},
+    {"rename a directory beside a mount", make_mount, do_rename_away_mounted},
+    {"open behind a mount", make_mount, do_far_open},
+    {"open behind a mount in a new chunk", make_many_far, do_far_open},
+    {"create and write, with limits", make_limits, do_create},
+    {"replace the contents, with limits", make_limits, do_replace},
+    {"append, with limits", make_limits_append, do_append},
+    {"watch", make_watch, do_watch},
+    {"watch no longer", make_watch, do_unwatch},
+    {"create while somebody watches", make_watch, do_create_empty},
+    {"close behind a mount", make_far, do_far_close},
+    {"close another's behind a mount", make_far_of_other, do_far_close},
 };
 
 static uint64_t states;
+
+/* All that there is, but what is open to the actor: that goes with it. */
+static uint64_t whole(void) {
+  struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(actor)]));
+  uint64_t watchers = plait_get(&plait_fs()->watchers) - plait_get(&record->watching);
+  return fs_mix(fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor)), watchers);
+}
 
 static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, uint64_t before, uint64_t after) {
   if (others_first) { /* another thread meets every lock before recovery does */
@@ -202,7 +265,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, ui
   if (lost > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", lost);
   CHECK(lost <= deaths);
   if (!others_first) {
-    uint64_t digest = fs_digest("/", 1, 0);
+    uint64_t digest = whole();
     CHECK(digest == before || digest == after);
     as(other);
     fs_digest("/", 1, 1);
@@ -213,7 +276,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, ui
 
 static uint64_t look(void) {
   as(main_id);
-  uint64_t digest = fs_digest("/", 1, 0);
+  uint64_t digest = whole();
   as(actor);
   return digest;
 }

@@ -11,7 +11,7 @@
 #ifdef STEPS
 
 static plait_thread_t main_id, actor, other, corpse, heir;
-static int descriptor, claimed, result, forced;
+static int descriptor, claimed, result, then_result, forced;
 static uint32_t taken;
 
 static void as(plait_thread_t thread) {
@@ -28,7 +28,7 @@ static void world(void) {
     fs_mine();
   }
   as(main_id);
-  heir = 0, claimed = -1, forced = 0;
+  heir = 0, claimed = -1, forced = 0, then_result = 0;
   CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_mkdir("/d/sub") == 0 && fs_mkdir("/e/empty") == 0);
   CHECK(fs_write("/d/sub/x", 100, 1) == 0 && fs_symlink("sub", "/d/soft") == 0 && fs_write("/e/g", 3000, 2) == 0);
   CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0);
@@ -56,6 +56,17 @@ static void do_read(void) {
 }
 static void do_create(void) { result = fs_write("/e/empty/new", 50, 3); }
 static void do_cross(void) { result = fs_rename("/d/sub", "/e/empty/sub"); }
+
+static void do_mount(void) { result = fs_mount("/a/b", 0, "text"); }
+static void do_move(void) { result = fs_rename("/a", "/z"); }
+static void do_move_away(void) { result = fs_rename("/a", "/e/z"); }
+static void do_remove(void) { result = fs_rmdir("/a/b"); }
+static void do_write(void) { result = plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 500, 9000, NOW); }
+
+/* Whether the only mount is there, with its place true; `count`: how many there have to be. */
+static int mounted(uint32_t count) {
+  return plait_get(&plait_fs()->mount_count) == count && fs_stat("/a/b/x") == -PLAIT_EREMOTE;
+}
 
 static void then_replace_link(void) { CHECK(fs_symlink("sub", "/d/t") == 0 && fs_rename("/d/t", "/d/soft") == 0); }
 static void then_replace_file(void) { CHECK(fs_write("/e/t", 50, 4) == 0 && fs_rename("/e/t", "/e/g") == 0); }
@@ -90,6 +101,18 @@ static void then_rmdir(void) {
 }
 static void then_cross(void) { fs_rename("/e/empty", "/d/sub/empty"); }
 
+static void then_move(void) { CHECK(fs_rename("/a", "/z") == 0 || mounted(1)); }
+static void then_move_away(void) { CHECK(fs_rename("/a", "/d/z") == 0 || mounted(1)); }
+static void then_remove(void) { CHECK(fs_rmdir("/a/b") == 0 || mounted(1)); }
+static void then_link(void) { /* what has the name then is no place */
+  CHECK((fs_rename("/a", "/z") == 0 && fs_symlink("z", "/a") == 0) || mounted(1));
+}
+static void then_mount(void) { then_result = fs_mount("/a/b", 0, "text"); }
+static void then_write(void) { /* takes away the room that the first one has planned in */
+  CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 6000, 3000, NOW) == 6000);
+  CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 400, 50000, NOW) == 400);
+}
+
 /* ---- what may have become of it ---- */
 
 static void is_zero(void) { CHECK(result == 0); }
@@ -118,6 +141,16 @@ static void is_created_or_missing(void) {
   CHECK(result == 0 || result == -PLAIT_ENOENT);
   CHECK((fs_stat("/e/empty/new") == 0) == (result == 0));
 }
+/* The place of a mount is true, and nothing takes it away. */
+static void is_mounted_or_missing(void) {
+  CHECK(result == 1 ? mounted(1) && fs_unmount("/a/b") == 0 : (result == -PLAIT_ENOENT || result == -PLAIT_ELOOP) && plait_get(&plait_fs()->mounts) == 0);
+}
+static void is_mounted_or_moved(void) {
+  if (then_result == 0) return; /* it was never the other's turn */
+  if (then_result > 0) CHECK(result == -PLAIT_EBUSY && mounted(1) && fs_unmount("/a/b") == 0);
+  else CHECK(then_result == -PLAIT_ENOENT && result == 0 && plait_get(&plait_fs()->mounts) == 0);
+}
+static void is_written(void) { CHECK(result == 500); }
 static void is_no_ring(void) { CHECK((fs_stat("/d/sub") == 0) != (fs_stat("/e/empty") == 0)); }
 
 static const struct turn {
@@ -137,6 +170,14 @@ static const struct turn {
     {"settle, another recovers", make_dead, do_settle, then_recover, is_held},
     {"read, another truncates and the memory is reused", make_open, do_read, then_reuse_bytes, is_whole},
     {"create, another removes the directory", make_nothing, do_create, then_rmdir, is_created_or_missing},
+    {"mount, another moves the directory above", make_nothing, do_mount, then_move, is_mounted_or_missing},
+    {"mount, another moves it into another directory", make_nothing, do_mount, then_move_away, is_mounted_or_missing},
+    {"mount, another puts a link above", make_nothing, do_mount, then_link, is_mounted_or_missing},
+    {"mount, another removes the directory", make_nothing, do_mount, then_remove, is_mounted_or_missing},
+    {"move, another mounts inside", make_nothing, do_move, then_mount, is_mounted_or_moved},
+    {"move into another directory, another mounts inside", make_nothing, do_move_away, then_mount, is_mounted_or_moved},
+    {"remove, another mounts over it", make_nothing, do_remove, then_mount, is_mounted_or_moved},
+    {"write behind the end, another writes there", make_open, do_write, then_write, is_written},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 
@@ -174,7 +215,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
-    heir = 0, claimed = -1;
+    heir = 0, claimed = -1, then_result = 0;
     step_restore();
     as(actor);
     reached = step_turn(turn->operation, at, between);

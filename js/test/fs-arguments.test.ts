@@ -1,6 +1,6 @@
 /**
  * Paths and arguments that nobody would pass, and those that everybody does, to every function of plait/fs and of node:fs: both
- * give the same answer, or refuse with the same code; after it both trees are the same. Random, by a seed.
+ * give the same answer, or refuse with the same code, at once or later; after it both trees are the same. Random, by a seed.
  *
  * Left out: relative paths (there is no working directory here), numbers that name open files of this process, and what makes
  * Node itself stumble: a TypeError without a code, or its end (mode bits from 2^31 on).
@@ -234,7 +234,7 @@ interface Refusal {
 function plain(value: unknown): unknown {
   if (value instanceof Error) {
     const { name, message, code, errno, syscall, path, dest } = value as NodeJS.ErrnoException & { dest?: string };
-    if (syscall === 'opendir') return { name, code }; // not every version names the path
+    if (syscall === 'opendir' || syscall === 'read') return { name, code }; // not every version names the path
     return { name, code, message, errno, syscall, path: path && String(path), dest };
   }
   if (value instanceof Uint8Array) return `${Buffer.isBuffer(value)} ${Buffer.from(value).toString('latin1')}`;
@@ -251,15 +251,20 @@ function plain(value: unknown): unknown {
   return Array.isArray(value) ? value.map(plain).map(String).sort() : String(value);
 }
 
+/** What mkdtemp has made, in whatever encoding it says so. */
+function removeMade(fs: Any, result: unknown): unknown[] {
+  const made = fs.readdirSync(root).filter((entry: string) => entry.startsWith('tmp-'));
+  for (const entry of made) fs.rmdirSync(at(entry));
+  return [typeof result, made.length];
+}
+
 function call(fs: Any, name: string, args: unknown[]): unknown {
   try {
     let result = fs[`${name}Sync`](...args);
     if (name === 'open') result = fs.closeSync(result);
     if (name === 'opendir') result = result.closeSync();
     if (name === 'mkdtemp') {
-      const made = fs.readdirSync(root).filter((entry: string) => entry.startsWith('tmp-'));
-      for (const entry of made) fs.rmdirSync(at(entry));
-      result = [typeof result, made.length];
+      result = removeMade(fs, result);
     }
     return plain(result);
   } catch (error) {
@@ -380,3 +385,105 @@ test(`arguments that nobody would pass are answered alike (seed ${seed})`, { tim
   t.diagnostic(`${calls} calls, ${refused} refused`);
   assert.ok(calls > 3000 * rounds && refused > calls / 20 && refused < calls / 2, 'of both kinds');
 });
+
+// ---- the same, with callbacks and with promises ----
+
+interface Answer {
+  /** Thrown by the call itself, or told later. */
+  how: 'at once' | 'later' | 'never';
+  outcome: unknown;
+}
+const PATIENCE = 5000;
+
+/** What was made is taken away again. */
+async function finish(fs: Any, name: string, result: Any): Promise<unknown> {
+  if (result instanceof Error) return plain(result);
+  if (name === 'open') return typeof result === 'number' ? fs.closeSync(result) : await result.close();
+  if (name === 'opendir') return await result.close();
+  if (name !== 'mkdtemp') return plain(result);
+  return removeMade(fs, result);
+}
+
+async function ask(fs: Any, face: string, name: string, args: unknown[]): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined;
+  const never = new Promise<Answer>((resolve) => {
+    timer = setTimeout(() => resolve({ how: 'never', outcome: undefined }), PATIENCE);
+  });
+  const asked = new Promise<Answer>((resolve) => {
+    const later = (result: unknown): void =>
+      void finish(fs, name, result).then((outcome) => resolve({ how: 'later', outcome }));
+    try {
+      if (face === 'promises') fs.promises[name](...args).then(later, later);
+      else if (name === 'exists') fs.exists(...args, later);
+      else fs[name](...args, (error: Error | null, result: unknown) => later(error ?? result));
+    } catch (error) {
+      resolve({ how: 'at once', outcome: plain(error) });
+    }
+  });
+  try {
+    return await Promise.race([asked, never]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * A callback in the place of something else; what can be iterated over, which Node's promises write; and an option that these
+ * have from Node 24 on only, and here.
+ */
+function isLeftOutLater(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null && Symbol.iterator in value && !ArrayBuffer.isView(value))
+    return true;
+  return typeof value === 'function' || (value as { throwIfNoEntry?: unknown } | null)?.throwIfNoEntry === false;
+}
+
+/** Of these the place of the callback depends on what the others are. */
+const BY_PLACE = /^(read|write|readv|writev)$/;
+
+for (const face of ['callbacks', 'promises']) {
+  test(`the same with ${face} (seed ${seed})`, { timeout: 240000 * rounds }, async (t) => {
+    const names = Object.keys(FUNCTIONS).filter((name) =>
+      // Node's rm is another program here than its rmSync, and does other things with slashes behind links.
+      name === 'rm' ? false : face === 'promises' ? name in nodeFs.promises : !BY_PLACE.test(name),
+    );
+    let calls = 0;
+    let refused = 0;
+    let fds: [number, number] = [plant(nodeFs), plant(ours)];
+    for (let i = 0; i < 2000 * rounds; i++) {
+      if (i % 20 === 19) {
+        nodeFs.closeSync(fds[0]);
+        ours.closeSync(fds[1]);
+        fds = [plant(nodeFs), plant(ours)];
+      }
+      const name = names[next(names.length)] as string;
+      const kinds = (FUNCTIONS[name] as string).split(' ');
+      const args = kinds.map((kind) => (KINDS[kind] as () => unknown)());
+      const strange = next(2) === 0 && OLDEST;
+      if (strange) args[next(args.length)] = hostile();
+      if (isLeftOut(name, kinds, args) || args.some((value) => isLeftOutLater(value))) continue;
+      const given = (which: 0 | 1): unknown[] => args.map((value) => (value === FD ? fds[which] : value));
+      const theirs = await ask(nodeFs, face, name, given(0));
+      const mine = await ask(ours, face, name, given(1));
+      calls++;
+      if (isArgument(mine.outcome)) refused++;
+      // The C library goes there name by name, and stops where there is nothing.
+      if (name === 'realpath' && (mine.outcome as Refusal | null)?.code === 'ENAMETOOLONG') continue;
+      try {
+        const free = strange || kinds.some((kind) => /path|closed/.test(kind));
+        assertSame(mine.outcome, theirs.outcome, free);
+        // Node's recursive readdir throws at once what it finds wrong in directories, too.
+        if (isArgument(mine.outcome) && isArgument(theirs.outcome)) assert.equal(mine.how, theirs.how);
+        else assert.notEqual(mine.how, 'never');
+        assert.deepEqual(tree(ours, root), tree(nodeFs, root));
+      } catch (error) {
+        const text = `step ${i}: ${name}(${args.map(show).join(', ')}): ${mine.how}, Node ${theirs.how}`;
+        throw new Error(`${text}\n${(error as Error).message.slice(0, 3000)}`);
+      }
+    }
+    nodeFs.closeSync(fds[0]);
+    ours.closeSync(fds[1]);
+    ours.check();
+    t.diagnostic(`${calls} calls, ${refused} refused`);
+    assert.ok(calls > 800 * rounds && (!OLDEST || refused > calls / 20) && refused < calls / 2, 'of both kinds');
+  });
+}

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
+import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -417,6 +418,9 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   note([fs.realpathSync(at('s2')), fs.realpathSync(at('y/up/up/up')), fs.realpathSync(at('y/../y/./up'))]);
   note(fs.readFileSync(at('s2'), 'utf8'));
   note(attempt(() => fs.realpathSync(at('none'))));
+  const { native } = fs.realpathSync;
+  for (const path of ['s2', 's2/', 'y/up/up/up', 'y/../y/./up', 'y/up/../up/.', 'none', 'none/x', 'y/up/up/none/'])
+    note(attempt(() => native(at(path))));
   fs.writeFileSync(at('s2'), 'through');
   note([fs.lstatSync(at('s2')), fs.readFileSync(at('g'), 'utf8')]);
   fs.symlinkSync('made', at('s3'));
@@ -559,6 +563,38 @@ both('streams', async (fs, root, note) => {
   const handle = await fs.promises.open(file);
   note((await text(handle.createReadStream({ end: 5 }))) as string);
   note(await new Promise((resolve) => fs.createWriteStream(`${root}/none/x`).on('error', resolve)));
+});
+
+both('classes of streams', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'what is in the file');
+  const { ReadStream, WriteStream } = fs;
+  const made = [fs.createReadStream(file), fs.createWriteStream(`${root}/w`)];
+  note([ReadStream.name, WriteStream.name, made[0] instanceof ReadStream, made[1] instanceof WriteStream]);
+  for (const stream of made) await new Promise((resolve) => stream.on('close', resolve).destroy());
+  note(await text(new ReadStream(file, { end: 3 })));
+  note(await text(ReadStream(file, 'latin1')));
+  const Own: Any = class extends ReadStream {};
+  note(await text(new Own(file)));
+  // As programs make their own of it that are older than classes.
+  function Older(this: object, path: string): object {
+    if (!(this instanceof Older)) return new (Older as Any)(path);
+    ReadStream.call(this, path);
+    return this;
+  }
+  Object.setPrototypeOf(Older.prototype, ReadStream.prototype);
+  const older = new (Older as Any)(file);
+  note([older instanceof Older, older instanceof ReadStream, older instanceof Readable]);
+  note(await text(older));
+  const writer = new WriteStream(`${root}/x`, { fs: undefined });
+  note(writer instanceof Writable);
+  writer.end('written');
+  await new Promise((resolve) => writer.on('close', resolve));
+  note(fs.readFileSync(`${root}/x`, 'utf8'));
+  const handle = await fs.promises.open(file);
+  const stream = handle.createReadStream();
+  note(stream instanceof ReadStream);
+  note(await text(stream));
 });
 
 both('links that end in a slash', (fs, root, note) => {

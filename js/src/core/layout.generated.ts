@@ -608,7 +608,7 @@ export const FsResult = {
 
 /** `struct plait_fs_thread` of core/fs/fs.h. */
 export const FsThread = {
-  BYTES: 18256,
+  BYTES: 18272,
   /** id of the thread whose journal it is; 0 none */
   thread: 0,
   /** held by who settles the journal of a dead thread; its own thread needs none */
@@ -633,28 +633,34 @@ export const FsThread = {
   stores: 208,
   /** bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
   held: 1232,
+  /** bytes that are set aside for a change that will count them in `held` */
+  reserved: 1240,
   /** inodes, counted in the same way (wraps) */
-  files: 1240,
+  files: 1248,
+  /** inodes that are set aside */
+  reservedFiles: 1252,
+  /** how often the slot's thread is among `watchers` of struct plait_fs */
+  watching: 1256,
   /** where to look for a free inode first */
-  inodeHint: 1244,
+  inodeHint: 1260,
   /** where to look for a free descriptor first */
-  openHint: 1248,
+  openHint: 1264,
   /** block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
-  scratch: 1252,
+  scratch: 1268,
   /** whose-word of an inode or descriptor that was given up and is not free yet */
-  released: 1256,
+  released: 1272,
   /** how many of the first `hands` are for a later change than the one that is being made */
-  keep: 1260,
+  keep: 1276,
   /** of the last call */
-  result: 1264,
+  result: 1280,
   /** the path of a call; of two, the first */
-  first: 1360,
+  first: 1376,
   /** the second path of a call */
-  second: 5456,
+  second: 5472,
   /** paths with links put in, two by turns */
-  links: 9552,
+  links: 9568,
   /** last names of both paths */
-  names: 17744,
+  names: 17760,
 } as const;
 
 /** `struct plait_fs` of core/fs/fs.h. */
@@ -662,7 +668,7 @@ export const Fs = {
   BYTES: 1600,
   /** held by who makes a chunk of inodes or descriptors */
   tables: 0,
-  /** held while a directory moves into another one, or a mount comes or goes */
+  /** held while a directory moves into another one (see `moves`), or a mount or a watcher comes or goes */
   rename: 8,
   /** most inodes there may be, 0 no limit */
   limitFiles: 16,
@@ -674,12 +680,12 @@ export const Fs = {
   mounts: 28,
   /** number of the mount that was made last, also of those that are gone */
   mountCount: 32,
-  /** goes up when a mount comes or goes */
+  /** goes up when a mount or a watcher comes or goes */
   mountChanges: 36,
   /** goes up when a mount's descriptor is closed */
   farCloses: 40,
-  /** zero */
-  unused: 44,
+  /** 1: directories are moved under `rename` only, since there was a mount */
+  moves: 44,
   /** most bytes that contents may hold, 0 no limit */
   limitBytes: 48,
   /** all inodes */

@@ -111,7 +111,7 @@ export interface Core {
   plait_fs_far_open(mount: number, host: number, flags: number, device: number, file: number): number;
   plait_fs_far_close(fd: number): number;
   plait_fs_far(fd: number): number;
-  plait_fs_watch(change: number): void;
+  plait_fs_watch(change: number): number;
   plait_fs_check(quiescent: number): number;
   plait_fs_fault(at: number): number;
   plait_abi_fs(): number;

@@ -15,6 +15,9 @@ type WithCallback<Sync> = Sync extends (...args: infer Arguments) => infer Resul
   ? (...args: [...Partial<Arguments>, callback: (error: Error | null, result: Result) => void] | Any[]) => void
   : never;
 
+/** What cp and others find only on the way; the type of a link is an argument. */
+const LATER = /^ERR_FS_(?!INVALID_SYMLINK_TYPE)/;
+
 function later(callback: Callback, ...results: [Error | null, ...unknown[]]): void {
   queueMicrotask(() => callback(...results));
 }
@@ -31,7 +34,7 @@ function callbackOf(
     try {
       results = pick(action(...args), args);
     } catch (error) {
-      if (isArgumentError(error) && !/^ERR_FS_/.test((error as { code: string }).code)) throw error;
+      if (isArgumentError(error) && !LATER.test((error as { code: string }).code)) throw error;
       later(callback, error as Error);
       return;
     }
@@ -123,6 +126,6 @@ export function callbackFs(fs: TreeFs): CallbackFs {
     ),
     readv: callbackOf(fs.readvSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
     writev: callbackOf(fs.writevSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
-    realpath: Object.assign(realpath, { native: callbackOf(fs.realpathSync) }),
+    realpath: Object.assign(realpath, { native: callbackOf(fs.realpathSync.native) }),
   }) as unknown as CallbackFs;
 }

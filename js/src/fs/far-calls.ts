@@ -424,8 +424,7 @@ export class FarCalls {
     if (mask & FsSetBit.SET_UID) change.uid = uid;
     if (mask & FsSetBit.SET_GID) change.gid = gid;
     if (mask & FsSetBit.SET_MTIME) {
-      // Hosts cut to microseconds what comes as a double: the half of one keeps them.
-      change.times = { atime: atime + (atimeNs + 500) / 1e9, mtime: mtime + (mtimeNs + 500) / 1e9 };
+      change.times = { atime: atime + atimeNs / 1e9, mtime: mtime + mtimeNs / 1e9 };
     }
     if (target >= 0) {
       return attempt(() => {

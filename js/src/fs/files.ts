@@ -13,7 +13,7 @@ import { FileHandle } from './handle.ts';
 import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
 import { BigIntStats, Dirent, Stats } from './stats.ts';
-import { Streams } from './streams.ts';
+import { type ReadStreamClass, Streams, type WriteStreamClass } from './streams.ts';
 import { type ExportTarOptions, exportTar } from './tar-export.ts';
 import { type ImportTarOptions, type ImportTarResult, importTar, type TarSource } from './tar-import.ts';
 import { normalize, TreeFs } from './tree.ts';
@@ -26,6 +26,8 @@ interface Rest {
   readonly constants: typeof constants;
   readonly createReadStream: Streams['createReadStream'];
   readonly createWriteStream: Streams['createWriteStream'];
+  readonly ReadStream: ReadStreamClass;
+  readonly WriteStream: WriteStreamClass;
   watch(path: PathLike, ...rest: unknown[]): FsWatcher;
   watchFile: StatWatchers['watch'];
   unwatchFile: StatWatchers['unwatch'];
@@ -95,6 +97,8 @@ export function createFs(space: () => Space): Fs {
     constants,
     createReadStream: streams.createReadStream,
     createWriteStream: streams.createWriteStream,
+    ReadStream: streams.ReadStream,
+    WriteStream: streams.WriteStream,
     watch: (path, ...others) => watch(tree, path, ...(others as [])),
     watchFile: (path, options, listener) => watchers.watch(path, options, listener),
     unwatchFile: (path, listener) => watchers.unwatch(path, listener),

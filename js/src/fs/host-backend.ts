@@ -94,6 +94,10 @@ export class HostBackend implements Backend<Place> {
   readonly #fs: NodeFs;
   /** Directories are descriptors. */
   readonly #linux: boolean;
+  readonly #cutsTimes =
+    ((host.builtin('node:process') as typeof process).versions.uv ?? '').localeCompare('1.52', 'en', {
+      numeric: true,
+    }) < 0;
   #ended = false;
   /** Without /proc: where the directories lie that are open as files. */
   readonly #paths = new Map<number, Buffer>();
@@ -234,19 +238,25 @@ export class HostBackend implements Backend<Place> {
     this.#fs.renameSync(this.#at(directory, name), this.#at(to, toName));
   }
 
+  /** libuv cuts to microseconds what comes as a double, until 1.52: the half of one keeps them. */
+  #times(times: NonNullable<BackendChange['times']>): [atime: number, mtime: number] {
+    const half = this.#cutsTimes ? 5e-7 : 0;
+    return [times.atime + half, times.mtime + half];
+  }
+
   set(directory: Place, name: string, { mode, uid = -1, gid = -1, times }: BackendChange): void {
     const fs = this.#fs;
     const path = this.#at(directory, name);
     if (name !== '' && mode === undefined) {
       // These take a link for itself.
       if (uid !== -1 || gid !== -1) fs.lchownSync(path, uid, gid);
-      if (times !== undefined) fs.lutimesSync(path, times.atime, times.mtime);
+      if (times !== undefined) fs.lutimesSync(path, ...this.#times(times));
       return;
     }
     this.#pinned(directory, name, (pinned) => {
       if (mode !== undefined) fs.chmodSync(pinned, mode);
       if (uid !== -1 || gid !== -1) fs.chownSync(pinned, uid, gid);
-      if (times !== undefined) fs.utimesSync(pinned, times.atime, times.mtime);
+      if (times !== undefined) fs.utimesSync(pinned, ...this.#times(times));
     });
   }
 
@@ -331,7 +341,7 @@ export class HostBackend implements Backend<Place> {
   fset(id: number, { mode, uid = -1, gid = -1, times }: BackendChange): void {
     if (mode !== undefined) this.#fs.fchmodSync(id, mode);
     if (uid !== -1 || gid !== -1) this.#fs.fchownSync(id, uid, gid);
-    if (times !== undefined) this.#fs.futimesSync(id, times.atime, times.mtime);
+    if (times !== undefined) this.#fs.futimesSync(id, ...this.#times(times));
   }
 
   flist(id: number): { names: string[]; kinds: number[] } {

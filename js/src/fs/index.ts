@@ -21,7 +21,8 @@ export { createFs, type Fs } from './files.ts';
 export type { GlobOptions } from './glob.ts';
 export type { MountInfo, MountOptions } from './mount-table.ts';
 export type { StatsFs } from './stats.ts';
-export type { StatOptions } from './sync.ts';
+export type { ReadStreamClass, WriteStreamClass } from './streams.ts';
+export type { RmdirOptions, StatOptions } from './sync.ts';
 export type { ExportTarOptions } from './tar-export.ts';
 export type { AsyncTarSource, ImportTarOptions, ImportTarResult, TarSource } from './tar-import.ts';
 export type { CopyOptions, ReaddirOptions, RmOptions } from './tree.ts';
@@ -45,6 +46,8 @@ export const BigIntStats: typeof OwnBigIntStats = fs.BigIntStats;
 export type BigIntStats = OwnBigIntStats;
 export const Dirent: typeof OwnDirent = fs.Dirent;
 export type Dirent<Name extends string | Uint8Array = string> = OwnDirent<Name>;
+export const ReadStream: Fs['ReadStream'] = fs.ReadStream;
+export const WriteStream: Fs['WriteStream'] = fs.WriteStream;
 export const FsWatcher: typeof OwnFsWatcher = threadWide('FsWatcher', () => OwnFsWatcher);
 export type FsWatcher = OwnFsWatcher;
 

@@ -182,15 +182,6 @@ export class MountTable {
     this.#space.bytes(scratch, text.length).set(text);
     const rc = core.plait_fs_mount(length, inside ? this.#innermost(path, above) : 0, text.length);
     if (rc < 0) throw fsError(rc, 'mount', path);
-    if (inside || this.#is(rc, put(path))) return;
-    // Between the look and the mount somebody has moved what lies above.
-    core.plait_fs_unmount(put(path));
-    throw fsError(-Errno.ENOENT, 'mount', path);
-  }
-
-  #is(number: number, length: number): boolean {
-    const rc = this.#space.core.plait_fs_locate(length, 0);
-    return rc === -Errno.EREMOTE && this.#space.load(this.#record + FsThread.result + FsResult.mount) === number;
   }
 
   /** The mount that a path lies in, which leads into `outer` first. */

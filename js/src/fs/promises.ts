@@ -9,7 +9,7 @@ import { wrongType } from './errors.ts';
 import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
-import type { StatOptions } from './sync.ts';
+import type { RmdirOptions, StatOptions } from './sync.ts';
 import { type AsyncTarSource, type ImportTarOptions, type ImportTarResult, importTarAsync } from './tar-import.ts';
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
 import type { FsEncoding, PathLike, TimeLike } from './values.ts';
@@ -93,10 +93,11 @@ export class FsPromises {
     return this.#fs.readFileSync(this.#file(path), options);
   }) as never;
   readlink = async (path: PathLike, options?: FsEncoding): Promise<string> => this.#fs.readlinkSync(path, options);
-  realpath = async (path: PathLike, options?: FsEncoding): Promise<string> => this.#fs.realpathSync(path, options);
+  realpath = async (path: PathLike, options?: FsEncoding): Promise<string> =>
+    this.#fs.realpathSync.native(path, options);
   rename = async (from: PathLike, to: PathLike): Promise<void> => this.#fs.renameSync(from, to);
   rm = async (path: PathLike, options?: RmOptions): Promise<void> => this.#fs.rmSync(path, options);
-  rmdir = async (path: PathLike): Promise<void> => this.#fs.rmdirSync(path);
+  rmdir = async (path: PathLike, options?: RmdirOptions): Promise<void> => this.#fs.rmdirSync(path, options);
   symlink = async (target: PathLike, path: PathLike, type?: string | null): Promise<void> =>
     this.#fs.symlinkSync(target, path, type);
   truncate = async (path: PathLike, length?: number): Promise<void> => this.#fs.truncateSync(path, length);

@@ -11,36 +11,75 @@ import { linesOf, ReadStream, WriteStream } from './own-streams.ts';
 import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf } from './values.ts';
 
+type Chunks = AsyncIterable<Uint8Array | string>;
+/** A class as Node makes them: `new`, a call, and `apply` to an object that inherits from it all make a stream. */
+type StreamClass<Stream> = (new (
+  path: PathLike,
+  options?: object | string,
+) => Stream) &
+  ((path: PathLike, options?: object | string) => Stream);
+/** The class of `createReadStream`'s streams. In browsers it cannot be called without `new`. */
+export type ReadStreamClass = StreamClass<Chunks>;
+/** The class of `createWriteStream`'s streams. */
+export type WriteStreamClass = StreamClass<object>;
+
 interface NodeFsStreams {
-  createReadStream(path: unknown, options: object): AsyncIterable<Uint8Array | string>;
-  createWriteStream(path: unknown, options: object): object;
+  ReadStream: ReadStreamClass;
+  WriteStream: WriteStreamClass;
 }
 
 const nodeFs = host.builtin('node:fs') as NodeFsStreams | undefined;
 
-/** createReadStream, createWriteStream and what FileHandle needs of them. */
+/** A class of its own under one of Node's, whose streams work on other files than the host's. */
+function under<Stream extends object>(base: StreamClass<Stream>, optionsOf: (options?: object | string) => object) {
+  function FileStream(this: unknown, path: PathLike, options?: object | string): Stream {
+    const args = [path === undefined || path === null ? path : pathOf(path), optionsOf(options)] as const;
+    // For classes in the old way: they call this one for what they have made already.
+    if (new.target === undefined && this instanceof FileStream) return base.call(this, ...args) ?? (this as Stream);
+    return Reflect.construct(base, args, new.target ?? FileStream);
+  }
+  Object.defineProperty(FileStream, 'name', { value: base.name });
+  Object.setPrototypeOf(FileStream, base);
+  Object.setPrototypeOf(FileStream.prototype, base.prototype);
+  return FileStream as unknown as StreamClass<Stream>;
+}
+
+/** createReadStream, createWriteStream, their classes, and what FileHandle needs of them. */
 export class Streams implements StreamMaker {
+  readonly ReadStream: ReadStreamClass;
+  readonly WriteStream: WriteStreamClass;
   readonly #tree: TreeFs;
   readonly #fs: () => CallbackFs;
 
   constructor(tree: TreeFs, fs: () => CallbackFs) {
     this.#tree = tree;
     this.#fs = fs;
+    if (nodeFs !== undefined) {
+      this.ReadStream = under(nodeFs.ReadStream, this.#options);
+      this.WriteStream = under(nodeFs.WriteStream, this.#options);
+      return;
+    }
+    this.ReadStream = class extends ReadStream {
+      constructor(path: PathLike, options?: object | string) {
+        super(tree, path, options);
+      }
+    } as unknown as ReadStreamClass;
+    this.WriteStream = class extends WriteStream {
+      constructor(path: PathLike, options?: object | string) {
+        super(tree, path, options);
+      }
+    } as unknown as WriteStreamClass;
   }
 
-  #options(options: object | string | undefined): object {
-    return { ...(typeof options === 'string' ? { encoding: options } : options), fs: this.#fs() };
-  }
-
-  createReadStream = (path: PathLike, options?: object | string): AsyncIterable<Uint8Array | string> => {
-    if (nodeFs === undefined) return new ReadStream(this.#tree, path, options);
-    return nodeFs.createReadStream(path === undefined || path === null ? path : pathOf(path), this.#options(options));
+  /** The user's own `fs`, if he gives one, as in Node; never the host's. */
+  readonly #options = (options: object | string | undefined): object => {
+    const given: { fs?: object } = typeof options === 'string' ? ({ encoding: options } as object) : (options ?? {});
+    return { ...given, fs: given.fs ?? this.#fs() };
   };
 
-  createWriteStream = (path: PathLike, options?: object | string): object => {
-    if (nodeFs === undefined) return new WriteStream(this.#tree, path, options);
-    return nodeFs.createWriteStream(path === undefined || path === null ? path : pathOf(path), this.#options(options));
-  };
+  createReadStream = (path: PathLike, options?: object | string): Chunks => new this.ReadStream(path, options);
+
+  createWriteStream = (path: PathLike, options?: object | string): object => new this.WriteStream(path, options);
 
   /** A stream that closes the handle when it ends, unless `autoClose` says no. */
   #ofHandle(handle: FileHandle, options: object | undefined): object {
@@ -53,12 +92,12 @@ export class Streams implements StreamMaker {
 
   read(handle: FileHandle, options?: object): AsyncIterable<Uint8Array | string> {
     if (nodeFs === undefined) return new ReadStream(this.#tree, undefined, { ...options, fd: handle });
-    return nodeFs.createReadStream('', this.#ofHandle(handle, options));
+    return new this.ReadStream('', this.#ofHandle(handle, options));
   }
 
   write(handle: FileHandle, options?: object): object {
     if (nodeFs === undefined) return new WriteStream(this.#tree, undefined, { ...options, fd: handle });
-    return nodeFs.createWriteStream('', this.#ofHandle(handle, options));
+    return new this.WriteStream('', this.#ofHandle(handle, options));
   }
 
   lines(handle: FileHandle, options?: object): Interface {

@@ -24,6 +24,11 @@ import {
 } from './values.ts';
 
 type EncodingOptions = { encoding?: FsEncoding | 'buffer' | null | undefined } | FsEncoding | 'buffer' | null;
+export interface RmdirOptions {
+  recursive?: boolean;
+  maxRetries?: number;
+  retryDelay?: number;
+}
 export interface StatOptions {
   bigint?: boolean;
   throwIfNoEntry?: boolean;
@@ -140,7 +145,7 @@ export class SyncFs extends ContentsFs {
     return volume.core.plait_fs_mkdir(volume.first(path), mode & ~UMASK, Date.now());
   }
 
-  rmdirSync = (path: PathLike, options?: { recursive?: boolean; maxRetries?: number; retryDelay?: number }): void => {
+  rmdirSync = (path: PathLike, options?: RmdirOptions): void => {
     const length = this.volume.first(path);
     checkRemoveOptions(options);
     if (options?.recursive)

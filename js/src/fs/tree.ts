@@ -2,7 +2,7 @@
  * The synchronous face, third part: what walks over many files.
  */
 
-import { Errno, FsKind } from '../core/layout.generated.ts';
+import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
 import { Dir, type DirOptions } from './dir.ts';
 import { codedError, type FsError, wrongType } from './errors.ts';
 import { type GlobOptions, globSync } from './glob.ts';
@@ -356,10 +356,35 @@ export class TreeFs extends SyncFs {
     return encodedPath(real === '' ? '/' : real, options);
   };
 
-  /** `native` is the same here. */
+  /** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. */
+  readonly #nativeRealpath = (path: PathLike, options?: EncodingOption): string | Uint8Array => {
+    optionsOf(options);
+    const { volume } = this;
+    const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 1);
+    if (rc < 0) throw volume.error(rc, 'realpath', path);
+    let rest = pathText(pathOf(path)).split('/');
+    let real = '';
+    for (let links = 0; rest.length > 0; ) {
+      const name = rest.shift() as string;
+      if (name === '' || name === '.') continue;
+      const next = name === '..' ? real.slice(0, Math.max(0, real.lastIndexOf('/'))) : `${real}/${name}`;
+      const found = name === '..' ? 0 : volume.core.plait_fs_stat(-1 - volume.first(next), 0);
+      if (found < 0) throw volume.error(found, 'realpath', path); // gone meanwhile
+      if (name === '..' || volume.kind !== FsKind.SYMLINK) {
+        real = next;
+        continue;
+      }
+      if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
+      const text = this.readlinkSync(next);
+      if (text.startsWith('/')) real = '';
+      rest = [...text.split('/'), ...rest];
+    }
+    return encodedPath(real === '' ? '/' : real, options);
+  };
+
   realpathSync: Realpath & { native: Realpath } = Object.assign(
     (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
-    { native: (path: PathLike, options?: EncodingOption) => this.#realpath(path, options) },
+    { native: (path: PathLike, options?: EncodingOption) => this.#nativeRealpath(path, options) },
   ) as never;
 }
 

@@ -7,6 +7,7 @@
  */
 
 import { Fs as FsRoot } from '../core/layout.generated.ts';
+import { fsError } from './errors.ts';
 import type { Stats } from './stats.ts';
 import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText } from './values.ts';
@@ -29,7 +30,8 @@ function onChanges(fs: TreeFs, persistent: boolean, look: () => void, far?: () =
   const word = ((core.plait_abi_fs() >>> 0) + FsRoot.changes) >>> 2;
   let over = false;
   let alive: ReturnType<typeof setInterval> | undefined;
-  core.plait_fs_watch(1);
+  const rc = core.plait_fs_watch(1);
+  if (rc < 0) throw fsError(rc, 'watch');
   // Atomics.waitAsync keeps no process alive.
   if (persistent) alive = setInterval(() => {}, 2 ** 30);
   const turn = (): void => {
@@ -46,7 +48,7 @@ function onChanges(fs: TreeFs, persistent: boolean, look: () => void, far?: () =
     over = true;
     clearInterval(alive);
     far?.();
-    core.plait_fs_watch(-1);
+    core.plait_fs_watch(-1); // where it cannot be said now, it is when the thread ends
   };
 }
 
