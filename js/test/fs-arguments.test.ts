@@ -428,7 +428,7 @@ async function ask(fs: Any, face: string, name: string, args: unknown[]): Promis
 }
 
 /**
- * A callback in the place of something else; what can be iterated over, which Node's promises write; and an option that these
+ * A callback in the place of something else; what can be iterated over, of whose parts Node's promises take more kinds; and an option that these
  * have from Node 24 on only, and here.
  */
 function isLeftOutLater(value: unknown): boolean {

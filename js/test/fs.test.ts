@@ -511,6 +511,30 @@ both('promises', async (fs, root, note) => {
     })() as Any,
   );
   note(await promises.readFile(file, { encoding: 'utf8' }));
+  await promises.appendFile(file, ['é', new Uint8Array([65, 66])] as Any, 'latin1');
+  note(await promises.readFile(file));
+  await promises.writeFile(file, new Set(['00', 'ff']) as Any, { flag: 'a', encoding: 'hex' });
+  note(await promises.readFile(file));
+  await promises.writeFile(`${root}/made`, Readable.from(['one ', 'two']) as Any, { mode: 0o600 });
+  note(await promises.readFile(`${root}/made`, 'utf8'));
+  note((await promises.stat(`${root}/made`)).mode);
+  note(await outcome(promises.writeFile(`${root}/made`, ['x'] as Any, { flag: 'wx' })));
+  note(await outcome(promises.appendFile(`${root}/none/f`, ['x'] as Any)));
+  note(await outcome(promises.writeFile(file, ['x'] as Any, { signal: AbortSignal.abort() })));
+  const broken = async function* (): AsyncGenerator<string> {
+    yield 'kept';
+    throw new RangeError('no more');
+  };
+  note(await outcome(promises.writeFile(file, broken() as Any)));
+  note(await promises.readFile(file, 'utf8'));
+  const parts = await promises.open(file, 'r+');
+  await parts.read(Buffer.alloc(1), 0, 1);
+  await parts.writeFile(['E', 'P'] as Any);
+  await parts.appendFile(broken() as Any).catch(() => {});
+  await parts.close();
+  note(await promises.readFile(file, 'utf8'));
+  await promises.writeFile(file, 'xy');
+  await promises.unlink(`${root}/made`);
   note(await promises.mkdir(`${root}/a/b`, { recursive: true }));
   note((await promises.readdir(root)).sort());
   note(await promises.stat(file));

@@ -10,6 +10,7 @@ import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
 import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
+import { type Data, writeData } from './write-data.ts';
 
 /** Streams over files, from streams.ts; Node's are used where there are some. */
 export interface StreamMaker {
@@ -89,11 +90,11 @@ export class FileHandle {
   async readFile(options?: ReadFileOptions): Promise<string | Uint8Array> {
     return this.#fs.readFileSync(this.#open('read'), options);
   }
-  async writeFile(data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): Promise<void> {
-    this.#fs.writeFileSync(this.#open('write'), data, options);
+  async writeFile(data: Data, options?: WriteFileOptions): Promise<void> {
+    await writeData(this.#fs, this.#open('write'), data, options, 'w');
   }
-  async appendFile(data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): Promise<void> {
-    this.#fs.appendFileSync(this.#open('write'), data, options);
+  async appendFile(data: Data, options?: WriteFileOptions): Promise<void> {
+    await writeData(this.#fs, this.#open('write'), data, options, 'a');
   }
   async stat(options?: StatOptions): Promise<Stats | BigIntStats> {
     return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false });

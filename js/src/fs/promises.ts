@@ -5,7 +5,6 @@
 import { constants } from './constants.ts';
 import type { ReadFileOptions, WriteFileOptions } from './contents.ts';
 import type { Dir, DirOptions } from './dir.ts';
-import { wrongType } from './errors.ts';
 import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
@@ -14,22 +13,7 @@ import { type AsyncTarSource, type ImportTarOptions, type ImportTarResult, impor
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
 import type { FsEncoding, PathLike, TimeLike } from './values.ts';
 import { type WatchEvent, type WatchOptions, watchAsync } from './watch.ts';
-
-type Abortable = { signal?: AbortSignal };
-type Data =
-  | string
-  | NodeJS.ArrayBufferView
-  | Iterable<string | NodeJS.ArrayBufferView>
-  | AsyncIterable<string | NodeJS.ArrayBufferView>;
-
-function checkAbort(options: unknown): void {
-  const { signal } = (typeof options === 'object' && options !== null ? options : {}) as Abortable;
-  if (!signal?.aborted) return;
-  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
-    name: 'AbortError',
-    code: 'ABORT_ERR',
-  });
-}
+import { type Abortable, checkAbort, type Data, writeData } from './write-data.ts';
 
 export class FsPromises {
   readonly #fs: TreeFs;
@@ -46,11 +30,11 @@ export class FsPromises {
   }
 
   access = async (path: PathLike, mode?: number): Promise<void> => this.#fs.accessSync(path, mode);
-  appendFile = async (
+  appendFile = (
     path: PathLike | FileHandle,
-    data: string | NodeJS.ArrayBufferView,
-    options?: WriteFileOptions,
-  ): Promise<void> => this.#fs.appendFileSync(this.#file(path), data, options);
+    data: Data,
+    options?: WriteFileOptions | (WriteFileOptions & Abortable),
+  ): Promise<void> => writeData(this.#fs, this.#file(path), data, options, 'a');
   chmod = async (path: PathLike, mode: number | string): Promise<void> => this.#fs.chmodSync(path, mode);
   chown = async (path: PathLike, uid: number, gid: number): Promise<void> => this.#fs.chownSync(path, uid, gid);
   copyFile = async (src: PathLike, dest: PathLike, mode?: number): Promise<void> =>
@@ -113,30 +97,11 @@ export class FsPromises {
   glob = (pattern: string | readonly string[], options?: GlobOptions): AsyncGenerator<string | Dirent> =>
     generate<string | Dirent>(() => this.#fs.globSync(pattern, options));
 
-  writeFile = async (
+  writeFile = (
     path: PathLike | FileHandle,
     data: Data,
-    options?: WriteFileOptions & object & Abortable,
-  ): Promise<void> => {
-    checkAbort(options);
-    if (typeof data === 'string' || ArrayBuffer.isView(data))
-      return this.#fs.writeFileSync(this.#file(path), data, options);
-    if (!(Symbol.iterator in Object(data)) && !(Symbol.asyncIterator in Object(data))) {
-      throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
-    }
-    const file =
-      path instanceof FileHandle
-        ? path.fd
-        : this.#fs.openSync(path, 'w', (options as { mode?: number } | undefined)?.mode);
-    try {
-      for await (const part of data) {
-        checkAbort(options);
-        this.#fs.writeFileSync(file, part, options);
-      }
-    } finally {
-      if (!(path instanceof FileHandle)) this.#fs.closeSync(file);
-    }
-  };
+    options?: WriteFileOptions | (WriteFileOptions & Abortable),
+  ): Promise<void> => writeData(this.#fs, this.#file(path), data, options, 'w');
 }
 
 async function* generate<Item>(all: () => readonly Item[]): AsyncGenerator<Item> {

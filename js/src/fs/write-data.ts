@@ -1,0 +1,52 @@
+/**
+ * What promises write: a string, bytes, or what an iterable or a stream brings, part after part.
+ *
+ * Invariant: a file that is opened here is closed here, whatever the parts' source throws; the parts before that are written.
+ */
+
+import type { WriteFileOptions } from './contents.ts';
+import { wrongType } from './errors.ts';
+import type { TreeFs } from './tree.ts';
+import { optionsOf, type PathLike } from './values.ts';
+
+export type Part = string | NodeJS.ArrayBufferView;
+export type Data = Part | Iterable<Part> | AsyncIterable<Part>;
+export type Abortable = { signal?: AbortSignal };
+
+/** @throws {Error} an AbortError, if the options have a signal that says so */
+export function checkAbort(options: unknown): void {
+  const { signal } = (typeof options === 'object' && options !== null ? options : {}) as Abortable;
+  if (!signal?.aborted) return;
+  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+  });
+}
+
+/** Writes it all, to a descriptor from where it stands. `usual`: how the file is opened if the options say nothing. */
+export async function writeData(
+  fs: TreeFs,
+  file: PathLike | number,
+  data: Data,
+  options: WriteFileOptions | undefined,
+  usual: 'w' | 'a',
+): Promise<void> {
+  checkAbort(options);
+  if (typeof data === 'string' || ArrayBuffer.isView(data)) {
+    if (usual === 'a') fs.appendFileSync(file, data, options);
+    else fs.writeFileSync(file, data, options);
+    return;
+  }
+  if (!(Symbol.iterator in Object(data)) && !(Symbol.asyncIterator in Object(data)))
+    throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
+  const { encoding, flag, mode } = optionsOf<{ encoding: 'utf8'; flag: string; mode: number }>(options);
+  const target = typeof file === 'number' ? file : fs.openSync(file, flag ?? usual, mode);
+  try {
+    for await (const part of data) {
+      checkAbort(options);
+      fs.writeFileSync(target, part, encoding);
+    }
+  } finally {
+    if (target !== file) fs.closeSync(target);
+  }
+}
