@@ -597,6 +597,46 @@ both('classes of streams', async (fs, root, note) => {
   note(await text(stream));
 });
 
+both('options of streams', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'what is in the file');
+  for (const options of [5, true, 1n, Symbol('options')]) note(attempt(() => fs.createReadStream(file, options)));
+  for (const options of [null, () => {}, [], '']) note(await text(fs.createReadStream(file, options)));
+  note(await text(fs.createReadStream(file, Object.create({ start: 5 }))));
+  note(
+    await text(
+      fs.createReadStream(
+        file,
+        Object.assign(() => {}, { start: 5 }),
+      ),
+    ),
+  );
+  for (const own of [false, 0, '', null]) {
+    // not the host's files
+    const writer = fs.createWriteStream(`${root}/own`, { fs: own });
+    await new Promise((resolve) => writer.on('close', resolve).end('written'));
+    note(fs.readFileSync(`${root}/own`, 'utf8'));
+    fs.unlinkSync(`${root}/own`);
+  }
+  const fd = fs.openSync(file);
+  note(await text(fs.createReadStream({}, { fd })));
+  const reading = await fs.promises.open(file);
+  note(await text(fs.createReadStream(null, { fd: reading, start: 5 })));
+  note(reading.fd);
+  const writing = await fs.promises.open(file, 'r+');
+  const writer = new fs.WriteStream(null, { fd: writing });
+  await new Promise((resolve) => writer.on('close', resolve).end('WHAT'));
+  note([writing.fd, fs.readFileSync(file, 'utf8')]);
+  const closed = await fs.promises.open(file);
+  const stream = closed.createReadStream();
+  const events: string[] = [];
+  for (const event of ['open', 'data', 'end', 'error']) stream.on(event, () => events.push(event));
+  const over = new Promise((resolve) => stream.on('close', resolve));
+  await closed.close();
+  await over;
+  note([events, closed.fd]);
+});
+
 both('links that end in a slash', (fs, root, note) => {
   fs.writeFileSync(`${root}/f`, 'x');
   fs.mkdirSync(`${root}/d`);
