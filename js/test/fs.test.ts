@@ -421,6 +421,12 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   const { native } = fs.realpathSync;
   for (const path of ['s2', 's2/', 'y/up/up/up', 'y/../y/./up', 'y/up/../up/.', 'none', 'none/x', 'y/up/up/none/'])
     note(attempt(() => native(at(path))));
+  const bytes = Buffer.from('\xff\xfe', 'latin1'); // no UTF-8
+  fs.mkdirSync(Buffer.concat([Buffer.from(at('')), bytes]));
+  fs.symlinkSync(bytes, at('bytes'));
+  note([native(at('bytes'), 'latin1'), native(at('bytes')), native(at('bytes'), 'buffer')]);
+  note(native(new Uint8Array(Buffer.concat([Buffer.from(at('')), bytes])), 'latin1'));
+  note(Buffer.isBuffer(native(at('bytes'), 'buffer')));
   fs.writeFileSync(at('s2'), 'through');
   note([fs.lstatSync(at('s2')), fs.readFileSync(at('g'), 'utf8')]);
   fs.symlinkSync('made', at('s3'));
@@ -595,6 +601,39 @@ both('classes of streams', async (fs, root, note) => {
   const stream = handle.createReadStream();
   note(stream instanceof ReadStream);
   note(await text(stream));
+});
+
+both('what is written from an iterator goes where the flag says', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'before');
+  const { writeFile } = fs.promises;
+  for (const flag of ['a', 'wx', 'r+', 'w', undefined])
+    note([
+      await writeFile(file, ['pa', 'rt'], { flag }).catch((error: Any) => error.code),
+      fs.readFileSync(file, 'utf8'),
+    ]);
+});
+
+both('signals that are aborted already', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'before');
+  const signal = AbortSignal.abort('why');
+  const handle = await fs.promises.open(file, 'r+');
+  const calls: ((done: (error: unknown) => void) => void)[] = [
+    (done) => fs.readFile(file, { signal }, done),
+    (done) => fs.writeFile(file, 'after', { signal }, done),
+    (done) => fs.appendFile(file, 'after', { signal }, done),
+    (done) => fs.promises.readFile(file, { signal }).then(done, done),
+    (done) => fs.promises.writeFile(`${root}/new`, 'after', { signal }).then(done, done),
+    (done) => fs.promises.appendFile(file, 'after', { signal }).then(done, done),
+    (done) => handle.readFile({ signal }).then(done, done),
+    (done) => handle.writeFile('after', { signal }).then(done, done),
+  ];
+  for (const call of calls) {
+    const error: Any = await new Promise(call);
+    note([error.name, error.code, error.cause, fs.readFileSync(file, 'utf8'), fs.existsSync(`${root}/new`)]);
+  }
+  await handle.close();
 });
 
 both('options of streams', async (fs, root, note) => {

@@ -4,7 +4,7 @@
 
 import type { Interface } from 'node:readline';
 import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
-import { codedError, wrongType } from './errors.ts';
+import { checkAbort, codedError, wrongType } from './errors.ts';
 import type { BigIntStats, Stats } from './stats.ts';
 import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
@@ -87,13 +87,19 @@ export class FileHandle {
   }
 
   async readFile(options?: ReadFileOptions): Promise<string | Uint8Array> {
-    return this.#fs.readFileSync(this.#open('read'), options);
+    const fd = this.#open('read');
+    checkAbort(options);
+    return this.#fs.readFileSync(fd, options);
   }
   async writeFile(data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): Promise<void> {
-    this.#fs.writeFileSync(this.#open('write'), data, options);
+    const fd = this.#open('write');
+    checkAbort(options);
+    this.#fs.writeFileSync(fd, data, options);
   }
   async appendFile(data: string | NodeJS.ArrayBufferView, options?: WriteFileOptions): Promise<void> {
-    this.#fs.appendFileSync(this.#open('write'), data, options);
+    const fd = this.#open('write');
+    checkAbort(options);
+    this.#fs.appendFileSync(fd, data, options);
   }
   async stat(options?: StatOptions): Promise<Stats | BigIntStats> {
     return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false });

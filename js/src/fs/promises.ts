@@ -5,7 +5,7 @@
 import { constants } from './constants.ts';
 import type { ReadFileOptions, WriteFileOptions } from './contents.ts';
 import type { Dir, DirOptions } from './dir.ts';
-import { wrongType } from './errors.ts';
+import { checkAbort, wrongType } from './errors.ts';
 import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
@@ -21,15 +21,6 @@ type Data =
   | NodeJS.ArrayBufferView
   | Iterable<string | NodeJS.ArrayBufferView>
   | AsyncIterable<string | NodeJS.ArrayBufferView>;
-
-function checkAbort(options: unknown): void {
-  const { signal } = (typeof options === 'object' && options !== null ? options : {}) as Abortable;
-  if (!signal?.aborted) return;
-  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
-    name: 'AbortError',
-    code: 'ABORT_ERR',
-  });
-}
 
 export class FsPromises {
   readonly #fs: TreeFs;
@@ -50,7 +41,10 @@ export class FsPromises {
     path: PathLike | FileHandle,
     data: string | NodeJS.ArrayBufferView,
     options?: WriteFileOptions,
-  ): Promise<void> => this.#fs.appendFileSync(this.#file(path), data, options);
+  ): Promise<void> => {
+    checkAbort(options);
+    this.#fs.appendFileSync(this.#file(path), data, options);
+  };
   chmod = async (path: PathLike, mode: number | string): Promise<void> => this.#fs.chmodSync(path, mode);
   chown = async (path: PathLike, uid: number, gid: number): Promise<void> => this.#fs.chownSync(path, uid, gid);
   copyFile = async (src: PathLike, dest: PathLike, mode?: number): Promise<void> =>
@@ -124,10 +118,8 @@ export class FsPromises {
     if (!(Symbol.iterator in Object(data)) && !(Symbol.asyncIterator in Object(data))) {
       throw wrongType('data', 'of type string or an instance of Buffer, TypedArray, or DataView', data);
     }
-    const file =
-      path instanceof FileHandle
-        ? path.fd
-        : this.#fs.openSync(path, 'w', (options as { mode?: number } | undefined)?.mode);
+    const { flag = 'w', mode } = (options ?? {}) as { flag?: string | number; mode?: number };
+    const file = path instanceof FileHandle ? path.fd : this.#fs.openSync(path, flag, mode);
     try {
       for await (const part of data) {
         checkAbort(options);
