@@ -946,6 +946,23 @@ test('names that are no UTF-8 are listed in every encoding, and removed', { time
   }
 });
 
+test('limits that are none are refused, and those that there are stay', () => {
+  ours.setLimits({ bytes: 2 ** 28, files: 2 ** 20 });
+  const before = ours.statfsSync('/');
+  const refused = [
+    { bytes: Number.NaN },
+    { bytes: -1 },
+    { bytes: '1' },
+    { bytes: 1n },
+    { files: -1 },
+    { files: 2 ** 32 },
+  ];
+  for (const limits of [...refused, undefined, null, 5] as Any[])
+    assert.throws(() => ours.setLimits(limits), { code: /^ERR_(INVALID_ARG_TYPE|OUT_OF_RANGE)$/ });
+  assert.deepEqual(ours.statfsSync('/'), before);
+  ours.setLimits({});
+});
+
 test('nothing is left open, and everything checks', () => {
   ours.rmSync('/tmp', { recursive: true });
   ours.check();
