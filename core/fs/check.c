@@ -195,7 +195,7 @@ static int check_mounts(struct census *census) {
 static int check_all(struct census *census) {
   struct plait_fs *fs = plait_fs();
   uint64_t held = 0;
-  uint32_t files = 0;
+  uint32_t files = 0, watchers = 0;
   int rc = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_get(&fs->threads[i]);
@@ -204,10 +204,13 @@ static int check_all(struct census *census) {
     census->blocks += 1 + (plait_get(&record->scratch) != 0);
     held += plait_get64(&record->held);
     files += plait_get(&record->files);
+    watchers += plait_get(&record->watching);
     uint32_t busy = plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count);
-    if (busy != 0 || plait_get64(&record->reserved) != 0 || plait_get(&record->reserved_files) != 0)
+    int watches = plait_get(&record->thread) == 0 && plait_get(&record->watching) != 0;
+    if (busy != 0 || watches || plait_get64(&record->reserved) != 0 || plait_get(&record->reserved_files) != 0)
       return fs_wrong(PLAIT_FS_FAULT_JOURNAL, record);
   }
+  if (watchers != plait_get(&fs->watchers)) return fs_wrong(PLAIT_FS_FAULT_JOURNAL, fs);
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++) {
     uint32_t owner = plait_get(plait__fs_owner(&fs->inodes, i));
     struct plait_inode *inode = inode_of(i);

@@ -256,20 +256,20 @@ enum where { AT = 0, AT_END = 1, AT_POSITION = 2 };
 
 static uint64_t resolve_position(struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
   if (where == AT_END) return plait_get64(&inode->size);
-  return where == AT_POSITION ? plait_get64(&open->position) : position;
+  return where == AT_POSITION && open != NULL ? plait_get64(&open->position) : position;
 }
 
 /* Locks the inode with memory behind every byte of what is to be written: 0, and `position` says where. */
 static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node, enum where where, uint64_t *position,
                         uint32_t length, struct plait_fs_open *open) {
   struct plait_inode *inode = node.inode;
-  uint32_t keep = plait_get(&mine->hand_count);
+  uint32_t keep = plait_get(&mine->hand_count), uses = open == NULL ? 0 : plait_load(&open->uses);
   struct shape shape, again;
   uint64_t at = *position;
   for (;;) {
     int rc = plait__fs_lock(&inode, 1);
     if (rc != 0) return rc;
-    rc = usable_node(node) ? 0 : -PLAIT_EBADF;
+    rc = usable_node(node) && (open == NULL || plait__fs_is_still_open(open, node, uses)) ? 0 : -PLAIT_EBADF;
     *position = resolve_position(inode, where, at, open);
     if (rc == 0 && *position > LARGEST - length) rc = -PLAIT_EFBIG;
     if (rc == 0 && !find_gap(inode, *position, *position + length, &shape.gap)) return 0;

@@ -201,6 +201,8 @@ int plait__fs_far_close(uint32_t fd);
 
 /* The open descriptor; NULL if there is none. `node`: what is open. */
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
+/* Whether the descriptor has been open on the node ever since it had these `uses`. Under the inode's lock. */
+int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
 /* Why there is none: -EBADF, or -EREMOTE for a mount's. */
 int plait__fs_not_open(int fd);
 /* A free descriptor, made the caller's; and back. -ENFILE. */

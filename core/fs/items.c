@@ -182,7 +182,8 @@ int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files)
     if (counts_files) atomic_exchange_explicit(&mine->reserved_files, files, memory_order_seq_cst);
     if (is_within(in_use(1), counts_bytes, counts_files)) return 1;
     /* There is room for one, but not for all who are at it: whoever tries again first gets it. */
-    plait__fs_unreserve(mine);
+    if (counts_bytes) atomic_store_explicit(&mine->reserved, 0, memory_order_release);
+    if (counts_files) atomic_store_explicit(&mine->reserved_files, 0, memory_order_release); /* not what was set aside before */
     for (uint32_t i = (plait_thread_index(plait_self_id()) * 7 + turns) % 64; i > 0; i--) plait_platform_pause();
   }
   return 0;

@@ -38,14 +38,16 @@ void plait__fs_notice(void) {
   plait_platform_notify(&fs->changes, UINT32_MAX);
 }
 
-/* `record` watches `more` times more, or less: its count and that of all in one change. */
+/* `record` watches `more` times more, or less; 0: no longer. Its count and that of all in one change. */
 static int change_watchers(struct plait_fs_thread *record, uint32_t more) {
   struct plait_fs_thread *mine = plait__fs_mine();
   int rc = plait__fs_acquire(&plait_fs()->rename);
   if (rc != 0) return rc;
+  uint32_t watching = plait_get(&record->watching); /* under the lock: who died at this was settled with it */
+  if (more == 0) more = 0 - watching;
   plait__fs_begin(mine);
   plait__fs_stage(mine, &plait_fs()->watchers, plait_get(&plait_fs()->watchers) + more);
-  plait__fs_stage(mine, &record->watching, plait_get(&record->watching) + more);
+  plait__fs_stage(mine, &record->watching, watching + more);
   plait__fs_commit(mine, plait_get(&mine->hand_count));
   plait_lock_release(&plait_fs()->rename);
   return 0;
@@ -56,8 +58,7 @@ PLAIT_EXPORT int plait_fs_watch(int change) {
 }
 
 int plait__fs_unwatch(struct plait_fs_thread *record) {
-  uint32_t watching = plait_get(&record->watching);
-  return watching == 0 ? 0 : change_watchers(record, 0 - watching);
+  return plait_get(&record->watching) == 0 ? 0 : change_watchers(record, 0);
 }
 
 void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
@@ -190,17 +191,22 @@ PLAIT_EXPORT int plait_fs_unmap(int fd) {
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2);
 }
 
+int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
+  return plait_load(&open->uses) == uses && plait_load(&open->inode) == plait_ref(node.inode);
+}
+
 /*
  * Moves where the descriptor stands: 1, or 0 if it does not stand there any more, and `from` says where. A write reads its
- * place and moves it in one change, under the inode's lock: so where there may be writes, that is held here, too.
+ * place and moves it in one change, under the inode's lock, and who closes holds that, too: so it is held here.
  */
-static int move_position(struct plait_fs_open *open, struct plait__fs_node node, uint64_t *from, uint64_t to) {
-  struct plait_inode *inode = (plait_load(&open->flags) & 3) == 0 ? NULL : node.inode;
+static int move_position(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t *from, uint64_t to) {
+  struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  int moved = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
-  if (inode != NULL) plait__fs_unlock(&inode, 1);
-  return moved;
+  if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
+  else rc = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
+  plait__fs_unlock(&inode, 1);
+  return rc;
 }
 
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
@@ -213,12 +219,12 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
-  for (;;) {
+  for (uint32_t uses = plait_load(&open->uses);;) {
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
     /* Of two that read at once from one descriptor, each gets bytes of its own. */
-    int moved = move_position(open, node, &at, at + (uint64_t)count);
+    int moved = move_position(open, node, uses, &at, at + (uint64_t)count);
     if (moved != 0) return moved < 0 ? moved : (int)count;
   }
 }
@@ -240,11 +246,12 @@ PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL) return plait__fs_not_open(fd);
+  uint32_t uses = plait_load(&open->uses);
   uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
   for (;;) {
     double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
     if (whence < 0 || whence > 2 || !(base + offset >= 0) || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
-    int moved = move_position(open, node, &at, (uint64_t)(base + offset));
+    int moved = move_position(open, node, uses, &at, (uint64_t)(base + offset));
     if (moved != 0) return moved < 0 ? moved : base + offset;
   }
 }

@@ -38,6 +38,7 @@ static void world(void) {
 
 static void make_nothing(void) {}
 static void make_open(void) { CHECK((descriptor = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0); }
+static void make_open_read(void) { CHECK((descriptor = fs_open("/e/g", 0)) >= 0); }
 static void make_dead(void) { CHECK(plait_thread_note_death(corpse)); }
 
 static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
@@ -63,6 +64,9 @@ static void do_move_away(void) { result = fs_rename("/a", "/e/z"); }
 static void do_remove(void) { result = fs_rmdir("/a/b"); }
 static void do_write(void) { result = plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 500, 9000, NOW); }
 
+static void do_write_on(void) { result = plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 500, -1, NOW); }
+static void do_read_on(void) { result = plait_fs_read(descriptor, plait_get(&fs_mine()->scratch), 500, -1); }
+
 /* Whether the only mount is there, with its place true; `count`: how many there have to be. */
 static int mounted(uint32_t count) {
   return plait_get(&plait_fs()->mount_count) == count && fs_stat("/a/b/x") == -PLAIT_EREMOTE;
@@ -77,6 +81,10 @@ static void then_close_and_claim(void) { /* the second half of it stands for a t
   if (plait_fs_close(descriptor) != 0) return;
   claimed = plait__fs_claim(fs_mine(), &plait_fs()->opens, sizeof(struct plait_fs_open), &fs_mine()->open_hint);
   CHECK(claimed == descriptor);
+}
+static void then_close_and_open(void) {
+  if (plait_fs_close(descriptor) != 0) return;
+  CHECK((claimed = fs_open("/d/sub/x", PLAIT_FS_RDWR)) == descriptor);
 }
 static void then_lock(void) { plait_fs_lock(descriptor, 2, 0, 10, 0); }
 static void then_close(void) { plait_fs_close(descriptor); }
@@ -122,6 +130,16 @@ static void is_claimed(void) {
   if (claimed < 0) return;
   CHECK(plait_get(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed)) == other);
   atomic_store(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed), 0);
+}
+/* All of it was with what was open by the number before (3000 bytes), or with what is now (100 bytes). */
+static void is_with_one(void) {
+  CHECK(result == 500 || result == 100 || result == -PLAIT_EBADF);
+  if (claimed < 0) return;
+  CHECK(plait_fs_stat(claimed, 0) == 0);
+  int with_new = result == 100 || plait_get64(&fs_mine()->result.size) == 500;
+  CHECK(plait_fs_seek(claimed, 0, 1) == (with_new ? result : 0));
+  as(other);
+  CHECK(plait_fs_close(claimed) == 0);
 }
 static void is_any(void) {}
 static void is_held(void) {
@@ -178,6 +196,9 @@ static const struct turn {
     {"move into another directory, another mounts inside", make_nothing, do_move_away, then_mount, is_mounted_or_moved},
     {"remove, another mounts over it", make_nothing, do_remove, then_mount, is_mounted_or_moved},
     {"write behind the end, another writes there", make_open, do_write, then_write, is_written},
+    {"write on, another closes and opens", make_open, do_write_on, then_close_and_open, is_with_one},
+    {"read on, another closes and opens", make_open, do_read_on, then_close_and_open, is_with_one},
+    {"read on what is only read, another closes and opens", make_open_read, do_read_on, then_close_and_open, is_with_one},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 

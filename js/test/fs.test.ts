@@ -421,6 +421,12 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   const { native } = fs.realpathSync;
   for (const path of ['s2', 's2/', 'y/up/up/up', 'y/../y/./up', 'y/up/../up/.', 'none', 'none/x', 'y/up/up/none/'])
     note(attempt(() => native(at(path))));
+  const bytes = Buffer.from('\xff\xfe', 'latin1'); // no UTF-8
+  fs.mkdirSync(Buffer.concat([Buffer.from(at('')), bytes]));
+  fs.symlinkSync(bytes, at('bytes'));
+  note([native(at('bytes'), 'latin1'), native(at('bytes')), native(at('bytes'), 'buffer')]);
+  note(native(new Uint8Array(Buffer.concat([Buffer.from(at('')), bytes])), 'latin1'));
+  note(Buffer.isBuffer(native(at('bytes'), 'buffer')));
   fs.writeFileSync(at('s2'), 'through');
   note([fs.lstatSync(at('s2')), fs.readFileSync(at('g'), 'utf8')]);
   fs.symlinkSync('made', at('s3'));
@@ -619,6 +625,79 @@ both('classes of streams', async (fs, root, note) => {
   const stream = handle.createReadStream();
   note(stream instanceof ReadStream);
   note(await text(stream));
+});
+
+both('what is written from an iterator goes where the flag says', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'before');
+  const { writeFile } = fs.promises;
+  for (const flag of ['a', 'wx', 'r+', 'w', undefined])
+    note([
+      await writeFile(file, ['pa', 'rt'], { flag }).catch((error: Any) => error.code),
+      fs.readFileSync(file, 'utf8'),
+    ]);
+});
+
+both('signals that are aborted already', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'before');
+  const signal = AbortSignal.abort('why');
+  const handle = await fs.promises.open(file, 'r+');
+  const calls: ((done: (error: unknown) => void) => void)[] = [
+    (done) => fs.readFile(file, { signal }, done),
+    (done) => fs.writeFile(file, 'after', { signal }, done),
+    (done) => fs.appendFile(file, 'after', { signal }, done),
+    (done) => fs.promises.readFile(file, { signal }).then(done, done),
+    (done) => fs.promises.writeFile(`${root}/new`, 'after', { signal }).then(done, done),
+    (done) => fs.promises.appendFile(file, 'after', { signal }).then(done, done),
+    (done) => handle.readFile({ signal }).then(done, done),
+    (done) => handle.writeFile('after', { signal }).then(done, done),
+  ];
+  for (const call of calls) {
+    const error: Any = await new Promise(call);
+    note([error.name, error.code, error.cause, fs.readFileSync(file, 'utf8'), fs.existsSync(`${root}/new`)]);
+  }
+  await handle.close();
+});
+
+both('options of streams', async (fs, root, note) => {
+  const file = `${root}/f`;
+  fs.writeFileSync(file, 'what is in the file');
+  for (const options of [5, true, 1n, Symbol('options')]) note(attempt(() => fs.createReadStream(file, options)));
+  for (const options of [null, () => {}, [], '']) note(await text(fs.createReadStream(file, options)));
+  note(await text(fs.createReadStream(file, Object.create({ start: 5 }))));
+  note(
+    await text(
+      fs.createReadStream(
+        file,
+        Object.assign(() => {}, { start: 5 }),
+      ),
+    ),
+  );
+  for (const own of [false, 0, '', null]) {
+    // not the host's files
+    const writer = fs.createWriteStream(`${root}/own`, { fs: own });
+    await new Promise((resolve) => writer.on('close', resolve).end('written'));
+    note(fs.readFileSync(`${root}/own`, 'utf8'));
+    fs.unlinkSync(`${root}/own`);
+  }
+  const fd = fs.openSync(file);
+  note(await text(fs.createReadStream({}, { fd })));
+  const reading = await fs.promises.open(file);
+  note(await text(fs.createReadStream(null, { fd: reading, start: 5 })));
+  note(reading.fd);
+  const writing = await fs.promises.open(file, 'r+');
+  const writer = new fs.WriteStream(null, { fd: writing });
+  await new Promise((resolve) => writer.on('close', resolve).end('WHAT'));
+  note([writing.fd, fs.readFileSync(file, 'utf8')]);
+  const closed = await fs.promises.open(file);
+  const stream = closed.createReadStream();
+  const events: string[] = [];
+  for (const event of ['open', 'data', 'end', 'error']) stream.on(event, () => events.push(event));
+  const over = new Promise((resolve) => stream.on('close', resolve));
+  await closed.close();
+  await over;
+  note([events, closed.fd]);
 });
 
 both('links that end in a slash', (fs, root, note) => {
@@ -889,6 +968,23 @@ test('names that are no UTF-8 are listed in every encoding, and removed', { time
     fs.rmSync(top, { recursive: true });
     assert.equal(fs.existsSync(top), false);
   }
+});
+
+test('limits that are none are refused, and those that there are stay', () => {
+  ours.setLimits({ bytes: 2 ** 28, files: 2 ** 20 });
+  const before = ours.statfsSync('/');
+  const refused = [
+    { bytes: Number.NaN },
+    { bytes: -1 },
+    { bytes: '1' },
+    { bytes: 1n },
+    { files: -1 },
+    { files: 2 ** 32 },
+  ];
+  for (const limits of [...refused, undefined, null, 5] as Any[])
+    assert.throws(() => ours.setLimits(limits), { code: /^ERR_(INVALID_ARG_TYPE|OUT_OF_RANGE)$/ });
+  assert.deepEqual(ours.statfsSync('/'), before);
+  ours.setLimits({});
 });
 
 test('nothing is left open, and everything checks', () => {

@@ -2,7 +2,7 @@
  * The callback face, made from the synchronous one: wrong arguments are thrown at once, all else goes to the callback, later.
  */
 
-import { wrongType } from './errors.ts';
+import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { isArgumentError } from './values.ts';
 
@@ -81,6 +81,13 @@ const NAMES = [
   'writeFile',
 ] as const;
 
+/** Those that take an AbortSignal, and where their options are. */
+const ABORTABLE = [
+  ['appendFile', 2],
+  ['readFile', 1],
+  ['writeFile', 2],
+] as const;
+
 type Name = (typeof NAMES)[number];
 
 /** The callback functions of node:fs. */
@@ -99,6 +106,16 @@ export function callbackFs(fs: TreeFs): CallbackFs {
   for (const name of NAMES) {
     const action = fs[`${name}Sync`] as (...args: Any[]) => unknown;
     made[name] = callbackOf(action, (result) => (result === undefined ? [] : [result]));
+  }
+  for (const [name, place] of ABORTABLE) {
+    const action = fs[`${name}Sync`] as (...args: Any[]) => unknown;
+    made[name] = callbackOf(
+      (...args) => {
+        checkAbort(args[place]);
+        return action(...args);
+      },
+      (result) => (result === undefined ? [] : [result]),
+    );
   }
   const realpath = callbackOf(fs.realpathSync);
   return Object.assign(made, {

@@ -96,6 +96,16 @@ function received(value: unknown): string {
   return `Received type ${typeof value} (${text})`;
 }
 
+/** Throws if the options have a signal that is aborted. */
+export function checkAbort(options: unknown): void {
+  const { signal } = (typeof options === 'object' && options !== null ? options : {}) as { signal?: AbortSignal };
+  if (!signal?.aborted) return;
+  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+  });
+}
+
 /** ERR_INVALID_ARG_TYPE. `expected`: what Node says behind "must be". */
 export function wrongType(name: string, expected: string, value: unknown): TypeError & { code: string } {
   const what = name.includes('.') ? `"${name}" property` : `"${name}" argument`;

@@ -4,7 +4,7 @@
 
 import type { Interface } from 'node:readline';
 import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
-import { codedError, wrongType } from './errors.ts';
+import { checkAbort, codedError, wrongType } from './errors.ts';
 import type { BigIntStats, Stats } from './stats.ts';
 import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
@@ -88,7 +88,9 @@ export class FileHandle {
   }
 
   async readFile(options?: ReadFileOptions): Promise<string | Uint8Array> {
-    return this.#fs.readFileSync(this.#open('read'), options);
+    const fd = this.#open('read');
+    checkAbort(options);
+    return this.#fs.readFileSync(fd, options);
   }
   async writeFile(data: Data, options?: WriteFileOptions): Promise<void> {
     await writeData(this.#fs, this.#open('write'), data, options, 'w');

@@ -5,6 +5,7 @@
 import { constants } from './constants.ts';
 import type { ReadFileOptions, WriteFileOptions } from './contents.ts';
 import type { Dir, DirOptions } from './dir.ts';
+import { checkAbort } from './errors.ts';
 import type { GlobOptions } from './glob.ts';
 import { FileHandle, type StreamMaker } from './handle.ts';
 import type { BigIntStats, Dirent, Stats } from './stats.ts';
@@ -13,7 +14,7 @@ import { type AsyncTarSource, type ImportTarOptions, type ImportTarResult, impor
 import type { CopyOptions, ReaddirOptions, RmOptions, TreeFs } from './tree.ts';
 import type { FsEncoding, PathLike, TimeLike } from './values.ts';
 import { type WatchEvent, type WatchOptions, watchAsync } from './watch.ts';
-import { type Abortable, checkAbort, type Data, writeData } from './write-data.ts';
+import { type Abortable, type Data, writeData } from './write-data.ts';
 
 export class FsPromises {
   readonly #fs: TreeFs;

@@ -6,10 +6,10 @@
 import type { Interface } from 'node:readline';
 import { host } from '../core/host.ts';
 import type { CallbackFs } from './callback.ts';
-import type { FileHandle, StreamMaker } from './handle.ts';
+import { FileHandle, type StreamMaker } from './handle.ts';
 import { linesOf, ReadStream, WriteStream } from './own-streams.ts';
 import type { TreeFs } from './tree.ts';
-import { type PathLike, pathOf } from './values.ts';
+import { optionsOf, type PathLike, pathOf } from './values.ts';
 
 type Chunks = AsyncIterable<Uint8Array | string>;
 /** A class as Node makes them: `new`, a call, and `apply` to an object that inherits from it all make a stream. */
@@ -30,13 +30,25 @@ interface NodeFsStreams {
 
 const nodeFs = host.builtin('node:fs') as NodeFsStreams | undefined;
 
+/** What one of Node's streams is made of; `handle`: whose descriptor it works on, if that is said so. */
+interface Made {
+  options: { fd?: unknown; fs?: object };
+  handle?: FileHandle;
+}
+
 /** A class of its own under one of Node's, whose streams work on other files than the host's. */
-function under<Stream extends object>(base: StreamClass<Stream>, optionsOf: (options?: object | string) => object) {
-  function FileStream(this: unknown, path: PathLike, options?: object | string): Stream {
-    const args = [path === undefined || path === null ? path : pathOf(path), optionsOf(options)] as const;
+function under<Stream extends object>(base: StreamClass<Stream>, make: (options?: object | string) => Made) {
+  function FileStream(this: unknown, path: PathLike, given?: object | string): Stream {
+    const { options, handle } = make(given);
+    const named = path !== undefined && path !== null && (options.fd === undefined || options.fd === null);
+    const args = [named ? pathOf(path) : path, options] as const;
     // For classes in the old way: they call this one for what they have made already.
-    if (new.target === undefined && this instanceof FileStream) return base.call(this, ...args) ?? (this as Stream);
-    return Reflect.construct(base, args, new.target ?? FileStream);
+    const old = new.target === undefined && this instanceof FileStream;
+    const stream = old
+      ? (base.call(this, ...args) ?? (this as Stream))
+      : Reflect.construct(base, args, new.target ?? FileStream);
+    handle?.on('close', () => (stream as unknown as { close(): void }).close());
+    return stream;
   }
   Object.defineProperty(FileStream, 'name', { value: base.name });
   Object.setPrototypeOf(FileStream, base);
@@ -55,8 +67,8 @@ export class Streams implements StreamMaker {
     this.#tree = tree;
     this.#fs = fs;
     if (nodeFs !== undefined) {
-      this.ReadStream = under(nodeFs.ReadStream, this.#options);
-      this.WriteStream = under(nodeFs.WriteStream, this.#options);
+      this.ReadStream = under(nodeFs.ReadStream, this.#make);
+      this.WriteStream = under(nodeFs.WriteStream, this.#make);
       return;
     }
     this.ReadStream = class extends ReadStream {
@@ -71,33 +83,35 @@ export class Streams implements StreamMaker {
     } as unknown as WriteStreamClass;
   }
 
-  /** The user's own `fs`, if he gives one, as in Node; never the host's. */
-  readonly #options = (options: object | string | undefined): object => {
-    const given: { fs?: object } = typeof options === 'string' ? ({ encoding: options } as object) : (options ?? {});
-    return { ...given, fs: given.fs ?? this.#fs() };
+  /**
+   * A copy of the options, with those that are inherited, as Node makes it; with the user's own `fs`, if he gives one, and never
+   * the host's. A stream over a handle closes that when it ends, unless `autoClose` says no.
+   */
+  readonly #make = (given: object | string | undefined): Made => {
+    const options: Made['options'] = {};
+    const source = typeof given === 'object' ? given : optionsOf(given);
+    for (const key in source) Object.assign(options, { [key]: source[key as keyof typeof source] });
+    options.fs ||= this.#fs();
+    const handle = options.fd;
+    if (!(handle instanceof FileHandle)) return { options };
+    const close = (_fd: number, callback: (error: Error | null) => void): void => {
+      handle.close().then(() => callback(null), callback);
+    };
+    return { options: { ...options, fd: handle.fd, fs: { ...this.#fs(), close } }, handle };
   };
 
   createReadStream = (path: PathLike, options?: object | string): Chunks => new this.ReadStream(path, options);
 
   createWriteStream = (path: PathLike, options?: object | string): object => new this.WriteStream(path, options);
 
-  /** A stream that closes the handle when it ends, unless `autoClose` says no. */
-  #ofHandle(handle: FileHandle, options: object | undefined): object {
-    const { autoClose = true } = (options ?? {}) as { autoClose?: boolean };
-    const close = (_fd: number, callback: (error: Error | null) => void): void => {
-      handle.close().then(() => callback(null), callback);
-    };
-    return { ...options, fd: handle.fd, autoClose, fs: { ...this.#fs(), close } };
-  }
-
   read(handle: FileHandle, options?: object): AsyncIterable<Uint8Array | string> {
     if (nodeFs === undefined) return new ReadStream(this.#tree, undefined, { ...options, fd: handle });
-    return new this.ReadStream('', this.#ofHandle(handle, options));
+    return new this.ReadStream('', { ...options, fd: handle });
   }
 
   write(handle: FileHandle, options?: object): object {
     if (nodeFs === undefined) return new WriteStream(this.#tree, undefined, { ...options, fd: handle });
-    return new this.WriteStream('', this.#ofHandle(handle, options));
+    return new this.WriteStream('', { ...options, fd: handle });
   }
 
   lines(handle: FileHandle, options?: object): Interface {

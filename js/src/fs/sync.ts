@@ -5,7 +5,7 @@
 
 import { Errno, FsSetBit } from '../core/layout.generated.ts';
 import { ContentsFs, UMASK } from './contents.ts';
-import { codedError } from './errors.ts';
+import { codedError, wrongType } from './errors.ts';
 import { type BigIntStats, Dirent, type Stats, type StatsFs } from './stats.ts';
 import {
   checkFd,
@@ -263,8 +263,11 @@ export class SyncFs extends ContentsFs {
   // ---- limits ----
 
   /** The most that files may hold from now on, in bytes and in files; 0: no limit but the memory's. More is ENOSPC. */
-  setLimits = (limits: { bytes?: number; files?: number }): void =>
-    this.volume.core.plait_fs_limit(limits.bytes ?? 0, limits.files ?? 0);
+  setLimits = (limits: { bytes?: number; files?: number }): void => {
+    if (typeof limits !== 'object' || limits === null) throw wrongType('limits', 'of type object', limits);
+    const bytes = checkInteger(limits.bytes ?? 0, 'limits.bytes', 0, Number.MAX_SAFE_INTEGER);
+    this.volume.core.plait_fs_limit(bytes, checkInteger(limits.files ?? 0, 'limits.files', 0, 2 ** 32 - 1));
+  };
 
   #usage(): StatsFs<number> {
     const { volume } = this;

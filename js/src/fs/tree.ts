@@ -16,6 +16,7 @@ import {
   encodedPath,
   type FsEncoding,
   modeOf,
+  newBytes,
   nulInPath,
   optionsOf,
   type PathLike,
@@ -356,30 +357,34 @@ export class TreeFs extends SyncFs {
     return encodedPath(real === '' ? '/' : real, options);
   };
 
-  /** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. */
+  /** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no UTF-8. */
   readonly #nativeRealpath = (path: PathLike, options?: EncodingOption): string | Uint8Array => {
     optionsOf(options);
     const { volume } = this;
     const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 1);
     if (rc < 0) throw volume.error(rc, 'realpath', path);
-    let rest = pathText(pathOf(path)).split('/');
+    const given = pathOf(path);
+    const bytes = (text: string): Uint8Array => encode(text, 'latin1');
+    const start = typeof given === 'string' ? encode(given) : newBytes(given.length);
+    if (typeof given !== 'string') start.set(given);
+    let rest = decode(start, 'latin1').split('/');
     let real = '';
     for (let links = 0; rest.length > 0; ) {
       const name = rest.shift() as string;
       if (name === '' || name === '.') continue;
       const next = name === '..' ? real.slice(0, Math.max(0, real.lastIndexOf('/'))) : `${real}/${name}`;
-      const found = name === '..' ? 0 : volume.core.plait_fs_stat(-1 - volume.first(next), 0);
+      const found = name === '..' ? 0 : volume.core.plait_fs_stat(-1 - volume.first(bytes(next)), 0);
       if (found < 0) throw volume.error(found, 'realpath', path); // gone meanwhile
       if (name === '..' || volume.kind !== FsKind.SYMLINK) {
         real = next;
         continue;
       }
       if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
-      const text = this.readlinkSync(next);
+      const text = this.readlinkSync(bytes(next), 'latin1');
       if (text.startsWith('/')) real = '';
       rest = [...text.split('/'), ...rest];
     }
-    return encodedPath(real === '' ? '/' : real, options);
+    return encodedPath(bytes(real === '' ? '/' : real), options);
   };
 
   realpathSync: Realpath & { native: Realpath } = Object.assign(

@@ -5,23 +5,13 @@
  */
 
 import type { WriteFileOptions } from './contents.ts';
-import { wrongType } from './errors.ts';
+import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { optionsOf, type PathLike } from './values.ts';
 
 export type Part = string | NodeJS.ArrayBufferView;
 export type Data = Part | Iterable<Part> | AsyncIterable<Part>;
 export type Abortable = { signal?: AbortSignal };
-
-/** @throws {Error} an AbortError, if the options have a signal that says so */
-export function checkAbort(options: unknown): void {
-  const { signal } = (typeof options === 'object' && options !== null ? options : {}) as Abortable;
-  if (!signal?.aborted) return;
-  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
-    name: 'AbortError',
-    code: 'ABORT_ERR',
-  });
-}
 
 /** Writes it all, to a descriptor from where it stands. `usual`: how the file is opened if the options say nothing. */
 export async function writeData(
