@@ -9,7 +9,7 @@
  *   These are derived: plait__repair() makes them from the tags.
  * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but to
  *   make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
- *   finds that memory ends, or a repair. If it has been made free before, the tag says so.
+ *   finds that memory ends or grows over it, or a repair. If it has been made free before, the tag says so.
  */
 #include "internal.h"
 
