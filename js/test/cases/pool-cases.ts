@@ -341,11 +341,11 @@ export function poolCases(module: (name: string) => string): Case[] {
         const pool = new Pool(tasks, { threads: 2 });
         const { end } = await begun(pool, 'beginAndSpin');
         const hang = rejection(pool.run(0, { name: 'beginAndHang' }));
-        const quick = pool.run('quick', { priority: 3 });
+        const quick = pool.run('quick', { priority: 3 }).catch(() => {}); // a busy machine may not come to it
         const closed = pool.close({ timeout: 100 });
         same((await rejection(end)).code, 'ERR_PLAIT_POOL_CLOSED');
         same((await hang).code, 'ERR_PLAIT_POOL_CLOSED');
-        await quick.catch(() => {});
+        await quick;
         await closed;
         same(thrown(() => pool.stats()).code, 'ERR_PLAIT_POOL_CLOSED');
         same((await rejection(pool.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
