@@ -143,7 +143,8 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
   while (index > first && plait__kind(plait_load(&plait__slice(index)->tag)) == PLAIT__NONE) index--;
   kind = plait__kind(plait_load(&plait__slice(index)->tag));
   if (kind == PLAIT__LARGE) return PLAIT_PLACE_INSIDE;
-  if (index * PLAIT_SLICE_SIZE == block && (kind == PLAIT__FREE || kind == PLAIT__FREED)) return PLAIT_PLACE_FREE;
+  int starts = index == block / PLAIT_SLICE_SIZE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used); /* of the last block */
+  if (starts && (kind == PLAIT__FREE || kind == PLAIT__FREED)) return PLAIT_PLACE_FREE;
   return PLAIT_PLACE_UNUSED;
 }
 

@@ -83,8 +83,8 @@ int plait__grow(uint32_t slices);
 /* The first slice of a free run of at least `slices`; 0 none. Under the lock. */
 uint32_t plait__run_find(uint32_t slices);
 
-/* Whether a free run of at least `slices` starts at `index`, which may be the heap's end. Under the lock. */
-int plait__is_free(uint32_t index, uint32_t slices);
+/* Whether a free run of at least `slices` starts at `index`, or does when what is FREED there is made free. Under the lock. */
+int plait__make_free(uint32_t index, uint32_t slices);
 
 /* Takes `slices` out of the free run at `index`, from `skip` slices on; the first slice gets `tag`: the commit. Under the lock. */
 void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag);
@@ -221,8 +221,8 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t
 void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
-/* Gives back every region of the record's that is one free block. Under the lock. */
-void plait__regions_release_whole(struct plait_record *record);
+/* Gives back every region of the record's that is one free block: nonzero if there was any. Under the lock. */
+int plait__regions_release_whole(struct plait_record *record);
 /* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
 int plait__relinquish(struct plait_record *record);
 

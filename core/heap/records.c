@@ -216,6 +216,7 @@ struct plait_record *plait__bind(void) {
   while (record == NULL || plait_get(&record->thread) != self) {
     if (plait__runs_lock() != 0) return NULL;
     record = record_create(plait_thread_index(self));
+    if (record == NULL && plait__settle_all()) record = record_create(plait_thread_index(self));
     if (record != NULL) {
       if (PLAIT_DEATHS && (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0)) rebuild(record);
       plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */

@@ -215,19 +215,22 @@ static PLAIT_COLD void region_release(struct plait_record *record, uint32_t inde
   plait__runs_unlock();
 }
 
-PLAIT_COLD void plait__regions_release_whole(struct plait_record *record) {
+PLAIT_COLD int plait__regions_release_whole(struct plait_record *record) {
   uint32_t end = plait_get(&plait_heap()->end);
+  int given = 0;
   for (uint32_t index = plait_get(&plait_heap()->first), length; index < end; index += length) {
     uint32_t tag = plait_load(&plait__slice(index)->tag), slices = plait__rest(tag);
     length = plait__kind(tag) == PLAIT__PAGES ? 1 : slices;
-    if (length == 0) return;
+    if (length == 0) break;
     if (plait__kind(tag) != PLAIT__REGION || plait_get(&plait__slice(index)->owner) != plait_ref(record) ||
         !is_whole(index, slices))
       continue;
     uint32_t next = index + length < end ? plait_load(&plait__slice(index + length)->tag) : 0;
     if (plait__kind(next) == PLAIT__FREE) length += plait__rest(next); /* it is going to be joined */
     region_give(record, index, slices);
+    given = 1;
   }
+  return given;
 }
 
 /* Gives the slices at the region's end back that its last block, free, does not need. */
@@ -258,9 +261,7 @@ static PLAIT_COLD uint32_t spare_of(struct plait_record *record) {
 
 PLAIT_COLD int plait__relinquish(struct plait_record *record) {
   if (plait__runs_lock() != 0) return 0;
-  uint32_t spare = spare_of(record);
-  int given = plait__pages_release_empty(record) | (spare != 0) | plait__settle_all();
-  if (spare != 0) region_give(record, spare, plait__rest(plait_load(&plait__slice(spare)->tag)));
+  int given = plait__pages_release_empty(record) | plait__regions_release_whole(record) | plait__settle_all();
   plait__runs_unlock();
   return given;
 }
@@ -352,8 +353,8 @@ static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index,
     return 1;
   }
   uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE, more = plait_get(&record->slices) / 16;
-  if (more < need || !plait__is_free(behind, more)) more = need;
-  if (!plait__is_free(behind, more)) return 0;
+  if (more < need || !plait__make_free(behind, more)) more = need;
+  if (!plait__make_free(behind, more)) return 0;
   uint32_t size = more * PLAIT_SLICE_SIZE;
   plait__touch(behind + more);
   lay_end(end + size, size);

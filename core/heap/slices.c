@@ -9,7 +9,7 @@
  *   These are derived: plait__repair() makes them from the tags.
  * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but to
  *   make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
- *   finds that memory ends, or a repair. If it has been made free before, the tag says so.
+ *   finds that memory ends or grows over it, or a repair. If it has been made free before, the tag says so.
  */
 #include "internal.h"
 
@@ -42,7 +42,7 @@ static PLAIT_COLD uint32_t tag_of(uint32_t index) {
 /* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
 static void settle_freed(void) {
   struct plait_record *mine = plait__mine();
-  uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed), tag = index == 0 ? 0 : tag_of(index);
+  uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed), tag = index == 0 ? 0 : plait_load(&plait__slice(index)->tag);
   if (index == 0) return;
   plait_put(&mine->freed, 0);
   if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
@@ -128,12 +128,6 @@ void plait__count_used(int32_t slices) {
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
 }
 
-int plait__is_free(uint32_t index, uint32_t slices) {
-  if (index >= plait_get(&plait_heap()->end)) return 0;
-  uint32_t tag = tag_inline(index);
-  return plait__kind(tag) == PLAIT__FREE && plait__rest(tag) >= slices;
-}
-
 void plait__touch(uint32_t behind) {
   struct plait_heap *heap = plait_heap();
   if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
@@ -159,8 +153,9 @@ PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, 
 PLAIT_ONCE static void join(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t behind = index + slices, start = index, length = slices, after = 0;
-  if (plait__is_free(behind, 1)) {
-    after = plait__rest(tag_inline(behind));
+  uint32_t next = behind < plait_get(&heap->end) ? tag_inline(behind) : 0;
+  if (plait__kind(next) == PLAIT__FREE) {
+    after = plait__rest(next);
     plait__run_unlink(behind, after);
     length += after;
   }
@@ -182,6 +177,17 @@ void plait__run_give(uint32_t index, uint32_t slices) {
 }
 
 PLAIT_COLD_BEGIN
+
+int plait__make_free(uint32_t index, uint32_t slices) {
+  uint32_t length = 0;
+  while (length < slices && index + length < plait_get(&plait_heap()->end)) {
+    uint32_t tag = plait_load(&plait__slice_inline(index + length)->tag);
+    if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index + length, plait__rest(tag));
+    else if (plait__kind(tag) != PLAIT__FREE || length != 0) return 0;
+    length = plait__rest(tag_inline(index));
+  }
+  return length >= slices;
+}
 
 /* ---- bookkeeping memory ---- */
 
@@ -361,7 +367,7 @@ PLAIT_ONCE int plait__large_free(plait_ref_t block) {
     return 0;
   }
   if (plait__runs_lock() != 0) return 0; /* the next repair makes it free */
-  if (tag_of(index) == freed) plait__run_give(index, slices);
+  if (plait_load(&slice->tag) == freed) plait__run_give(index, slices);
   plait__runs_unlock();
   return 0;
 }
@@ -391,7 +397,7 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
       set_tag(index, plait__tag(PLAIT__LARGE, want));
       plait__run_give(index + want, have - want);
     }
-  } else if (plait__kind(tag) == PLAIT__LARGE && plait__is_free(behind, want - have)) {
+  } else if (plait__kind(tag) == PLAIT__LARGE && plait__make_free(behind, want - have)) {
     done = 1;
     plait__run_take(behind, 0, want - have, plait__tag(PLAIT__FREED, want - have)); /* nobody's yet */
     set_tag(index, plait__tag(PLAIT__LARGE, want));

@@ -291,7 +291,7 @@ static void test_put_off(void) {
   CHECK(plait_heap_free(first) == 0 && kind_at(first) == PLAIT__FREED && plait_heap_free(first) == -PLAIT_EINVAL);
   plait_heap_stats(&after);
   CHECK(test_live_blocks() == 2 && before.used_bytes - after.used_bytes == 8 * PLAIT_SLICE_SIZE);
-  CHECK(plait_heap_size(first) == 0 && plait_heap_place(first - first % PLAIT_SLICE_SIZE) == PLAIT_PLACE_FREE);
+  CHECK(plait_heap_size(first) == 0 && plait_heap_place(first) == PLAIT_PLACE_FREE);
   CHECK(plait_heap_free(second) == 0 && kind_at(first) != PLAIT__FREED && kind_at(second) != PLAIT__FREED);
   CHECK((block = plait_heap_alloc(100000)) != 0 && plait_heap_free(block) == 0 && kind_at(block) == PLAIT__FREED);
   CHECK(plait_heap_check(1) == 0 && kind_at(block) != PLAIT__FREED);
@@ -313,6 +313,67 @@ static void test_put_off(void) {
   CHECK(kind_at(block) != PLAIT__FREED);
   plait_slot_enter(mine, 1);
   CHECK(plait_heap_free(bound) == 0 && plait_heap_check(1) == 0 && test_live_blocks() == 0);
+}
+
+static void be(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+  CHECK(plait__bind() != NULL);
+}
+
+/*
+ * Where memory ends, what other threads have freed without the lock serves who has no record yet, a large block that grows
+ * over it, and a region that becomes longer for a block in it.
+ */
+static void test_put_off_at_limit(void) {
+  static plait_ref_t blocks[200];
+  enum { BINDS, LARGE_GROWS, REGION_GROWS, CASES };
+  for (int what = 0; what < CASES; what++) {
+    snprintf(test_context, sizeof test_context, "case %d", what);
+    test_space(64);
+    plait_thread_t ids[] = {plait_self_id(), plait_slot_claim(0), plait_slot_claim(0), plait_slot_claim(0)};
+    for (int i = 2; i >= 0; i--) be(ids[i]);
+    plait_ref_t block = plait_heap_alloc(what == REGION_GROWS ? 60000 : 100000);
+    plait_ref_t behind = plait_heap_alloc(100000), after = plait_heap_alloc(120000), more;
+    CHECK(after / PLAIT_SLICE_SIZE == behind / PLAIT_SLICE_SIZE + 2);
+    uint32_t count = fill(blocks, 200, 65537), size = what == REGION_GROWS ? 120000 : 300000;
+    while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
+    CHECK(plait_heap_realloc(block, size) == 0);
+    struct plait_heap *heap = plait_heap(); /* no room for another record */
+    while (what == BINDS && plait_get(&heap->meta_end) - plait_get(&heap->meta_next) >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+    be(ids[1]);
+    CHECK(plait_heap_free(behind) == 0 && kind_at(behind) == PLAIT__FREED);
+    be(ids[2]);
+    CHECK(what == BINDS || (plait_heap_free(after) == 0 && kind_at(after) == PLAIT__FREED));
+    be(ids[what == BINDS ? 3 : 0]);
+    if (what == BINDS) CHECK(plait_heap_alloc(16) != 0);
+    else CHECK(plait_heap_realloc(block, size) == block && plait_heap_size(block) >= size);
+    CHECK(plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
+/* Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends. */
+static void test_free_regions_at_limit(void) {
+  test_space(64);
+  plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
+  plait_ref_t kept[20];
+  for (uint32_t i = 0; i < 12; i += 2) {
+    CHECK((kept[i] = plait_heap_alloc(60000)) != 0 && (kept[i + 1] = plait_heap_alloc(60000)) != 0);
+    CHECK(plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+  }
+  plait_slot_enter(other, 1);
+  CHECK(plait__runs_lock() == 0);
+  be(mine);
+  for (uint32_t i = 0; i < 12; i++) CHECK(plait_heap_free(kept[i]) == 0);
+  plait_slot_enter(other, 1);
+  plait__runs_unlock();
+  be(mine);
+  struct plait_heap_details details;
+  plait_heap_details(&details);
+  CHECK(details.region_slices == 12);
+  while (plait_heap_alloc(70000) != 0) {}
+  plait_heap_details(&details);
+  CHECK(details.region_slices == 0 && plait_heap_check(1) == 0);
 }
 
 /*
@@ -557,6 +618,8 @@ static const struct test tests[] = {
     {"the end of references", test_end_of_references},
     {"blocks grow and shrink in place", test_resizing},
     {"large blocks are freed without the lock", test_put_off},
+    {"what others have put off serves at the limit", test_put_off_at_limit},
+    {"no free region is kept at the limit", test_free_regions_at_limit},
     {"a growing block soon stays", test_growing_block},
     {"the longest free region is kept", test_longest_is_kept},
     {"threads free each other's blocks", test_churn},

@@ -137,6 +137,14 @@ static void make_large(void) {
 }
 static void do_large(void) { get(20, 100000), drop(2), get(21, 300000), drop(5), drop(20), drop(21); }
 static void do_large_resize(void) { resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000); }
+/* Two large blocks that others have freed lie behind one of the actor's, another one behind a region of its own. */
+static void make_put_off(void) {
+  as(main_id), fill(10, 16), as(other), fill(11, 16), as(corpse), fill(12, 16), as(actor), fill(13, 16);
+  fill(0, 150000), fill(1, 150000), fill(2, 150000), fill(3, 60000), fill(4, 150000);
+  as(main_id), get(14, 100), drop(1), as(other), get(15, 100), drop(2), as(corpse), get(16, 100), drop(4);
+  as(actor), get(17, 100);
+}
+static void do_grow_over(void) { resize(0, 500000), resize(3, 120000), get(20, 70000); }
 static void do_large_aligned(void) { keep(20, plait_heap_alloc_aligned(100000, 1u << 18), 100000), drop(20); }
 static void do_zeroed(void) { keep(20, plait_heap_alloc(300000), 300000), drop(20), get(21, 60000), get(22, 60000); }
 /* On the first slices that were never used: nothing of it may show in them. */
@@ -193,6 +201,7 @@ static const struct scenario {
     {"drain", make_remote, do_drain, 4, 60},
     {"large blocks", make_large, do_large, 4, 80},
     {"resize large blocks", make_large, do_large_resize, 4, 80},
+    {"grow over what others have put off", make_put_off, do_grow_over, 4, 80},
     {"aligned large blocks", make_large, do_large_aligned, 4, 80},
     {"a region on fresh memory", make_nothing, do_region, 30, 80},
     {"large and medium on fresh memory", make_nothing, do_zeroed, 30, 80},

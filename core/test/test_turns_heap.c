@@ -1,7 +1,8 @@
 /*
  * turns of the heap: one thread stops at every single instruction of what it does, another one does something of its own
  * there, and the first goes on (see steps.h). Afterwards everything is looked at, as in test_steps_heap.c; nothing at all
- * may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out.
+ * may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out,
+ * but for what needs no lock.
  *
  * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
  */
@@ -74,6 +75,16 @@ static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), 
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
+/* Needs no lock: the thread has a record, and has put nothing off. */
+static void do_put_off(void) { plait__bind(), drop(7); }
+static void do_repair(void) {
+  if (plait__runs_lock() != 0) _exit(8);
+  plait__repair();
+  plait__runs_unlock();
+}
+static void do_check(void) { if (plait_heap_check(0) != 0) _exit(8); }
+static void do_relinquish(void) { plait__relinquish(plait__bind()); }
+static void do_resize_large(void) { resize(2, 70000), resize(2, 130000), resize(5, 400000), drop(4), get(30, 100000); }
 static void do_leave(void) { plait_heap_leave(); }
 static void make_leave(void) { make_medium(), as(actor), fill_places(200, 230, 400); }
 static void do_free_left(void) { drop(21), drop(22), drop(201), drop_places(210, 230), get(100, 30000); }
@@ -108,13 +119,18 @@ static const struct turn {
     {"large blocks of two", make_large, do_large, do_other_large, &other},
     {"free a large block, another repairs", make_large, do_large_one, do_recover_all, &other},
     {"large blocks, another repairs", make_large, do_large, do_recover_all, &other},
+    {"resize large blocks, another puts one off", make_large, do_resize_large, do_put_off, &other},
+    {"repair, another puts one off", make_large, do_repair, do_put_off, &other},
+    {"check, another puts one off", make_large, do_check, do_put_off, &other},
+    {"give back where memory ends, another puts one off", make_large, do_relinquish, do_put_off, &other},
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
 static void between(void) {
-  if (plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor) return;
+  int locked = plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
+  if (locked && now->between != do_put_off) return;
   void *room = plait_self_room;
   as(*now->who);
   now->between();
