@@ -149,7 +149,7 @@ export class TreeFs extends SyncFs {
     pathOf(path);
     if (typeof recursive !== 'boolean') throw wrongType('options.recursive', 'of type boolean', recursive);
     if (recursive) return this.#readAll(pathText(pathOf(path)), withFileTypes);
-    if (typeof encoding === 'string' && !/^utf-?8$/i.test(encoding)) {
+    if (encoding && !/^utf-?8$/i.test(encoding)) {
       const text = pathText(pathOf(path));
       return this.rawEntries(path).map(({ name, kind }) => {
         const shown = encoding === 'buffer' ? name : decode(name, encoding);
