@@ -344,22 +344,32 @@ const show = (value: unknown): string => {
       : String(value).slice(0, 300);
 };
 
+/** New descriptors for every twenty calls, since some of these close them. */
+const replanted = (i: number, fds: [number, number]): [number, number] => {
+  if (i % 20 !== 19) return fds;
+  nodeFs.closeSync(fds[0]);
+  ours.closeSync(fds[1]);
+  return [plant(nodeFs), plant(ours)];
+};
+
+/** A function, and arguments for it, of which one may be of any kind. */
+const draw = (names: string[]): { name: string; kinds: string[]; args: unknown[]; strange: boolean } => {
+  const name = names[next(names.length)] as string;
+  const kinds = (FUNCTIONS[name] as string).split(' ');
+  const args = kinds.map((kind) => (KINDS[kind] as () => unknown)());
+  const strange = next(2) === 0 && OLDEST;
+  if (strange) args[next(args.length)] = hostile();
+  return { name, kinds, args, strange };
+};
+
 test(`arguments that nobody would pass are answered alike (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
   const names = Object.keys(FUNCTIONS);
   let calls = 0;
   let refused = 0;
   let fds: [number, number] = [plant(nodeFs), plant(ours)];
   for (let i = 0; i < 6000 * rounds; i++) {
-    if (i % 20 === 19) {
-      nodeFs.closeSync(fds[0]);
-      ours.closeSync(fds[1]);
-      fds = [plant(nodeFs), plant(ours)];
-    }
-    const name = names[next(names.length)] as string;
-    const kinds = (FUNCTIONS[name] as string).split(' ');
-    const args = kinds.map((kind) => (KINDS[kind] as () => unknown)());
-    const strange = next(2) === 0 && OLDEST;
-    if (strange) args[next(args.length)] = hostile();
+    fds = replanted(i, fds);
+    const { name, kinds, args, strange } = draw(names);
     if (OLDEST && next(10) === 0) args.length = next(args.length + 1);
     const free = strange || args.length < kinds.length || kinds.some((kind) => /path|buffers|closed/.test(kind));
     if (isLeftOut(name, kinds, args)) continue;
@@ -451,16 +461,8 @@ for (const face of ['callbacks', 'promises']) {
     let refused = 0;
     let fds: [number, number] = [plant(nodeFs), plant(ours)];
     for (let i = 0; i < 2000 * rounds; i++) {
-      if (i % 20 === 19) {
-        nodeFs.closeSync(fds[0]);
-        ours.closeSync(fds[1]);
-        fds = [plant(nodeFs), plant(ours)];
-      }
-      const name = names[next(names.length)] as string;
-      const kinds = (FUNCTIONS[name] as string).split(' ');
-      const args = kinds.map((kind) => (KINDS[kind] as () => unknown)());
-      const strange = next(2) === 0 && OLDEST;
-      if (strange) args[next(args.length)] = hostile();
+      fds = replanted(i, fds);
+      const { name, kinds, args, strange } = draw(names);
       if (isLeftOut(name, kinds, args) || args.some((value) => isLeftOutLater(value))) continue;
       const given = (which: 0 | 1): unknown[] => args.map((value) => (value === FD ? fds[which] : value));
       const theirs = await ask(nodeFs, face, name, given(0));
