@@ -196,3 +196,28 @@ test('an idle pool does not keep the process alive; outstanding tasks do; it end
   });
   assert.deepEqual(stdout.trim().split('\n').sort(), ['AbortError', 'ended 200']);
 });
+
+test(
+  'results that come quickly are looked for each millisecond, also under a clock that a test has replaced',
+  LIMIT,
+  async () => {
+    const program = `
+    const timers = process.getBuiltinModule('node:timers');
+    const { setTimeout } = timers;
+    let looks = 0;
+    timers.setTimeout = (listener, delay) => { if (delay === 1) looks++; return setTimeout(listener, delay); };
+    const { Pool } = await import('plait');
+    timers.setTimeout = globalThis.setTimeout = () => { throw new Error('not this one'); };
+    const spin = 'export default (i) => { const end = performance.now() + 0.03; while (performance.now() < end); return i; }';
+    const pool = new Pool('data:text/javascript,' + spin, { threads: 2 });
+    const results = await Promise.all(Array.from({ length: 3000 }, (_, i) => pool.run(i)));
+    console.log(results.every((result, i) => result === i), looks > 0);
+    await pool.close();
+  `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 60000,
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
+    });
+    assert.equal(stdout, 'true true\n');
+  },
+);
