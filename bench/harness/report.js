@@ -48,7 +48,9 @@ ${machine.processor}, ${machine.cores} cores, ${machine.system}, Node.js ${machi
 `;
 }
 
+/** A dash for what an entrant does not do. */
 function formatValues(values, digits) {
+  if (values.includes(undefined)) return '\u2013';
   const text = (value) => value.toFixed(digits);
   return `${text(median(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`;
 }

@@ -5,12 +5,15 @@
  * until then. The limit is measured in the same run, by one thread without a pool. A pool does the job
  * several times and is timed the last time: the limit is the best of several runs, with compiled code and warm memory,
  * so the pools get both.
- * 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand over.
+ * 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand over. 'no pool' are
+ * threads that read a share of the files each, and hash it: what they take beyond the limit is the host's, not a pool's.
  */
 
+import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { limit, makeFiles, measureAlone, pathsIn } from '../../../demo/terminal/job.js';
 import { median } from '../../harness/statistics.js';
 import { entrants } from '../peers/index.js';
@@ -23,6 +26,8 @@ const ALONE = 'one thread, no pool';
 const ALONE_RUNS = 3;
 /** Before the timed one; by then compiled code and memory change no more, with any peer. */
 const WARM_RUNS = 6;
+const SHARES = { name: 'no pool, a share each', shares: true };
+const SHARE_WORKER = new URL('../peers/share-worker.js', import.meta.url);
 const DIRECT = { name: 'plait, no copy', peer: 'plait', direct: true };
 /** What a sequential run found; too long for a command line. */
 const DIGESTS = 'digests.json';
@@ -41,11 +46,37 @@ async function doJob(pool, paths, direct) {
   return { total: performance.now() - start, read, found };
 }
 
+async function doPooled(peer, threads, paths, direct) {
+  const { pool } = await openPool(peer, threads);
+  for (let i = 0; i < WARM_RUNS; i++) await doJob(pool, paths, direct);
+  return doJob(pool, paths, direct);
+}
+
+/** The job by threads that read and hash a share each: how long the last of several runs takes. */
+async function doShares(paths, threads) {
+  const workers = Array.from(
+    { length: threads },
+    (_, place) => new Worker(SHARE_WORKER, { workerData: { paths, place, threads } }),
+  );
+  const digests = [];
+  let total = 0;
+  for (let run = 0; run <= WARM_RUNS; run++) {
+    const start = performance.now();
+    for (const worker of workers) worker.postMessage(undefined);
+    const shares = await Promise.all(workers.map((worker) => once(worker, 'message')));
+    total = performance.now() - start;
+    for (const [place, [share]] of shares.entries())
+      for (const [i, digest] of share.entries()) digests[place + i * threads] = digest;
+  }
+  for (const worker of workers) await worker.terminate();
+  return { total, found: digests };
+}
+
 /** The question, for processes with the environment `env` besides their own. */
 export const filesAndHashes = ({ about, env }) => ({
   env,
   title: `Main reads ${FILES} files of ${SIZE / 1024} KiB in a blocking loop, workers hash them${about}`,
-  entrants: [{ name: ALONE }, DIRECT, ...entrants],
+  entrants: [{ name: ALONE }, DIRECT, ...entrants, SHARES],
   columns: [
     { key: 'total', label: 'total, ms', digits: 0, ratio: true },
     { key: 'read', label: 'of which main reads, ms', digits: 0 },
@@ -63,17 +94,17 @@ export const filesAndHashes = ({ about, env }) => ({
     rmSync(folder, { recursive: true, force: true });
   },
 
-  async measure({ peer, direct = false }, { threads, folder }) {
+  async measure({ name, peer, direct = false, shares = false }, { threads, folder }) {
     const paths = pathsIn(folder, FILES);
-    if (peer === undefined) {
+    if (peer === undefined && !shares) {
       const { read, hash } = measureAlone(paths, ALONE_RUNS);
       return { read, hash };
     }
     const digests = JSON.parse(readFileSync(join(folder, DIGESTS), 'utf8'));
-    const { pool } = await openPool(peer, threads);
-    for (let i = 0; i < WARM_RUNS; i++) await doJob(pool, paths, direct);
-    const { total, read, found } = await doJob(pool, paths, direct);
-    if (found.some((digest, i) => digest !== digests[i])) throw new Error(`${peer} gave a wrong digest`);
+    const { total, read, found } = shares
+      ? await doShares(paths, threads)
+      : await doPooled(peer, threads, paths, direct);
+    if (digests.some((digest, i) => digest !== found[i])) throw new Error(`${name} gave a wrong digest`);
     return { total, read };
   },
 
