@@ -548,6 +548,16 @@ test('what a mount cannot do has a reason', () => {
     code(() => fs.mount('/x', { type: 'host', directory: `${scratch}/none` })),
     'ENOENT',
   );
+  fs.mkdirSync('/kept');
+  assert.equal(
+    code(() => fs.mount('/kept/x/y/', { type: 'host', directory: `${scratch}/none` })),
+    'ENOENT',
+  );
+  assert.deepEqual(
+    [fs.existsSync('/x'), fs.readdirSync('/kept')],
+    [false, []],
+    'nothing is made for a mount that fails',
+  );
   assert.equal(
     code(() => fs.mount('/host/f', { type: 'host', directory: scratch })),
     'ENOTDIR',

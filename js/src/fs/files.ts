@@ -130,12 +130,30 @@ function placeOf(fs: TreeFs, path: PathLike): string {
   }
 }
 
+/** Removes the directories from `path` up to `top`, as far as nobody has put anything there. */
+function unmake(fs: TreeFs, path: string, top: string): void {
+  for (let at = path; at.length >= top.length; at = at.slice(0, at.lastIndexOf('/'))) {
+    try {
+      fs.rmdirSync(at);
+    } catch {
+      return;
+    }
+  }
+}
+
 function mount(fs: TreeFs, path: PathLike, options: MountOptions): void {
   const { mounts } = fs.volume;
   const text = pathText(pathOf(path));
-  if (!fs.existsSync(path) && !mounts.leadsInto(text)) fs.mkdirSync(path, { recursive: true });
+  const isMissing = !fs.existsSync(path) && !mounts.leadsInto(text);
+  const made = isMissing ? fs.mkdirSync(path, { recursive: true }) : undefined;
   if (!fs.statSync(path).isDirectory()) throw fs.volume.error(-Errno.ENOTDIR, 'mount', path);
-  mounts.mount(fs.realpathSync(path), options);
+  const place = fs.realpathSync(path);
+  try {
+    mounts.mount(place, options);
+  } catch (error) {
+    if (made !== undefined) unmake(fs, place, fs.realpathSync(made));
+    throw error;
+  }
 }
 
 const FAULTS: Record<number, string> = {
