@@ -462,13 +462,20 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   return rc;
 }
 
+/* What was taken and set aside and is not the file's goes back. Returns `rc`. */
+static int pin_over(struct plait_fs_thread *mine, int rc) {
+  plait__fs_abort(mine, 0);
+  plait__fs_unreserve(mine);
+  return rc;
+}
+
 int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd) {
   struct plait_inode *inode = node.inode;
   plait_ref_t block = 0;
   uint64_t have = 0;
   for (;;) {
     int rc = plait__fs_lock(&inode, 1);
-    if (rc != 0) return rc;
+    if (rc != 0) return pin_over(mine, rc);
     uint64_t size = plait_get64(&inode->size);
     int whole = plait_get(&inode->length) >= size;
     if (!usable_node(node)) rc = -PLAIT_EBADF;
@@ -494,19 +501,12 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
       uint32_t hands = plait_get(&mine->hand_count);
       plait__fs_commit(mine, whole ? hands : 0);
       plait__fs_unlock(&inode, 1);
-      plait__fs_abort(mine, 0);
-      plait__fs_unreserve(mine);
-      return 0;
+      return pin_over(mine, 0);
     }
     plait__fs_unlock(&inode, 1);
-    plait__fs_abort(mine, 0);
-    plait__fs_unreserve(mine);
-    if (rc != 0) return rc;
+    if (pin_over(mine, rc) != 0) return rc;
     block = plait__fs_fits(mine, size, 0) ? plait__fs_take(mine, (uint32_t)size) : 0;
-    if (block == 0) {
-      plait__fs_unreserve(mine);
-      return -PLAIT_ENOSPC;
-    }
+    if (block == 0) return pin_over(mine, -PLAIT_ENOSPC);
     have = size;
   }
 }
