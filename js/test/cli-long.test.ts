@@ -89,9 +89,20 @@ test(
       assert.equal(readFileSync(journal, 'utf8'), text);
     }
     const other = join(folder, 'other');
-    writeFileSync(other, 'precious\n');
-    assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a']).status, 2);
-    assert.equal(readFileSync(other, 'utf8'), 'precious\n');
+    const [header] = text.split('\n');
+    const of = `${header?.replace('#upper', '#fail')}\n{"place":0,`;
+    for (const content of ['precious\n', 'precious', 'more\nprecious', 'null\n', `${header}\nnull\n`, of]) {
+      writeFileSync(other, content);
+      const { status, stderr } = plait(['map', '--resume', other, `${WORK}#upper`, 'a']);
+      assert.equal(status, 2, content);
+      assert.match(stderr, /is no journal of|is the journal of|is damaged in line 2/);
+      assert.equal(readFileSync(other, 'utf8'), content);
+    }
+    for (const content of ['', text.slice(0, 9), text.slice(0, -9)]) {
+      writeFileSync(other, content);
+      assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a', 'b']).status, 0, 'cut short by a death');
+      assert.equal(readFileSync(other, 'utf8'), text);
+    }
     assert.match(plait(['map', '--resume', '', `${WORK}#upper`, 'a']).stderr, /--resume needs/);
     assert.equal(plait(['map', '--resume', join(folder, 'no', 'such'), `${WORK}#upper`, 'a']).status, 2);
   }),

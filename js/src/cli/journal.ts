@@ -39,29 +39,40 @@ export class Journal {
       throw new UsageError(`cannot open the journal: ${(error as Error).message}`);
     }
     const text = readFileSync(path, 'utf8');
+    const beginning = `${JSON.stringify({ kind: KIND, version: 1, task })}\n`;
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-    if (whole.length < text.length) ftruncateSync(this.#file, Buffer.byteLength(whole));
     const lines = whole.split('\n').slice(0, -1);
     if (lines.length === 0) {
-      this.#write(`${JSON.stringify({ kind: KIND, version: 1, task })}\n`);
+      if (!beginning.startsWith(text)) throw this.#isNone();
+      ftruncateSync(this.#file);
+      this.#write(beginning);
       return;
     }
     const [header, ...rest] = lines.map((line, index) => this.#parse(line, index));
-    if (header?.kind !== KIND) throw new UsageError(`${path} is no journal of plait map; it is left as it is`);
+    if (header?.kind !== KIND) throw this.#isNone();
     if (header.task !== task) {
       throw new UsageError(`${path} is the journal of ${header.task}, not of ${task}; name another file, or remove it`);
     }
     for (const { place, input, line, report } of rest as unknown as (JournalEntry & { place: number })[]) {
       this.#done.set(place, { input, line, report });
     }
+    if (whole.length < text.length) ftruncateSync(this.#file, Buffer.byteLength(whole));
+  }
+
+  #isNone(): UsageError {
+    return new UsageError(`${this.#path} is no journal of plait map; it is left as it is`);
   }
 
   #parse(line: string, index: number): Record<string, unknown> {
+    let parsed: unknown;
     try {
-      return JSON.parse(line) as Record<string, unknown>;
+      parsed = JSON.parse(line);
     } catch {
-      throw new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
+      // What cannot be parsed is told below.
     }
+    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
+    if (index === 0) throw this.#isNone();
+    throw new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
   }
 
   /** How many inputs are done. */
