@@ -171,7 +171,7 @@ struct plait_client {
 
 /* A worker's place. The words behind the lane are statistics, written by the worker that sits there. */
 struct plait_seat {
-  plait_word_t thread;     /* the worker that sits there now, or sat there last */
+  plait_word_t thread;     /* the worker that sits there, until the coordinator has seen its end; else 0 */
   plait_word_t failed;     /* tasks that ended in an error (wraps) */
   struct plait_lane lane;  /* queued tasks that only this seat's worker may run */
   plait_word_t wait_max;   /* the longest that a task has waited, in microseconds */

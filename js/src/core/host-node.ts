@@ -227,6 +227,11 @@ export function createNodeHost(): Host | undefined {
       const timer = setInterval(() => {}, 2 ** 30);
       return () => clearInterval(timer);
     },
+    clockZero() {
+      const before = performance.now();
+      const [seconds, nanoseconds] = process.hrtime();
+      return seconds * 1000 + nanoseconds / 1e6 - (before + performance.now()) / 2;
+    },
     activeTime: () => perf().performance.eventLoopUtilization().active,
     heapUsed: () => v8().getHeapStatistics().used_heap_size,
     moduleUrl(name) {

@@ -805,7 +805,7 @@ export const Client = {
 /** `struct plait_seat` of core/task/task.h. */
 export const Seat = {
   BYTES: 1104,
-  /** the worker that sits there now, or sat there last */
+  /** the worker that sits there, until the coordinator has seen its end; else 0 */
   thread: 0,
   /** tasks that ended in an error (wraps) */
   failed: 4,

@@ -62,6 +62,7 @@ class SingleCall implements Call {
       submitter.abort(ticket, this);
       this.#reject(signal.reason);
     };
+    if (signal.aborted) onAbort(); // by a getter in the input
     signal.addEventListener('abort', onAbort, { once: true });
     this.#stopListening = () => signal.removeEventListener('abort', onAbort);
   }
@@ -241,7 +242,7 @@ export abstract class PoolCalls {
    * for small tasks. The first failure rejects, and takes the rest back.
    */
   runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
-    const list = Array.isArray(inputs) ? inputs : [...inputs];
+    const list = Array.isArray(inputs) ? inputs.slice() : [...inputs]; // the caller's may change while the queue is full
     return new Batch(this.submitter, list, this.#how(options), options).promise as Promise<Output[]>;
   }
 

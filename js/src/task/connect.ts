@@ -7,6 +7,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
+import { key, scope, type WorkerContext } from './run.ts';
 import { Submitter } from './submitter.ts';
 
 /**
@@ -14,14 +15,14 @@ import { Submitter } from './submitter.ts';
  * stays there until its last connection is disposed of, or the thread that has it ends.
  */
 export class ConnectedPool extends PoolCalls {
-  readonly #whyNotBlock: string | undefined;
+  readonly #worker: WorkerContext | undefined;
   #disposed = false;
 
-  /** `worker`: the thread is a worker of this pool. */
-  constructor(space: Space, ref: number, worker = false) {
+  /** `worker`: the thread is that worker of this pool, and helps to run what it submits here. */
+  constructor(space: Space, ref: number, worker?: WorkerContext) {
     let letGo: (() => void) | undefined;
     const submitter = new Submitter(space, ref, (busy) => {
-      if (worker) return; // the pool keeps its workers alive
+      if (worker !== undefined) return; // the pool keeps its workers alive
       if (busy) letGo ??= host.holdLoop();
       else {
         letGo?.();
@@ -29,18 +30,13 @@ export class ConnectedPool extends PoolCalls {
       }
     });
     super(space, ref, submitter);
-    this.#whyNotBlock = worker
-      ? 'a worker that waits for its own pool would wait for itself: use `await task.pool.run()`, which helps meanwhile'
-      : undefined;
-  }
-
-  /** The thread's end of the pool, for its worker. */
-  get end(): Submitter {
-    return this.submitter;
+    this.#worker = worker;
+    worker?.helps(submitter);
   }
 
   protected override whyNotBlock(): string | undefined {
-    return this.#whyNotBlock ?? super.whyNotBlock();
+    if (this.#worker === undefined) return super.whyNotBlock();
+    return 'a worker that waits for its own pool would wait for itself: use `await run()`, which helps meanwhile';
   }
 
   /** Uses the pool no more. Outstanding tasks are rejected here; they run all the same. */
@@ -49,6 +45,7 @@ export class ConnectedPool extends PoolCalls {
     this.#disposed = true;
     this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
     this.leave();
+    this.#worker?.ends.delete(this.submitter);
     this.space.core.plait_client_release(this.submitter.client);
   }
 }
@@ -62,5 +59,8 @@ export class ConnectedPool extends PoolCalls {
 export function connect(handle: PoolHandle, options: { readonly space?: Space } = {}): ConnectedPool {
   const ref = handle?.plaitPool;
   if (!Number.isInteger(ref) || ref <= 0) throw new TypeError("connect needs a pool's handle");
-  return new ConnectedPool(options.space ?? commonSpace(), ref);
+  const space = options.space ?? commonSpace();
+  const worker = scope[key];
+  const isOwn = worker?.pool === ref && worker.space.handle.memory === space.handle.memory;
+  return new ConnectedPool(space, ref, isOwn ? worker : undefined);
 }

@@ -57,11 +57,7 @@ export const task: TaskContext = {
   },
   get pool() {
     const context = worker();
-    if (own === undefined) {
-      own = new ConnectedPool(context.space, context.pool, true);
-      own.end.onSubmit = () => context.submitted();
-      context.end = own.end;
-    }
+    own ??= new ConnectedPool(context.space, context.pool, context);
     return own;
   },
 };

@@ -19,7 +19,7 @@ import { slotOf, threadsOfHost } from '../core/boot.ts';
 import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Look, Pool as P, PoolState, Seat, Slot } from '../core/layout.generated.ts';
+import { Look, Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { BroadcastCall, BroadcastPool, EndReason, FromWorker, OpenPool, PoolEvent, ToWorker } from './protocol.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
@@ -34,6 +34,11 @@ export interface PoolListener {
   closed(): void;
   seats(id: number, seats: readonly number[]): void;
   event(event: PoolEvent): void;
+}
+
+/** For listeners: by the clock of `performance`. */
+function wallClock(): number {
+  return performance.timeOrigin + performance.now();
 }
 
 /** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
@@ -181,14 +186,22 @@ export class CoordinatedPool {
     return count;
   }
 
-  /** A seat with tasks of its own needs a worker. */
+  /** The seat of that index; 0: nobody has needed it yet. */
+  #seat(index: number): number {
+    return this.#space.load(this.#word(P.seats) + index * 4);
+  }
+
+  #hasTasks(seat: number): boolean {
+    return seat !== 0 && this.#space.load(seat + Seat.lane + 4) !== this.#space.load(seat + Seat.lane + 8);
+  }
+
+  /** A seat with tasks of its own needs a worker, also one above the maximum, from before it was lowered. */
   #fillSeats(): void {
-    const table = this.#word(P.seats);
+    const max = this.#word(P.maxThreads);
     const taken = new Set([...this.#workers].map((worker) => worker.seat));
-    for (let index = this.#word(P.maxThreads) - 1; index >= 0; index--) {
-      const seat = this.#space.load(table + index * 4);
-      if (seat === 0 || taken.has(index) || this.#workers.size >= this.#word(P.maxThreads)) continue;
-      if (this.#space.load(seat + Seat.lane + 4) !== this.#space.load(seat + Seat.lane + 8)) this.#start(index);
+    for (let index = SEAT_LIMIT - 1; index >= 0; index--) {
+      if (!this.#hasTasks(this.#seat(index)) || taken.has(index)) continue;
+      if (index >= max || this.#workers.size < max) this.#start(index);
     }
   }
 
@@ -224,33 +237,39 @@ export class CoordinatedPool {
     this.#lookIn(GROW_AFTER_MS);
   }
 
-  /** Lets workers go that have been idle for too long, down to the minimum. */
+  /**
+   * Lets workers go that have been idle for too long, down to the minimum, and those that sit above the maximum, once their
+   * seats have no tasks of their own.
+   */
   #shrink(): void {
     const min = this.#word(P.minThreads);
     const max = this.#word(P.maxThreads);
     let live = this.#live();
-    if (live <= min && live <= max) return;
+    let isAbove = false;
+    for (const { seat } of this.#workers) isAbove ||= seat >= max;
+    if (live <= min && !isAbove) return;
     const { idleTimeout } = this.#options;
     const now = performance.now();
     // Tasks with a key go to the first seats, so the others are emptied first.
     for (const worker of [...this.#workers].sort((a, b) => b.seat - a.seat)) {
-      if (live <= min) break;
+      const isSurplus = worker.seat >= max;
+      if (live <= min && !isSurplus) break;
       if (worker.state !== 'ready' || worker.leaving !== undefined || worker.stopping !== undefined) continue;
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       if (thread === undefined) continue;
       const slot = slotOf(this.#space, thread);
       const takes = this.#space.load(slot + Slot.takes);
       const runs = this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
-      if (live <= max && (runs || takes !== worker.takes)) {
+      if (!isSurplus && (runs || takes !== worker.takes)) {
         worker.takes = takes;
         worker.since = now;
-      } else if (live > max || now - worker.since >= idleTimeout) {
+      } else if (isSurplus ? !this.#hasTasks(this.#seat(worker.seat)) : now - worker.since >= idleTimeout) {
         if (this.#space.core.plait_worker_retire(thread) !== 1) continue;
         worker.leaving = 'idle';
         live--;
       }
     }
-    if (live > min) this.#lookIn(Math.min(Math.max(idleTimeout / 4, 5), IDLE_TICK_MS));
+    if (live > min || isAbove) this.#lookIn(Math.min(Math.max(idleTimeout / 4, 5), IDLE_TICK_MS));
   }
 
   /** The numbers of threads have changed. */
@@ -314,7 +333,7 @@ export class CoordinatedPool {
       case 'ready':
         worker.state = 'ready';
         worker.since = performance.now();
-        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: clock() });
+        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: wallClock() });
         this.#look();
         break;
       case 'failed':
@@ -363,6 +382,7 @@ export class CoordinatedPool {
     }
     const reason = this.#countEnd(worker); // before its tasks' callers can look
     this.#deaths.recover(worker, code);
+    this.#vacate(worker.seat);
     if (worker.state === 'loading' && worker.stopping === undefined && !isUnexplained) {
       worker.state = 'failed';
       this.#loadError = this.#deaths.encodeLoadError(worker, code);
@@ -372,8 +392,17 @@ export class CoordinatedPool {
     this.#look();
   }
 
+  /** Who submits a task for the seat from here on tells us: nobody sits there. */
+  #vacate(index: number): void {
+    const seat = this.#seat(index);
+    if (seat === 0) return;
+    this.#space.cover(seat + Seat.BYTES);
+    Atomics.store(this.#space.u32, (seat + Seat.thread) >>> 2, 0);
+  }
+
   #countEnd(worker: WorkerRecord): EndReason {
-    const reason = endReason(worker, this.#closing);
+    const state = this.#word(P.state); // it says so before the message does
+    const reason = endReason(worker, state === PoolState.CLOSING || state === PoolState.CLOSED);
     this.#count(P.ended + END_REASONS.indexOf(reason) * 4);
     return reason;
   }
@@ -382,7 +411,7 @@ export class CoordinatedPool {
   #leaves(worker: WorkerRecord, reason: EndReason): void {
     this.#workers.delete(worker);
     this.#setWord(P.threads, this.#workers.size);
-    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: clock(), reason });
+    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: wallClock(), reason });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
@@ -409,9 +438,13 @@ export class CoordinatedPool {
 
   /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. */
   #serveRest(): void {
-    if (this.#loadError !== undefined) return;
+    const isAbandoned = this.#workers.size === 0 && this.#word(P.queued) > 0;
+    if (this.#loadError !== undefined) {
+      if (isAbandoned) this.#deaths.fail(this.#loadError as Uint8Array);
+      return;
+    }
     this.#fillSeats();
-    if (this.#workers.size === 0 && this.#word(P.queued) > 0) this.#start();
+    if (this.#workers.size === 0 && isAbandoned) this.#start();
   }
 
   /** After a death without a replacement: has the pool failed, or is it closed? */

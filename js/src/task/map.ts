@@ -169,19 +169,21 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     }
     if (this.#exhausted || this.#asked || this.#running + this.#ready.size >= this.#rules.concurrency) return false;
     let step: unknown;
+    let isAwaited: boolean;
     try {
       step = this.#pull();
+      isAwaited = isThenable(step);
     } catch (reason) {
       this.#inputsFailed(reason);
       return true;
     }
-    if (!isThenable(step)) return this.#accept(step as IteratorResult<unknown>);
+    if (!isAwaited) return this.#accept(step);
     this.#asked = true;
     Promise.resolve(step)
       .then(
         (come) => {
           this.#asked = false;
-          if (!this.#ended) this.#accept(come as IteratorResult<unknown>);
+          this.#accept(come);
         },
         (reason) => {
           this.#asked = false;
@@ -197,12 +199,23 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     this.#failure = { reason };
   }
 
-  #accept(step: IteratorResult<unknown>): boolean {
-    if (step.done) {
-      this.#exhausted = true;
+  /** Takes what the inputs' iterator gave; false: no further input is to be asked for now. */
+  #accept(step: unknown): boolean {
+    if (this.#exhausted) return false; // the iteration was left or aborted meanwhile
+    let input: unknown;
+    try {
+      if (Object(step) !== step)
+        throw new TypeError(`the iterator of the inputs gave ${String(step)}, which is no object`);
+      if ((step as IteratorResult<unknown>).done) {
+        this.#exhausted = true;
+        return false;
+      }
+      input = (step as IteratorResult<unknown>).value;
+    } catch (reason) {
+      this.#inputsFailed(reason);
       return false;
     }
-    return this.#start(step.value);
+    return this.#start(input);
   }
 
   /** Whether it was started, or has failed; false: the queue is full. */

@@ -40,6 +40,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
       if (signal?.aborted) throw signal.reason;
       this.#takeBack = submit(this);
       this.#signal = signal;
+      if (signal?.aborted) this.#onAbort(); // by a getter in the input
       signal?.addEventListener('abort', this.#onAbort, { once: true });
     } catch (reason) {
       this.settle(0, false, reason);

@@ -274,7 +274,7 @@ export class Pool extends PoolCalls {
   }
 
   #emit<Name extends keyof PoolEvents>(name: Name, detail: PoolEvents[Name]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
       try {
         (listener as (detail: PoolEvents[Name]) => void)(detail);
       } catch (error) {
@@ -297,19 +297,26 @@ export class Pool extends PoolCalls {
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
     }
+    this.submitter.mustWork();
     const call: BroadcastCall | undefined =
       later === true ? { name, input: new ValueWriter().write(input, 'input').slice() } : undefined;
     const seats = await this.#askSeats(call);
+    if (signal?.aborted) throw signal.reason;
     const answers = new Answers(seats.length);
-    const onAbort = (): void => {
+    const takeBack = (reason: unknown): void => {
       this.submitter.abortAll(answers);
-      answers.fail(signal?.reason);
+      answers.fail(reason);
     };
+    const onAbort = (): void => takeBack(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      for (const [index, seat] of seats.entries()) {
-        const how = { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat, retries: 0 };
-        this.submitter.submit(answers, index, input, how);
+      try {
+        for (const [index, seat] of seats.entries()) {
+          const how = { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat, retries: 0 };
+          this.submitter.submit(answers, index, input, how);
+        }
+      } catch (reason) {
+        takeBack(reason);
       }
       return (await answers.promise) as Output[];
     } finally {

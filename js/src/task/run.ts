@@ -93,15 +93,15 @@ export interface WorkerContext {
   readonly hostId: number;
   readonly space: Space;
   readonly pool: number;
-  /** The thread's own end of its pool, from when it first wants one. */
-  end: Submitter | undefined;
-  /** That end has submitted a task. */
-  submitted(): void;
+  /** The thread's own ends of its pool. */
+  readonly ends: Set<Submitter>;
+  /** The thread has one more of them: a task may wait for others that it submits there. */
+  helps(end: Submitter): void;
 }
 
 /** Where the two copies of this module that a bundler may make meet. */
 export const scope = globalThis as typeof globalThis & { [key]?: WorkerContext };
-export const key: unique symbol = Symbol.for('plait.worker.2') as never;
+export const key: unique symbol = Symbol.for('plait.worker.3') as never;
 
 /** Makes this thread a worker for {@link task}. */
 export function setWorkerContext(context: WorkerContext): void {

@@ -130,6 +130,11 @@ export class Submitter {
     return this.#client;
   }
 
+  /** Throws the reason for which nothing can be submitted any more, if there is one. */
+  mustWork(): void {
+    if (this.#dead !== undefined) throw this.#dead;
+  }
+
   /** Whether tasks of this thread wait in the queue. */
   get hasQueued(): boolean {
     return this.#space.load(this.#client + Client.mask) !== 0;
@@ -143,7 +148,7 @@ export class Submitter {
     // Taken before anything else: a getter in the input may submit, too.
     const ticket = this.#freeTickets.pop() ?? this.#calls.push(undefined) - 1;
     try {
-      if (this.#dead !== undefined) throw this.#dead;
+      this.mustWork();
       this.#tasks[ticket] = this.#put(input, how, given, ticket, now);
     } catch (error) {
       this.#freeTickets.push(ticket);
@@ -169,6 +174,7 @@ export class Submitter {
       given === 0
         ? transport.prepare(input, 'input', how.lend)
         : transport.prepareGiven(input as Uint8Array, given, Kind.lentBytes);
+    this.mustWork(); // a getter in the input may have let go of the client
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     space.cover(task + Task.BYTES);

@@ -74,6 +74,15 @@ interface BufferModule {
 /** Node's Buffer, whose string functions are native; browsers use the loops. */
 const nodeBuffer = (globalThis as unknown as { Buffer?: BufferModule }).Buffer;
 
+const readLength = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!;
+
+/** The same bytes, as a view whose `length` is true and stays so: not the object's own, nor that of memory which may grow. */
+function fixedBytes(view: Uint8Array): Uint8Array {
+  const length: number = readLength.call(view);
+  const canGrow = (view.buffer as { growable?: boolean }).growable === true;
+  return canGrow || view.length !== length ? new Uint8Array(view.buffer, view.byteOffset, length) : view;
+}
+
 /** One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may. */
 export class Transport {
   /** The words of the value that was prepared last. */
@@ -118,9 +127,9 @@ export class Transport {
       this.kind = Kind.null;
       return -1;
     }
-    const isBytes = value instanceof Uint8Array;
+    const isBytes = ArrayBuffer.isView(value) && value instanceof Uint8Array;
     // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
-    const bytes = isBytes ? value : this.#writer.write(value, root);
+    const bytes = isBytes ? fixedBytes(value) : this.#writer.write(value, root);
     if (!isBytes) this.kind = Kind.graph;
     else this.kind = lend ? Kind.lentBytes : Kind.bytes;
     this.low = 0;

@@ -6,6 +6,9 @@
  * in `Atomics.waitAsync`, so that timers and messages of the user's module run. While promises of tasks are pending, it
  * never blocks its event loop: it parks at once.
  *
+ * Whose a step of asynchronous code is, the host's asynchronous context says, from when there can be several: with
+ * `concurrency` above 1 from the beginning, else from when a task first asks for its pool.
+ *
  * Several tasks: one whose promise is pending stays the slot's `running` as long as it is the only one; before another is
  * taken it is put aside (plait_task_hold). With as many pending as may be, only tasks that those wait for are taken: of this
  * thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
@@ -14,16 +17,18 @@
  * put aside, or `#finished`; and `#finished` is not 0 only while no other task is pending.
  */
 
-import { clock, stampOf } from '../core/clock.ts';
+import { clock, clockAt, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { disown, ownedBlock } from '../heap/heap.ts';
+import { describeUnsendable } from './error-shape.ts';
 import { bucketOf } from './histogram.ts';
 import { findExport } from './module.ts';
 import type { WorkerStart } from './protocol.ts';
 import { Run, setWorkerContext, type WorkerContext } from './run.ts';
+import type { Submitter } from './submitter.ts';
 import { detachAll, freeGiven, movedParts } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -49,14 +54,16 @@ export class Worker {
   readonly #leaves: () => void;
   readonly #functions = new Map<number, TaskFunction>();
   readonly #transport: Transport;
-  readonly #context: ReturnType<typeof host.newContext<Run>>;
+  #context: ReturnType<typeof host.newContext<Run>>;
   readonly #pending = new Set<Run>();
   readonly #shared: WorkerContext;
   /** The pending task that is not put aside. */
   #alone: Run | undefined;
-  /** The task on this thread's stack, and its Run once somebody asked for it. */
+  /** The task on this thread's stack, or else the one that is awaited, and its Run once somebody asked for it. */
   #task = 0;
   #run: Run | undefined;
+  /** The one that was under way when the context was made, and has none. */
+  #bare: Run | undefined;
   /** What is to be delivered with the next taking. */
   #finished = 0;
   #busy = 0;
@@ -85,17 +92,31 @@ export class Worker {
       hostId: host.hostId,
       space,
       pool: start.pool,
-      end: undefined,
-      submitted: () => this.#wake(),
+      ends: new Set(),
+      helps: (end) => {
+        end.onSubmit = () => this.#wake();
+        this.#shared.ends.add(end);
+        this.#tellApart();
+      },
     };
     setWorkerContext(this.#shared);
   }
 
   #current(): Run | undefined {
-    const run = this.#context?.getStore();
-    if (run !== undefined) return run;
-    if (this.#run === undefined && this.#task !== 0) this.#run = new Run(this.#space, this.#task);
+    return this.#context?.getStore() ?? this.#bare ?? (this.#task === 0 ? undefined : this.#ofTask());
+  }
+
+  #ofTask(): Run {
+    this.#run ??= new Run(this.#space, this.#task);
     return this.#run;
+  }
+
+  /** The task that is under way may have others run here while it awaits them. */
+  #tellApart(): void {
+    if (this.#context !== undefined) return;
+    const bare = this.#current();
+    this.#context = host.newContext<Run>();
+    if (this.#context !== undefined) this.#bare = bare;
   }
 
   /** The coordinator says that a task has been told to stop. */
@@ -126,8 +147,10 @@ export class Worker {
         if (this.#finished !== 0) this.#deliver(this.#finished);
         this.#finished = 0;
         if (this.#pending.size === 0) return;
+        task = this.#help(); // what it still has may wait for tasks that nobody else can take
       } else if (this.#pending.size < concurrency) {
         if (this.#alone !== undefined) this.#hold(this.#alone);
+        if (this.#alone !== undefined) continue; // a stuck lock: where that one is named, no other can be taken
         task = core.plait_task_next(this.#finished, this.#busy) >>> 0;
         if (task === Next.RETRY) continue;
         this.#finished = 0;
@@ -135,7 +158,7 @@ export class Worker {
           this.#leaving = true;
           continue;
         }
-      } else if (this.#shared.end !== undefined) {
+      } else {
         task = this.#help();
       }
       if (task > Next.RETRY) {
@@ -220,7 +243,7 @@ export class Worker {
         await Promise.race([change, this.#parking(signal)]);
         core.plait_worker_sleep_end();
       }
-    } else if (this.#shared.end !== undefined && this.#shared.end.outstanding > 0) {
+    } else if (this.#awaited().length > 0) {
       const timer = setTimeout(() => this.#wake(), RETRY_MS);
       await change;
       clearTimeout(timer);
@@ -243,14 +266,20 @@ export class Worker {
     this.#space.u32[(this.#seat + Seat.holding) >>> 2]!++;
   }
 
+  /** This thread's ends of its pool that wait for tasks. */
+  #awaited(): Submitter[] {
+    return [...this.#shared.ends].filter(({ outstanding }) => outstanding > 0);
+  }
+
   /** Takes a task that a pending one may wait for. */
   #help(): number {
-    const own = this.#shared.end;
-    if (own === undefined || own.outstanding === 0) return Next.NONE;
-    if (this.#alone !== undefined) this.#hold(this.#alone);
-    if (this.#alone !== undefined) return Next.NONE;
-    const task = this.#space.core.plait_task_help(own.client) >>> 0;
-    return task > Next.RETRY ? task : Next.NONE;
+    for (const { client } of this.#awaited()) {
+      if (this.#alone !== undefined) this.#hold(this.#alone);
+      if (this.#alone !== undefined) return Next.NONE;
+      const task = this.#space.core.plait_task_help(client) >>> 0;
+      if (task > Next.RETRY) return task;
+    }
+    return Next.NONE;
   }
 
   #deliver(task: number): void {
@@ -267,9 +296,10 @@ export class Worker {
       this.#finished = task;
       return;
     }
-    u32[at + (Task.startedMs >>> 2)] = stampOf(performance.timeOrigin + started);
+    u32[at + (Task.startedMs >>> 2)] = stampOf(clockAt(started));
     const outerTask = this.#task;
     const outerRun = this.#run;
+    const outerBare = this.#bare;
     this.#task = task;
     this.#run = undefined;
     let value: unknown;
@@ -280,10 +310,10 @@ export class Worker {
         u32[at + (Task.inputLow >>> 2)]!,
         u32[at + (Task.inputHigh >>> 2)]!,
       );
-      value = this.#context === undefined ? call(input) : this.#context.run(this.#current() as Run, () => call(input));
+      value = this.#context === undefined ? call(input) : this.#context.run(this.#ofTask(), () => call(input));
       const moved = movedParts(value);
       if (moved === undefined && typeof (value as { then?: unknown } | null | undefined)?.then === 'function') {
-        this.#await(this.#current() as Run, value as PromiseLike<unknown>);
+        this.#await(this.#ofTask(), value as PromiseLike<unknown>);
         return;
       }
     } catch (error) {
@@ -291,21 +321,26 @@ export class Worker {
       this.#finished = task;
       this.#task = outerTask;
       this.#run = outerRun;
+      this.#bare = outerBare;
       return;
     }
     this.#write(task, TaskStatus.FULFILLED, value);
     this.#finished = task;
     this.#task = outerTask;
     this.#run = outerRun;
+    this.#bare = outerBare;
   }
 
   #await(run: Run, value: PromiseLike<unknown>): void {
+    // The user's own `then` may throw, call back at once or twice, or yield another promise: a promise deals with that.
+    const promise = Promise.resolve(value);
     if (this.#pending.size === 0) this.#busySince = performance.now();
     this.#pending.add(run);
     this.#alone = run;
     // Beside others it cannot stay where the next one is taken.
     if (this.#pending.size > 1) this.#hold(run);
-    value.then(
+    Promise.prototype.then.call(
+      promise,
       (result) => this.#end(run, TaskStatus.FULFILLED, result),
       (error) => this.#end(run, TaskStatus.REJECTED, error),
     );
@@ -332,16 +367,21 @@ export class Worker {
       this.#finished = task;
       this.#busy = (now - started) * 1000;
     }
-    if (this.#task === task) {
-      this.#task = 0;
-      this.#run = undefined;
-    }
+    if (this.#bare === run) this.#bare = undefined;
+    if (this.#task === task) this.#awaitAnother();
     this.#wake();
+  }
+
+  /** What a task has that goes on after one that ran on top of it, where no context tells. */
+  #awaitAnother(): void {
+    const rest = [...this.#pending];
+    this.#run = this.#start.concurrency === 1 || rest.length === 1 ? rest.at(-1) : undefined;
+    this.#task = this.#run?.ref ?? 0;
   }
 
   #startOf(task: number, now: number): number {
     const stamp = this.#space.u32[(task + Task.startedMs) >>> 2]!;
-    const elapsed = (stampOf(performance.timeOrigin + now) - stamp) >>> 0;
+    const elapsed = (stampOf(clockAt(now)) - stamp) >>> 0;
     return now - elapsed;
   }
 
@@ -352,7 +392,7 @@ export class Worker {
     const status = u32[(task + Task.outputStatus) >>> 2]!;
     if (status === TaskStatus.STOPPED || this.#isGivenUp(task)) return;
     u32[seat + (status === TaskStatus.FULFILLED ? Seat.completed >>> 2 : Seat.failed >>> 2)]!++;
-    const wait = (performance.timeOrigin + started - f64[(task + Task.submitted) / 8]!) * 1000;
+    const wait = (clockAt(started) - f64[(task + Task.submitted) / 8]!) * 1000;
     const run = (now - started) * 1000;
     u32[seat + (Seat.waits >>> 2) + bucketOf(wait)]!++;
     u32[seat + (Seat.runs >>> 2) + bucketOf(run)]!++;
@@ -428,6 +468,16 @@ export class Worker {
     return this.#transport.prepareGiven(view, block, Kind.givenBytes);
   }
 
+  /** Prepares what a value's own code threw while it was read: a getter's, a Proxy's. That may be unreadable, too. */
+  #prepareError(error: unknown): number {
+    try {
+      return this.#transport.prepare(error, 'error');
+    } catch (cause) {
+      const told = new PlaitError('ERR_PLAIT_CANNOT_SEND', `error cannot be read: ${describeUnsendable(cause)}`);
+      return this.#transport.prepare(told, 'error');
+    }
+  }
+
   #write(task: number, status: number, value: unknown): void {
     const transport = this.#transport;
     const { u32: words } = this.#space;
@@ -443,9 +493,8 @@ export class Worker {
       if (moved?.given === true && status === TaskStatus.FULFILLED) size = this.#giveOutput(task, value as Uint8Array);
       else size = transport.prepare(value, status === TaskStatus.FULFILLED ? 'output' : 'error');
     } catch (error) {
-      if (!(error instanceof PlaitError)) throw error;
       status = TaskStatus.REJECTED;
-      size = transport.prepare(error, 'error');
+      size = this.#prepareError(error);
     }
     if (size >= 0) {
       const place = this.#space.core.plait_task_output(task, size) >>> 0;

@@ -1,0 +1,331 @@
+/**
+ * What a pool has to bear: values and iterators that throw when they are looked at, callers that change their mind in the
+ * middle of a call, seats without a worker, threads whose wall clocks differ, a coordinator that has gone.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { connect, openSpace, Pool, type PoolOptions, type Space } from 'plait';
+import { rejection } from './cases/check.ts';
+
+const tasks = new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url);
+const LIMIT = { timeout: 60000 };
+
+async function withPool(options: PoolOptions, body: (pool: Pool, space: Space) => Promise<void>): Promise<void> {
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { ...(options.maxThreads === undefined && { threads: 1 }), space, ...options });
+  try {
+    await body(pool, space);
+  } finally {
+    await pool.close({ force: true });
+  }
+  space.check();
+}
+
+/** A key whose tasks run on that seat. */
+async function keyOf(pool: Pool, seat: number): Promise<number> {
+  let key = 0;
+  while ((await pool.run(0, { name: 'seat', affinity: key })) !== seat) key++;
+  return key;
+}
+
+async function until(what: () => boolean): Promise<void> {
+  while (!what()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+test('results and errors that cannot be read cost their task, not the worker', LIMIT, () =>
+  withPool({}, async (pool) => {
+    let count = 0;
+    for (const name of ['giveOdd', 'giveOddLater', 'throwOdd']) {
+      for (const kind of ['getter', 'trap', 'prototype']) {
+        const error = await rejection(pool.run(kind, { name }));
+        assert.equal(error.constructor, RangeError, `${name} ${kind}`);
+        assert.equal(error.message, 'boom');
+      }
+      assert.equal((await rejection(pool.run('unreadable', { name }))).code, 'ERR_PLAIT_CANNOT_SEND');
+      assert.equal(await pool.run(0, { name: 'count' }), ++count);
+    }
+  }),
+);
+
+test('bytes are as many as there are, whatever the object says', LIMIT, () =>
+  withPool({}, async (pool, space) => {
+    for (const [kind, size] of [
+      ['longer', 4096],
+      ['shorter', 16],
+    ] as const) {
+      const bytes = (await pool.run(kind, { name: 'giveOdd' })) as Uint8Array;
+      assert.deepEqual(bytes, new Uint8Array(size).fill(7));
+      const input = Object.defineProperty(bytes, 'length', { value: 99 });
+      assert.deepEqual(await pool.run(input), new Uint8Array(size).fill(7));
+      space.check();
+    }
+    for (const value of [Object.create(Uint8Array.prototype), new Proxy(new Uint8Array(3), {})]) {
+      assert.equal((await rejection(pool.run(value))).code, 'ERR_PLAIT_CANNOT_SEND');
+    }
+    assert.equal((await rejection(pool.run('notBytes', { name: 'giveOdd' }))).code, 'ERR_PLAIT_CANNOT_SEND');
+  }),
+);
+
+test('a thenable of the user’s own is dealt with as by await', LIMIT, () =>
+  withPool({}, async (pool) => {
+    for (const concurrentTasksPerWorker of [1, 2]) {
+      const own = new Pool(tasks, { threads: 1, concurrentTasksPerWorker });
+      const beside = own.run(50, { name: 'pause' });
+      for (const kind of ['throws', 'late', 'nested', 'plain']) {
+        const end = own.run(kind, { name: 'thenable' });
+        if (kind === 'throws') assert.equal((await rejection(end)).message, 'boom');
+        else assert.equal(await end, kind);
+      }
+      assert.equal(await beside, 50);
+      await own.close();
+    }
+    assert.equal(await pool.run('late', { name: 'thenable' }), 'late');
+  }),
+);
+
+test('tasks of tasks: a worker that is to be replaced still helps the task that it has', LIMIT, () =>
+  withPool({ recycle: { tasks: 1 } }, async (pool) => {
+    assert.deepEqual(await pool.run(4, { name: 'chain' }), [4, false]);
+    assert.equal(await pool.run(1), 1);
+  }),
+);
+
+test('tasks of tasks: each knows who it is, after and while it waits for another', LIMIT, () =>
+  withPool({}, async (pool) => {
+    for (let round = 0; round < 2; round++) {
+      const heard: unknown[] = [];
+      const onProgress = (word: unknown): void => void heard.push(word);
+      assert.deepEqual(await pool.run(2, { name: 'chain', onProgress }), [2, false]);
+      assert.deepEqual(await pool.run('outer', { name: 'tellBeside', onProgress }), ['inner']);
+      assert.deepEqual(heard, [2, 'outer']);
+    }
+  }),
+);
+
+test('tasks of tasks: a connection to the own pool helps, too, and does not block', LIMIT, () =>
+  withPool({}, async (pool) => {
+    assert.deepEqual(await pool.run(pool.handle, { name: 'connectToOwn' }), ['ERR_PLAIT_CANNOT_BLOCK', 3]);
+  }),
+);
+
+test('seats: a key whose worker was let go gets another one', LIMIT, () =>
+  withPool({ minThreads: 1, maxThreads: 2, idleTimeout: 20 }, async (pool) => {
+    const keys = [await keyOf(pool, 0), await keyOf(pool, 1)];
+    for (let round = 0; round < 3; round++) {
+      for (const [seat, affinity] of keys.entries()) {
+        await until(() => pool.stats().threads === 1);
+        // Long enough for the pool to come to rest: from then on, only being told makes it look at its seats.
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        assert.equal(await pool.run(0, { name: 'seat', affinity }), seat);
+      }
+    }
+  }),
+);
+
+test('seats: those above a new maximum finish their tasks and are given up', LIMIT, () =>
+  withPool({ threads: 2 }, async (pool) => {
+    const affinity = await keyOf(pool, 1);
+    const runs = [1, 2, 3].map(() => pool.run(20, { name: 'busy', affinity }));
+    const died = rejection(pool.run(1, { name: 'exit', affinity }));
+    const rest = [1, 2, 3].map(() => pool.run(0, { name: 'seat', affinity }));
+    pool.resize({ min: 1, max: 1 });
+    assert.deepEqual(await Promise.all(runs), [20, 20, 20]);
+    assert.equal((await died).code, 'ERR_PLAIT_WORKER_DIED');
+    assert.deepEqual(await Promise.all(rest), [1, 1, 1]);
+    await until(() => pool.stats().threads === 1);
+    assert.equal(await pool.run(0, { name: 'seat', affinity }), 0);
+  }),
+);
+
+test('seats: a pool whose only worker sits above a new maximum goes on', LIMIT, () =>
+  withPool({ threads: 2 }, async (other, space) => {
+    const affinity = await keyOf(other, 1);
+    const pool = new Pool(tasks, { minThreads: 0, maxThreads: 2, space });
+    assert.equal(await pool.run(0, { name: 'seat', affinity }), 1);
+    pool.resize({ min: 1, max: 1 });
+    assert.equal(await pool.run(0, { name: 'seat', affinity }), 0);
+    await pool.close();
+  }),
+);
+
+test(
+  'close: when the last worker dies and none can be loaded any more, every task gets the reason',
+  LIMIT,
+  async () => {
+    const space = openSpace({ maximum: 2 ** 27 });
+    const loads = new Int32Array(new SharedArrayBuffer(4));
+    const pool = new Pool(tasks, { threads: 2, space, workerData: { loads } });
+    const other = connect(pool.handle, { space });
+    assert.equal(await pool.run(1), 1);
+    await until(() => loads[0] === 2 && pool.stats().threads === 1);
+    const busy = pool.run(100, { name: 'busy' });
+    const ends = [pool.run(1, { name: 'exit' }), pool.run(2), other.run(3, { priority: -1 })].map(rejection);
+    await pool.close();
+    assert.equal(await busy, 100);
+    const codes = ['ERR_PLAIT_WORKER_DIED', 'ERR_PLAIT_MODULE_LOAD', 'ERR_PLAIT_MODULE_LOAD'];
+    assert.deepEqual(
+      (await Promise.all(ends)).map(({ code }) => code),
+      codes,
+    );
+    other[Symbol.dispose]();
+    space.check();
+  },
+);
+
+test('broadcast: a signal counts from the call on; what is not submitted whole is taken back', LIMIT, () =>
+  withPool({ threads: 3, maxQueue: 1 }, async (pool) => {
+    const stop = new AbortController();
+    const aborted = rejection(pool.broadcast(0, { signal: stop.signal }));
+    stop.abort(new SyntaxError('no more'));
+    assert.equal((await aborted).message, 'no more');
+    const release = new AbortController();
+    const running: Promise<unknown>[] = [];
+    for (let count = 1; count <= 3; count++) {
+      running.push(rejection(pool.run(1e6, { name: 'pause', signal: release.signal })));
+      await until(() => pool.stats().running === count);
+    }
+    // Its one task that finds room fails: nobody must be left to hear of it.
+    assert.equal((await rejection(pool.broadcast('late', { name: 'fail' }))).code, 'ERR_PLAIT_QUEUE_FULL');
+    release.abort();
+    await Promise.all(running);
+    await until(() => pool.stats().queued === 0);
+    assert.equal(await pool.run(1), 1);
+  }),
+);
+
+test('a signal that the input itself aborts is heard', LIMIT, () =>
+  withPool({}, async (pool) => {
+    const abortingInput = (): [object, AbortSignal] => {
+      const stop = new AbortController();
+      const input = {
+        get part(): number {
+          stop.abort(new SyntaxError('by the input'));
+          return 1;
+        },
+      };
+      return [input, stop.signal];
+    };
+    const [first, signal] = abortingInput();
+    assert.equal((await rejection(pool.run(first, { signal }))).message, 'by the input');
+    const [second, other] = abortingInput();
+    assert.equal((await rejection(pool.parts(second, { signal: other }).next())).message, 'by the input');
+  }),
+);
+
+test('an input that lets go of the connection is refused', LIMIT, () =>
+  withPool({}, async (pool, space) => {
+    const own = connect(pool.handle, { space });
+    const input = {
+      get part(): number {
+        own[Symbol.dispose]();
+        return 1;
+      },
+    };
+    assert.equal((await rejection(own.run(input))).code, 'ERR_PLAIT_POOL_CLOSED');
+    space.check();
+  }),
+);
+
+test('map: an iterator that gives no steps ends it, and so does one that throws when it is looked at', LIMIT, () =>
+  withPool({}, async (pool) => {
+    const broken: (() => unknown)[] = [
+      () => undefined,
+      async () => undefined,
+      () => ({
+        get done() {
+          throw new TypeError('looked at');
+        },
+      }),
+      () => ({
+        get value() {
+          throw new TypeError('looked at');
+        },
+      }),
+      async () => ({
+        get value() {
+          throw new TypeError('looked at');
+        },
+      }),
+    ];
+    for (const next of broken) {
+      const outputs = pool.map({ [Symbol.asyncIterator]: () => ({ next }) } as AsyncIterable<unknown>);
+      assert.equal((await rejection(outputs.next())).constructor, TypeError);
+      assert.deepEqual(await outputs.next(), { value: undefined, done: true });
+    }
+  }),
+);
+
+test('map: aborted while an input is awaited and nobody waits for a result', LIMIT, () =>
+  withPool({}, async (pool) => {
+    const stop = new AbortController();
+    let come = (_step: object): void => {};
+    const awaited = new Promise<object>((resolve) => {
+      come = resolve;
+    });
+    const steps = [Promise.resolve({ value: 1 }), awaited, { done: true }];
+    const inputs = { [Symbol.asyncIterator]: () => ({ next: () => steps.shift() }) } as AsyncIterable<unknown>;
+    const outputs = pool.map(inputs, { signal: stop.signal });
+    assert.deepEqual(await outputs.next(), { value: 1, done: false });
+    stop.abort(new SyntaxError('no more'));
+    come({ value: 2 });
+    await until(() => pool.stats().running + pool.stats().queued === 0);
+    assert.equal((await rejection(outputs.next())).message, 'no more');
+    assert.equal(pool.stats().completed, 1);
+  }),
+);
+
+test('runMany: what becomes of the caller’s array meanwhile does not matter', LIMIT, () =>
+  withPool({ maxQueue: 2 }, async (pool) => {
+    const inputs = Array.from({ length: 20 }, (_, index) => index);
+    const outputs = pool.runMany(inputs);
+    inputs.length = 0;
+    assert.deepEqual(
+      await outputs,
+      Array.from({ length: 20 }, (_, index) => index),
+    );
+  }),
+);
+
+test('a listener that is taken away and put back while it hears is called once', LIMIT, () =>
+  withPool({}, async (pool) => {
+    let calls = 0;
+    const listener = (): void => {
+      assert.ok(++calls < 100, 'it is called for ever');
+      pool.off('start', listener);
+      pool.on('start', listener);
+    };
+    pool.on('start', listener);
+    await pool.run(1);
+    await until(() => calls > 0);
+    await pool.close();
+    assert.equal(calls, 1);
+  }),
+);
+
+test('timeouts and waiting times do not depend on the wall clock with which a thread began', LIMIT, async () => {
+  for (const shift of [-3_600_000, 3_600_000]) {
+    const code = `Object.defineProperty(performance,'timeOrigin',{value:performance.timeOrigin+(${shift})})`;
+    const pool = new Pool(tasks, { threads: 1, execArgv: ['--import', `data:text/javascript,${code}`] });
+    assert.equal(await pool.run(200, { name: 'pause', timeout: 30000 }), 200);
+    assert.equal((await rejection(pool.run(60000, { name: 'pause', timeout: 20 }))).code, 'ERR_PLAIT_TASK_TIMEOUT');
+    assert.ok(pool.stats().wait.max < 60000, `waited ${pool.stats().wait.max} ms`);
+    await pool.close();
+  }
+});
+
+test('after its coordinator has gone, a pool refuses to broadcast', LIMIT, async () => {
+  const threads: Worker[] = [];
+  const onWorker = (worker: Worker): void => void threads.push(worker);
+  process.on('worker', onWorker);
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { minThreads: 0, maxThreads: 1, space });
+  assert.equal(await pool.run(1), 1);
+  process.off('worker', onWorker);
+  assert.equal(threads.length, 1, 'the coordinator alone is started from here');
+  const outstanding = rejection(pool.run(60000, { name: 'pause' }));
+  await threads[0]?.terminate();
+  assert.equal((await outstanding).code, 'ERR_PLAIT_COORDINATOR_DIED');
+  assert.equal((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_COORDINATOR_DIED');
+  await pool.close();
+});
