@@ -109,6 +109,24 @@ test(
 );
 
 test(
+  'map --resume: a journal that cannot be written any more ends the run, and a later one goes on',
+  { ...LIMIT, skip: process.platform === 'win32' && 'no limits there' },
+  inFolder((folder) => {
+    const journal = join(folder, 'journal');
+    const inputs = Array.from({ length: 100 }, (_, index) => `${index}-${'x'.repeat(200)}`);
+    const args = [CLI, 'map', '--resume', journal, `${WORK}#upper`, ...inputs];
+    const limited = `ulimit -f 16; trap '' XFSZ; exec "$0" "$@"`;
+    const { status, stderr } = spawnSync('sh', ['-c', limited, process.execPath, ...args], { encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.match(stderr, /^plait: cannot write to the journal .*: EFBIG.*\n$/);
+    const { stdout } = plait(args.slice(1));
+    const outputs = stdout.split('\n').filter((line) => line !== '');
+    assert.equal(outputs.length, inputs.length);
+    for (const [index, input] of inputs.entries()) assert.ok(outputs[index]?.includes(input.toUpperCase()));
+  }),
+);
+
+test(
   'map --resume: failures are noted, and told again',
   LIMIT,
   inFolder((folder) => {

@@ -27,12 +27,18 @@ export class Journal {
   readonly #path: string;
   readonly #file: number;
   readonly #done = new Map<number, JournalEntry>();
+  readonly #onError: (error: Error) => void;
   #unwritten = '';
   #scheduled = false;
+  #isBroken = false;
 
-  /** Opens the journal, or begins one. `task` names the function; a journal of another one is refused. */
-  constructor(path: string, task: string) {
+  /**
+   * Opens the journal, or begins one. `task` names the function; a journal of another one is refused. `onError` hears, once,
+   * that nothing more can be written to it.
+   */
+  constructor(path: string, task: string, onError: (error: Error) => void) {
     this.#path = path;
+    this.#onError = onError;
     try {
       this.#file = openSync(path, 'a+');
     } catch (error) {
@@ -44,8 +50,7 @@ export class Journal {
     const lines = whole.split('\n').slice(0, -1);
     if (lines.length === 0) {
       if (!beginning.startsWith(text)) throw this.#isNone();
-      ftruncateSync(this.#file);
-      this.#write(beginning);
+      this.#begin(beginning);
       return;
     }
     const [header, ...rest] = lines.map((line, index) => this.#parse(line, index));
@@ -57,6 +62,15 @@ export class Journal {
       this.#done.set(place, { input, line, report });
     }
     if (whole.length < text.length) ftruncateSync(this.#file, Buffer.byteLength(whole));
+  }
+
+  #begin(text: string): void {
+    try {
+      ftruncateSync(this.#file);
+      this.#write(text);
+    } catch (error) {
+      throw new UsageError(`cannot begin the journal ${this.#path}: ${(error as Error).message}`);
+    }
   }
 
   #isNone(): UsageError {
@@ -106,7 +120,13 @@ export class Journal {
     this.#scheduled = false;
     const text = this.#unwritten;
     this.#unwritten = '';
-    if (text !== '') this.#write(text);
+    if (text === '' || this.#isBroken) return;
+    try {
+      this.#write(text);
+    } catch (error) {
+      this.#isBroken = true;
+      this.#onError(error as Error);
+    }
   }
 
   #write(text: string): void {

@@ -110,7 +110,9 @@ class MapRun {
     this.#options = options;
     this.#module = module;
     this.#journal =
-      options.resume === undefined ? undefined : new Journal(options.resume, `${module.url.href}#${module.export}`);
+      options.resume === undefined
+        ? undefined
+        : new Journal(options.resume, `${module.url.href}#${module.export}`, (error) => this.#journalFailed(error));
     this.#stdout = new Output(process.stdout, (error) => this.#stdoutFailed(error));
     this.#stderr = new Output(process.stderr, () => {}); // there is nowhere left to tell it
     const { stderr } = process;
@@ -163,6 +165,10 @@ class MapRun {
   #stdoutFailed(error: NodeJS.ErrnoException): void {
     if (isClosed(error)) this.#end({ why: 'closed' });
     else this.#end({ why: 'fatal', message: `cannot write to standard output: ${error.message}`, status: 1 });
+  }
+
+  #journalFailed({ message }: Error): void {
+    this.#end({ why: 'fatal', message: `cannot write to the journal ${this.#options.resume}: ${message}`, status: 1 });
   }
 
   #explainWait(): void {
