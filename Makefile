@@ -100,7 +100,7 @@ $(THREAD_TS): $(TS) tools/thread.js $(MODULES)
 	@$(NODE) tools/thread.js
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js package.json $(MODULES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js package.json $(MODULES)
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src

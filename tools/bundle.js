@@ -16,6 +16,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { nodeScripts } from './thread.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = resolve(root, process.argv[2] ?? 'dist');
@@ -29,6 +30,14 @@ const withoutFile = {
   name: 'without file',
   setup({ onLoad }) {
     onLoad({ filter: /\/host-web-file\.js$/ }, () => ({ contents: 'export const startFromFile = undefined;' }));
+  },
+};
+
+/** Node's threads have less to read than those of browsers. */
+const nodeThreads = {
+  name: 'node threads',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/thread-scripts\.js$/ }, async () => ({ contents: await nodeScripts() }));
   },
 };
 
@@ -59,7 +68,7 @@ function bundle(entryPoints, plugins) {
 }
 
 rmSync(target, { recursive: true, force: true });
-await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile]);
+await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile, nodeThreads]);
 await bundle({ cli: `${modules}/cli/main.js` }, [library]);
 
 const whole = await import(pathToFileURL(`${target}/index.js`).href);

@@ -1,8 +1,11 @@
 /** How a pool finds its module: every kind of module, every kind of program, and what it says when there is none. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { commonSpace, expose, heap, PlaitError, Pool, type PoolOptions } from 'plait';
 
@@ -110,4 +113,45 @@ test('a module that is not there, or that a bundler has spoiled, is told with wh
     message:
       /no export "hash"; it exports no function\. If a bundler .* call expose\(\{ hash \}\) of 'plait\/task' in it/,
   });
+});
+
+test('each module runs once, whichever way Node loads it', async () => {
+  assert.deepEqual(await runOne('awaits.mjs', 'tell'), ['awaited', 1], 'one with an await at its top');
+  const folder = mkdtempSync(join(tmpdir(), 'plait-modules-'));
+  const write = (name: string, text: string): URL => {
+    writeFileSync(join(folder, name), text);
+    return pathToFileURL(join(folder, name));
+  };
+  try {
+    write('package.json', '{ "type": "commonjs" }');
+    const count = 'globalThis.runs = (globalThis.runs ?? 0) + 1;';
+    assert.equal(
+      await runOne(write('runs.js', `${count} exports.runs = () => globalThis.runs;`), 'runs'),
+      1,
+      'CommonJS',
+    );
+    for (const [name, how] of Object.entries({ 'throws.js': 'CommonJS', 'throws.mjs': 'a module' })) {
+      const throwing = write(name, `${count} throw new RangeError('run ' + globalThis.runs);`);
+      const error = (await runOne(throwing, 'default').catch((reason) => reason)) as PlaitError;
+      assert.deepEqual([error.code, String(error.cause)], ['ERR_PLAIT_MODULE_LOAD', 'RangeError: run 1'], how);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a module sees nothing of how its thread was started', async () => {
+  const pool = new Pool(new URL('globals.mjs', fixtures), { threads: 2 });
+  assert.deepEqual(await Promise.all([pool.run(0, { name: 'names' }), pool.broadcast(0, { name: 'names' })]), [
+    [],
+    [[], []],
+  ]);
+  assert.deepEqual(await pool.run(0, { name: 'args' }), []);
+  assert.deepEqual(await pool.run(new Map([['a', 1]]), { name: 'kind' }), ['a'], 'a value that needs the codec');
+  await pool.close();
+});
+
+test('a loader that --require brings hears of the module', async () => {
+  const execArgv = ['--require', fileURLToPath(new URL('hooks.cjs', fixtures)), '--no-warnings'];
+  assert.equal(await runOne('globals.mjs', 'names', 0, { execArgv }), 'from the loader');
 });

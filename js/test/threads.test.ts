@@ -334,7 +334,7 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
       },
     },
   });
-  new CoordinatedPool(watched, options as never, listener, []);
+  new CoordinatedPool({} as never, watched, options as never, listener, []);
   assert.equal(looks, 1);
   space.core.plait_pool_attend(pool);
   const end = performance.now() + DEADLINE_MS;

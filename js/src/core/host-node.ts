@@ -8,7 +8,7 @@
  */
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
-import type { Host, HostPort, HostThread, LentThread, ThreadOptions } from './host.ts';
+import type { Host, HostPort, HostThread, LentThread, ThreadOptions, ThreadScript } from './host.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
@@ -19,43 +19,68 @@ const STARTER_KEY = 'plait.starter';
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
 
+/** How long a thread waits for another one before it begins, at most; and how long it lets it go on undisturbed. */
+const PATIENCE_MS = 40;
+const HEAD_START_MS = 3;
+
 /** How a thread's first message travels. */
 interface Hello {
-  /** What the thread runs. */
-  readonly plaitScript: string;
+  readonly script: ThreadScript;
   readonly message: unknown;
   /** In a lent thread: its end of the channel to its keeper. */
   readonly keeper: NodePort | undefined;
+  /** As in {@link ThreadOptions}. */
+  readonly after: Int32Array | undefined;
+  /** Whether modules may be loaded by `require`: no loader is there that would hear only of an import. */
+  readonly mayRequire: boolean;
 }
 
-/** What the script of Plait's threads is called with. */
+/** What the script of such a thread finds as `plaitBoot`. */
 interface Boot {
-  readonly hello: Hello;
+  readonly hello: Omit<Hello, 'script'>;
+  runPart(): unknown;
   importUrl(url: string): Promise<unknown>;
 }
 
 /**
- * The module that a thread starts with: it hears the first message, and runs the script that is in it. It is a module,
- * and not the script itself as a string, so that Node runs what `--import` names first, and so that loaders such as tsx
- * see a module import the user's. It awaits nothing at its top level: Node 20 aborts if it stops a thread that evaluates
- * such a module.
+ * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node has
+ * to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which Node
+ * starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20 aborts if
+ * it stops a thread that evaluates such a module.
  */
-const ENTRY = new URL(
-  `data:text/javascript,${encodeURIComponent(`
+const ENTRY = `
 const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
-function run(hello) {
+const run = ({ script, ...hello }) => {
+  if (hello.after) {
+    Atomics.wait(hello.after, 0, 0, ${PATIENCE_MS});
+    Atomics.wait(hello.after, 0, 1, ${HEAD_START_MS});
+  }
   const { runInThisContext } = process.getBuiltinModule('node:vm');
-  const script = runInThisContext('(function (plaitBoot) {' + hello.plaitScript + '})', 'plait-thread.js');
-  script({ hello, importUrl: (url) => import(url) });
-}
+  const runPart = () => runInThisContext(script.part, 'plait-thread-part.js');
+  globalThis.plaitBoot = { hello, runPart, importUrl: (url) => import(url) };
+  runInThisContext(script.main, 'plait-thread.js');
+  delete globalThis.plaitBoot;
+};
 // It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
 const posted = receiveMessageOnPort(parentPort);
 if (posted) run(posted.message);
 else parentPort.once('message', run);
-`)}`,
-);
+`;
+const moduleEntry = (): URL => new URL(`data:text/javascript,${encodeURIComponent(ENTRY)}`);
+const SCRIPT_ENTRY = `{
+for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
+if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
+${ENTRY}}`;
+
+/** Whether threads with these options are to run other modules first, or may have loaders. */
+function needsModule({ execArgv, env }: ThreadOptions): boolean {
+  const words = [...(execArgv ?? process.execArgv), (env ?? process.env).NODE_OPTIONS ?? ''];
+  return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
+}
 
 declare const plaitBoot: Boot | undefined;
+
+const NO_THREAD = 'this script runs only in a thread that Plait started';
 
 /** Set in the script of Plait's threads alone. */
 const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
@@ -72,20 +97,20 @@ function wrapPort(port: NodePort): HostPort {
   return wrapped;
 }
 
-function startThread(
-  { name, ...rest }: ThreadOptions,
-  script = boot?.hello.plaitScript ?? '',
-  keeper?: NodePort,
-): HostThread {
+/** `along`: what goes with the first message. */
+function startThread(options: ThreadOptions, script: ThreadScript, along: { keeper?: NodePort } = {}): HostThread {
   const { Worker } = process.getBuiltinModule('node:worker_threads');
-  const worker: NodeWorker = new Worker(ENTRY, { ...rest, name } as never);
+  const { after, ...rest } = options;
+  const asScript = !needsModule(options);
+  const worker: NodeWorker = new Worker(asScript ? SCRIPT_ENTRY : moduleEntry(), { ...rest, eval: asScript } as never);
   let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,
     post(message, transfer = []) {
       if (greeted) worker.postMessage(message, transfer as never);
       else {
-        const hello: Hello = { plaitScript: script, message, keeper };
+        const { keeper } = along;
+        const hello: Hello = { script, message, keeper, after, mayRequire: asScript };
         worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
       }
       greeted = true;
@@ -106,10 +131,12 @@ function startThread(
 /** The threads that were lent from here: their keepers recover them. */
 const lent = threadWide('lent threads', () => new Set<number>());
 
-function lendThread(options: ThreadOptions, script: string): LentThread {
+function lendThread(options: ThreadOptions, script: ThreadScript): LentThread {
+  const along: { keeper?: NodePort } = {};
+  const thread = startThread(options, script, along);
   const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
   const { port1, port2 } = new MessageChannel();
-  const thread = startThread(options, script, port2);
+  along.keeper = port2;
   thread.setRef(false); // the keeper says when the process is to stay alive
   lent.add(thread.hostId);
   return { thread, port: port1 };
@@ -146,10 +173,32 @@ async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
   register();
 }
 
+/** What `require` says of a module that it cannot load, or not yet; nothing of it has run then. */
+const NOT_BY_REQUIRE =
+  /^(ERR_REQUIRE_(ESM|ASYNC_MODULE|CYCLE_MODULE)|(ERR_)?MODULE_NOT_FOUND|ERR_UNKNOWN_FILE_EXTENSION)$/;
+
+/**
+ * The namespace of an ES module, by `require`: Node has it 3 ms sooner than by the first import of a thread. Undefined if
+ * it has to be imported. A CommonJS module is loaded from here on, and an import finds it so.
+ */
+function requireModule(url: string): unknown {
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const { fileURLToPath } = process.getBuiltinModule('node:url');
+  try {
+    const found = createRequire(url)(fileURLToPath(url));
+    return process.getBuiltinModule('node:util').types.isModuleNamespaceObject(found) ? found : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || NOT_BY_REQUIRE.test(String((error as { code?: unknown }).code)))
+      return undefined;
+    throw error;
+  }
+}
+
 async function importModule(url: string): Promise<unknown> {
-  if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+  if (boot === undefined) throw new Error(NO_THREAD);
   if (/\.[cm]?tsx?$/.test(url)) await prepareTypeScript(boot);
-  return boot.importUrl(url);
+  const required = boot.hello.mayRequire && /^file:[^?#]*\.m?js$/.test(url) ? requireModule(url) : undefined;
+  return required ?? boot.importUrl(url);
 }
 
 /** The thread that started this one, if it has Plait, or else the one that started that; known as the space is. */
@@ -210,7 +259,7 @@ export function createNodeHost(): Host | undefined {
       process.on('exit', exit);
     },
     async firstMessage() {
-      if (boot === undefined) throw new Error('this script runs only in a thread that Plait started');
+      if (boot === undefined) throw new Error(NO_THREAD);
       return boot.hello.message;
     },
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
@@ -241,5 +290,9 @@ export function createNodeHost(): Host | undefined {
       return process.getBuiltinModule('node:url').pathToFileURL(resolve(name)).href;
     },
     importModule,
+    runPart() {
+      if (boot === undefined) throw new Error(NO_THREAD);
+      return boot.runPart();
+    },
   };
 }

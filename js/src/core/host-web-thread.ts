@@ -10,7 +10,7 @@
  * before it has said that it listens, so until then it can be started again, from the string.
  */
 
-import type { HostThread, ThreadOptions } from './host.ts';
+import type { HostThread, ThreadOptions, ThreadScript } from './host.ts';
 import { startFromFile } from './host-web-file.ts';
 
 /** How a thread's first message travels. */
@@ -65,7 +65,7 @@ function launch(name: string, script: string): Worker {
   return new Worker(stringUrl, { type: 'module', name });
 }
 
-export function startThread({ name }: ThreadOptions, script = ''): HostThread {
+export function startThread({ name }: ThreadOptions, script: ThreadScript): HostThread {
   const hostId = randomId();
   let unsent: { message: unknown; transfer: Transferable[] }[] | undefined = [];
   let greeted = false;
@@ -79,7 +79,7 @@ export function startThread({ name }: ThreadOptions, script = ''): HostThread {
     thread.onExit?.(code);
   };
   const begin = (): void => {
-    worker = launch(name, script);
+    worker = launch(name, script.main);
     from = source;
     worker.onmessage = ({ data }) => {
       if (data === LISTENING) {

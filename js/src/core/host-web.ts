@@ -99,6 +99,9 @@ export function createWebHost(): Host {
       const { protocol, origin, href } = globalThis.location;
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from
     },
+    runPart() {
+      throw new TypeError('a thread of a browser has its script whole');
+    },
     importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
     fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
     bindContext: <F>(call: F) => call,

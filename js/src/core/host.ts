@@ -33,6 +33,13 @@ export interface LentThread {
   readonly port: unknown;
 }
 
+/** What a thread runs. */
+export interface ThreadScript {
+  readonly main: string;
+  /** What {@link Host.runPart} evaluates in it; empty if `main` has all. Node only. */
+  readonly part: string;
+}
+
 /** How to start a thread; the host ignores what it does not know. */
 export interface ThreadOptions {
   readonly name: string;
@@ -40,6 +47,11 @@ export interface ThreadOptions {
   readonly env?: Record<string, string>;
   readonly execArgv?: readonly string[];
   readonly resourceLimits?: ResourceLimits;
+  /**
+   * A word in shared memory: while it is 0 the thread leaves the processors to others, some 40 ms at most, and 3 ms more if it
+   * is 1 then.
+   */
+  readonly after?: Int32Array;
 }
 
 /** Limits of a thread's JavaScript memory, in MiB, as Node's `Worker` takes them. */
@@ -77,13 +89,13 @@ export interface Host {
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
-  /** Starts a thread that runs `script`; in a thread that was started so, the same script, if none is given. */
-  startThread(options: ThreadOptions, script?: string): HostThread;
+  /** Starts a thread that runs `script`; in browsers a file with the same, if there is one. */
+  startThread(options: ThreadOptions, script: ThreadScript): HostThread;
   /**
    * Starts a thread for another one to look after, which need not be there yet. What it says goes to the port, and by the
    * port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such ports.
    */
-  readonly lendThread: ((options: ThreadOptions, script: string) => LentThread) | undefined;
+  readonly lendThread: ((options: ThreadOptions, script: ThreadScript) => LentThread) | undefined;
   /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
   adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
   /** Hears of an error that nothing in this thread catches, and that the thread ends by itself. Node only. */
@@ -120,6 +132,8 @@ export interface Host {
   moduleUrl(name: string | URL): string;
   /** Imports a module of the user by its URL, in a thread that `startThread` started. */
   importModule(url: string): Promise<unknown>;
+  /** In such a thread: the value of its script's part. */
+  runPart(): unknown;
 }
 
 export const host: Host = createNodeHost() ?? createWebHost();

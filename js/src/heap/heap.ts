@@ -6,14 +6,12 @@
  *
  * Invariant: what is refused has changed nothing.
  */
-/// <reference lib="esnext.disposable" preserve="true" />
-
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { BOOT_SIZE, Errno, PAGE_SIZE, Space as S, TLS_SIZE } from '../core/layout.generated.ts';
 import { lockTimeout, type Space } from '../core/space.ts';
-import { threadWide } from '../core/thread-wide.ts';
-import { corrupt, invalidPointer, notFreed, outOfRange, refused } from './faults.ts';
+import { corrupt, invalidPointer, outOfRange, refused } from './faults.ts';
+import { disown, freeBlock, type HeapBytes, isReference, own, ownedBlock } from './owned.ts';
 import { readInto } from './read-file.ts';
 import { type HeapStats, readStats } from './stats.ts';
 
@@ -25,81 +23,12 @@ export interface AllocOptions {
   readonly zeroed?: boolean;
 }
 
-/**
- * Bytes of a block, as {@link Heap.bytes} returns them: an ordinary `Uint8Array` on shared memory that frees its block at
- * the end of a `using` declaration's scope, where the runtime knows `Symbol.dispose`.
- */
-export type HeapBytes = Uint8Array<SharedArrayBuffer> & Disposable;
-
 const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
 const LARGEST_ALIGNMENT = 2 ** 31;
-
-/** A block that a view from `bytes()` stands for. */
-interface Owned {
-  readonly space: Space;
-  readonly block: number;
-}
-
-/** The views that own their block: in here from bytes() until free() or until they are given away. */
-const owned = threadWide('owned views', () => new WeakMap<Uint8Array, Owned>());
-
-/** The block that a view owns in a space, or undefined if it owns none there. */
-export function ownedBlock(view: unknown, space: Space): number | undefined {
-  const found = view instanceof Uint8Array ? owned.get(view) : undefined;
-  return found?.space === space ? found.block : undefined;
-}
-
-/** Whether a view owns its block, in whatever space. */
-export function isOwned(view: unknown): boolean {
-  return view instanceof Uint8Array && owned.has(view);
-}
-
-/** A view owns its block no longer: somebody else frees it. */
-export function disown(view: Uint8Array): void {
-  owned.delete(view);
-}
-
-/**
- * A property of each view rather than a method of a subclass: slices, copies and what `structuredClone` makes stay
- * ordinary Uint8Arrays, and so do the views themselves for whoever compares prototypes. Nobody sees it in a listing.
- */
-const DISPOSE = {
-  value(this: Uint8Array): void {
-    release(this);
-  },
-};
-
-/**
- * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope.
- * So is whatever owns no block.
- */
-export function release(view: unknown): void {
-  const found = owned.get(view as Uint8Array);
-  if (found === undefined) return;
-  owned.delete(view as Uint8Array);
-  freeBlock(found.space, found.block);
-}
-
-/** A view that stands for a block. pre: no other does. */
-export function own(space: Space, block: number, size: number): HeapBytes {
-  const view = space.bytes(block, size);
-  if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);
-  owned.set(view, { space, block });
-  return view as HeapBytes;
-}
 
 function checkSize(size: number): void {
   if (Number.isInteger(size) && size >= 0 && size <= LARGEST) return;
   throw outOfRange(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
-}
-
-function isReference(block: number): boolean {
-  return Number.isInteger(block) && block > 0 && block < 2 ** 32;
-}
-
-function freeBlock(space: Space, block: number): void {
-  if (!isReference(block)) throw invalidPointer(space, block);
-  if (space.core.plait_heap_free(block) !== 0) throw notFreed(space, block);
 }
 
 /** The objects that are the memory of each space: a new one each time the memory has grown, or was sent to a thread. */

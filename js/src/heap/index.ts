@@ -3,7 +3,8 @@
 import { commonSpace } from '../core/boot.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
-export { type AllocOptions, Heap, type HeapBytes, heap } from './heap.ts';
+export { type AllocOptions, Heap, heap } from './heap.ts';
+export type { HeapBytes } from './owned.ts';
 export type { HeapClassStats, HeapSliceStats, HeapStats, HeapThreadStats } from './stats.ts';
 
 commonSpace(); // importing attaches the thread, and lets threads started from here find the space

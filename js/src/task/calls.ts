@@ -8,7 +8,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { ownedBlock, release } from '../heap/heap.ts';
+import { ownedBlock, release } from '../heap/owned.ts';
 import { MapRun, type Settled } from './map.ts';
 import {
   type CallOptions,

@@ -21,11 +21,19 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Look, Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import type { BroadcastCall, BroadcastPool, EndReason, FromWorker, OpenPool, PoolEvent, ToWorker } from './protocol.ts';
+import { readValue, ValueWriter } from './codec.ts';
+import type {
+  BroadcastCall,
+  BroadcastPool,
+  CoordinatorStart,
+  EndReason,
+  FromWorker,
+  OpenPool,
+  PoolEvent,
+  ToWorker,
+} from './protocol.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { END_REASONS } from './stats.ts';
-import { readValue } from './value-reader.ts';
-import { ValueWriter } from './value-writer.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
 import { endReason, endsWithoutWord, OUT_OF_MEMORY, type WorkerRecord } from './worker-record.ts';
 
@@ -54,6 +62,7 @@ const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
 export class CoordinatedPool {
+  readonly #how: CoordinatorStart;
   readonly #space: Space;
   readonly #options: OpenPool;
   readonly #listener: PoolListener;
@@ -73,7 +82,14 @@ export class CoordinatedPool {
   #complete = false;
 
   /** `early`: threads that were started for the first seats. */
-  constructor(space: Space, options: OpenPool, listener: PoolListener, early: readonly StartedThread[]) {
+  constructor(
+    how: CoordinatorStart,
+    space: Space,
+    options: OpenPool,
+    listener: PoolListener,
+    early: readonly StartedThread[],
+  ) {
+    this.#how = how;
     this.#space = space;
     this.#options = options;
     this.#listener = listener;
@@ -288,7 +304,7 @@ export class CoordinatedPool {
   #start(seat: number = this.#freeSeat()): void {
     let started: StartedThread;
     try {
-      started = startWorker(this.#space.handle, this.#options, seat, ++this.#started, [...this.#later]);
+      started = startWorker(this.#how, this.#options, seat, ++this.#started, [...this.#later]);
     } catch (cause) {
       // Options that the host refuses: no worker will ever start.
       const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;

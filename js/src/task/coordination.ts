@@ -9,20 +9,22 @@
 
 import { attach, Role, recoverThread } from '../core/boot.ts';
 import { host } from '../core/host.ts';
-import type { Space, SpaceHandle } from '../core/space.ts';
+import type { Space } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';
-import type { FromCoordinator, OpenPool, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
+import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
 import { publish } from './publish.ts';
 import type { StartedThread } from './start-worker.ts';
 
 export class Coordination {
+  readonly #start: CoordinatorStart;
   readonly #space: Space;
   readonly #early: Map<number, StartedThread[]>;
   readonly #pools = new Map<number, CoordinatedPool>();
   readonly #modules = new Map<number, string>();
 
-  constructor(handle: SpaceHandle, early: Map<number, StartedThread[]>) {
-    this.#space = attach(handle, Role.coordinator);
+  constructor(start: CoordinatorStart, early: Map<number, StartedThread[]>) {
+    this.#start = start;
+    this.#space = attach(start.space, Role.coordinator);
     this.#early = early;
     publish(this.#space, () => this.#modules);
   }
@@ -64,7 +66,7 @@ export class Coordination {
     this.#modules.set(pool, message.module);
     const early = this.#early.get(pool) ?? [];
     this.#early.delete(pool);
-    this.#pools.set(pool, new CoordinatedPool(this.#space, message, listener, early));
+    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, early));
   }
 
   #watch(message: WatchThread): void {

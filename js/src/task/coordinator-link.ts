@@ -12,8 +12,8 @@ import { type HostThread, host, type LentThread } from '../core/host.ts';
 import { PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
-import { lendWorker } from './start-worker.ts';
-import { THREAD_SCRIPT } from './thread.generated.ts';
+import { lendWorker, startAhead } from './start-worker.ts';
+import { COORDINATOR_SCRIPT, WORKER_SCRIPT } from './thread-scripts.ts';
 
 interface Listener {
   readonly closed: () => void;
@@ -33,12 +33,17 @@ export class CoordinatorLink {
   #lent: HostThread | undefined;
   #isDead = false;
   #lentIsGone = (): void => {};
+  /** 1: the lent worker, which has the processors until then, has said something; 2: the coordinator has something to do. */
+  readonly #begun = new Int32Array(new SharedArrayBuffer(4));
 
-  /** `first`: the pool for which the coordinator is started. Its first worker boots beside it. */
-  constructor(space: Space, first: OpenPool | undefined) {
-    const lent = first && lendWorker(space.handle, first, THREAD_SCRIPT);
-    if (lent !== undefined) this.#lend(space, lent, first as OpenPool);
-    this.#thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
+  /** `first`: the pool for which the coordinator is started, and `ahead` the thread of its first worker, which boots. */
+  constructor(space: Space, first: OpenPool | undefined, ahead: LentThread | undefined) {
+    if (first !== undefined && ahead !== undefined) {
+      lendWorker(ahead, space.handle, first, this.#begun);
+      this.#lend(space, ahead, first);
+    }
+    const after = ahead && this.#begun;
+    this.#thread = host.startThread({ name: 'plait coordinator', ...(after && { after }) }, COORDINATOR_SCRIPT);
     this.#thread.setRef(false);
     this.#thread.onMessage = (data) => {
       const message = data as FromCoordinator;
@@ -86,7 +91,8 @@ export class CoordinatorLink {
       this.#pools.clear();
       this.#lent?.terminate();
     };
-    this.#thread.post({ role: 'coordinator', space: space.handle } satisfies CoordinatorStart);
+    const start = { role: 'coordinator', space: space.handle, workerScript: WORKER_SCRIPT } satisfies CoordinatorStart;
+    this.#thread.post(start);
   }
 
   #lend(space: Space, { thread, port }: LentThread, { pool }: OpenPool): void {
@@ -106,6 +112,7 @@ export class CoordinatorLink {
     const lent = ahead && { hostId: ahead.thread.hostId, port: ahead.port };
     this.#thread.post({ ...message, lent }, lent && [lent.port as Transferable]); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
+    if (ahead === undefined) this.#begin(); // nobody else starts a worker for it
   }
 
   /**
@@ -127,6 +134,12 @@ export class CoordinatorLink {
 
   send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
     this.#thread.post(message, transfer);
+    this.#begin();
+  }
+
+  #begin(): void {
+    Atomics.store(this.#begun, 0, 2);
+    Atomics.notify(this.#begun, 0);
   }
 
   /** Counts the reasons to keep the process alive. */
@@ -141,11 +154,19 @@ export class CoordinatorLink {
 
 const links = new Map<Space, CoordinatorLink>();
 
+/**
+ * Starts the thread of a pool's first worker, if the pool is the first of this thread: it boots while the pool is made, and
+ * while the coordinator boots. To be handed to {@link coordinatorOf}, or stopped.
+ */
+export function threadAhead(space: Space, options: Omit<OpenPool, 'pool'>): LentThread | undefined {
+  return links.has(space) ? undefined : startAhead(options, WORKER_SCRIPT);
+}
+
 /** This thread's coordinator for a space, started if there is none, for the pool `first` if for one. */
-export function coordinatorOf(space: Space, first?: OpenPool): CoordinatorLink {
+export function coordinatorOf(space: Space, first?: OpenPool, ahead?: LentThread): CoordinatorLink {
   let link = links.get(space);
   if (link === undefined) {
-    link = new CoordinatorLink(space, first);
+    link = new CoordinatorLink(space, first, ahead);
     links.set(space, link);
   }
   return link;

@@ -1,28 +1,45 @@
 /**
- * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and loads the rest of
- * itself meanwhile (coordination.ts). The very first worker boots beside it: see start-worker.ts.
+ * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and attaches when
+ * one of them is there (coordination.ts). The very first worker boots beside it: see start-worker.ts.
  */
 
 import { host } from '../core/host.ts';
+import { Coordination } from './coordination.ts';
 import type { CoordinatorStart, OpenPool, TerminateLent, ToCoordinator } from './protocol.ts';
 import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';
 
-const { space: handle } = (await host.firstMessage()) as CoordinatorStart;
-
 /** How long the rest waits for a worker, at most. */
-const PATIENCE_MS = 60;
+const PATIENCE_MS = 30;
 
-/** Threads that were started before coordination.ts was there, by pool. */
-const early = new Map<number, StartedThread[]>();
-const backlog: ToCoordinator[] = [];
-let hurry = (): void => {};
-let handleMessage = (message: ToCoordinator): void => {
-  if (message.type === 'open') early.set(message.pool, startEarly(message));
-  else hurry();
-  backlog.push(message);
-};
+/** Runs until this thread ends. */
+export async function coordinate(start: CoordinatorStart): Promise<void> {
+  /** Threads that were started before this one is attached, by pool. */
+  const early = new Map<number, StartedThread[]>();
+  const backlog: ToCoordinator[] = [];
+  let hurry = (): void => {};
+  let handleMessage = (message: ToCoordinator): void => {
+    if (message.type === 'open')
+      early.set(
+        message.pool,
+        startEarly(start, message, () => hurry()),
+      );
+    else hurry();
+    backlog.push(message);
+  };
+  host.listenToStarter((message) => handleMessage(message as ToCoordinator));
 
-function startEarly(open: OpenPool): StartedThread[] {
+  // The first workers need the processors more than what comes next; nothing of it is due before one of them is there.
+  await new Promise<void>((resolve) => {
+    hurry = resolve;
+    setTimeout(resolve, PATIENCE_MS);
+  });
+
+  const coordination = new Coordination(start, early);
+  handleMessage = (message) => coordination.handle(message);
+  for (const message of backlog.splice(0)) coordination.handle(message);
+}
+
+function startEarly(start: CoordinatorStart, open: OpenPool, hurry: () => void): StartedThread[] {
   const threads: StartedThread[] = [];
   const { pool, lent } = open;
   if (lent !== undefined) {
@@ -31,24 +48,11 @@ function startEarly(open: OpenPool): StartedThread[] {
     threads.push(adoptWorker(lent, () => host.postToStarter(terminate)));
   } else {
     try {
-      for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(handle, open, seat, seat + 1, []));
+      for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));
     } catch {
       // Options that the host refuses: the pool finds out again, and says so.
     }
   }
-  for (const started of threads) started.onWord = () => hurry();
+  for (const started of threads) started.onWord = hurry;
   return threads;
 }
-
-host.listenToStarter((message) => handleMessage(message as ToCoordinator));
-
-// The first workers need the processors more than what comes next; nothing of it is due before one of them is there.
-await new Promise<void>((resolve) => {
-  hurry = resolve;
-  setTimeout(resolve, PATIENCE_MS);
-});
-
-const { Coordination } = await import('./coordination.ts');
-const coordination = new Coordination(handle, early);
-handleMessage = (message) => coordination.handle(message);
-for (const message of backlog.splice(0)) coordination.handle(message);

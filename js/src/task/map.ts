@@ -7,7 +7,7 @@
  */
 
 import { host } from '../core/host.ts';
-import { release } from '../heap/heap.ts';
+import { release } from '../heap/owned.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
 /** What became of one input. */

@@ -5,7 +5,7 @@
  * the end; an abort is the exception, and comes at once.
  */
 
-import { release } from '../heap/heap.ts';
+import { release } from '../heap/owned.ts';
 import type { Call } from './submitter.ts';
 
 interface Waiter<Part, Output> {

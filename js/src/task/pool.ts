@@ -10,13 +10,13 @@ import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
-import { release } from '../heap/heap.ts';
+import { release } from '../heap/owned.ts';
 import { PoolCalls } from './calls.ts';
-import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
+import { ValueWriter } from './codec.ts';
+import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
 import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from './protocol.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
-import { ValueWriter } from './value-writer.ts';
 
 /** Options of a {@link Pool}; each has a default. */
 export interface PoolOptions {
@@ -187,8 +187,15 @@ export class Pool extends PoolCalls {
       inline: options.inline === true,
     };
     const space = options.space ?? commonSpace();
+    const { workerData, env, execArgv, resourceLimits } = options;
+    const message = { type: 'open', threads: min, module: host.moduleUrl(module), ...rules } as const;
+    const plan: Omit<OpenPool, 'pool'> = { ...message, workerData, env, execArgv, resourceLimits, lent: undefined };
+    const ahead = threadAhead(space, plan);
     const ref = space.core.plait_pool_create() >>> 0;
-    if (ref === 0) throw outOfMemory(P.BYTES);
+    if (ref === 0) {
+      ahead?.thread.terminate();
+      throw outOfMemory(P.BYTES);
+    }
     let link: CoordinatorLink | undefined;
     try {
       space.cover(ref + P.BYTES);
@@ -205,13 +212,12 @@ export class Pool extends PoolCalls {
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
       this.submitter.onRoom = () => this.#emit('drain', undefined);
-      const message = { type: 'open', pool: ref, threads: min, module: host.moduleUrl(module), ...rules } as const;
-      const { workerData, env, execArgv, resourceLimits } = options;
-      const open: OpenPool = { ...message, workerData, env, execArgv, resourceLimits, lent: undefined };
-      link = coordinatorOf(space, open);
+      const open: OpenPool = { ...plan, pool: ref };
+      link = coordinatorOf(space, open, ahead);
       this.#link = link;
       this.#ended = this.#open(open);
     } catch (error) {
+      if (link === undefined) ahead?.thread.terminate();
       if (link?.discard(space, ref) !== true) space.core.plait_pool_destroy(ref);
       throw error;
     }

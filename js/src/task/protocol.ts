@@ -11,13 +11,15 @@
  * blocked, given up instead: its tasks are settled and its seat is filled without it. Whatever the coordinator should look at in the space is announced there (pool.attention).
  */
 
-import type { ResourceLimits } from '../core/host.ts';
+import type { ResourceLimits, ThreadScript } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
 
 /** The coordinator's first message. */
 export interface CoordinatorStart {
   readonly role: 'coordinator';
   readonly space: SpaceHandle;
+  /** What the workers run that it starts. */
+  readonly workerScript: ThreadScript;
 }
 
 /** When a worker has done its share, and a fresh one takes its place; 0: never. */
@@ -149,8 +151,11 @@ export interface WorkerStart {
   readonly inline: boolean;
   /** Calls to make before the first task. */
   readonly first: readonly BroadcastCall[];
-  /** Its keeper did not start it, and hears of it only what it says. */
-  readonly isLent: boolean;
+  /**
+   * Set if its keeper did not start it, and hears of it only what it says: a word in shared memory that it makes 1 of 0
+   * when it has said something. The keeper boots meanwhile.
+   */
+  readonly lent: Int32Array | undefined;
 }
 
 /** A task that the worker has was told to stop. */

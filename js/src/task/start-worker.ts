@@ -6,9 +6,9 @@
  * Invariant: what a thread says before somebody listens is kept, and told in order to whoever takes it over.
  */
 
-import { type HostThread, host, type LentThread, type ThreadOptions } from '../core/host.ts';
+import { type HostThread, host, type LentThread, type ThreadOptions, type ThreadScript } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-import type { BroadcastCall, LentWorker, OpenPool, WorkerStart } from './protocol.ts';
+import type { BroadcastCall, CoordinatorStart, LentWorker, OpenPool, WorkerStart } from './protocol.ts';
 
 /** A thread on its way, and what it has said. */
 export interface StartedThread {
@@ -27,7 +27,10 @@ export interface ThreadListener {
   exit(code: number): void;
 }
 
-function threadOptions({ workerData, env, execArgv, resourceLimits }: OpenPool, number: number): ThreadOptions {
+function threadOptions(
+  { workerData, env, execArgv, resourceLimits }: Omit<OpenPool, 'pool'>,
+  number: number,
+): ThreadOptions {
   return {
     name: `plait worker ${number}`,
     workerData,
@@ -42,41 +45,44 @@ function workerStart(
   { pool, module, concurrency, grace, recycle, inline }: OpenPool,
   seat: number,
   first: readonly BroadcastCall[],
-  isLent: boolean,
+  lent: Int32Array | undefined,
 ): WorkerStart {
-  return { role: 'worker', space, pool, seat, module, concurrency, grace, recycle, inline, first, isLent };
+  return { role: 'worker', space, pool, seat, module, concurrency, grace, recycle, inline, first, lent };
 }
 
 /** Starts a worker for a seat of the pool; throws what the host says of options that it refuses. */
 export function startWorker(
-  space: SpaceHandle,
+  { space, workerScript }: CoordinatorStart,
   options: OpenPool,
   seat: number,
   number: number,
   first: readonly BroadcastCall[],
 ): StartedThread {
-  const thread = host.startThread(threadOptions(options, number));
+  const thread = host.startThread(threadOptions(options, number), workerScript);
   const started = listening(thread, false);
-  thread.post(workerStart(space, options, seat, first, false));
+  thread.post(workerStart(space, options, seat, first, undefined));
   return started;
 }
 
 /**
- * Starts a pool's first worker, on seat 0, from the thread that owns the pool, while the coordinator boots. Undefined where
- * that cannot be. Only for pools whose workers run one task at a time, and without limits of memory: of such a worker's
- * end the coordinator hears no more than what the worker itself says.
+ * Starts the thread of a pool's first worker, on seat 0, from the thread that owns the pool; {@link lendWorker} says what it
+ * is to do. Undefined where that cannot be. Only for pools whose workers run one task at a time, and without limits of
+ * memory: of such a worker's end the coordinator hears no more than what the worker itself says.
  */
-export function lendWorker(space: SpaceHandle, options: OpenPool, script: string): LentThread | undefined {
+export function startAhead(options: Omit<OpenPool, 'pool'>, script: ThreadScript): LentThread | undefined {
   const { threads, concurrency, resourceLimits } = options;
   if (host.lendThread === undefined || threads === 0 || concurrency > 1 || resourceLimits !== undefined)
     return undefined;
   try {
-    const lent = host.lendThread(threadOptions(options, 1), script);
-    lent.thread.post(workerStart(space, options, 0, [], true));
-    return lent;
+    return host.lendThread(threadOptions(options, 1), script);
   } catch {
     return undefined; // options that the host refuses: the coordinator finds out, too, and says so
   }
+}
+
+/** Makes that thread the pool's worker. `word` becomes 1 when it has said something. */
+export function lendWorker({ thread }: LentThread, space: SpaceHandle, options: OpenPool, word: Int32Array): void {
+  thread.post(workerStart(space, options, 0, [], word));
 }
 
 /** The coordinator's end of that. `terminate` asks the owner to stop it. */

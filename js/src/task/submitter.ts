@@ -25,7 +25,7 @@ import {
   TaskStatus,
 } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
-import { disown } from '../heap/heap.ts';
+import { disown } from '../heap/owned.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 

@@ -10,7 +10,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { threadWide } from '../core/thread-wide.ts';
-import { type HeapBytes, isOwned, release } from '../heap/heap.ts';
+import { type HeapBytes, isOwned, release } from '../heap/owned.ts';
 
 /** A result together with the buffers that its sender gives away; see {@link transfer}. */
 interface Moved {

@@ -10,9 +10,8 @@
 
 import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
-import { own } from '../heap/heap.ts';
-import { readValue } from './value-reader.ts';
-import { ValueWriter } from './value-writer.ts';
+import { own } from '../heap/owned.ts';
+import { readValue, ValueWriter } from './codec.ts';
 
 /** What the words mean; part of the shared layout (docs/MEMORY.md). */
 export const Kind = {

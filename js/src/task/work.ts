@@ -22,7 +22,8 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { disown, ownedBlock } from '../heap/heap.ts';
+import { disown, ownedBlock } from '../heap/owned.ts';
+import { ready } from './codec.ts';
 import { describeUnsendable } from './error-shape.ts';
 import { bucketOf } from './histogram.ts';
 import { findExport } from './module.ts';
@@ -85,7 +86,9 @@ export class Worker {
     this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
-    this.#sample(performance.now());
+    // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the first time.
+    space.f64[(seat + Seat.active) / 8] = 0;
+    space.u32[(seat + Seat.memoryKib) >>> 2] = 0;
     this.#shared = {
       current: () => this.#current(),
       seat: start.seat,
@@ -202,8 +205,10 @@ export class Worker {
   async #idle(step: number): Promise<void> {
     const { core } = this.#space;
     if (step === 0) core.plait_worker_wait(FIRST_WAIT_MS, SPINS);
-    else if (step === 1) await host.turn();
-    else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
+    else if (step === 1) {
+      ready();
+      await host.turn();
+    } else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
     else await this.#park();
   }
 

@@ -9,8 +9,8 @@ import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { Errno, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { ValueWriter } from './codec.ts';
 import { Transport } from './transport.ts';
-import { ValueWriter } from './value-writer.ts';
 import { isOutOfMemory, type WorkerRecord } from './worker-record.ts';
 
 /** How often a lock whose owner is stuck is asked for again. */

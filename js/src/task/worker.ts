@@ -7,15 +7,10 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Seat } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
+import { readValue, ValueWriter } from './codec.ts';
 import { findExport, loadError, loadModule } from './module.ts';
 import type { FromWorker, WorkerStart } from './protocol.ts';
-import { readValue } from './value-reader.ts';
-import { ValueWriter } from './value-writer.ts';
 import { Worker } from './work.ts';
-
-function tell(message: FromWorker): void {
-  host.postToStarter(message);
-}
 
 /** What cannot be sent (a function, a symbol) is told in words: an end without a word means something else. */
 function encode(error: unknown): Uint8Array {
@@ -27,43 +22,47 @@ function encode(error: unknown): Uint8Array {
   }
 }
 
-const start = (await host.firstMessage()) as WorkerStart;
-host.bequeathSpace(start.space);
-if (start.isLent) {
-  host.onLastWords(
-    (error) => tell({ type: 'threw', error: encode(error) }),
-    (code) => tell({ type: 'ends', code }),
-  );
-}
-// The module is on its way while this thread attaches, and cannot run before: there is no await between.
-const loading = loadModule(start.module);
-loading.catch(() => {}); // heard below
-// The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
-const space = commonSpace(Role.worker, start.pool);
-const seat = space.core.plait_pool_seat(start.pool, start.seat) >>> 0;
-let worker: Worker | undefined;
-try {
-  if (seat === 0) throw outOfMemory(Seat.BYTES);
-  space.cover(seat + Seat.BYTES);
-  space.core.plait_worker_sit(seat);
-  const namespace = await loading;
-  space.f64[(seat + Seat.born) / 8] = clock();
-  const loaded = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
-  for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
-  worker = loaded;
-} catch (cause) {
-  const error = loadError(start.module, cause);
-  tell({ type: 'failed', error: encode(error) });
-}
-if (worker === undefined) {
-  // The message must be on its way before the thread ends.
-  await host.turn();
-  host.exitThread(1);
-} else {
-  const { look } = worker;
-  host.listenToStarter(look); // listening also keeps a parked worker alive
-  tell({ type: 'ready' });
-  await worker.work();
-  await host.turn();
-  host.exitThread(0);
+/** Runs until this thread ends. */
+export async function serve(start: WorkerStart): Promise<void> {
+  const { lent } = start;
+  const tell = (message: FromWorker): void => {
+    host.postToStarter(message);
+    if (lent !== undefined && Atomics.compareExchange(lent, 0, 0, 1) === 0) Atomics.notify(lent, 0);
+  };
+  host.bequeathSpace(start.space);
+  if (lent !== undefined) {
+    host.onLastWords(
+      (error) => tell({ type: 'threw', error: encode(error) }),
+      (code) => tell({ type: 'ends', code }),
+    );
+  }
+  // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
+  const space = commonSpace(Role.worker, start.pool);
+  const seat = space.core.plait_pool_seat(start.pool, start.seat) >>> 0;
+  let worker: Worker | undefined;
+  try {
+    if (seat === 0) throw outOfMemory(Seat.BYTES);
+    space.cover(seat + Seat.BYTES);
+    space.core.plait_worker_sit(seat);
+    const namespace = await loadModule(start.module);
+    space.f64[(seat + Seat.born) / 8] = clock();
+    const loaded = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
+    for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
+    worker = loaded;
+  } catch (cause) {
+    const error = loadError(start.module, cause);
+    tell({ type: 'failed', error: encode(error) });
+  }
+  if (worker === undefined) {
+    // The message must be on its way before the thread ends.
+    await host.turn();
+    host.exitThread(1);
+  } else {
+    const { look } = worker;
+    host.listenToStarter(look); // listening also keeps a parked worker alive
+    tell({ type: 'ready' });
+    await worker.work();
+    await host.turn();
+    host.exitThread(0);
+  }
 }

@@ -1,0 +1,83 @@
+/**
+ * Views that stand for a block of shared memory, and who has to free it.
+ *
+ * Apart from heap.ts, because pools and their workers need no more of it than this.
+ *
+ * Invariant: a block that a view owns is freed once, by whoever takes the view out of `owned`.
+ */
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type { Space } from '../core/space.ts';
+import { threadWide } from '../core/thread-wide.ts';
+import { invalidPointer, notFreed } from './faults.ts';
+
+/**
+ * Bytes of a block, as `heap.bytes()` returns them: an ordinary `Uint8Array` on shared memory that frees its block at
+ * the end of a `using` declaration's scope, where the runtime knows `Symbol.dispose`.
+ */
+export type HeapBytes = Uint8Array<SharedArrayBuffer> & Disposable;
+
+/** A block that a view from `bytes()` stands for. */
+interface Owned {
+  readonly space: Space;
+  readonly block: number;
+}
+
+/** The views that own their block: in here from bytes() until free() or until they are given away. */
+const owned = threadWide('owned views', () => new WeakMap<Uint8Array, Owned>());
+
+/** The block that a view owns in a space, or undefined if it owns none there. */
+export function ownedBlock(view: unknown, space: Space): number | undefined {
+  const found = view instanceof Uint8Array ? owned.get(view) : undefined;
+  return found?.space === space ? found.block : undefined;
+}
+
+/** Whether a view owns its block, in whatever space. */
+export function isOwned(view: unknown): boolean {
+  return view instanceof Uint8Array && owned.has(view);
+}
+
+/** A view owns its block no longer: somebody else frees it. */
+export function disown(view: Uint8Array): void {
+  owned.delete(view);
+}
+
+/**
+ * A property of each view rather than a method of a subclass: slices, copies and what `structuredClone` makes stay
+ * ordinary Uint8Arrays, and so do the views themselves for whoever compares prototypes. Nobody sees it in a listing.
+ */
+const DISPOSE = {
+  value(this: Uint8Array): void {
+    release(this);
+  },
+};
+
+/**
+ * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope.
+ * So is whatever owns no block.
+ */
+export function release(view: unknown): void {
+  const found = owned.get(view as Uint8Array);
+  if (found === undefined) return;
+  owned.delete(view as Uint8Array);
+  freeBlock(found.space, found.block);
+}
+
+/** A view that stands for a block. pre: no other does. */
+export function own(space: Space, block: number, size: number): HeapBytes {
+  const view = space.bytes(block, size);
+  if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);
+  owned.set(view, { space, block });
+  return view as HeapBytes;
+}
+
+/** Whether a number can be a block's reference. */
+export function isReference(block: number): boolean {
+  return Number.isInteger(block) && block > 0 && block < 2 ** 32;
+}
+
+/** @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block */
+export function freeBlock(space: Space, block: number): void {
+  if (!isReference(block)) throw invalidPointer(space, block);
+  if (space.core.plait_heap_free(block) !== 0) throw notFreed(space, block);
+}
