@@ -220,6 +220,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_re
   } else {
     has = large_size(slice, tag, block);
     stays = has != 0 && size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
+    if (!stays) has = large_size(slice, plait_load(&slice->tag), block); /* another thread may have freed it meanwhile */
   }
   if (has == 0) return failed(0);
   return stays ? block : move(block, size, has);

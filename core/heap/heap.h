@@ -148,7 +148,7 @@ struct plait_heap {
   plait_word_t meta_start;   /* bookkeeping memory: where the current piece starts */
   plait_word_t meta_next;    /* its first unused byte */
   plait_word_t meta_end;     /* its end */
-  plait_word_t unused;       /* zero */
+  plait_word_t nobody;       /* takes what is written about a neighbour on a list of runs where there is none; not read */
   plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
   plait_word_t run_bins[PLAIT_HEAP_RUN_BIN_COUNT];  /* first slice of the first free run of each length range */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */

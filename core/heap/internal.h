@@ -102,9 +102,6 @@ plait_ref_t plait__meta(uint32_t bytes);
 /* What lies below `behind` may hold other bytes than zero from now on. Under the lock, before the first is written. */
 void plait__touch(uint32_t behind);
 
-/* Counts slices that come into use or go. Under the lock. */
-void plait__count_used(int32_t slices);
-
 /* Large blocks. */
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
 int plait__large_free(plait_ref_t block);

@@ -18,6 +18,7 @@ PLAIT_COLD_BEGIN
 #define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
 #define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
 #define MOST_PUT_OFF 16u  /* slices of a block that is freed without the lock */
+#define ENDS_APART 4096u  /* bytes between two places where a large block may end */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
 #ifdef __wasm__
@@ -39,34 +40,17 @@ static PLAIT_COLD uint32_t tag_of(uint32_t index) {
 
 /* ---- the lock ---- */
 
-/* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
-static void settle_freed(void) {
-  struct plait_record *mine = plait__mine();
-  uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed), tag = index == 0 ? 0 : plait_load(&plait__slice(index)->tag);
-  if (index == 0) return;
-  plait_put(&mine->freed, 0);
-  if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
-}
-
-int plait__runs_lock(void) {
-  int rc = plait_lock_acquire(&plait_heap()->runs);
-  if (rc < 0) return rc;
-  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
-  settle_freed();
-  return 0;
-}
-
 int plait__runs_try(void) {
   int rc = plait_lock_try(&plait_heap()->runs);
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
 }
 
+PLAIT_COLD_END
+
 void plait__runs_unlock(void) {
   plait_lock_release(&plait_heap()->runs);
 }
-
-PLAIT_COLD_END
 
 static inline void set_tag_inline(uint32_t index, uint32_t tag) {
   plait_put(&plait__slice_inline(index)->tag, tag);
@@ -79,19 +63,24 @@ static inline uint32_t tag_inline(uint32_t index) {
 /* ---- free runs; all under the lock ---- */
 
 /* Lengths up to 32 have a bin each; above, two for each power of two. */
-static uint32_t run_bin(uint32_t slices) {
+static inline uint32_t run_bin(uint32_t slices) {
   if (slices <= 32) return slices - 1;
   uint32_t log = 31u - (uint32_t)__builtin_clz(slices);
   return 32 + (log - 5) * 2 + (slices >> (log - 1) & 1);
 }
 
+/*
+ * Where there is no neighbour, `nobody` takes what would be written into it: whether there is one is as good as random, and a
+ * processor that guesses wrong loses more time than the store takes.
+ */
 PLAIT_ONCE void plait__run_link(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   struct plait_slice *slice = plait__slice_inline(index);
   uint32_t bin = run_bin(slices), head = plait_get(&heap->run_bins[bin]);
+  struct plait_slice *second = plait__slice_inline(head);
   plait_put(&slice->next, head);
   plait_put(&slice->prev, 0);
-  if (head != 0) plait_put(&plait__slice_inline(head)->prev, index);
+  plait_put(head != 0 ? &second->prev : &heap->nobody, index);
   plait_put(&heap->run_bins[bin], index);
   plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) | 1ull << bin);
   plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
@@ -101,10 +90,10 @@ PLAIT_ONCE void plait__run_unlink(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   struct plait_slice *slice = plait__slice_inline(index);
   uint32_t bin = run_bin(slices), next = plait_get(&slice->next), prev = plait_get(&slice->prev);
-  if (next != 0) plait_put(&plait__slice_inline(next)->prev, prev);
-  if (prev != 0) plait_put(&plait__slice_inline(prev)->next, next);
-  else plait_put(&heap->run_bins[bin], next);
-  if (prev == 0 && next == 0) plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~(1ull << bin));
+  struct plait_slice *before = plait__slice_inline(prev), *after = plait__slice_inline(next);
+  plait_put(next != 0 ? &after->prev : &heap->nobody, prev);
+  plait_put(prev != 0 ? &before->next : &heap->run_bins[bin], next);
+  plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~((uint64_t)((prev | next) == 0) << bin));
   plait_put(&plait__slice_inline(index + slices - 1)->back, 0);
 }
 
@@ -121,7 +110,7 @@ PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   return mask == 0 ? 0 : plait_get(&heap->run_bins[__builtin_ctzll(mask)]);
 }
 
-void plait__count_used(int32_t slices) {
+static inline void count_used(int32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t used = plait_get(&heap->used) + (uint32_t)slices;
   plait_put(&heap->used, used);
@@ -146,7 +135,7 @@ PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, 
     set_tag_inline(index, plait__tag(PLAIT__FREE, skip));
     plait__run_link(index, skip);
   }
-  plait__count_used((int32_t)slices);
+  count_used((int32_t)slices);
 }
 
 /* Makes the run at `index`, whatever its tag, free, together with the free runs around it. */
@@ -172,8 +161,25 @@ PLAIT_ONCE static void join(uint32_t index, uint32_t slices) {
 }
 
 void plait__run_give(uint32_t index, uint32_t slices) {
-  plait__count_used(-(int32_t)slices);
+  count_used(-(int32_t)slices);
   join(index, slices);
+}
+
+/* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
+static inline void settle_freed(struct plait_record *mine) {
+  uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed);
+  if (index == 0) return;
+  uint32_t tag = plait_load(&plait__slice_inline(index)->tag);
+  plait_put(&mine->freed, 0);
+  if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
+}
+
+PLAIT_ONCE int plait__runs_lock(void) {
+  int rc = plait_lock_acquire(&plait_heap()->runs);
+  if (rc < 0) return rc;
+  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  settle_freed(plait__mine());
+  return 0;
 }
 
 PLAIT_COLD_BEGIN
@@ -243,7 +249,7 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (donor > plait_get(&heap->touched)) plait_put(&heap->touched, donor);
   /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
   atomic_store_explicit(&heap->end, to, memory_order_release);
-  plait__count_used((int32_t)(donor - at));
+  count_used((int32_t)(donor - at));
   if (donor < to) join(donor, to - donor);
 }
 
@@ -319,20 +325,22 @@ static uint32_t slices_for(uint32_t size) {
 }
 
 /*
- * Where a block lies in its run: somewhere in the first 2 KiB, if the run is longer than the block anyway. If all blocks
- * started at multiples of 64 KiB, their first bytes would share a few sets of every cache; if the next block of a run
- * started elsewhere than the one before it, it would start in lines that no cache has.
+ * How far behind its run's start a block begins, as far as there is room: such that it ends in one of 16 lines of its last slice,
+ * which one of them being a matter of the size, and begins in one of the first 64 lines of its first slice. So what begins or
+ * ends in a slice does so where something has before, in lines that a cache still has. If all began at multiples of 64 KiB, they would
+ * end in any of 1024 lines, which are in no cache, and their first lines would share a few sets of every cache.
  */
-static uint32_t colour(uint32_t index, uint32_t slack) {
-  uint32_t offset = ((index * 0x9E3779B1u) >> 27) * 64;
-  return offset <= slack ? offset : 0;
+static inline uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
+  uint32_t offset = ((behind * 0x9E3779B1u >> 26) * 64 - size) & (ENDS_APART - 64);
+  return offset <= room - size ? offset : 0;
 }
 
 PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
   uint32_t need = slices + unit - 1;
-  struct plait_record *mine = plait__bind();
+  struct plait_record *mine = plait__mine();
+  if (mine == NULL) mine = plait__bind();
   if (mine != NULL && plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
   for (;;) {
     if (plait__runs_lock() != 0) return 0;
@@ -341,7 +349,7 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
       index = plait__run_find(need);
     if (index != 0) {
       uint32_t skip = (0u - index) & (unit - 1); /* a power of two */
-      uint32_t at = index + skip, offset = alignment > 64 ? 0 : colour(at, slices * PLAIT_SLICE_SIZE - size);
+      uint32_t at = index + skip, offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
       *fresh = at >= plait_get(&heap->touched);
       plait_put(&plait__slice_inline(at)->used, offset);
       plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
@@ -387,24 +395,22 @@ int plait__settle_all(void) {
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
-  uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE, done = 0;
+  uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
   if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
-  uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag), behind = index + have;
-  if (plait__kind(tag) == PLAIT__LARGE && want <= have) {
-    done = 1;
-    if (want < have) {
-      set_tag(index + want, plait__tag(PLAIT__FREED, have - want));
-      set_tag(index, plait__tag(PLAIT__LARGE, want));
-      plait__run_give(index + want, have - want);
-    }
-  } else if (plait__kind(tag) == PLAIT__LARGE && plait__make_free(behind, want - have)) {
-    done = 1;
-    plait__run_take(behind, 0, want - have, plait__tag(PLAIT__FREED, want - have)); /* nobody's yet */
-    set_tag(index, plait__tag(PLAIT__LARGE, want));
-    set_tag(behind, PLAIT__NONE);
+  uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag);
+  uint32_t part = index + (want < have ? want : have), slices = want < have ? have - want : want - have; /* what comes or goes */
+  int fits = plait__kind(tag) == PLAIT__LARGE && (want <= have || plait__make_free(part, slices));
+  if (fits && slices != 0) {
+    if (want > have) plait__run_take(part, 0, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
+    else set_tag(part, plait__tag(PLAIT__FREED, slices));
+    /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
+    fits = atomic_compare_exchange_strong_explicit(&plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want),
+                                                   memory_order_acq_rel, memory_order_relaxed);
+    if (fits == (want < have)) plait__run_give(part, slices);
+    else set_tag(part, PLAIT__NONE);
   }
   plait__runs_unlock();
-  return (int)done;
+  return fits;
 }
 
 PLAIT_COLD_END

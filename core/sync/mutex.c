@@ -3,8 +3,8 @@
  * free, 1 taken, 2 taken and somebody may sleep. There is no owner to be dead, so nothing is ever taken over, and a wait
  * has no bound. Without threads there is nothing to do at all.
  *
- * Invariant: `held_count` of the caller's slot is not 0 while it holds a lock, as lock.h promises. The heap's is the only lock
- * of such a program, so whoever holds one holds that one, and plait_lock_try() refuses what lock.h says.
+ * Invariant: the heap's is the only lock of such a program, and whoever has it calls nothing that looks for what it holds. So
+ * `held` stays empty; plait_lock_try() refuses a caller that has the lock because the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
 
@@ -31,32 +31,29 @@ void plait_lock_release(struct plait_lock *lock) {
 #define SPINS 200
 #define SLICE_NS 10000000 /* how late a sleeper looks again if a wake-up was lost */
 
-static void hold(uint32_t count) {
-  plait_put(&plait_self()->held_count, count);
-}
-
+/* Looks before it tries: an exchange that fails would take the line from whoever has the lock. */
 int plait_lock_try(struct plait_lock *lock) {
-  uint32_t seen = 0;
-  if (plait_get(&plait_self()->held_count) != 0) return -PLAIT_EAGAIN;
-  if (!atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed))
-    return -PLAIT_EAGAIN;
-  hold(1);
-  return PLAIT_LOCK_TAKEN;
+  uint32_t seen = plait_get(&lock->word);
+  /* acquire: pairs with the release in plait_lock_release. */
+  return seen == 0 && atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)
+             ? PLAIT_LOCK_TAKEN : -PLAIT_EAGAIN;
 }
 
-int plait_lock_acquire(struct plait_lock *lock) {
+static PLAIT_COLD void wait_for(struct plait_lock *lock) {
   for (uint32_t i = 0; i < SPINS || !plait_self_may_block(); i++) {
-    if (plait_get(&lock->word) == 0 && plait_lock_try(lock) == PLAIT_LOCK_TAKEN) return PLAIT_LOCK_TAKEN;
     plait_platform_pause();
+    if (plait_lock_try(lock) == PLAIT_LOCK_TAKEN) return;
   }
   while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
     plait_platform_wait(&lock->word, 2, SLICE_NS);
-  hold(1);
+}
+
+int plait_lock_acquire(struct plait_lock *lock) {
+  if (plait_lock_try(lock) != PLAIT_LOCK_TAKEN) wait_for(lock);
   return PLAIT_LOCK_TAKEN;
 }
 
 void plait_lock_release(struct plait_lock *lock) {
-  hold(0);
   if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2) plait_platform_notify(&lock->word, 1);
 }
 

@@ -72,6 +72,7 @@ static void do_recover(void) { plait_abi_recover(corpse); }
 static void do_recover_all(void) { plait_thread_note_death(corpse), plait_abi_recover(corpse); }
 
 static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000); }
+static void make_large_bound(void) { make_large(), as(other), plait__bind(), as(actor), plait__bind(); }
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
@@ -85,6 +86,22 @@ static void do_repair(void) {
 static void do_check(void) { if (plait_heap_check(0) != 0) _exit(8); }
 static void do_relinquish(void) { plait__relinquish(plait__bind()); }
 static void do_resize_large(void) { resize(2, 70000), resize(2, 130000), resize(5, 400000), drop(4), get(30, 100000); }
+/* One thread resizes what another frees: either may have it, but what was freed stays so. */
+static plait_ref_t shared;
+static int shared_freed;
+static void resize_shared(uint32_t size) {
+  struct note *it = note(2);
+  plait_ref_t block = atomic_exchange(&it->at, 0);
+  atomic_store(&it->size, 70000);
+  shared = block, shared_freed = 0;
+  plait_ref_t now_at = block == 0 ? 0 : plait_heap_realloc(block, size);
+  shared = 0;
+  if (now_at != 0 && (now_at != block || !shared_freed)) atomic_store(&it->at, now_at);
+  else if (!shared_freed) _exit(9);
+}
+static void do_resize_shared(void) { resize_shared(70000); }
+static void do_grow_shared(void) { drop(3), resize_shared(250000); }
+static void do_free_shared(void) { if (shared != 0) shared_freed = plait_heap_free(shared) == 0; }
 static void do_leave(void) { plait_heap_leave(); }
 static void make_leave(void) { make_medium(), as(actor), fill_places(200, 230, 400); }
 static void do_free_left(void) { drop(21), drop(22), drop(201), drop_places(210, 230), get(100, 30000); }
@@ -120,6 +137,8 @@ static const struct turn {
     {"free a large block, another repairs", make_large, do_large_one, do_recover_all, &other},
     {"large blocks, another repairs", make_large, do_large, do_recover_all, &other},
     {"resize large blocks, another puts one off", make_large, do_resize_large, do_put_off, &other},
+    {"shrink a large block, another frees it", make_large_bound, do_resize_shared, do_free_shared, &other},
+    {"grow a large block, another frees it", make_large_bound, do_grow_shared, do_free_shared, &other},
     {"repair, another puts one off", make_large, do_repair, do_put_off, &other},
     {"check, another puts one off", make_large, do_check, do_put_off, &other},
     {"give back where memory ends, another puts one off", make_large, do_relinquish, do_put_off, &other},
@@ -130,7 +149,7 @@ static const struct turn {
 
 static void between(void) {
   int locked = plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
-  if (locked && now->between != do_put_off) return;
+  if (locked && now->between != do_put_off && now->between != do_free_shared) return;
   void *room = plait_self_room;
   as(*now->who);
   now->between();

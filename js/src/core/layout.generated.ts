@@ -258,8 +258,8 @@ export const Heap = {
   metaNext: 44,
   /** its end */
   metaEnd: 48,
-  /** zero */
-  unused: 52,
+  /** takes what is written about a neighbour on a list of runs where there is none; not read */
+  nobody: 52,
   /** a bit for each bin of free runs that is not empty */
   runMask: 56,
   /** first slice of the first free run of each length range */
