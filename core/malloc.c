@@ -14,8 +14,8 @@
 #endif
 #include "platform/posix.c"
 #include "platform/wasm.c"
-#include "sync/mutex.c"
 #include "sync/space.c"
+#include "sync/mutex.c"
 #include "heap/slices.c"
 #include "heap/cuts.c"
 #include "heap/pages.c"
@@ -57,9 +57,9 @@ static _Thread_local uint32_t patience;
 
 #ifdef __wasm__
 
+/* The linker has made room for the statics already. */
 static int start_memory(void) {
-  int rc = plait_space_init();
-  return rc != 0 ? rc : plait_heap_init(FIRST, MOST_PAGES);
+  return plait_heap_init(FIRST, MOST_PAGES);
 }
 
 static void started_process(void) {}
@@ -97,14 +97,14 @@ static void started_thread(void) {
 
 static PLAIT_COLD int start(void) {
   uint32_t seen = NONE;
-  if (atomic_compare_exchange_strong(&state, &seen, STARTING)) {
+  if (near_compare_exchange(&state, &seen, STARTING, memory_order_seq_cst, memory_order_seq_cst)) {
     int rc = start_memory();
     if (rc == 0 && THREADS) shared_place = plait_slot_claim(0);
-    atomic_store(&state, rc == 0 ? READY : FAILED);
+    near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
     if (rc == 0) started_process();
   }
-  while (atomic_load(&state) == STARTING) plait_platform_pause(); /* a few microseconds, once; a browser's page may be here */
-  return atomic_load(&state) == READY;
+  while (plait_load_near(&state) == STARTING) plait_platform_pause(); /* a few microseconds, once; a browser's page may be here */
+  return plait_load_near(&state) == READY;
 }
 
 /* ---- entering ---- */
@@ -122,18 +122,13 @@ static int may_block(plait_thread_t thread) {
 #endif
 }
 
-/* Gives the calling thread a place: 1, or 0 if there is none or no memory. */
+/* Gives the calling thread a place: 1, or 0 if there is none. Its record it gets when it allocates. */
 static PLAIT_COLD int enter(void) {
   if (!start()) return 0;
-  if (plait_self_room != NULL) return 1; /* starting has allocated, and so has entered already */
+  if (plait_self_id() != 0) return 1; /* starting has allocated, and so has entered already */
   plait_thread_t self = plait_slot_claim(0);
   if (self == 0) return 0;
   plait_slot_enter(self, may_block(self));
-  if (plait__bind() == NULL) {
-    plait_slot_leave();
-    plait_slot_release(plait_slot_of(self));
-    return 0;
-  }
   started_thread();
   return 1;
 }
@@ -141,12 +136,12 @@ static PLAIT_COLD int enter(void) {
 static void shared_lock(void) {
   uint32_t seen = 0;
   /* acquire, by being sequentially consistent: pairs with the exchange in shared_unlock. */
-  if (atomic_compare_exchange_strong(&shared_busy, &seen, 1)) return;
-  while (atomic_exchange(&shared_busy, 2) != 0) plait_platform_wait(&shared_busy, 2, -1);
+  if (near_compare_exchange(&shared_busy, &seen, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
+  while (near_exchange(&shared_busy, 2, memory_order_seq_cst) != 0) plait_platform_wait(&shared_busy, 2, -1);
 }
 
 static void shared_unlock(void) {
-  if (atomic_exchange(&shared_busy, 0) == 2) plait_platform_notify(&shared_busy, 1);
+  if (near_exchange(&shared_busy, 0, memory_order_seq_cst) == 2) plait_platform_notify(&shared_busy, 1);
 }
 
 static int ready_without_place(void) {
@@ -156,7 +151,7 @@ static int ready_without_place(void) {
   } else if (patience != NEVER) {
     patience--;
   }
-  if (!THREADS || atomic_load(&state) != READY || shared_place == 0) return 0;
+  if (!THREADS || plait_load_near(&state) != READY || shared_place == 0) return 0;
   shared_lock();
   plait_slot_enter(shared_place, 1);
   return 2;
@@ -164,7 +159,7 @@ static int ready_without_place(void) {
 
 /* Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. */
 static PLAIT_COLD int ready(void) {
-  return plait_self_room != NULL ? 1 : ready_without_place();
+  return plait_self_id() != 0 ? 1 : ready_without_place();
 }
 
 static PLAIT_COLD void done(int how) {
@@ -217,14 +212,14 @@ static void after_fork_in_child(void) {
     plait_slot_release(slot);
   }
   if (plait_self_id() == shared_place) plait_slot_leave();
-  atomic_store(&shared_busy, 0); /* whoever waited for it is not here */
+  near_store(&shared_busy, 0, memory_order_seq_cst); /* whoever waited for it is not here */
 }
 
 #endif
 
 /* ---- the face ---- */
 
-static void *pointer(plait_ref_t block) {
+PLAIT_TINY void *pointer(plait_ref_t block) {
   if (block != 0) return plait_at(block);
 #ifndef __wasm__
   errno = ENOMEM;
@@ -233,7 +228,7 @@ static void *pointer(plait_ref_t block) {
 }
 
 /* The reference of what the program calls a block; 0 for what cannot be one. */
-static plait_ref_t reference(const void *block) {
+PLAIT_TINY plait_ref_t reference(const void *block) {
 #ifndef __wasm__
   if ((uintptr_t)block - (uintptr_t)plait_platform_base > UINT32_MAX) return 0;
 #endif
@@ -264,11 +259,10 @@ PUBLIC void free(void *block) {
 }
 
 PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
-  uint64_t bytes = (uint64_t)count * size;
-  if (count != 0 && size != 0 && (count > LARGEST || size > LARGEST || bytes > LARGEST)) return pointer(0);
-  int how = ready();
-  void *block = pointer(how != 0 ? plait_heap_alloc_zeroed((uint32_t)bytes) : 0);
-  done(how);
+  uint64_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > LARGEST) return pointer(0);
+  void *block = malloc((size_t)bytes);
+  if (block != NULL && !plait__is_zero((uint32_t)bytes)) plait_zero_near(block, (size_t)bytes);
   return block;
 }
 
@@ -306,7 +300,7 @@ PUBLIC PLAIT_COLD int posix_memalign(void **block, size_t alignment, size_t size
 }
 
 PUBLIC PLAIT_COLD size_t malloc_usable_size(void *block) {
-  if (block == NULL || atomic_load(&state) != READY) return 0;
+  if (block == NULL || plait_load_near(&state) != READY) return 0;
   return plait_heap_size(reference(block));
 }
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { measureFirstMalloc } from './measure/wasm.js';
-import { familyFile } from './peers/build.js';
+import { familyFile, optimise } from './peers/build.js';
 import { WASM } from './peers/index.js';
 import { prepareEntrants } from './questions/workload.js';
 
@@ -11,7 +11,8 @@ export default {
   title: 'The malloc family alone in a module; memory after the first malloc(64), over a program without an allocator',
   entrants: [],
   columns: [
-    { key: 'code', label: 'code, bytes', digits: 0, ratio: true },
+    { key: 'linked', label: 'as linked, bytes', digits: 0 },
+    { key: 'code', label: 'after wasm-opt -O2, bytes', digits: 0, ratio: true },
     { key: 'packed', label: 'gzip, bytes', digits: 0 },
     { key: 'first', label: 'first malloc, KiB', digits: 0 },
   ],
@@ -24,9 +25,11 @@ export default {
   },
 
   measure(entrant, { files, none }) {
-    const [ours, nothing] = [files[entrant.allocator], none].map((file) => readFileSync(file));
+    const linked = [files[entrant.allocator], none];
+    const [ours, nothing] = linked.map((file) => readFileSync(optimise(file)));
     const packed = (bytes) => gzipSync(bytes, { level: 9 }).length;
     return {
+      linked: readFileSync(linked[0]).length - readFileSync(linked[1]).length,
       code: ours.length - nothing.length,
       packed: packed(ours) - packed(nothing),
       first: measureFirstMalloc(entrant) / 1024,

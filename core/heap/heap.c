@@ -3,56 +3,35 @@
  */
 #include "internal.h"
 
-/* The smallest class for each number of units: see internal.h. */
-const uint8_t plait__class_of_unit[PLAIT__FINE_UNITS + PLAIT__COARSE_UNITS + 1] = {
-    0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 17, 17, 18, 18, 19,
-    19, 20, 20, 21, 21, 22, 22, 23, 23, 24, 24, 24, 24, 25, 25, 25, 25, 26, 26, 26, 26, 27, 27, 27,
-    27, 28, 28, 28, 28, 29, 29, 29, 29, 30, 30, 30, 30, 31, 31, 31, 31, 32, 32, 32, 32, 32, 32, 32,
-    32, 33, 33, 33, 33, 33, 33, 33, 33, 34, 34, 34, 34, 34, 34, 34, 34, 35, 35, 35, 35, 35, 35, 35,
-    35, 36, 36, 36, 36, 36, 36, 36, 36, 37, 37, 37, 37, 37, 37, 37, 37, 38, 38, 38, 38, 38, 38, 38,
-    38, 39, 39, 39, 39, 39, 39, 39, 39, 40, 40, 41, 41, 42, 42, 42, 43, 43, 44, 44, 44, 45, 45, 45,
-    45, 46, 46, 46, 46, 47, 47, 47, 47, 47, 47, 48, 48, 48, 48, 49, 49, 49, 49, 49, 50, 50, 50, 50,
-    50, 51, 51, 51, 51, 51, 51, 51, 51, 52, 52, 52, 52, 52, 52, 52, 52, 52, 53, 53, 53, 53, 53, 53,
-    53, 53, 53, 53, 53, 53, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 55,
-    55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55, 55,
-    55};
+_Thread_local int plait__fresh;
 
 static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
-  if (block == 0) atomic_fetch_add_explicit(&plait_heap()->failed, 1, memory_order_relaxed);
+  if (block == 0) near_fetch_add(&plait_heap()->failed, 1, memory_order_relaxed);
   return block;
+}
+
+static PLAIT_COLD uint32_t class_of(uint32_t size) {
+  return plait__class_of(size);
 }
 
 static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
   struct plait_record *record = plait__bind();
-  if (record == NULL) return 0;
-  plait_ref_t block = plait__page_alloc(record, class);
-  return block != 0 ? block : plait__small_alloc_slow(record, class);
+  return record == NULL ? 0 : plait__small_alloc_slow(record, class);
 }
 
-static PLAIT_COLD int small_free(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
-  struct plait_page *page = plait__page_around(slice, tag, block);
-  uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
-  if (number == UINT32_MAX || owner == 0) return -PLAIT_EINVAL;
-  struct plait_record *mine = plait__mine();
-  if (mine == NULL || owner != plait_ref(mine)) return plait__small_free_remote(page, number);
-  return plait__small_free_local(mine, page, number) ? 0 : -PLAIT_EINVAL;
-}
-
-/* `fresh`: whether the bytes are zero because they have never been used. `roomy`: see plait__medium_alloc_at(). */
-static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy, int *fresh) {
+/* `roomy`: see plait__medium_alloc_at(). */
+static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy) {
   plait_ref_t block = 0;
-  *fresh = 0;
-  if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1, fresh);
-  if (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0) block = small_alloc(plait__class_of(size));
+  if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1);
+  if (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0) block = small_alloc(class_of(size));
   struct plait_record *record = block == 0 ? plait__bind() : NULL;
   if (record != NULL) block = plait__medium_alloc_at(record, size, 16, roomy);
-  if (block == 0 && size <= PLAIT_HEAP_SMALL_LIMIT && roomy != 0) block = small_alloc(plait__class_of(size));
+  if (block == 0 && size <= PLAIT_HEAP_SMALL_LIMIT && roomy != 0) block = small_alloc(class_of(size));
   return block;
 }
 
 PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
-  int fresh;
-  return failed(alloc(size, 0, &fresh));
+  return failed(alloc(size, 0));
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
@@ -61,35 +40,31 @@ PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
 }
 
 PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
-  int fresh;
-  plait_ref_t block = alloc(size, 0, &fresh);
-  if (block == 0) return failed(0);
-  if (!fresh) plait_zero(plait_at(block), size);
+  plait_ref_t block = plait__alloc_cold(size);
+  if (block != 0 && !plait__is_zero(size)) plait_zero_near(plait_at(block), size);
   return block;
 }
 
 PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment) {
-  int fresh;
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return failed(0);
   if (alignment <= 16) return plait__alloc_cold(size);
   if (size == 0) size = 1;
-  uint64_t rounded = ((uint64_t)size + alignment - 1) & ~(uint64_t)(alignment - 1);
-  /* Pages start at multiples of 4 KiB: a block is aligned if its size is. */
-  if (rounded <= PLAIT_HEAP_SMALL_LIMIT) {
-    uint32_t class = plait__class_of((uint32_t)rounded);
-    while (class < PLAIT_HEAP_CLASS_COUNT && plait__class_size(class) % alignment != 0) class++;
-    plait_ref_t block = class < PLAIT_HEAP_CLASS_COUNT ? small_alloc(class) : 0;
+  /* Pages start at multiples of 4 KiB: a block is aligned if its size is. The largest size is a multiple of all. */
+  if (((size - 1) | (alignment - 1)) < PLAIT_HEAP_SMALL_LIMIT) {
+    uint32_t class = class_of((size + alignment - 1) & ~(alignment - 1));
+    while (plait__class_size(class) % alignment != 0) class++;
+    plait_ref_t block = small_alloc(class);
     if (block != 0) return block;
   }
   if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
     struct plait_record *record = plait__bind();
     return failed(record == NULL ? 0 : plait__medium_alloc_at(record, size, alignment, 0));
   }
-  return failed(plait__large_alloc(size, alignment, &fresh));
+  return failed(plait__large_alloc(size, alignment));
 }
 
 /* The room of the live large block, 0 if there is none. `tag`: the slice's. */
-static inline uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
+PLAIT_TINY uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   uint32_t offset = block % PLAIT_SLICE_SIZE;
   return plait__kind(tag) == PLAIT__LARGE && offset == plait_get(&slice->used) ? plait__rest(tag) * PLAIT_SLICE_SIZE - offset : 0;
 }
@@ -98,7 +73,7 @@ static inline uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait
 static inline struct plait_slice *slice_of(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
   /* acquire: pairs with the release in plait__extend(), so that what is not yet described is seen as nothing. */
-  plait_ref_t leaf = plait_load(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]);
+  plait_ref_t leaf = plait_load_near(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]);
   return leaf == 0 ? NULL : &((struct plait_leaf *)plait_at(leaf))->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
 
@@ -111,12 +86,9 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   if (slice == NULL) return -PLAIT_EINVAL;
   uint32_t tag = plait_load(&slice->tag); /* what the block is was written before it was given out */
   enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__PAGES) return small_free(slice, tag, block);
-  if (kind == PLAIT__REGION || kind == PLAIT__PART) {
-    struct plait_record *mine = plait__mine();
-    if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return plait__medium_free_remote(slice, block);
-    return plait__medium_free_own(mine, slice, block) ? 0 : -PLAIT_EINVAL;
-  }
+  /* What is the caller's own takes the same way, if it has not been freed above: if the hint was out of date, for one. */
+  if (kind == PLAIT__PAGES) return plait__small_free_remote(plait__page_around(slice, tag, block), block);
+  if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_free_remote(slice, block);
   if (kind == PLAIT__LARGE) return plait__large_free(block);
   return -PLAIT_EINVAL;
 }
@@ -134,7 +106,7 @@ PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
 PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   uint32_t first = plait_get(&plait_heap()->first), index = block / PLAIT_SLICE_SIZE;
-  if (slice == NULL || index < first || index >= plait_load(&plait_heap()->end)) return PLAIT_PLACE_OUTSIDE;
+  if (slice == NULL || index < first || index >= plait_load_near(&plait_heap()->end)) return PLAIT_PLACE_OUTSIDE;
   enum plait__slice_kind kind = plait__kind(plait_load(&slice->tag));
   if (kind == PLAIT__PAGES) return plait__small_place(slice, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_place(block);
@@ -167,10 +139,10 @@ void free(void *block);
  * Copies as much as `bytes`, rounded up to 16, to where there is room for that. In pieces, because some processors copy more
  * than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do.
  */
-static inline void copy_units(plait_ref_t to, plait_ref_t from, uint32_t bytes) {
+PLAIT_TINY void copy_units(plait_ref_t to, plait_ref_t from, uint32_t bytes) {
   while (bytes > COPIED_HERE) {
     uint32_t piece = bytes < COPIED_AT_ONCE ? bytes : COPIED_AT_ONCE;
-    plait_copy(plait_at(to), plait_at(from), piece);
+    plait_copy_near(plait_at(to), plait_at(from), piece);
     to += piece, from += piece, bytes -= piece;
   }
   for (uint32_t at = 0; at < bytes; at += 16) {
@@ -186,14 +158,15 @@ static inline void copy_units(plait_ref_t to, plait_ref_t from, uint32_t bytes) 
  * second time in a row, and larger ones at once, it gets a place in a region with room behind it.
  */
 static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
-  int fresh, grows = size > has;
+  int grows = size > has;
   struct plait_record *mine = plait__mine();
   int again = grows && size > GROWS_LEAST && mine != NULL && plait_get(&mine->grown) == block;
   uint32_t ample = grows && size + size / 2 <= PLAIT_HEAP_FINE_LIMIT ? size + size / 2 : size;
   plait_ref_t moved = size <= PLAIT_HEAP_FINE_LIMIT && !again ? ALLOC(ample) : 0;
-  if (moved == 0) moved = alloc(size, grows ? size * 4 : 0, &fresh);
+  if (moved == 0) moved = alloc(size, grows ? size * 4 : 0);
   if (moved == 0) return grows ? failed(0) : block;
   if (grows && mine != NULL) plait_put(&mine->grown, moved);
+  plait_platform_reach(plait_at(block + (grows ? has : size) - 1)); /* another thread may have allocated it */
   copy_units(moved, block, grows ? has : size);
   FREE(block);
   return moved;
@@ -214,7 +187,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_re
     has = plait__small_size(slice, tag, block);
     stays = size <= has && size >= has / 2;
   } else if (kind == PLAIT__REGION || kind == PLAIT__PART) {
-    plait_ref_t header = plait__medium_header(slice, block);
+    plait_ref_t header = plait__medium_header_inline(slice, block);
     has = header == 0 ? 0 : plait__medium_room(header);
     stays = has != 0 && size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, header, size);
   } else {

@@ -42,6 +42,7 @@
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
 #define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
+#define PLAIT_HEAP_UNIT_COUNT 256u /* 128 up to the fine limit, 112 up to the small one, and 0 */
 #define PLAIT_PAGE_WORDS 4u
 
 /* What one slice is used for. */
@@ -155,7 +156,9 @@ struct plait_heap {
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   plait_word_t padding[4];   /* zero */
-  struct plait_page empty;   /* a page without blocks, at the head of every empty list of pages */
+  struct plait_page empty;   /* a page without blocks, at the head of every empty list of a record's pages */
+  uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */
+  uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes; behind the fine limit, of 128 */
 };
 
 /* What plait_heap_stats() answers. */

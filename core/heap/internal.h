@@ -21,15 +21,15 @@ enum plait__slice_kind {
   PLAIT__GAP = 8,    /* length: not the heap's; other code has grown the memory */
 };
 
-static inline enum plait__slice_kind plait__kind(uint32_t tag) {
+PLAIT_TINY enum plait__slice_kind plait__kind(uint32_t tag) {
   return (enum plait__slice_kind)(tag & 15u);
 }
 
-static inline uint32_t plait__rest(uint32_t tag) {
+PLAIT_TINY uint32_t plait__rest(uint32_t tag) {
   return tag >> 4;
 }
 
-static inline uint32_t plait__tag(enum plait__slice_kind kind, uint32_t rest) {
+PLAIT_TINY uint32_t plait__tag(enum plait__slice_kind kind, uint32_t rest) {
   return rest << 4 | kind;
 }
 
@@ -47,12 +47,26 @@ enum plait__block_state {
 #define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
 
 /* What a live header's `mark` must be: other bytes hardly ever look like a header of this very place. */
-static inline uint32_t plait__mark(plait_ref_t header) {
-  return ((header ^ 0x5EED5EEDu) * 0x9E3779B1u) | 1u;
+PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
+  return header ^ 0x5EED5EEDu; /* odd, as no reference in its place is */
+}
+
+/*
+ * From here on the caller reaches all that is the heap's by now (see platform.h): whatever it finds there is near. Needed
+ * with the lock, because others may have grown the heap since; and when a block comes from elsewhere, because its page, its
+ * region's owner and the table may lie above what this thread knows. All lie below `end`, which was stored before the block
+ * was given out. What a thread allocates from it reaches: it had the lock, or a block of it, when that became its own, or has asked
+ * when it entered.
+ */
+PLAIT_TINY void plait__reach(void) {
+#ifdef __wasm_atomics__
+  uint32_t end = plait_get(&plait_heap()->end);
+  if (__builtin_expect(end > __builtin_wasm_memory_size(0), 0)) plait_platform_look_again(end * PLAIT_SLICE_SIZE - 1);
+#endif
 }
 
 /* What is noted about slice `index`. pre: index < heap->end. */
-static inline struct plait_slice *plait__slice_inline(uint32_t index) {
+PLAIT_TINY struct plait_slice *plait__slice_inline(uint32_t index) {
   struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
   return &leaf->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
@@ -61,7 +75,7 @@ static inline struct plait_slice *plait__slice_inline(uint32_t index) {
 struct plait_slice *plait__slice(uint32_t index);
 
 /* The calling thread's record, 0 if it has none yet. */
-static inline struct plait_record *plait__mine(void) {
+PLAIT_TINY struct plait_record *plait__mine(void) {
   return plait_self_room;
 }
 
@@ -103,11 +117,9 @@ plait_ref_t plait__meta(uint32_t bytes);
 void plait__touch(uint32_t behind);
 
 /* Large blocks. */
-plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh);
+plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
 int plait__large_free(plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
-/* Makes all FREED blocks free, whoever has freed them: nonzero if there was any. Under the lock. */
-int plait__settle_all(void);
 
 /* ---- cuts.c; all under the lock ---- */
 
@@ -134,12 +146,20 @@ void plait__pages_note(uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number` of a page that is not the caller's own. */
-int plait__small_free_remote(struct plait_page *page, uint32_t number);
+/* Frees a block of anybody's page; one of the caller's own then learns of it as of what others free. */
+int plait__small_free_remote(struct plait_page *page, plait_ref_t block);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
-uint32_t plait__class_size(uint32_t class);
+PLAIT_TINY uint32_t plait__class_size(uint32_t class) {
+  return plait_heap()->class_info[class] & ~15u;
+}
+/* How large a page for such blocks is, as a power of two. */
+PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
+  return (plait_heap()->class_info[class] & 15u) + PLAIT__SMALLEST_SHIFT;
+}
+/* Writes down the sizes of the classes, and which class is for which size. Once. */
+void plait__classes_init(void);
 /* The bits that word `word` of a page with `count` blocks has. */
 uint64_t plait__page_full(uint32_t count, uint32_t word);
 /* The page puts what others have freed among what its owner knows; nonzero if there was any. Its owner only. */
@@ -158,14 +178,17 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
 }
 
 /* Which block of the page starts at `block`; UINT32_MAX if none does. */
-static inline uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
+PLAIT_TINY uint32_t plait__page_number_inline(struct plait_page *page, plait_ref_t block) {
   uint32_t offset = block - plait_get(&page->base);
   uint32_t number = (uint32_t)((uint64_t)offset * plait_get(&page->reciprocal) >> 32);
   return number * plait_get(&page->step) == offset && number < plait_get(&page->count) ? number : UINT32_MAX;
 }
 
+/* The same as a function, for the places that are not hot. */
+uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
+
 /* A block of the class out of the word that is looked at; 0 if there is none left in it. */
-static inline plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
+PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
   struct plait_spot *spot = &record->spots[class];
   plait_word64_t *word = plait_at(plait_get(&spot->word));
   uint64_t bits = plait_get64(word);
@@ -175,7 +198,7 @@ static inline plait_ref_t plait__page_alloc(struct plait_record *record, uint32_
 }
 
 /* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
-static inline int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
+PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64, known = plait_get64(&page->local[number / 64]);
   if ((known | plait_get64(&page->remote[number / 64])) & bit) return 0;
   known |= bit;
@@ -190,12 +213,12 @@ static inline int plait__small_free_local(struct plait_record *record, struct pl
 plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
 /* The same at a multiple of `alignment`. `roomy`: sought in a free block of that many bytes first, and grown from there. */
 plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy);
-static inline struct plait_block *plait__block(plait_ref_t header) {
+PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
 
 /* The header of the live block, 0 if there is none. pre: the slice is a region's. */
-static inline plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block) {
+PLAIT_TINY plait_ref_t plait__medium_header_inline(struct plait_slice *slice, plait_ref_t block) {
   if (block % 16 != 0) return 0;
   if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_get(&slice->tag)) == PLAIT__REGION) return 0;
   plait_ref_t header = block - PLAIT__HEADER;
@@ -204,12 +227,15 @@ static inline plait_ref_t plait__medium_header(struct plait_slice *slice, plait_
   return live ? header : 0;
 }
 
+/* The same as a function, for the places that are not hot. */
+plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block);
+
 /* Frees a block in a region of the record's own: 1, or 0 if it is no live block. */
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block);
-/* Frees a block in anybody's region but the caller's: as plait_heap_free(). */
+/* Frees a block in anybody's region, by way of its owner's stack: as plait_heap_free(). */
 int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block);
 /* The room of the live block behind the header. */
-static inline uint32_t plait__medium_room(plait_ref_t header) {
+PLAIT_TINY uint32_t plait__medium_room(plait_ref_t header) {
   return (plait_get(&plait__block(header)->tag) & ~15u) - PLAIT__HEADER;
 }
 enum plait_heap_place plait__medium_place(plait_ref_t block);
@@ -218,8 +244,11 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t
 void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
-/* Gives back every region of the record's that is one free block: nonzero if there was any. Under the lock. */
-int plait__regions_release_whole(struct plait_record *record);
+/*
+ * Makes free what waits for it: all FREED blocks, whoever has freed them, and every region of the record's that is one free
+ * block, if there is a record: nonzero if there was any. Under the lock.
+ */
+int plait__sweep(struct plait_record *record);
 /* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
 int plait__relinquish(struct plait_record *record);
 
@@ -256,14 +285,19 @@ uint32_t plait__debug_kept(void);
 
 /* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
 
-#define PLAIT__FINE_UNITS (PLAIT_HEAP_FINE_LIMIT / 16)
-#define PLAIT__COARSE_UNITS ((PLAIT_HEAP_SMALL_LIMIT - PLAIT_HEAP_FINE_LIMIT) / 128)
-/* By size in units of 16 bytes; behind the fine limit, of 128. */
-extern const uint8_t plait__class_of_unit[PLAIT__FINE_UNITS + PLAIT__COARSE_UNITS + 1];
+/* The smallest class for blocks of `size` bytes. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
+PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
+  const uint8_t *classes = plait_heap()->class_of_unit;
+  if (size <= PLAIT_HEAP_FINE_LIMIT) return classes[(size + 15) / 16];
+  return classes[PLAIT_HEAP_FINE_LIMIT / 16 + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128];
+}
 
-static inline uint32_t plait__class_of(uint32_t size) {
-  if (size <= PLAIT_HEAP_FINE_LIMIT) return plait__class_of_unit[(size + 15) / 16];
-  return plait__class_of_unit[PLAIT__FINE_UNITS + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128];
+/* Whether the large block that the calling thread has allocated last is zero because its bytes have never been used. */
+extern _Thread_local int plait__fresh;
+
+/* The same for a block of `size` bytes. pre: it is what the calling thread has allocated last. */
+PLAIT_TINY int plait__is_zero(uint32_t size) {
+  return size > PLAIT_HEAP_MEDIUM_LIMIT && plait__fresh;
 }
 
 /* A block; 0 if there is none, or the thread has no record yet. */
@@ -275,8 +309,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
     plait_ref_t block = plait__page_alloc(record, class);
     return block != 0 ? block : plait__small_alloc_slow(record, class);
   }
-  int fresh;
-  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1, &fresh);
+  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1);
 }
 
 /*
@@ -291,7 +324,7 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   plait_ref_t hint = plait_get(&leaf->pages[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES]);
   struct plait_page *page = plait_at(hint);
   if (hint != 0 && plait_get(&page->owner) == plait_ref(record)) {
-    uint32_t number = plait__page_number(page, block);
+    uint32_t number = plait__page_number_inline(page, block);
     if (number != UINT32_MAX) return plait__small_free_local(record, page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];

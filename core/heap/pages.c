@@ -17,17 +17,6 @@
  */
 #include "internal.h"
 
-static const uint16_t class_sizes[PLAIT_HEAP_CLASS_COUNT] = {
-    16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
-    288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 832, 896, 960, 1024,
-    1152, 1280, 1408, 1536, 1664, 1792, 1920, 2048, 2336, 2608, 2976, 3264, 3632, 4096, 4672, 5456,
-    5952, 6544, 7280, 8192, 9360, 10912, 13104, 16384};
-
-/* A page's size, as a power of two: at most 256 blocks; at least 8, and in whole slices 4. */
-static uint32_t shift_of(uint32_t class) {
-  return class == 0 ? 12 : class < 4 ? 13 : class < 16 ? 14 : class < 24 ? 15 : class < 40 ? 14 : 16;
-}
-
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
@@ -36,13 +25,38 @@ static uint32_t shift_of(uint32_t class) {
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */
 #define ENOUGH_PAGES(class) ((class) >= FEW_BLOCKS ? 48u : 16u)
 
-uint32_t plait__class_size(uint32_t class) {
-  return class_sizes[class];
+PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
+  return plait__page_number_inline(page, block);
 }
 
 PLAIT_COLD uint64_t plait__page_full(uint32_t count, uint32_t word) {
   if (count >= (word + 1) * 64) return ~0ull;
   return count <= word * 64 ? 0 : (1ull << count % 64) - 1;
+}
+
+/*
+ * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28, 25, 22, 20, 18, 16, 14,
+ * 12, 11, 10 and so on down to 4.
+ */
+static PLAIT_COLD uint32_t size_of_class(uint32_t class) {
+  if (class < 8) return (class + 1) * 16;
+  if (class < FEW_BLOCKS) return (class % 8 + 9) << (class / 8 + 3);
+  uint32_t at = class - FEW_BLOCKS, count = 19 - at;
+  if (at < 7) count += 7 - at;
+  if (at < 2) count += 2 - at;
+  return PLAIT_SLICE_SIZE / count & ~15u;
+}
+
+/* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
+#define SHIFTS 0x44442222332221ull
+
+PLAIT_COLD void plait__classes_init(void) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t class = 0, unit = 0, size = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    uint32_t most = size_of_class(class), shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+    heap->class_info[class] = (uint16_t)(most | shift);
+    for (; size <= most; size += size < PLAIT_HEAP_FINE_LIMIT ? 16 : 128) heap->class_of_unit[unit++] = (uint8_t)class;
+  }
 }
 
 /* ---- lists of a record ---- */
@@ -68,7 +82,7 @@ static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_p
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
-static inline void aim_at(struct plait_spot *spot, struct plait_page *page, uint32_t word) {
+PLAIT_TINY void aim_at(struct plait_spot *spot, struct plait_page *page, uint32_t word) {
   uint32_t step = plait_get(&page->step);
   plait_put(&spot->word, plait_ref(&page->local[word]));
   plait_put(&spot->origin, plait_get(&page->base) + word * 64 * step);
@@ -96,16 +110,15 @@ static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page
 
 /* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
 static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
-  uint32_t size = class_sizes[class], count = (1u << shift_of(class)) / size;
-  if (count > PLAIT_PAGE_WORDS * 64) count = PLAIT_PAGE_WORDS * 64;
+  uint32_t size = plait__class_size(class), count = (1u << plait__class_shift(class)) / size;
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     plait_put64(&page->local[word], plait__page_full(count, word));
     plait_put64(&page->remote[word], 0);
   }
   plait_put(&page->cursor, 0);
   plait_put(&page->words, (count + 63) / 64);
-  plait_put64(&page->whole, plait__page_full(count, 0));
-  plait_put64(&page->tail, plait__page_full(count, (count - 1) / 64));
+  plait_put64(&page->whole, plait_get64(&page->local[0]));
+  plait_put64(&page->tail, plait_get64(&page->local[(count - 1) / 64]));
   plait_put(&page->base, base);
   plait_put(&page->step, size);
   plait_put(&page->reciprocal, (uint32_t)(((1ull << 32) + size - 1) / size));
@@ -115,14 +128,14 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
 
 /* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
 static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class, int any) {
-  uint32_t shift = shift_of(class), index = plait__cut_find(record, shift, any);
+  uint32_t shift = plait__class_shift(class), index = plait__cut_find(record, shift, any);
   if (index == 0) return NULL;
   struct plait_slice *slice = plait__slice(index);
   uint32_t at = (uint32_t)__builtin_ctz(~plait_get(&slice->used));
   struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
   page_init(page, index * PLAIT_SLICE_SIZE + (at << shift), class);
   /* The commit; release: pairs with the acquire of whoever frees into it. */
-  atomic_store_explicit(&page->owner, plait_ref(record), memory_order_release);
+  near_store(&page->owner, plait_ref(record), memory_order_release);
   plait__cut_take(index, at);
   return page;
 }
@@ -132,10 +145,10 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, ui
 PLAIT_COLD int plait__page_collect(struct plait_page *page) {
   int found = 0;
   for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
-    uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
+    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
     if (bits == 0) continue;
     plait_put64(&page->local[word], plait_get64(&page->local[word]) | bits);
-    atomic_fetch_and_explicit(&page->remote[word], ~bits, memory_order_acq_rel);
+    near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
     found = 1;
   }
   return found;
@@ -145,7 +158,7 @@ PLAIT_COLD int plait__page_collect(struct plait_page *page) {
 static PLAIT_COLD int is_empty(struct plait_page *page) {
   uint32_t count = plait_get(&page->count), words = plait_get(&page->words);
   for (uint32_t word = 0; word < words; word++) {
-    uint64_t bits = atomic_load_explicit(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
+    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
     if (bits != plait__page_full(count, word)) return 0;
   }
   return 1;
@@ -154,8 +167,8 @@ static PLAIT_COLD int is_empty(struct plait_page *page) {
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
 static PLAIT_COLD void page_destroy(struct plait_page *page) {
   uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
-  atomic_store_explicit(&page->owner, 0, memory_order_release);
-  plait__cut_give(index, base % PLAIT_SLICE_SIZE >> plait__rest(plait_load(&plait__slice(index)->tag)));
+  near_store(&page->owner, 0, memory_order_release);
+  plait__cut_give(index, base % PLAIT_SLICE_SIZE >> plait__rest(plait_load_near(&plait__slice(index)->tag)));
 }
 
 PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
@@ -178,7 +191,7 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
  * is a small one.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + shift_of(class) - PLAIT__SMALLEST_SHIFT;
+  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT;
   if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || !is_empty(page)) return;
   if (plait_get(&record->classes[kept].count) < KEPT_PAGES) {
     own_unlink(record, page);
@@ -196,7 +209,7 @@ PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct
 static PLAIT_COLD int pool(struct plait_page *page) {
   if (plait__runs_try() != 0) return 0;
   plait__page_link(plait_heap()->pooled, page);
-  atomic_store_explicit(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
+  near_store(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
   if (is_empty(page)) {
     page_unlink(plait_heap()->pooled, page);
     page_destroy(page);
@@ -213,9 +226,9 @@ static inline int has_remote(struct plait_page *page) {
 }
 
 /* Makes an abandoned page the record's, on no list yet: 0 if another thread was quicker. */
-static inline int claim(struct plait_record *record, struct plait_page *page) {
+PLAIT_TINY int claim(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
-  return atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
+  return near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed);
 }
 
@@ -231,9 +244,9 @@ static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *p
 /* The list's head has no free block: nobody's, until somebody frees into it. */
 static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
   own_unlink(record, page);
-  atomic_store_explicit(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
+  near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
   for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
-    if (atomic_load_explicit(&page->remote[word], memory_order_seq_cst) == 0) continue;
+    if (near_load(&page->remote[word], memory_order_seq_cst) == 0) continue;
     if (claim(record, page)) take_in(record, page);
     return;
   }
@@ -259,12 +272,12 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = plait_at(plait_get(&list->head));
   page_unlink(plait_heap()->pooled, page);
-  atomic_store_explicit(&page->owner, plait_ref(record), memory_order_seq_cst);
+  near_store(&page->owner, plait_ref(record), memory_order_seq_cst);
   return page;
 }
 
 static struct plait_page_list *kept_list(struct plait_record *record, uint32_t class) {
-  return &record->classes[PLAIT_HEAP_CLASS_COUNT + shift_of(class) - PLAIT__SMALLEST_SHIFT];
+  return &record->classes[PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT];
 }
 
 /* Puts a page at the head of its list. */
@@ -325,7 +338,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
 }
 
 /* The list's head has no free block: it goes to the list's end. pre: there are others. Who calls it aims. */
-static inline void rotate(struct plait_page_list *list, struct plait_page *page) {
+PLAIT_TINY void rotate(struct plait_page_list *list, struct plait_page *page) {
   uint32_t next = plait_get(&page->next), tail = plait_get(&list->tail), ref = plait_ref(page);
   plait_put(&((struct plait_page *)plait_at(next))->prev, 0);
   plait_put(&list->head, next);
@@ -353,7 +366,7 @@ static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint3
     plait__aim(record, class);
     if (plait_get(&kept_list(record, class)->count) != 0) use_kept(record, class);
     else if (refill(record, class) != 0) return 0;
-    plait_ref_t block = plait__page_alloc(record, class);
+    plait_ref_t block = page_search(record, plait_at(plait_get(&list->head)), class);
     if (block != 0) return block;
   }
 }
@@ -365,10 +378,12 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 
 /* ---- freeing ---- */
 
-PLAIT_COLD int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+PLAIT_COLD int plait__small_free_remote(struct plait_page *page, plait_ref_t block) {
+  plait__reach();
+  uint32_t owner = plait_load_near(&page->owner), number = plait__page_number(page, block);
+  if (number == UINT32_MAX || owner == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  uint32_t owner = plait_load(&page->owner);
   struct plait_record *mine = plait__mine();
   if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
   if (owner == PLAIT__ABANDONED && mine != NULL && claim(mine, page)) { /* its own now: so is the bit */
@@ -376,14 +391,14 @@ PLAIT_COLD int plait__small_free_remote(struct plait_page *page, uint32_t number
     take_in(mine, page);
     return 0;
   }
-  if (atomic_fetch_or_explicit(remote, bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
-  owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
+  if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
+  owner = near_load(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
     if (mine != NULL && claim(mine, page)) take_in(mine, page);
   } else if (owner == PLAIT__POOLED && is_empty(page) && plait__runs_lock() == 0) {
-    if (plait_load(&page->owner) == PLAIT__POOLED && is_empty(page)) {
+    if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
       page_unlink(plait_heap()->pooled, page);
       page_destroy(page);
     }
@@ -399,7 +414,7 @@ static int is_free(struct plait_page *page, uint32_t number) {
 
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, tag, block);
-  uint32_t owner = plait_load(&page->owner), number = plait__page_number(page, block);
+  uint32_t owner = plait_get(&page->owner), number = plait__page_number(page, block);
   return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
 }
 

@@ -12,7 +12,7 @@
 PLAIT_COLD_BEGIN
 
 static struct plait_record *record_at(uint32_t index) {
-  plait_ref_t ref = plait_load(&plait_heap()->records[index]);
+  plait_ref_t ref = plait_load_near(&plait_heap()->records[index]);
   return ref == 0 ? NULL : plait_at(ref);
 }
 
@@ -24,9 +24,13 @@ static void clear_pages(struct plait_page_list *lists, uint32_t count) {
   }
 }
 
-static void clear_lists(struct plait_record *record) {
+static void clear_own_pages(struct plait_record *record) {
   clear_pages(record->classes, PLAIT_HEAP_LIST_COUNT);
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) plait__aim(record, class);
+}
+
+static void clear_lists(struct plait_record *record) {
+  clear_own_pages(record);
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) plait_put(&record->bins[bin], 0);
   plait_put64(&record->bin_mask, 0);
   plait_put(&record->last, 0);
@@ -59,7 +63,7 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
   uint32_t before = 0, live = 0;
   for (uint32_t i = slices; i-- > 0;) { /* the first one last: its owner is the region's, should this thread die meanwhile */
     struct plait_slice *slice = plait__slice(index + i);
-    atomic_store_explicit(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
+    near_store(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
     if (i != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, i));
   }
   while (at < end) {
@@ -99,13 +103,13 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
   uint32_t pages = PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag));
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
-    uint32_t owner = plait_load(&page->owner);
+    uint32_t owner = plait_load_near(&page->owner);
     int lost = 0;
     for (uint32_t word = 0; owner == PLAIT__ABANDONED && word < PLAIT_PAGE_WORDS; word++)
       lost |= plait_get64(&page->remote[word]) != 0;
     if (owner != former && !lost) continue;
     if (owner != plait_ref(record) &&
-        !atomic_compare_exchange_strong_explicit(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
+        !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed))
       continue; /* another thread was quicker */
     plait__page_collect(page);
@@ -118,7 +122,7 @@ static void absorb(struct plait_record *record, uint32_t former) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
     struct plait_slice *slice = plait__slice(index);
-    uint32_t tag = plait_load(&slice->tag), length = plait__rest(tag);
+    uint32_t tag = plait_load_near(&slice->tag), length = plait__rest(tag);
     if (plait__kind(tag) == PLAIT__PAGES) {
       absorb_pages(record, former, slice);
       if (plait_get(&slice->owner) == former && former != plait_ref(record)) plait__slice_inherit(record, index);
@@ -135,11 +139,11 @@ static void absorb(struct plait_record *record, uint32_t former) {
    after naming it and before taking it. */
 static void settle(struct plait_record *record) {
   plait_ref_t draining = plait_get(&record->draining);
-  plait_ref_t header = (plait_ref_t)atomic_load_explicit(&record->remote, memory_order_acquire);
+  plait_ref_t header = (plait_ref_t)near_load(&record->remote, memory_order_acquire);
   for (; header != 0 && draining != 0; header = plait_get(&((struct plait_block *)plait_at(header))->next))
     if (header == draining) plait_put(&record->draining, draining = 0);
   plait__medium_settle(record);
-  if (atomic_load_explicit(&record->remote, memory_order_seq_cst) != 0) plait__medium_drain(record);
+  if (near_load(&record->remote, memory_order_seq_cst) != 0) plait__medium_drain(record);
 }
 
 static void rebuild(struct plait_record *record) {
@@ -148,7 +152,7 @@ static void rebuild(struct plait_record *record) {
   absorb(record, plait_ref(record));
   settle(record);
   plait__pages_release_empty(record);
-  plait__regions_release_whole(record);
+  plait__sweep(record);
   plait_put(&record->stale, 0);
 }
 
@@ -168,7 +172,7 @@ static int take_over_one(struct plait_record *record) {
     settle(from); /* nothing is its own any more: all is passed on */
     plait_put(&from->stale, 0);
     plait__pages_release_empty(record);
-    plait__regions_release_whole(record);
+    plait__sweep(record);
     count_orphans();
     return 1;
   }
@@ -202,8 +206,8 @@ static struct plait_record *record_create(uint32_t index) {
   plait_put(&record->index, index);
   uint32_t left = (PLAIT_HEAP_GRANULE - (uint32_t)sizeof *record) / (uint32_t)sizeof(struct plait_page);
   plait_put(&record->apart, (ref + (uint32_t)sizeof *record) | left);
-  clear_lists(record);
-  atomic_store_explicit(&plait_heap()->records[index], ref, memory_order_release);
+  clear_own_pages(record); /* all else is zero */
+  near_store(&plait_heap()->records[index], ref, memory_order_release);
   return record;
 }
 
@@ -212,11 +216,12 @@ struct plait_record *plait__bind(void) {
   if (record != NULL) return record;
   plait_thread_t self = plait_self_id();
   if (self == 0) return NULL;
+  plait__reach(); /* threads that share a place share its record */
   record = record_at(plait_thread_index(self));
   while (record == NULL || plait_get(&record->thread) != self) {
     if (plait__runs_lock() != 0) return NULL;
     record = record_create(plait_thread_index(self));
-    if (record == NULL && plait__settle_all()) record = record_create(plait_thread_index(self));
+    if (record == NULL && plait__sweep(NULL)) record = record_create(plait_thread_index(self));
     if (record != NULL) {
       if (PLAIT_DEATHS && (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0)) rebuild(record);
       plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
@@ -296,7 +301,7 @@ static uint32_t repair_used(uint32_t index) {
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
   for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
-    uint32_t owner = plait_load(&page->owner);
+    uint32_t owner = plait_load_near(&page->owner);
     if (owner != 0) used |= 1u << i;
     if (owner == PLAIT__POOLED) plait__page_link(plait_heap()->pooled, page);
   }
@@ -325,7 +330,7 @@ void plait__repair(void) {
   uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
-    uint32_t tag = plait_load(&slice->tag);
+    uint32_t tag = plait_load_near(&slice->tag);
     enum plait__slice_kind kind = plait__kind(tag);
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0 || length > end - index) length = end - index; /* somebody wrote over the table: no more from here */

@@ -20,19 +20,19 @@
 #define BLOCKS_LOOKED_AT 2      /* how many blocks of a bin are looked at before the next bin is taken */
 #define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
 
-static uint32_t size_of(uint32_t tag) {
+PLAIT_TINY uint32_t size_of(uint32_t tag) {
   return tag & ~15u;
 }
 
-static uint32_t state_of(uint32_t tag) {
+PLAIT_TINY uint32_t state_of(uint32_t tag) {
   return tag & 15u;
 }
 
-static uint32_t tag_at(plait_ref_t header) {
+PLAIT_TINY uint32_t tag_at(plait_ref_t header) {
   return plait_get(&plait__block(header)->tag);
 }
 
-static void set_tag_at(plait_ref_t header, uint32_t tag) {
+PLAIT_TINY void set_tag_at(plait_ref_t header, uint32_t tag) {
   plait_put(&plait__block(header)->tag, tag);
 }
 
@@ -90,7 +90,7 @@ static PLAIT_ONCE void resize_free(struct plait_record *record, plait_ref_t head
  * A free block loses its first `by` bytes to the block of `total` bytes before it, which is about to say so. A long one
  * most often stays on its bin, and takes its own place there.
  */
-static inline void shift_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t by, uint32_t total) {
+PLAIT_TINY void shift_free(struct plait_record *record, plait_ref_t header, uint32_t size, uint32_t by, uint32_t total) {
   uint32_t rest = size - by;
   plait_ref_t to = header + by;
   if (rest >= 1u << 16 && (size ^ rest) <= rest) { /* the same number of digits: the same bin */
@@ -130,7 +130,7 @@ static PLAIT_COLD void lay_free(struct plait_record *record, plait_ref_t header,
 }
 
 /* Makes a header that nobody can see yet that of a live block; it gets its mark when it has become one. */
-static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
+PLAIT_TINY void lay_live(plait_ref_t header, uint32_t total, uint32_t before) {
   struct plait_block *block = plait__block(header);
   plait_put(&block->before, before);
   plait_put(&block->next, 0);
@@ -138,33 +138,17 @@ static inline void lay_live(plait_ref_t header, uint32_t total, uint32_t before)
   set_tag_at(header, total | PLAIT__BLOCK_LIVE);
 }
 
-static inline void count_live(struct plait_record *record, uint32_t more) {
+PLAIT_TINY void count_live(struct plait_record *record, uint32_t more) {
   plait_put(&record->medium_live, plait_get(&record->medium_live) + more);
 }
 
-/* Takes `total` bytes from the end of the free block at `at`: the header of the live block. */
-static inline plait_ref_t carve_end(struct plait_record *record, plait_ref_t at, uint32_t total) {
-  uint32_t have = size_of(tag_at(at)), rest = have - total;
-  count_live(record, 1);
-  if (rest < LEAST_REST) {
-    bin_unlink(record, at, have);
-    plait_put(&plait__block(at)->next, 0);
-    plait_put(&plait__block(at)->mark, plait__mark(at));
-    set_tag_at(at, have | PLAIT__BLOCK_LIVE);
-    return at;
-  }
-  lay_live(at + rest, total, rest);
-  plait_put(&plait__block(at + have)->before, total);
-  resize_free(record, at, have, rest);
-  plait_put(&plait__block(at + rest)->mark, plait__mark(at + rest));
-  return at + rest;
-}
-
-/* Takes `total` bytes from `front` on: for alignment, and with `front` 0 for a block that is going to grow. */
-static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
+/*
+ * Takes `total` bytes out of the free block at `at`, from `front` on: the block that is live then. From its end most often; from
+ * elsewhere for alignment, and with `front` 0 for a block that is going to grow.
+ */
+static PLAIT_ONCE plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
   uint32_t have = size_of(tag_at(at)), rest = have - front - total;
   plait_ref_t header = at + front;
-  bin_unlink(record, at, have);
   if (rest < LEAST_REST) {
     total += rest;
     plait_put(&plait__block(at + have)->before, total);
@@ -173,20 +157,20 @@ static PLAIT_COLD plait_ref_t carve(struct plait_record *record, plait_ref_t at,
   }
   if (front != 0) {
     lay_live(header, total, front);
-    plait__bin_link(record, at, front);
-    set_tag_at(at, front | PLAIT__BLOCK_FREE);
+    resize_free(record, at, have, front);
     plait_put(&plait__block(header)->mark, plait__mark(header));
   } else {
+    bin_unlink(record, header, have);
     plait_put(&plait__block(header)->next, 0);
     plait_put(&plait__block(header)->mark, plait__mark(header));
     set_tag_at(header, total | PLAIT__BLOCK_LIVE);
   }
   count_live(record, 1);
-  return header;
+  return header + PLAIT__HEADER;
 }
 
 static PLAIT_COLD uint32_t region_of(plait_ref_t header) {
-  uint32_t index = header / PLAIT_SLICE_SIZE, tag = plait_load(&plait__slice(index)->tag);
+  uint32_t index = header / PLAIT_SLICE_SIZE, tag = plait_load_near(&plait__slice(index)->tag);
   return plait__kind(tag) == PLAIT__PART ? index - plait__rest(tag) : index;
 }
 
@@ -215,19 +199,20 @@ static PLAIT_COLD void region_release(struct plait_record *record, uint32_t inde
   plait__runs_unlock();
 }
 
-PLAIT_COLD int plait__regions_release_whole(struct plait_record *record) {
+PLAIT_COLD int plait__sweep(struct plait_record *record) {
   uint32_t end = plait_get(&plait_heap()->end);
   int given = 0;
   for (uint32_t index = plait_get(&plait_heap()->first), length; index < end; index += length) {
-    uint32_t tag = plait_load(&plait__slice(index)->tag), slices = plait__rest(tag);
-    length = plait__kind(tag) == PLAIT__PAGES ? 1 : slices;
-    if (length == 0) break;
-    if (plait__kind(tag) != PLAIT__REGION || plait_get(&plait__slice(index)->owner) != plait_ref(record) ||
-        !is_whole(index, slices))
-      continue;
-    uint32_t next = index + length < end ? plait_load(&plait__slice(index + length)->tag) : 0;
+    struct plait_slice *slice = plait__slice(index);
+    uint32_t tag = plait_load_near(&slice->tag), kind = plait__kind(tag), slices = plait__rest(tag);
+    length = kind == PLAIT__PAGES ? 1 : slices;
+    if (length == 0) break; /* somebody wrote over the table */
+    int whole = kind == PLAIT__REGION && record != NULL && plait_get(&slice->owner) == plait_ref(record) && is_whole(index, slices);
+    if (kind != PLAIT__FREED && !whole) continue;
+    uint32_t next = index + length < end ? plait_load_near(&plait__slice(index + length)->tag) : 0;
     if (plait__kind(next) == PLAIT__FREE) length += plait__rest(next); /* it is going to be joined */
-    region_give(record, index, slices);
+    if (whole) region_give(record, index, slices);
+    else plait__run_give(index, slices);
     given = 1;
   }
   return given;
@@ -254,24 +239,24 @@ static PLAIT_COLD void region_trim(struct plait_record *record, uint32_t index, 
 
 /* Whether the record keeps a region that is one free block: its index, or 0. */
 static PLAIT_COLD uint32_t spare_of(struct plait_record *record) {
-  uint32_t index = plait_get(&record->spare), tag = index == 0 ? 0 : plait_load(&plait__slice(index)->tag);
+  uint32_t index = plait_get(&record->spare), tag = index == 0 ? 0 : plait_load_near(&plait__slice(index)->tag);
   int own = plait__kind(tag) == PLAIT__REGION && plait_get(&plait__slice(index)->owner) == plait_ref(record);
   return own && is_whole(index, plait__rest(tag)) ? index : 0;
 }
 
 PLAIT_COLD int plait__relinquish(struct plait_record *record) {
   if (plait__runs_lock() != 0) return 0;
-  int given = plait__pages_release_empty(record) | plait__regions_release_whole(record) | plait__settle_all();
+  int given = plait__pages_release_empty(record) | plait__sweep(record);
   plait__runs_unlock();
   return given;
 }
 
 /* Looks at a free block of more than a slice: is there something to give back? */
 static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
-  uint32_t index = region_of(header), slices = plait__rest(plait_load(&plait__slice(index)->tag));
+  uint32_t index = region_of(header), slices = plait__rest(plait_load_near(&plait__slice(index)->tag));
   if (header == index * PLAIT_SLICE_SIZE && size == slices * PLAIT_SLICE_SIZE - PLAIT__HEADER && slices < 2 * TRIM_SLICES) {
     /* One region that is wholly free is kept: the longer one. */
-    uint32_t spare = spare_of(record), has = spare == 0 ? 0 : plait__rest(plait_load(&plait__slice(spare)->tag));
+    uint32_t spare = spare_of(record), has = spare == 0 ? 0 : plait__rest(plait_load_near(&plait__slice(spare)->tag));
     int keep = spare == index || has < slices;
     if (keep) plait_put(&record->spare, index);
     if (spare != index && spare != 0) region_release(record, keep ? spare : index, keep ? has : slices);
@@ -343,7 +328,7 @@ static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices
 
 /* Makes the region longer, so that its last free block has room for `total`. 0 if its neighbour is not free. */
 static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index, uint32_t total) {
-  uint32_t slices = plait__rest(plait_load(&plait__slice(index)->tag)), behind = index + slices;
+  uint32_t slices = plait__rest(plait_load_near(&plait__slice(index)->tag)), behind = index + slices;
   plait_ref_t end = behind * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   uint32_t before = plait_get(&plait__block(end)->before), have = 0;
   if (state_of(tag_at(end - before)) == PLAIT__BLOCK_FREE) have = before;
@@ -377,9 +362,8 @@ static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uin
   for (;;) {
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     int done = plait__adopt(record);
-    uint32_t last = plait_get(&record->last), ample = plait_get(&record->slices) / 16;
-    if (!done && index != 0) done = region_extend(record, index, total);
-    if (!done && index == 0 && last != 0) done = region_extend(record, last, total);
+    uint32_t behind = index != 0 ? index : plait_get(&record->last), ample = plait_get(&record->slices) / 16;
+    if (!done && behind != 0) done = region_extend(record, behind, total);
     if (!done && index == 0) done = region_create(record, ample > need ? ample : need) || region_create(record, need);
     plait__runs_unlock();
     if (done) return 0;
@@ -389,7 +373,7 @@ static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uin
 
 /* ---- what the rest of the room calls ---- */
 
-static uint32_t total_for(uint32_t size) {
+PLAIT_TINY uint32_t total_for(uint32_t size) {
   uint32_t total = (size + PLAIT__HEADER + 15) & ~15u;
   return total < LEAST ? LEAST : total;
 }
@@ -407,7 +391,8 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
   uint32_t total = total_for(size);
   plait_ref_t at = find(record, total);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
-  return carve_end(record, at, total) + PLAIT__HEADER;
+  uint32_t have = size_of(tag_at(at)), rest = have - total;
+  return rest < LEAST_REST ? carve(record, at, 0, have) : carve(record, at, rest, total);
 }
 
 PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy) {
@@ -417,11 +402,15 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
   if (at == 0 && (at = find_or_make(record, need)) == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
   if (front != 0 && front < LEAST_REST) front += (LEAST_REST + alignment - 1) & ~(alignment - 1);
-  return carve(record, at, front, total) + PLAIT__HEADER;
+  return carve(record, at, front, total);
+}
+
+PLAIT_COLD plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block) {
+  return plait__medium_header_inline(slice, block);
 }
 
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = plait__medium_header(slice, block);
+  plait_ref_t header = plait__medium_header_inline(slice, block);
   if (header != 0) plait__medium_release(record, header);
   return header != 0;
 }

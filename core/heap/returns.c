@@ -37,11 +37,10 @@ void plait__medium_deliver(plait_ref_t header) {
 }
 
 void plait__medium_drain(struct plait_record *record) {
-  uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed);
+  uint64_t head = near_load(&record->remote, memory_order_relaxed);
   do {
     plait_put(&record->draining, (uint32_t)head);
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, 0, memory_order_acquire,
-                                                  memory_order_relaxed));
+  } while (!near_compare_exchange(&record->remote, &head, 0, memory_order_acquire, memory_order_relaxed));
   plait__medium_settle(record);
 }
 

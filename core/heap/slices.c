@@ -42,6 +42,7 @@ static PLAIT_COLD uint32_t tag_of(uint32_t index) {
 
 int plait__runs_try(void) {
   int rc = plait_lock_try(&plait_heap()->runs);
+  plait__reach();
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
 }
@@ -52,18 +53,18 @@ void plait__runs_unlock(void) {
   plait_lock_release(&plait_heap()->runs);
 }
 
-static inline void set_tag_inline(uint32_t index, uint32_t tag) {
+PLAIT_TINY void set_tag_inline(uint32_t index, uint32_t tag) {
   plait_put(&plait__slice_inline(index)->tag, tag);
 }
 
-static inline uint32_t tag_inline(uint32_t index) {
+PLAIT_TINY uint32_t tag_inline(uint32_t index) {
   return plait_get(&plait__slice_inline(index)->tag);
 }
 
 /* ---- free runs; all under the lock ---- */
 
 /* Lengths up to 32 have a bin each; above, two for each power of two. */
-static inline uint32_t run_bin(uint32_t slices) {
+PLAIT_TINY uint32_t run_bin(uint32_t slices) {
   if (slices <= 32) return slices - 1;
   uint32_t log = 31u - (uint32_t)__builtin_clz(slices);
   return 32 + (log - 5) * 2 + (slices >> (log - 1) & 1);
@@ -166,10 +167,10 @@ void plait__run_give(uint32_t index, uint32_t slices) {
 }
 
 /* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
-static inline void settle_freed(struct plait_record *mine) {
+PLAIT_TINY void settle_freed(struct plait_record *mine) {
   uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed);
   if (index == 0) return;
-  uint32_t tag = plait_load(&plait__slice_inline(index)->tag);
+  uint32_t tag = plait_load_near(&plait__slice_inline(index)->tag);
   plait_put(&mine->freed, 0);
   if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
 }
@@ -177,6 +178,7 @@ static inline void settle_freed(struct plait_record *mine) {
 PLAIT_ONCE int plait__runs_lock(void) {
   int rc = plait_lock_acquire(&plait_heap()->runs);
   if (rc < 0) return rc;
+  plait__reach();
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   settle_freed(plait__mine());
   return 0;
@@ -187,10 +189,10 @@ PLAIT_COLD_BEGIN
 int plait__make_free(uint32_t index, uint32_t slices) {
   uint32_t length = 0;
   while (length < slices && index + length < plait_get(&plait_heap()->end)) {
-    uint32_t tag = plait_load(&plait__slice_inline(index + length)->tag);
+    uint32_t tag = plait_load_near(&plait__slice(index + length)->tag);
     if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index + length, plait__rest(tag));
     else if (plait__kind(tag) != PLAIT__FREE || length != 0) return 0;
-    length = plait__rest(tag_inline(index));
+    length = plait__rest(tag_of(index));
   }
   return length >= slices;
 }
@@ -201,7 +203,7 @@ static plait_ref_t meta_bump(uint32_t bytes) {
   struct plait_heap *heap = plait_heap();
   plait_ref_t ref = plait_get(&heap->meta_next);
   if (plait_get(&heap->meta_end) - ref < bytes) return 0;
-  plait_zero(plait_at(ref), bytes);
+  plait_zero_near(plait_at(ref), bytes);
   plait_put(&heap->meta_next, ref + bytes);
   return ref;
 }
@@ -241,21 +243,21 @@ void plait__extend(uint32_t at, uint32_t to) {
       ref = meta_bump(LEAF_BYTES);
     }
     if (ref == 0) return;
-    atomic_store_explicit(&heap->leaves[leaf], ref, memory_order_release);
+    near_store(&heap->leaves[leaf], ref, memory_order_release);
   }
   if (at > end) set_tag(end, plait__tag(PLAIT__GAP, at - end));
   if (donor > at) set_tag(at, plait__tag(PLAIT__META, donor - at));
   if (donor < to) set_tag(donor, plait__tag(PLAIT__FREE, to - donor));
   if (donor > plait_get(&heap->touched)) plait_put(&heap->touched, donor);
   /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
-  atomic_store_explicit(&heap->end, to, memory_order_release);
+  near_store(&heap->end, to, memory_order_release);
   count_used((int32_t)(donor - at));
   if (donor < to) join(donor, to - donor);
 }
 
 /* How many slices to grow by, so that a run of `slices` fits; 0 if the limit is too near. */
 static uint32_t growth(uint32_t slices, uint32_t from) {
-  uint32_t end = plait_load(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 32;
+  uint32_t end = plait_load_near(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 32;
   uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
   if (from == end && back < slices) slices -= back;
   if (slices > left) return 0;
@@ -267,12 +269,12 @@ static uint32_t growth(uint32_t slices, uint32_t from) {
 
 int plait__grow(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  uint32_t pages = plait_platform_pages(), end = plait_load(&heap->end), limit = plait_get(&heap->limit);
+  uint32_t pages = plait_platform_pages(), end = plait_load_near(&heap->end), limit = plait_get(&heap->limit);
   if (pages > limit) pages = limit;
   if (pages <= end) { /* else another thread has grown, and is about to tell */
     uint32_t want = growth(slices, end);
     if (want == 0 || (plait_platform_grow(want) < 0 && (want <= slices || plait_platform_grow(slices) < 0)))
-      return end < limit && (plait_load(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM; /* quicker */
+      return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM; /* quicker */
   }
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
   plait__extend(0, 0);
@@ -284,9 +286,9 @@ int plait__grow(uint32_t slices) {
 
 /* Under the lock, so that what this heap grows comes in order; between may lie what others have grown. */
 int plait__grow(uint32_t slices) {
-  uint32_t pages = plait_platform_pages(), end = plait_load(&plait_heap()->end);
-  uint32_t limit = plait_get(&plait_heap()->limit), from = pages > end ? pages : end;
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+  uint32_t pages = plait_platform_pages(), end = plait_get(&plait_heap()->end);
+  uint32_t limit = plait_get(&plait_heap()->limit), from = pages > end ? pages : end;
   uint32_t want = from < limit ? growth(slices, from) : 0;
   int64_t at = want == 0 ? -1 : plait_platform_grow(want);
   if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
@@ -312,15 +314,14 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   plait_put(&heap->meta_start, first); /* what is left of the first slice serves for bookkeeping */
   plait_put(&heap->meta_next, first);
   plait_put(&heap->meta_end, index * PLAIT_SLICE_SIZE);
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
-    plait_put(&heap->pooled[class].head, plait_ref(&heap->empty));
+  plait__classes_init();
   plait__extend(index, plait_platform_pages());
   return 0;
 }
 
 /* ---- large blocks ---- */
 
-static uint32_t slices_for(uint32_t size) {
+PLAIT_TINY uint32_t slices_for(uint32_t size) {
   return (uint32_t)(((uint64_t)size + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE);
 }
 
@@ -330,12 +331,12 @@ static uint32_t slices_for(uint32_t size) {
  * ends in a slice does so where something has before, in lines that a cache still has. If all began at multiples of 64 KiB, they would
  * end in any of 1024 lines, which are in no cache, and their first lines would share a few sets of every cache.
  */
-static inline uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
+PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
   uint32_t offset = ((behind * 0x9E3779B1u >> 26) * 64 - size) & (ENDS_APART - 64);
   return offset <= room - size ? offset : 0;
 }
 
-PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int *fresh) {
+PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   struct plait_heap *heap = plait_heap();
   uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
   uint32_t need = slices + unit - 1;
@@ -350,7 +351,7 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
     if (index != 0) {
       uint32_t skip = (0u - index) & (unit - 1); /* a power of two */
       uint32_t at = index + skip, offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
-      *fresh = at >= plait_get(&heap->touched);
+      plait__fresh = at >= plait_get(&heap->touched);
       plait_put(&plait__slice_inline(at)->used, offset);
       plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
       plait__runs_unlock();
@@ -375,23 +376,9 @@ PLAIT_ONCE int plait__large_free(plait_ref_t block) {
     return 0;
   }
   if (plait__runs_lock() != 0) return 0; /* the next repair makes it free */
-  if (plait_load(&slice->tag) == freed) plait__run_give(index, slices);
+  if (plait_load_near(&slice->tag) == freed) plait__run_give(index, slices);
   plait__runs_unlock();
   return 0;
-}
-
-int plait__settle_all(void) {
-  uint32_t first = plait_get(&plait_heap()->first), end = plait_get(&plait_heap()->end), length;
-  int found = 0;
-  for (uint32_t index = first; index < end; index += length) {
-    uint32_t tag = plait_load(&plait__slice(index)->tag);
-    length = plait__kind(tag) == PLAIT__PAGES ? 1 : plait__rest(tag);
-    if (length == 0) break; /* somebody wrote over the table */
-    if (plait__kind(tag) != PLAIT__FREED) continue;
-    plait__run_give(index, length);
-    found = 1, index = first, length = 0; /* it may have been joined with what lies before */
-  }
-  return found;
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
@@ -404,8 +391,8 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
     if (want > have) plait__run_take(part, 0, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
     else set_tag(part, plait__tag(PLAIT__FREED, slices));
     /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
-    fits = atomic_compare_exchange_strong_explicit(&plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want),
-                                                   memory_order_acq_rel, memory_order_relaxed);
+    fits = near_compare_exchange(&plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel,
+                                 memory_order_relaxed);
     if (fits == (want < have)) plait__run_give(part, slices);
     else set_tag(part, PLAIT__NONE);
   }

@@ -18,6 +18,9 @@
 
 #include "errors.h"
 
+/* A handful of instructions: a call would take more room than they do, and hide from the compiler what they are. */
+#define PLAIT_TINY static inline __attribute__((always_inline))
+
 /* Called from several places: fast, but there only once. */
 #define PLAIT_ONCE __attribute__((noinline))
 
@@ -109,9 +112,37 @@ static inline const volatile void *plait_platform_reach(const volatile void *las
 static inline const volatile void *plait_platform_reach(const volatile void *last) { return last; }
 #endif
 
+/*
+ * The same without asking, for words that this thread is known to reach: what it knows only ever grows, so that is a static
+ * of the module (every instance starts with a memory that holds them), and what lies below something that it has asked for.
+ */
+#ifdef __wasm_atomics__
+#define near_load(word, order) __c11_atomic_load(word, order)
+#define near_store(word, value, order) __c11_atomic_store(word, value, order)
+#define near_exchange(word, value, order) __c11_atomic_exchange(word, value, order)
+#define near_compare_exchange(word, seen, value, order, failure) \
+  __c11_atomic_compare_exchange_strong(word, seen, value, order, failure)
+#define near_fetch_add(word, value, order) __c11_atomic_fetch_add(word, value, order)
+#define near_fetch_or(word, value, order) __c11_atomic_fetch_or(word, value, order)
+#define near_fetch_and(word, value, order) __c11_atomic_fetch_and(word, value, order)
+#else
+#define near_load(word, order) atomic_load_explicit(word, order)
+#define near_store(word, value, order) atomic_store_explicit(word, value, order)
+#define near_exchange(word, value, order) atomic_exchange_explicit(word, value, order)
+#define near_compare_exchange(word, seen, value, order, failure) \
+  atomic_compare_exchange_strong_explicit(word, seen, value, order, failure)
+#define near_fetch_add(word, value, order) atomic_fetch_add_explicit(word, value, order)
+#define near_fetch_or(word, value, order) atomic_fetch_or_explicit(word, value, order)
+#define near_fetch_and(word, value, order) atomic_fetch_and_explicit(word, value, order)
+#endif
+
 /* Reads a word, and sees all that was written before whoever stored it with release. */
-static inline uint32_t plait_load(const plait_word_t *word) {
+PLAIT_TINY uint32_t plait_load(const plait_word_t *word) {
   return atomic_load_explicit(word, memory_order_acquire);
+}
+
+PLAIT_TINY uint32_t plait_load_near(const plait_word_t *word) {
+  return near_load(word, memory_order_acquire);
 }
 
 /*
@@ -120,27 +151,27 @@ static inline uint32_t plait_load(const plait_word_t *word) {
  * fence, ten times as dear as these; volatile keeps the order, which is what recovery after a death relies on.
  */
 #ifdef __wasm__
-static inline uint32_t plait_get(const plait_word_t *word) { return *(const volatile uint32_t *)word; }
-static inline void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
-static inline uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
-static inline void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
+PLAIT_TINY uint32_t plait_get(const plait_word_t *word) { return *(const volatile uint32_t *)word; }
+PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
+PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
+PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
 #else
-static inline uint32_t plait_get(const plait_word_t *word) {
+PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
   return atomic_load_explicit((const volatile plait_word_t *)word, memory_order_relaxed);
 }
-static inline void plait_put(plait_word_t *word, uint32_t value) {
+PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) {
   atomic_store_explicit((volatile plait_word_t *)word, value, memory_order_relaxed);
 }
-static inline uint64_t plait_get64(const plait_word64_t *word) {
+PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) {
   return atomic_load_explicit((const volatile plait_word64_t *)word, memory_order_relaxed);
 }
-static inline void plait_put64(plait_word64_t *word, uint64_t value) {
+PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) {
   atomic_store_explicit((volatile plait_word64_t *)word, value, memory_order_relaxed);
 }
 #endif
 
 /* The object at `ref`. Any thread. pre: ref lies inside the space. */
-static inline void *plait_at(plait_ref_t ref) {
+PLAIT_TINY void *plait_at(plait_ref_t ref) {
 #ifdef __wasm__
   return (void *)(uintptr_t)ref;
 #else
@@ -149,7 +180,7 @@ static inline void *plait_at(plait_ref_t ref) {
 }
 
 /* The reference of an object in the space. Any thread. pre: the object lies inside the space. */
-static inline plait_ref_t plait_ref(const void *object) {
+PLAIT_TINY plait_ref_t plait_ref(const void *object) {
 #ifdef __wasm__
   return (plait_ref_t)(uintptr_t)object;
 #else
@@ -201,18 +232,29 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
 /* Tells the processor that this thread spins. */
 void plait_platform_pause(void);
 
-/* Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. */
+/*
+ * Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. `near`: where this
+ * thread is known to reach, as above.
+ */
+PLAIT_TINY void plait_copy_near(void *restrict to, const void *restrict from, size_t count) {
+  __builtin_memcpy(to, from, count);
+}
+
+PLAIT_TINY void plait_zero_near(void *to, size_t count) {
+  __builtin_memset(to, 0, count);
+}
+
 static inline void plait_copy(void *restrict to, const void *restrict from, size_t count) {
   if (!__builtin_constant_p(count)) { /* what is constant becomes loads and stores */
     plait_platform_reach((const uint8_t *)from + count - 1);
     plait_platform_reach((uint8_t *)to + count - 1);
   }
-  __builtin_memcpy(to, from, count);
+  plait_copy_near(to, from, count);
 }
 
 static inline void plait_zero(void *to, size_t count) {
   if (!__builtin_constant_p(count)) plait_platform_reach((uint8_t *)to + count - 1);
-  __builtin_memset(to, 0, count);
+  plait_zero_near(to, count);
 }
 
 /* The compiler may emit calls to these. */

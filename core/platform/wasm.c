@@ -14,11 +14,11 @@ plait_ref_t plait_platform_first(void) {
   return ((plait_ref_t)(uintptr_t)&__heap_base + 63u) & ~63u;
 }
 
-uint32_t plait_platform_pages(void) {
+__attribute__((always_inline)) uint32_t plait_platform_pages(void) {
   return (uint32_t)__builtin_wasm_memory_size(0);
 }
 
-int64_t plait_platform_grow(uint32_t pages) {
+__attribute__((always_inline)) int64_t plait_platform_grow(uint32_t pages) {
   size_t before = __builtin_wasm_memory_grow(0, pages);
   return before == (size_t)-1 ? -PLAIT_ENOMEM : (int64_t)before;
 }

@@ -35,7 +35,7 @@ void plait_lock_release(struct plait_lock *lock) {
 int plait_lock_try(struct plait_lock *lock) {
   uint32_t seen = plait_get(&lock->word);
   /* acquire: pairs with the release in plait_lock_release. */
-  return seen == 0 && atomic_compare_exchange_strong_explicit(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)
+  return seen == 0 && near_compare_exchange(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)
              ? PLAIT_LOCK_TAKEN : -PLAIT_EAGAIN;
 }
 
@@ -44,7 +44,7 @@ static PLAIT_COLD void wait_for(struct plait_lock *lock) {
     plait_platform_pause();
     if (plait_lock_try(lock) == PLAIT_LOCK_TAKEN) return;
   }
-  while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
+  while (near_exchange(&lock->word, 2, memory_order_acquire) != 0)
     plait_platform_wait(&lock->word, 2, SLICE_NS);
 }
 
@@ -54,7 +54,7 @@ int plait_lock_acquire(struct plait_lock *lock) {
 }
 
 void plait_lock_release(struct plait_lock *lock) {
-  if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2) plait_platform_notify(&lock->word, 1);
+  if (near_exchange(&lock->word, 0, memory_order_release) == 2) plait_platform_notify(&lock->word, 1);
 }
 
 #endif

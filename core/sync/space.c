@@ -9,31 +9,31 @@ PLAIT_COLD_BEGIN
 _Alignas(64) struct plait_space plait__space_root;
 #endif
 
+/* What is asked for most lies at the start of the thread-local block, where no offset is added: with a value it is laid out first. */
+_Thread_local void *plait_self_room = NULL;
 static _Thread_local plait_thread_t self_id;
 static _Thread_local uint32_t self_may_block;
-_Thread_local void *plait_self_room;
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);
   uint32_t pages = (uint32_t)((end + PLAIT_PAGE_SIZE - 1) / PLAIT_PAGE_SIZE);
   uint32_t now = plait_platform_pages();
   if (pages > now && plait_platform_grow(pages - now) < 0) return -PLAIT_ENOMEM;
-  atomic_store_explicit(&plait_space()->layout_version, PLAIT_LAYOUT_VERSION, memory_order_relaxed);
+  near_store(&plait_space()->layout_version, PLAIT_LAYOUT_VERSION, memory_order_relaxed);
   return 0;
 }
 
 plait_thread_t plait_slot_claim(uint32_t host_id) {
   for (uint32_t index = 0; index < PLAIT_SLOT_LIMIT; index++) {
     struct plait_slot *slot = &plait_space()->slots[index];
-    uint32_t life = atomic_load_explicit(&slot->life, memory_order_relaxed);
+    uint32_t life = near_load(&slot->life, memory_order_relaxed);
     if ((life & 255u) != PLAIT_SLOT_FREE) continue;
-    uint32_t generation = ((life >> 8) + 1) & 0x7FFFFFu;
-    if (generation == 0) generation = 1; /* a thread id is never 0 */
+    uint32_t generation = (life >> 8) % 0x7FFFFFu + 1; /* a thread id is never 0 */
     /* acquire: pairs with the release in plait_slot_release, so that the former owner's words are seen cleared. */
-    if (!atomic_compare_exchange_strong_explicit(&slot->life, &life, generation << 8 | PLAIT_SLOT_LIVE,
+    if (!near_compare_exchange(&slot->life, &life, generation << 8 | PLAIT_SLOT_LIVE,
                                                  memory_order_acq_rel, memory_order_relaxed))
       continue;
-    atomic_store_explicit(&slot->host_id, host_id, memory_order_relaxed);
+    near_store(&slot->host_id, host_id, memory_order_relaxed);
     return generation << 8 | index;
   }
   return 0;
@@ -64,7 +64,7 @@ int plait_self_may_block(void) {
 
 int plait_thread_note_death(plait_thread_t thread) {
   uint32_t live = (thread & ~255u) | PLAIT_SLOT_LIVE;
-  return atomic_compare_exchange_strong_explicit(&plait_slot_of(thread)->life, &live,
+  return near_compare_exchange(&plait_slot_of(thread)->life, &live,
                                                  (thread & ~255u) | PLAIT_SLOT_DEAD, memory_order_acq_rel,
                                                  memory_order_relaxed);
 }
@@ -72,9 +72,9 @@ int plait_thread_note_death(plait_thread_t thread) {
 void plait_slot_release(struct plait_slot *slot) {
   /* All but `life`, which is the first word. */
   for (plait_word_t *word = &slot->life + 1; word < (plait_word_t *)(slot + 1); word++) plait_put(word, 0);
-  uint32_t life = atomic_load_explicit(&slot->life, memory_order_relaxed);
+  uint32_t life = near_load(&slot->life, memory_order_relaxed);
   /* release: pairs with the acquire in plait_slot_claim. */
-  atomic_store_explicit(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
+  near_store(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
 }
 
 PLAIT_COLD_END

@@ -131,7 +131,7 @@ int plait_self_may_block(void);
 
 /* Whether `thread` still has its slot and is not known to be dead. Any thread. */
 static inline int plait_thread_alive(plait_thread_t thread) {
-  uint32_t life = atomic_load_explicit(&plait_slot_of(thread)->life, memory_order_acquire);
+  uint32_t life = near_load(&plait_slot_of(thread)->life, memory_order_acquire);
   return life == ((thread & ~255u) | PLAIT_SLOT_LIVE);
 }
 

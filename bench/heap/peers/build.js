@@ -29,6 +29,12 @@ const COMMON = words('-std=c17 -O2 -ffreestanding -fvisibility=hidden -nostdlib'
 const LINK = words(
   '--no-entry --import-memory --shared-memory --max-memory=4294967296 -z stack-size=16384 --strip-all',
 );
+const WASM_OPT = join(ROOT, 'bench/node_modules/binaryen/bin/wasm-opt');
+/** No other instructions than those that the compiler may use. */
+const OPTIMISE = words(
+  `-O2 --enable-threads --enable-bulk-memory --enable-mutable-globals --enable-sign-ext
+  --enable-nontrapping-float-to-int`,
+);
 /** What JavaScript needs to start a thread; wasm.c exports the rest. */
 const THREAD = ['__stack_pointer', '__wasm_init_tls', '__tls_size', '__heap_base'];
 /** What a program may ask of an allocator: for its size. */
@@ -63,6 +69,16 @@ export function familyFile(allocator) {
   const parts = allocator === undefined ? [] : allocatorParts(allocator);
   link(file, [compileWasm(join(PEERS, 'family.c'), OURS), ...parts], FAMILY);
   return file;
+}
+
+/**
+ * The same module as programs ship it: after `wasm-opt -O2`, which Emscripten runs by itself and others can. It takes out
+ * the room that a linker leaves for addresses, and inlines what is called once.
+ */
+export function optimise(file) {
+  const optimised = file.replace(/\.wasm$/, '-optimised.wasm');
+  if (!fresh(optimised, [file, WASM_OPT])) run([process.execPath, WASM_OPT, file, ...OPTIMISE, '-o', optimised]);
+  return optimised;
 }
 
 function buildWasm(allocator) {

@@ -233,7 +233,7 @@ export const Record = {
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3184,
+  BYTES: 3552,
   /** guards the slice table and the records of nobody */
   runs: 0,
   /** index of the first slice */
@@ -272,8 +272,12 @@ export const Heap = {
   pooled: 2368,
   /** zero */
   padding: 3040,
-  /** a page without blocks, at the head of every empty list of pages */
+  /** a page without blocks, at the head of every empty list of a record's pages */
   empty: 3056,
+  /** by size class: bytes in a block, | n: a page has 4 KiB << n */
+  classInfo: 3184,
+  /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
+  classOfUnit: 3296,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -955,6 +959,8 @@ export const HEAP_SMALL_LIMIT = 16384;
 /** up to here classes lie close; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
+/** 128 up to the fine limit, 112 up to the small one, and 0 */
+export const HEAP_UNIT_COUNT = 256;
 /** What one slice is used for. */
 export const PAGE_WORDS = 4;
 export const FS_PATH_MAX = 4096;
