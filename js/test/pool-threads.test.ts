@@ -124,6 +124,41 @@ test('progress that nobody hears is bounded, and what was accepted comes, in ord
   await pool.close();
 });
 
+test('submitters take turns: who has one task does not wait for the many of another', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  const other = connect(pool.handle);
+  await pool.run(0);
+  const hold = pool.run(20, { name: 'busy' });
+  const many = Array.from({ length: 50 }, (_, i) => pool.run(`many ${i}`, { name: 'hear' }));
+  const few = Array.from({ length: 2 }, (_, i) => other.run(`few ${i}`, { name: 'hear' }));
+  await Promise.all([hold, ...many, ...few]);
+  const heard = await pool.run<string[]>(0, { name: 'whatWasHeard' });
+  assert.equal(heard.length, 52);
+  assert.ok(heard.indexOf('few 0') <= 2 && heard.indexOf('few 1') <= 4, String(heard.slice(0, 6)));
+  assert.deepEqual(
+    heard.filter((word) => word.startsWith('many')),
+    many.map((_, i) => `many ${i}`),
+  );
+  other[Symbol.dispose]();
+  await pool.close();
+});
+
+test('stats: what each worker does, from any thread', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  await pool.run(20, { name: 'busy' });
+  const inside = await pool.run<PoolStats>(0, { name: 'statsInside' });
+  assert.deepEqual([inside.running, inside.completed, inside.workers.length], [1, 1, 1]);
+  spinUntil(pool, ({ workers: [worker] }) => worker !== undefined && worker.heapUsed > 0);
+  const { workers, run, wait } = pool.stats();
+  const { utilisation, eventLoopUtilisation, heapUsed, age, tasks: count } = workers[0] as PoolStats['workers'][0];
+  assert.ok(utilisation > 0 && utilisation <= 1 && age * utilisation >= 19, `${utilisation} of ${age} ms`);
+  assert.ok(eventLoopUtilisation > 0 && eventLoopUtilisation <= 1, `event loop: ${eventLoopUtilisation}`);
+  assert.ok(heapUsed > 2 ** 20 && heapUsed < 2 ** 28, `heap: ${heapUsed}`);
+  assert.deepEqual([count, run.count, wait.count], [2, 2, 2]);
+  assert.ok(run.max >= 19 && run.p99 >= 15 && run.p50 <= run.p90 && run.p90 <= run.p99, JSON.stringify(run));
+  await pool.close();
+});
+
 test('one task after the other: no late wake-up loses or doubles one', LIMIT, async () => {
   // A published design, "id or free" in one word, does both here: it takes a wake-up for a promise.
   const pool = new Pool(tasks, { threads: 2 });

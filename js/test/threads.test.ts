@@ -178,6 +178,19 @@ test('a worker that runs out of memory rejects its task with a code, and is repl
   await pool.close();
 });
 
+test('what was caught after all is no reason for a later end', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 }); // for a first worker, of whose end nobody hears but what it says
+  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, space });
+  const reasons: string[] = [];
+  pool.on('end', ({ reason }) => reasons.push(reason));
+  assert.equal(await pool.run(0, { name: 'throwAndGoOn' }), 'went on');
+  const error = (await pool.run(3, { name: 'exit' }).catch((reason) => reason)) as Error & { code?: string };
+  assert.deepEqual([error.code, error.cause], ['ERR_PLAIT_WORKER_DIED', undefined]);
+  assert.match(error.message, /ended with code 3/);
+  await pool.close();
+  assert.equal(reasons[0], 'exit');
+});
+
 test('a coordinator that ends is told to every task, and the next pool gets another', LIMIT, async () => {
   // Several rounds: a later pool may get the very memory of an earlier one, for which somebody still waited.
   for (let round = 0; round < 5; round++) {

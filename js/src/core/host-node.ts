@@ -250,13 +250,18 @@ export function createNodeHost(): Host | undefined {
     startThread,
     lendThread,
     adoptThread,
-    onLastWords(uncaught, exit) {
+    onLastWords(listener) {
+      let uncaught: { error: unknown } | undefined;
       process.on('uncaughtExceptionMonitor', (error) => {
         // What the user's own handler catches ends nothing.
         if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) return;
-        uncaught(error);
+        uncaught = { error };
+        // Nor does what somebody catches after all: it is no reason for an end that comes later.
+        timers.setImmediate(() => {
+          uncaught = undefined;
+        });
       });
-      process.on('exit', exit);
+      process.on('exit', (code) => listener(code, uncaught));
     },
     async firstMessage() {
       if (boot === undefined) throw new Error(NO_THREAD);

@@ -98,8 +98,8 @@ export interface Host {
   readonly lendThread: ((options: ThreadOptions, script: ThreadScript) => LentThread) | undefined;
   /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
   adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
-  /** Hears of an error that nothing in this thread catches, and that the thread ends by itself. Node only. */
-  onLastWords(uncaught: (error: unknown) => void, exit: (code: number) => void): void;
+  /** Hears that this thread ends by itself, and of the error that ends it, if nothing catches it. Node only. */
+  onLastWords(listener: (code: number, uncaught: { readonly error: unknown } | undefined) => void): void;
   /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */

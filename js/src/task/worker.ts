@@ -31,10 +31,10 @@ export async function serve(start: WorkerStart): Promise<void> {
   };
   host.bequeathSpace(start.space);
   if (lent !== undefined) {
-    host.onLastWords(
-      (error) => tell({ type: 'threw', error: encode(error) }),
-      (code) => tell({ type: 'ends', code }),
-    );
+    host.onLastWords((code, uncaught) => {
+      if (uncaught !== undefined) tell({ type: 'threw', error: encode(uncaught.error) });
+      tell({ type: 'ends', code });
+    });
   }
   // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
   const space = commonSpace(Role.worker, start.pool);
