@@ -342,7 +342,7 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment, int
     if (index != 0) {
       uint32_t skip = (0u - index) & (unit - 1); /* a power of two */
       uint32_t at = index + skip, offset = alignment > 64 ? 0 : colour(at, slices * PLAIT_SLICE_SIZE - size);
-      *fresh = at >= plait_get(&heap->touched);
+      if (fresh != NULL) *fresh = at >= plait_get(&heap->touched);
       plait_put(&plait__slice_inline(at)->used, offset);
       plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
       plait__runs_unlock();
