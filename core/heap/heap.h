@@ -132,7 +132,9 @@ struct plait_record {
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
   plait_word_t grown;        /* the block that was moved last because it grew; a hint */
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
-  plait_word_t unused[7];    /* zero */
+  plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
+  plait_word64_t shared;     /* a bit for each class of whose blocks others have freed some in its own pages; a hint */
+  plait_word_t unused[4];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
 

@@ -146,8 +146,8 @@ void plait__pages_note(uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees a block of anybody's page; one of the caller's own then learns of it as of what others free. */
-int plait__small_free_remote(struct plait_page *page, plait_ref_t block);
+/* Frees block `number` of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
@@ -313,7 +313,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
 }
 
 /*
- * Frees a block in a page or a region of the caller's own, or a large one: 1; 0 for all others, nothing is done then. What it reads was made visible
+ * Frees a block in a page, in a region of the caller's own, or a large one: 1; 0 for all others, nothing is done then. What it reads was made visible
  * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
@@ -323,9 +323,10 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   struct plait_leaf *leaf = plait_at(noted);
   plait_ref_t hint = plait_get(&leaf->pages[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES]);
   struct plait_page *page = plait_at(hint);
-  if (hint != 0 && plait_get(&page->owner) == plait_ref(record)) {
-    uint32_t number = plait__page_number_inline(page, block);
-    if (number != UINT32_MAX) return plait__small_free_local(record, page, number);
+  if (hint != 0) {
+    uint32_t number = plait__page_number_inline(page, block), owner = plait_get(&page->owner);
+    if (number != UINT32_MAX && owner == plait_ref(record)) return plait__small_free_local(record, page, number);
+    if (number != UINT32_MAX && owner != 0) return plait__small_free_remote(page, number) == 0;
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));

@@ -14,16 +14,15 @@
  * - A page whose class is no size class is kept by its owner, all its blocks free whatever the bits say.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
+ *   Freeing looks at the other words only if its own is all free by then: whoever fills the last word sees the others full.
  */
 #include "internal.h"
 
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
+#define FIRST_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
 #define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
-/* So many pages of a class may be full and yet stay their owner's, who will free into them. */
-#define FULL_PAGES(class) ((class) >= FEW_BLOCKS ? 32u : 8u)
-/* A thread that has so many of a class does not take over more. Those that are full count, too. */
-#define ENOUGH_PAGES(class) ((class) >= FEW_BLOCKS ? 48u : 16u)
+#define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
 PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
   return plait__page_number_inline(page, block);
@@ -60,6 +59,24 @@ PLAIT_COLD void plait__classes_init(void) {
 }
 
 /* ---- lists of a record ---- */
+
+/* Whether others have freed blocks of the class in the record's own pages, of late. */
+static inline int is_shared(struct plait_record *record, uint32_t class) {
+  return (int)(plait_get64(&record->shared) >> class & 1);
+}
+
+/*
+ * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
+ * keeps the one that it allocates from: the rest would wait for it, half empty, while others run.
+ */
+static inline uint32_t full_pages(struct plait_record *record, uint32_t class) {
+  return is_shared(record, class) ? 1 : 64;
+}
+
+/* A thread that has so many of a class does not take over more. Those that are full count, too. */
+static inline uint32_t enough_pages(struct plait_record *record, uint32_t class) {
+  return is_shared(record, class) ? 1 : 32;
+}
 
 PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
@@ -236,7 +253,7 @@ PLAIT_TINY int claim(struct plait_record *record, struct plait_page *page) {
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   if (has_remote(page)) plait__page_collect(page);
   uint32_t class = plait_get(&page->class);
-  if (plait_get(&record->classes[class].count) >= ENOUGH_PAGES(class) && pool(page)) return;
+  if (plait_get(&record->classes[class].count) >= enough_pages(record, class) && pool(page)) return;
   plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
 }
@@ -273,6 +290,7 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
   struct plait_page *page = plait_at(plait_get(&list->head));
   page_unlink(plait_heap()->pooled, page);
   near_store(&page->owner, plait_ref(record), memory_order_seq_cst);
+  plait__page_collect(page);
   return page;
 }
 
@@ -321,15 +339,18 @@ static PLAIT_COLD void fullest_first(struct plait_record *record, uint32_t class
   own_link_first(record, best);
 }
 
-/* Puts a page with free blocks onto the record's list: 0, or -PLAIT_ENOMEM. */
+/* Puts a page with free blocks at the head of the record's list: 0, or -PLAIT_ENOMEM. */
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
+  uint32_t refills = plait_get(&record->refills) + 1;
+  plait_put(&record->refills, refills);
+  if (refills % FORGETFUL == 0) plait_put64(&record->shared, plait_get64(&record->shared) & ~(1ull << class));
   for (int any = 0;;) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
     int adopted = page == NULL && plait__adopt(record);
     if (page == NULL && !adopted) page = page_create(record, class, any);
-    if (page != NULL) plait__own_link(record, page);
+    if (page != NULL) own_link_first(record, page);
     plait__runs_unlock();
     if (adopted || page != NULL) return 0;
     if (any && !plait__relinquish(record)) return -PLAIT_ENOMEM;
@@ -351,21 +372,28 @@ PLAIT_TINY void rotate(struct plait_page_list *list, struct plait_page *page) {
 /* The same when the list's head has nothing left. */
 static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
   struct plait_page_list *list = &record->classes[class];
-  for (;;) {
+  for (uint32_t looks = FIRST_LOOKS;;) {
     if (class >= FEW_BLOCKS) fullest_first(record, class);
-    for (uint32_t i = plait_get(&list->count); i > 0; i--) { /* each page of the list once */
+    for (uint32_t i = plait_get(&list->count), left = looks; i > 0 && left > 0; i--, left--) { /* each page once at most */
       struct plait_page *page = plait_at(plait_get(&list->head));
-      if (has_remote(page)) plait__page_collect(page);
+      if (has_remote(page)) {
+        plait__page_collect(page);
+        plait_put64(&record->shared, plait_get64(&record->shared) | 1ull << class);
+      }
       plait_ref_t block = page_search(record, page, class);
       if (block != 0) return block;
-      if (plait_get(&list->count) > FULL_PAGES(class)) abandon(record, page);
+      if (plait_get(&list->count) > full_pages(record, class)) abandon(record, page);
       else if (plait_get(&page->next) != 0) rotate(list, page);
       /* A page that is wholly free lasts longer than those that are just being freed into. */
       if (plait_get(&kept_list(record, class)->count) != 0) break;
     }
     plait__aim(record, class);
     if (plait_get(&kept_list(record, class)->count) != 0) use_kept(record, class);
-    else if (refill(record, class) != 0) return 0;
+    else if (refill(record, class) != 0) {
+      if (looks == UINT32_MAX) return 0;
+      looks = UINT32_MAX; /* the others may have some */
+      continue;
+    }
     plait_ref_t block = page_search(record, plait_at(plait_get(&list->head)), class);
     if (block != 0) return block;
   }
@@ -378,32 +406,35 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 
 /* ---- freeing ---- */
 
-PLAIT_COLD int plait__small_free_remote(struct plait_page *page, plait_ref_t block) {
-  plait__reach();
-  uint32_t owner = plait_load_near(&page->owner), number = plait__page_number(page, block);
-  if (number == UINT32_MAX || owner == 0) return -PLAIT_EINVAL;
-  uint64_t bit = 1ull << number % 64;
-  plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
+/* Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. */
+static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
-  if (owner == PLAIT__ABANDONED && mine != NULL && claim(mine, page)) { /* its own now: so is the bit */
-    plait_put64(local, plait_get64(local) | bit);
-    take_in(mine, page);
-    return 0;
-  }
-  if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return -PLAIT_EINVAL;
-  owner = near_load(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
     if (mine != NULL && claim(mine, page)) take_in(mine, page);
-  } else if (owner == PLAIT__POOLED && is_empty(page) && plait__runs_lock() == 0) {
+  } else if (is_empty(page) && plait__runs_lock() == 0) {
     if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
       page_unlink(plait_heap()->pooled, page);
       page_destroy(page);
     }
     plait__runs_unlock();
   }
+}
+
+PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+  uint64_t bit = 1ull << number % 64;
+  plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
+  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
+  plait__reach();
+  uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
+  if (known & bit) return -PLAIT_EINVAL;
+  uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
+  if (owner == PLAIT__POOLED) { /* nobody writes `local` now */
+    known |= bit | plait_get64(local);
+    if (known != plait_get64(&page->whole) && known != plait_get64(&page->tail)) return 0;
+  }
+  if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
   return 0;
 }
 

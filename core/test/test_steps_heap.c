@@ -73,23 +73,23 @@ static void do_empty_pages(void) { drop_places(0, 130); }
 static void make_freed(void) { make_pages(), as(other), drop_places(20, 50), drop_places(90, 120), as(actor); }
 static void do_collect(void) { for (uint32_t i = 200; i < 290; i++) get(i, 500); }
 
-/* Blocks of 2000 bytes: eight in a page. The first eight pages stay their thread's, full as they are. */
+/* Blocks of 2000 bytes: eight in a page. */
 static void make_abandoned(void) {
-  as(main_id), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
+  as(main_id), share(), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 38);
 }
 static void do_claim(void) { for (uint32_t i = 66; i < 384; i += 33) drop(i); }
 static void do_claim_all(void) { drop_places(60, 130); }
 
 static void make_pooled(void) { /* with several free blocks, of which their next owner knows of one */
-  make_abandoned(), as(other);
+  make_abandoned(), as(other), share();
   for (uint32_t i = 64; i < 384; i++)
     if (i % 8 < 3) drop(i);
   CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
 static void do_take_pooled(void) { for (uint32_t i = 64; i < 152; i++) if (i % 8 < 3) get(i, 2000); }
 static void make_nearly_empty_pooled(void) {
-  make_abandoned(), as(other);
+  make_abandoned(), as(other), share();
   for (uint32_t i = 64; i < 384; i++)
     if (i % 8 != 5) drop(i);
   as(actor);

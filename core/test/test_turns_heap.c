@@ -23,9 +23,9 @@ static void do_drop_0(void) { drop_places(0, 40); }
 static void do_drop_few(void) { drop(41), drop(43), drop(59); }
 static void do_drop_60(void) { drop_places(60, 100); }
 
-/* Blocks of 2000 bytes: eight in a page. The first eight pages stay their thread's, full as they are. */
+/* Blocks of 2000 bytes: eight in a page. */
 static void make_abandoned(void) {
-  as(main_id), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
+  as(main_id), share(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
 static void do_even(void) { for (uint32_t i = 128; i < 152; i += 2) drop(i); }
@@ -43,7 +43,7 @@ static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) dro
 static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
 
 /* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
-static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), fill_places(0, 72, 2000); }
+static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), share(), fill_places(0, 72, 2000); }
 static void do_give_up(void) { for (uint32_t i = 72; i < 120; i++) get(i, 2000); }
 static void do_one_of_each(void) { for (uint32_t i = 3; i < 120; i += 8) drop(i); }
 

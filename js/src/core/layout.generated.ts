@@ -227,8 +227,12 @@ export const Record = {
   grown: 1948,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
   freed: 1952,
+  /** how often it has taken a page from the pool, or made one (wraps) */
+  refills: 1956,
+  /** a bit for each class of whose blocks others have freed some in its own pages; a hint */
+  shared: 1960,
   /** zero */
-  unused: 1956,
+  unused: 1968,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
