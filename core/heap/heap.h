@@ -81,10 +81,11 @@ struct plait_page {
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t step;       /* bytes from one block to the next */
-  plait_word_t reciprocal; /* 2^32 / step, rounded up: divides an offset into the page exactly */
+  plait_word_t inverse;    /* of the odd factor of `step`, modulo 2^32 */
+  plait_word_t turn;       /* how often `step` can be halved */
   plait_word_t count;      /* blocks */
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  plait_word_t spare[2];   /* zero */
+  plait_word_t spare;      /* zero */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, and everybody's");
 

@@ -177,11 +177,14 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
 }
 
-/* Which block of the page starts at `block`; UINT32_MAX if none does. */
+/*
+ * Which block of the page starts at `block`; UINT32_MAX if none does. Multiplying by the inverse of an odd number, modulo 2^32, and
+ * turning the bits both map numbers one to one; together they map `step * n` to n. So what becomes a number of a block is the start of one.
+ */
 PLAIT_TINY uint32_t plait__page_number_inline(struct plait_page *page, plait_ref_t block) {
-  uint32_t offset = block - plait_get(&page->base);
-  uint32_t number = (uint32_t)((uint64_t)offset * plait_get(&page->reciprocal) >> 32);
-  return number * plait_get(&page->step) == offset && number < plait_get(&page->count) ? number : UINT32_MAX;
+  uint32_t product = (block - plait_get(&page->base)) * plait_get(&page->inverse), turn = plait_get(&page->turn);
+  uint32_t number = product >> (turn & 31) | product << (-turn & 31);
+  return number < plait_get(&page->count) ? number : UINT32_MAX;
 }
 
 /* The same as a function, for the places that are not hot. */

@@ -128,6 +128,8 @@ static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page
 /* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
 static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
   uint32_t size = plait__class_size(class), count = (1u << plait__class_shift(class)) / size;
+  uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
+  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     plait_put64(&page->local[word], plait__page_full(count, word));
     plait_put64(&page->remote[word], 0);
@@ -138,7 +140,8 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
   plait_put64(&page->tail, plait_get64(&page->local[(count - 1) / 64]));
   plait_put(&page->base, base);
   plait_put(&page->step, size);
-  plait_put(&page->reciprocal, (uint32_t)(((1ull << 32) + size - 1) / size));
+  plait_put(&page->inverse, inverse);
+  plait_put(&page->turn, turn);
   plait_put(&page->count, count);
   plait_put(&page->class, class);
 }

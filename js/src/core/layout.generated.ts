@@ -141,14 +141,16 @@ export const Page = {
   base: 100,
   /** bytes from one block to the next */
   step: 104,
-  /** 2^32 / step, rounded up: divides an offset into the page exactly */
-  reciprocal: 108,
+  /** of the odd factor of `step`, modulo 2^32 */
+  inverse: 108,
+  /** how often `step` can be halved */
+  turn: 112,
   /** blocks */
-  count: 112,
+  count: 116,
   /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 116,
+  class: 120,
   /** zero */
-  spare: 120,
+  spare: 124,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
