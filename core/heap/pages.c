@@ -406,20 +406,31 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 
 /* ---- freeing ---- */
 
-/* Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. */
+/*
+ * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
+ * no record, and gets none, leaves it to the pool.
+ */
 static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
-    /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
+    /* Binding may grow the memory, which nobody does with a lock. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
-    if (mine != NULL && claim(mine, page)) take_in(mine, page);
-  } else if (is_empty(page) && plait__runs_lock() == 0) {
-    if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
-      page_unlink(plait_heap()->pooled, page);
-      page_destroy(page);
+    if (mine != NULL) {
+      if (claim(mine, page)) take_in(mine, page);
+      return;
     }
-    plait__runs_unlock();
+  } else if (!is_empty(page)) {
+    return;
   }
+  if (plait__runs_lock() != 0) return;
+  uint32_t abandoned = PLAIT__ABANDONED;
+  if (near_compare_exchange(&page->owner, &abandoned, PLAIT__POOLED, memory_order_seq_cst, memory_order_relaxed))
+    plait__page_link(plait_heap()->pooled, page);
+  if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
+    page_unlink(plait_heap()->pooled, page);
+    page_destroy(page);
+  }
+  plait__runs_unlock();
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
