@@ -164,7 +164,8 @@ PLAIT_COLD int plait__page_collect(struct plait_page *page) {
   for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
     uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
     if (bits == 0) continue;
-    plait_put64(&page->local[word], plait_get64(&page->local[word]) | bits);
+    /* Who frees a block a second time may set a bit that the page has lost since: it had another class, with more blocks. */
+    plait_put64(&page->local[word], plait_get64(&page->local[word]) | (bits & plait__page_full(plait_get(&page->count), word)));
     near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
     found = 1;
   }
@@ -176,7 +177,7 @@ static PLAIT_COLD int is_empty(struct plait_page *page) {
   uint32_t count = plait_get(&page->count), words = plait_get(&page->words);
   for (uint32_t word = 0; word < words; word++) {
     uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
-    if (bits != plait__page_full(count, word)) return 0;
+    if ((~bits & plait__page_full(count, word)) != 0) return 0;
   }
   return 1;
 }
