@@ -81,6 +81,15 @@ static void make_abandoned(void) {
 static void do_claim(void) { for (uint32_t i = 66; i < 384; i += 33) drop(i); }
 static void do_claim_all(void) { drop_places(60, 130); }
 
+/* By a thread that has no record, and a lock, so that it gets none. */
+static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 100, 2000), as(actor); }
+static void do_free_with_lock(void) {
+  struct plait_lock *lock = &plait_space()->recovery;
+  if (plait_lock_acquire(lock) != PLAIT_LOCK_TAKEN) _exit(8);
+  drop_places(8, 16), drop(30);
+  plait_lock_release(lock);
+}
+
 static void make_pooled(void) { /* with several free blocks, of which their next owner knows of one */
   make_abandoned(), as(other), share();
   for (uint32_t i = 64; i < 384; i++)
@@ -188,6 +197,7 @@ static const struct scenario {
     {"collect what others have freed", make_freed, do_collect, 4, 40},
     {"claim abandoned pages", make_abandoned, do_claim, 4, 60},
     {"empty abandoned pages", make_abandoned, do_claim_all, 4, 60},
+    {"empty abandoned pages without a record", make_abandoned_by_main, do_free_with_lock, 4, 60},
     {"take pooled pages", make_pooled, do_take_pooled, 4, 60},
     {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 60},
     {"pages of whole slices", make_slices, do_slices, 4, 40},

@@ -28,6 +28,15 @@ static void make_abandoned(void) {
   as(main_id), share(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
+/* By a thread that has no record, and a lock, so that it gets none. */
+static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 120, 2000), as(other), fill(391, 2000); }
+static void do_free_with_lock(void) {
+  struct plait_slot *self = plait_self(); /* as with a pool's lock; the other thread does not need it */
+  plait_put(&self->held_count, 1);
+  drop(8), drop_places(16, 20), drop(40);
+  plait_put(&self->held_count, 0);
+}
+static void do_free_too(void) { drop_places(9, 16), drop_places(20, 24), drop_places(41, 45); }
 static void do_even(void) { for (uint32_t i = 128; i < 152; i += 2) drop(i); }
 static void do_odd(void) { for (uint32_t i = 129; i < 152; i += 2) drop(i); }
 static void do_one(void) { drop(132); }
@@ -129,6 +138,7 @@ static const struct turn {
     {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
     {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
+    {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too, &other},
     {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
     {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
     {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
