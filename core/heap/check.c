@@ -51,8 +51,7 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t bits = plait_get64(&page->local[word]) | plait_get64(&page->remote[word]);
-    if ((bits & ~plait__page_full(count, word)) != 0) return fail();
+    if ((plait_get64(&page->local[word]) & ~plait__page_full(count, word)) != 0) return fail(); /* of `remote` they are ignored */
     if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }
   return 0;

@@ -167,7 +167,8 @@ PLAIT_COLD int plait__page_collect(struct plait_page *page) {
   for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
     uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
     if (bits == 0) continue;
-    plait_put64(&page->local[word], plait_get64(&page->local[word]) | bits);
+    /* Who frees a block a second time may set a bit that the page has lost since: it had another class, with more blocks. */
+    plait_put64(&page->local[word], plait_get64(&page->local[word]) | (bits & plait__page_full(plait_get(&page->count), word)));
     near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
     found = 1;
   }
@@ -179,7 +180,7 @@ static PLAIT_COLD int is_empty(struct plait_page *page) {
   uint32_t count = plait_get(&page->count), words = plait_get(&page->words);
   for (uint32_t word = 0; word < words; word++) {
     uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
-    if (bits != plait__page_full(count, word)) return 0;
+    if ((~bits & plait__page_full(count, word)) != 0) return 0;
   }
   return 1;
 }
@@ -409,20 +410,31 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 
 /* ---- freeing ---- */
 
-/* Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. */
+/*
+ * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
+ * no record, and gets none, leaves it to the pool.
+ */
 static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
-    /* Binding may grow the memory, which nobody does with a lock: then the page is left to the next one who frees. */
+    /* Binding may grow the memory, which nobody does with a lock. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
-    if (mine != NULL && claim(mine, page)) take_in(mine, page);
-  } else if (is_empty(page) && plait__runs_lock() == 0) {
-    if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
-      page_unlink(plait_heap()->pooled, page);
-      page_destroy(page);
+    if (mine != NULL) {
+      if (claim(mine, page)) take_in(mine, page);
+      return;
     }
-    plait__runs_unlock();
+  } else if (!is_empty(page)) {
+    return;
   }
+  if (plait__runs_lock() != 0) return;
+  uint32_t abandoned = PLAIT__ABANDONED;
+  if (near_compare_exchange(&page->owner, &abandoned, PLAIT__POOLED, memory_order_seq_cst, memory_order_relaxed))
+    plait__page_link(plait_heap()->pooled, page);
+  if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
+    page_unlink(plait_heap()->pooled, page);
+    page_destroy(page);
+  }
+  plait__runs_unlock();
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {

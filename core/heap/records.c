@@ -353,7 +353,10 @@ void plait__repair(void) {
       continue;
     }
     if (kind != PLAIT__GAP) used += length;
-    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) plait_put(&plait__slice(index + i)->back, 0);
+    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) {
+      plait_put(&plait__slice(index + i)->back, 0);
+      plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i)); /* not FREED: `freed` of a record may name it */
+    }
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
       plait__partial_link(index, shift);

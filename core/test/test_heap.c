@@ -353,6 +353,26 @@ static void test_put_off_at_limit(void) {
   }
 }
 
+/* A thread that gets no record where memory ends empties pages that are nobody's: they serve again. */
+static void test_emptied_without_record(void) {
+  test_space(64);
+  static plait_ref_t blocks[20000];
+  plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
+  be(mine);
+  uint32_t count = fill(blocks, 20000, 2000);
+  struct plait_heap *heap = plait_heap();
+  while (plait_get(&heap->meta_end) - plait_get(&heap->meta_next) >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+  plait_slot_enter(other, 1);
+  CHECK(plait__bind() == NULL);
+  for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+  be(mine);
+  uint32_t large = 0;
+  while (plait_heap_alloc(100000) != 0) large++;
+  snprintf(test_context, sizeof test_context, "%u large blocks after %u small ones", large, count);
+  CHECK(large >= 20);
+}
+
 /* Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends. */
 static void test_free_regions_at_limit(void) {
   test_space(64);
@@ -620,6 +640,7 @@ static const struct test tests[] = {
     {"blocks grow and shrink in place", test_resizing},
     {"large blocks are freed without the lock", test_put_off},
     {"what others have put off serves at the limit", test_put_off_at_limit},
+    {"pages emptied by who has no record serve again", test_emptied_without_record},
     {"no free region is kept at the limit", test_free_regions_at_limit},
     {"a growing block soon stays", test_growing_block},
     {"the longest free region is kept", test_longest_is_kept},

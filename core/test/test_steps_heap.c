@@ -81,6 +81,15 @@ static void make_abandoned(void) {
 static void do_claim(void) { for (uint32_t i = 66; i < 384; i += 33) drop(i); }
 static void do_claim_all(void) { drop_places(60, 130); }
 
+/* By a thread that has no record, and a lock, so that it gets none. */
+static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 100, 2000), as(actor); }
+static void do_free_with_lock(void) {
+  struct plait_lock *lock = &plait_space()->recovery;
+  if (plait_lock_acquire(lock) != PLAIT_LOCK_TAKEN) _exit(8);
+  drop_places(8, 16), drop(30);
+  plait_lock_release(lock);
+}
+
 static void make_pooled(void) { /* with several free blocks, of which their next owner knows of one */
   make_abandoned(), as(other), share();
   for (uint32_t i = 64; i < 384; i++)
@@ -144,6 +153,12 @@ static void make_put_off(void) {
   as(main_id), get(14, 100), drop(1), as(other), get(15, 100), drop(2), as(corpse), get(16, 100), drop(4);
   as(actor), get(17, 100);
 }
+/* What lies behind the actor's region was put off by the thread that is the next to take the lock. */
+static void make_put_off_behind(void) {
+  as(other), fill(11, 16), as(main_id), fill(10, 16), as(actor), fill(13, 16), fill(3, 60000), fill(4, 150000);
+  as(main_id), plait__bind(), drop(4), as(actor);
+}
+static void do_extend_over(void) { plait__bind(), resize(3, 120000); }
 static void do_grow_over(void) { resize(0, 500000), resize(3, 120000), get(20, 70000); }
 static void do_large_aligned(void) { keep(20, plait_heap_alloc_aligned(100000, 1u << 18), 100000), drop(20); }
 static void do_zeroed(void) { keep(20, plait_heap_alloc(300000), 300000), drop(20), get(21, 60000), get(22, 60000); }
@@ -182,6 +197,7 @@ static const struct scenario {
     {"collect what others have freed", make_freed, do_collect, 4, 40},
     {"claim abandoned pages", make_abandoned, do_claim, 4, 60},
     {"empty abandoned pages", make_abandoned, do_claim_all, 4, 60},
+    {"empty abandoned pages without a record", make_abandoned_by_main, do_free_with_lock, 4, 60},
     {"take pooled pages", make_pooled, do_take_pooled, 4, 60},
     {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 60},
     {"pages of whole slices", make_slices, do_slices, 4, 40},
@@ -202,6 +218,7 @@ static const struct scenario {
     {"large blocks", make_large, do_large, 4, 80},
     {"resize large blocks", make_large, do_large_resize, 4, 80},
     {"grow over what others have put off", make_put_off, do_grow_over, 4, 80},
+    {"make a region longer over what another has put off", make_put_off_behind, do_extend_over, 4, 80},
     {"aligned large blocks", make_large, do_large_aligned, 4, 80},
     {"a region on fresh memory", make_nothing, do_region, 30, 80},
     {"large and medium on fresh memory", make_nothing, do_zeroed, 30, 80},

@@ -28,6 +28,15 @@ static void make_abandoned(void) {
   as(main_id), share(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
+/* By a thread that has no record, and a lock, so that it gets none. */
+static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 120, 2000), as(other), fill(391, 2000); }
+static void do_free_with_lock(void) {
+  struct plait_slot *self = plait_self(); /* as with a pool's lock; the other thread does not need it */
+  plait_put(&self->held_count, 1);
+  drop(8), drop_places(16, 20), drop(40);
+  plait_put(&self->held_count, 0);
+}
+static void do_free_too(void) { drop_places(9, 16), drop_places(20, 24), drop_places(41, 45); }
 static void do_even(void) { for (uint32_t i = 128; i < 152; i += 2) drop(i); }
 static void do_odd(void) { for (uint32_t i = 129; i < 152; i += 2) drop(i); }
 static void do_one(void) { drop(132); }
@@ -109,6 +118,14 @@ static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill_medi
 static void do_bind(void) { drop(3), get_medium(60, 2500), get(61, 20); }
 static void do_bind_too(void) { drop(4), get_medium(62, 2500), get(63, 20); }
 
+/* A block that is free already, of a page that its owner has kept and takes for fewer, larger blocks meanwhile. */
+static plait_ref_t stale;
+static void make_stale(void) {
+  as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at), drop_places(0, 28);
+}
+static void do_free_stale(void) { plait_heap_free(stale); }
+static void do_reuse(void) { get(300, 16000); }
+
 static const struct turn {
   const char *name;
   void (*prepare)(void);
@@ -121,6 +138,7 @@ static const struct turn {
     {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
     {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
+    {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too, &other},
     {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
     {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
     {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
@@ -144,6 +162,7 @@ static const struct turn {
     {"give back where memory ends, another puts one off", make_large, do_relinquish, do_put_off, &other},
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
+    {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
@@ -178,6 +197,7 @@ static void aftermath(void) {
   if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
   as(main_id);
   CHECK(plait_heap_check(1) == 0);
+  for (uint32_t i = 301; i < 309 && now->operation == do_free_stale; i++) get(i, 16000); /* what the page holds, and more */
   check_notes();
   static const plait_thread_t *who[] = {&main_id, &other, &actor};
   for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50);
@@ -199,6 +219,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   turn->prepare();
   step_save();
   if (turn->operation == do_give_up && every > DENSE) every = DENSE;
+  if (turn->operation == do_free_stale) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
