@@ -173,7 +173,10 @@ async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
   register();
 }
 
-/** What `require` says of a module that it cannot load, or not yet; nothing of it has run then. */
+/**
+ * What `require` says of a module that it cannot load, or not yet. Nothing of an ES module has run then; a CommonJS module that
+ * throws such an error itself runs again, and fails as an import says it.
+ */
 const NOT_BY_REQUIRE =
   /^(ERR_REQUIRE_(ESM|ASYNC_MODULE|CYCLE_MODULE)|(ERR_)?MODULE_NOT_FOUND|ERR_UNKNOWN_FILE_EXTENSION)$/;
 
