@@ -258,10 +258,17 @@ PUBLIC void free(void *block) {
   if (plait_self_room == NULL || !plait__free_hot(reference(block))) free_cold(block);
 }
 
+#ifdef __wasm__
+#define own_malloc malloc
+#else
+/* Not the malloc() that a program may have put in the place of this one. */
+extern __typeof__(malloc) own_malloc __attribute__((alias("malloc"), visibility("hidden")));
+#endif
+
 PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   uint64_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > LARGEST) return pointer(0);
-  void *block = malloc((size_t)bytes);
+  void *block = own_malloc((size_t)bytes);
   if (block != NULL && !plait__is_zero((uint32_t)bytes)) plait_zero_near(block, (size_t)bytes);
   return block;
 }

@@ -288,7 +288,7 @@ uint32_t plait__debug_kept(void);
 
 /* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
 
-/* The smallest class for blocks of `size` bytes. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
+/* The class for blocks of `size` bytes: the smallest, or, for some sizes above the fine limit, the next one. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
 PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
   const uint8_t *classes = plait_heap()->class_of_unit;
   if (size <= PLAIT_HEAP_FINE_LIMIT) return classes[(size + 15) / 16];

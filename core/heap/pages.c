@@ -67,10 +67,12 @@ static inline int is_shared(struct plait_record *record, uint32_t class) {
 
 /*
  * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
- * keeps the one that it allocates from: the rest would wait for it, half empty, while others run.
+ * keeps the one that it allocates from: the rest would wait for it, half empty, while others run. Of whole slices fewer: what
+ * an owner keeps that does nothing any more is lost to the others until it comes back.
  */
 static inline uint32_t full_pages(struct plait_record *record, uint32_t class) {
-  return is_shared(record, class) ? 1 : 64;
+  if (is_shared(record, class)) return 1;
+  return class >= FEW_BLOCKS ? 32 : 64;
 }
 
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */

@@ -386,7 +386,8 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
   if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
   uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag);
   uint32_t part = index + (want < have ? want : have), slices = want < have ? have - want : want - have; /* what comes or goes */
-  int fits = plait__kind(tag) == PLAIT__LARGE && (want <= have || plait__make_free(part, slices));
+  int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
+  int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {
     if (want > have) plait__run_take(part, 0, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
     else set_tag(part, plait__tag(PLAIT__FREED, slices));
