@@ -373,6 +373,25 @@ static void test_emptied_without_record(void) {
   CHECK(large >= 20);
 }
 
+/* A thread that has filled pages of whole slices, and does nothing any more, keeps no more than 32 of a class from the others. */
+static void test_idle_owner(void) {
+  test_space(257);
+  static plait_ref_t blocks[20000];
+  static const uint32_t sizes[] = {2300, 3200, 4600, 16000};
+  plait_thread_t idle = plait_self_id(), other = plait_slot_claim(0);
+  be(other);
+  be(idle);
+  uint32_t count = 0, large = 0;
+  for (int i = 0; i < 4; i++)
+    for (uint32_t bytes = 0; bytes < 3800000; bytes += sizes[i]) CHECK((blocks[count++] = plait_heap_alloc(sizes[i])) != 0);
+  be(other);
+  for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+  while (plait_heap_alloc(100000) != 0) large++;
+  snprintf(test_context, sizeof test_context, "%u large blocks of two slices", large);
+  CHECK(large >= 50);
+}
+
 /* Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends. */
 static void test_free_regions_at_limit(void) {
   test_space(64);
@@ -641,6 +660,7 @@ static const struct test tests[] = {
     {"large blocks are freed without the lock", test_put_off},
     {"what others have put off serves at the limit", test_put_off_at_limit},
     {"pages emptied by who has no record serve again", test_emptied_without_record},
+    {"an idle owner keeps few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
     {"a growing block soon stays", test_growing_block},
     {"the longest free region is kept", test_longest_is_kept},
