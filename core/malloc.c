@@ -242,10 +242,21 @@ static PLAIT_COLD void *malloc_cold(size_t size) {
   return block;
 }
 
-PUBLIC void *malloc(size_t size) {
+PLAIT_TINY void *allocate(size_t size) {
   plait_ref_t block = size <= LARGEST ? plait__alloc_hot((uint32_t)size) : 0;
   return block != 0 ? plait_at(block) : malloc_cold(size);
 }
+
+PUBLIC void *malloc(size_t size) {
+  return allocate(size);
+}
+
+/* For the rest of the family. Natively not malloc() itself, because a program may have put its own in the place of that. */
+#ifdef __wasm__
+#define own_malloc malloc
+#else
+#define own_malloc allocate
+#endif
 
 static PLAIT_COLD void free_cold(void *block) {
   if (block == NULL) return;
@@ -257,13 +268,6 @@ static PLAIT_COLD void free_cold(void *block) {
 PUBLIC void free(void *block) {
   if (plait_self_room == NULL || !plait__free_hot(reference(block))) free_cold(block);
 }
-
-#ifdef __wasm__
-#define own_malloc malloc
-#else
-/* Not the malloc() that a program may have put in the place of this one. */
-extern __typeof__(malloc) own_malloc __attribute__((alias("malloc"), visibility("hidden")));
-#endif
 
 PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   uint64_t bytes;
