@@ -36,6 +36,9 @@ export async function serve(start: WorkerStart): Promise<void> {
       tell({ type: 'ends', code });
     });
   }
+  // The module is on its way while this thread attaches, and cannot run before: there is no await between.
+  const loading = loadModule(start.module);
+  loading.catch(() => {}); // heard below
   // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
   const space = commonSpace(Role.worker, start.pool);
   const seat = space.core.plait_pool_seat(start.pool, start.seat) >>> 0;
@@ -44,7 +47,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     if (seat === 0) throw outOfMemory(Seat.BYTES);
     space.cover(seat + Seat.BYTES);
     space.core.plait_worker_sit(seat);
-    const namespace = await loadModule(start.module);
+    const namespace = await loading;
     space.f64[(seat + Seat.born) / 8] = clock();
     const loaded = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
     for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
