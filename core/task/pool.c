@@ -33,6 +33,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->state, PLAIT_POOL_OPEN);
   plait_put(&pool->owner, plait_self_id());
   plait_put(&pool->signal, 1);
+  plait_put(&pool->parking, 1);
   plait_put(&pool->queue_limit, UINT32_MAX);
   /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
   uint32_t index = register_pool(ref);

@@ -100,17 +100,22 @@ void plait__client_empty(struct plait_client *client) {
 }
 
 /*
- * Wakes a worker for a task that was queued, and the coordinator if none is idle.
- * seq_cst: pairs with plait_worker_sleep_begin. Either this load sees the sleeper, or the sleeper's look at the lanes comes
+ * Wakes a worker for a task that was queued. The coordinator hears of it unless a worker was woken that is sure to come.
+ * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
  * later and sees the task. A task for one seat wakes all: whose seat it is cannot be seen here.
  */
 static void wake_worker(struct plait_pool *pool, int all) {
+  uint32_t wanted = PLAIT_ALERT_ANY;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
+    uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
-    plait_platform_notify(&pool->signal, all ? UINT32_MAX : 1);
-    return;
+    if (plait_platform_notify(&pool->signal, count) != 0 && !all) return;
+    atomic_fetch_add_explicit(&pool->parking, 2, memory_order_seq_cst);
+    /* 0: somebody is on its way already, for another task perhaps. */
+    if (plait_platform_notify(&pool->parking, count) != 0) wanted = PLAIT_ALERT_PARKED;
   }
-  if (plait_get(&pool->growable) != 0 && atomic_exchange_explicit(&pool->growable, 0, memory_order_seq_cst) != 0)
+  if (plait_get(&pool->alert) >= wanted &&
+      atomic_exchange_explicit(&pool->alert, PLAIT_ALERT_NONE, memory_order_seq_cst) != PLAIT_ALERT_NONE)
     plait_pool_attend(plait_ref(pool));
 }
 

@@ -252,7 +252,7 @@ static void do_submit(void) {
   plait_ref_t task = plait_task_create(actor_client, 3000);
   if (task != 0) plait_task_submit(task);
 }
-static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_sleep_begin(); }
+static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_park_begin(); }
 static void make_full(void) { make_client(), submit_main(62); }
 static void do_discard(void) { plait_task_discard(plait_task_create(actor_client, 3000)); }
 

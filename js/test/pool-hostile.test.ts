@@ -329,3 +329,48 @@ test('after its coordinator has gone, a pool refuses to broadcast', LIMIT, async
   assert.equal((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_COORDINATOR_DIED');
   await pool.close();
 });
+
+test('a timer that a task left behind keeps its worker, and no task of others', LIMIT, async () => {
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { threads: 3, space, workerData: { flags } });
+  await pool.broadcast(0); // all are there
+  const left = await pool.run(0, { name: 'leaveTimer' });
+  await until(() => Atomics.load(flags, 0) === 1);
+  for (let i = 0; i < 10; i++) {
+    assert.notEqual(await pool.run(0, { name: 'seat', timeout: 20000 }), left);
+    // Whoever is idle parks: the next wake-up may go to anybody.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  Atomics.store(flags, 1, 1);
+  Atomics.notify(flags, 1);
+  await pool.close();
+  space.check();
+});
+
+test('a pool grows for a task whose one worker is kept by a timer', LIMIT, async () => {
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const pool = new Pool(tasks, { minThreads: 1, maxThreads: 2, workerData: { flags } });
+  assert.equal(await pool.run(0, { name: 'leaveTimer' }), 0);
+  await until(() => Atomics.load(flags, 0) === 1);
+  assert.equal(await pool.run(0, { name: 'seat' }), 1);
+  Atomics.store(flags, 1, 1);
+  Atomics.notify(flags, 1);
+  await pool.close();
+});
+
+test('a pool grows for two tasks that come while its one worker sleeps', LIMIT, async () => {
+  await withPool({}, async (pool) => {
+    for (let i = 0; i < 2000; i++) await pool.run(i); // so that the second comes before the first has woken anybody
+  });
+  for (const pause of [0, 10, 50, 100, 200]) {
+    const inside = new Int32Array(new SharedArrayBuffer(4));
+    const pool = new Pool(tasks, { minThreads: 1, maxThreads: 2, idleTimeout: 20, workerData: { inside } });
+    await pool.run(1);
+    await until(() => pool.stats().threads === 1);
+    await new Promise((resolve) => setTimeout(resolve, pause)); // awake, asleep, or parked: it does not matter
+    const met = [pool.run(2, { name: 'meet' }), pool.run(2, { name: 'meet' })];
+    assert.deepEqual((await Promise.all(met)).sort(), [0, 1]);
+    await pool.close();
+  }
+});

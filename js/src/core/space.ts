@@ -51,8 +51,9 @@ export interface Core {
   plait_task_give_up(worker: number): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
-  plait_worker_sleep_begin(): number;
-  plait_worker_sleep_end(): void;
+  plait_pool_rouse(pool: number): void;
+  plait_worker_park_begin(): number;
+  plait_worker_park_end(): void;
   plait_worker_wait(timeoutMilliseconds: number, spins: number): void;
   plait_worker_sit(seat: number): void;
   plait_worker_look(thread: number, nowMilliseconds: number): number;

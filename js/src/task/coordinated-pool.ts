@@ -32,6 +32,7 @@ import type {
   PoolEvent,
   ToWorker,
 } from './protocol.ts';
+import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { END_REASONS } from './stats.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
@@ -54,8 +55,6 @@ function tickOf(timeout: number): number {
   return Math.min(Math.max(timeout / 5, 1), 50);
 }
 
-/** How long a task may wait, while all workers are busy, before the pool grows. */
-const GROW_AFTER_MS = 5;
 const IDLE_TICK_MS = 250;
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
@@ -69,13 +68,13 @@ export class CoordinatedPool {
   readonly #workers = new Set<WorkerRecord>();
   readonly #givenUp = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
+  readonly #queue: QueueWatch;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
   #closing = false;
   #ended = false;
   #started = 0;
-  #queuedSince = 0;
   #failures = 0;
   #loadError: unknown;
   /** Whether all early threads have been taken: what they said meanwhile must not start others in their place. */
@@ -95,7 +94,7 @@ export class CoordinatedPool {
     this.#listener = listener;
     this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
-    this.#setWord(P.growable, 1);
+    this.#queue = new QueueWatch(space, options.pool, this.#crew());
     this.#started = early.length;
     for (const [seat, thread] of early.entries()) this.#take(thread, seat);
     this.#complete = true;
@@ -151,11 +150,17 @@ export class CoordinatedPool {
     this.#lookAtTasks();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
-    // After one that failed to load, no further worker would fare better, for a while.
-    if (state !== PoolState.OPEN || this.#loadError !== undefined) return;
-    this.#fillSeats();
-    this.#grow();
-    this.#shrink();
+    if (state !== PoolState.OPEN) return;
+    if (this.#isWell()) this.#fillSeats();
+    // One that is about to end keeps its seat until then.
+    while (this.#isWell() && this.#workers.size < this.#word(P.minThreads)) this.#start();
+    this.#queue.look();
+    if (this.#isWell()) this.#shrink();
+  }
+
+  /** After one that failed to load, no further worker would fare better, for a while. */
+  #isWell(): boolean {
+    return this.#loadError === undefined;
   }
 
   // ---- tasks that are to stop ----
@@ -221,36 +226,24 @@ export class CoordinatedPool {
     }
   }
 
-  /**
-   * Grows while tasks wait and nobody is free: by as many workers as tasks have waited for GROW_AFTER_MS, less those that
-   * are on their way, up to the maximum.
-   */
-  #grow(): void {
-    const max = this.#word(P.maxThreads);
-    // One that is about to end keeps its seat until then.
-    while (this.#workers.size < this.#word(P.minThreads)) this.#start();
-    const live = this.#workers.size;
-    if (live >= max) {
-      this.#queuedSince = 0;
-      return;
-    }
-    const queued = this.#word(P.queued);
-    const busy = queued > 0 && this.#word(P.sleepers) === 0;
-    if (!busy) {
-      this.#queuedSince = 0;
-      this.#setWord(P.growable, 1);
-      // A task may have come just before.
-      if (this.#word(P.queued) > 0 && this.#word(P.sleepers) === 0) this.#lookIn(GROW_AFTER_MS);
-      return;
-    }
-    const now = performance.now();
-    if (this.#queuedSince === 0) this.#queuedSince = now;
-    if (now - this.#queuedSince >= GROW_AFTER_MS - 1) {
-      let loading = 0;
-      for (const worker of this.#workers) if (worker.state === 'loading') loading++;
-      for (let more = Math.min(queued - loading, max - live); more > 0; more--) this.#start();
-    }
-    this.#lookIn(GROW_AFTER_MS);
+  /** What decides when the pool grows. */
+  #crew(): Crew {
+    const pool = this;
+    return {
+      get size() {
+        return pool.#workers.size;
+      },
+      get loading() {
+        let loading = 0;
+        for (const worker of pool.#workers) if (worker.state === 'loading') loading++;
+        return loading;
+      },
+      get mayGrow() {
+        return pool.#isWell() && pool.#workers.size < pool.#word(P.maxThreads);
+      },
+      start: () => pool.#start(),
+      lookIn: (milliseconds) => pool.#lookIn(milliseconds),
+    };
   }
 
   /**
@@ -290,7 +283,6 @@ export class CoordinatedPool {
 
   /** The numbers of threads have changed. */
   resize(): void {
-    this.#setWord(P.growable, 1);
     this.#look();
   }
 

@@ -214,16 +214,16 @@ export class Worker {
 
   async #park(): Promise<void> {
     const { core } = this.#space;
-    const signal = core.plait_worker_sleep_begin();
+    const signal = core.plait_worker_park_begin();
     if (signal === 0) return;
     await this.#parking(signal);
-    core.plait_worker_sleep_end();
+    core.plait_worker_park_end();
   }
 
   /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
   #parking(signal: number): Promise<unknown> {
     if (this.#parked === undefined) {
-      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.signal) >>> 2, signal | 0);
+      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.parking) >>> 2, signal | 0);
       if (!wait.async) return Promise.resolve();
       this.#parked = wait.value.then(() => {
         this.#parked = undefined;
@@ -243,10 +243,10 @@ export class Worker {
     });
     if (more) {
       const { core } = this.#space;
-      const signal = core.plait_worker_sleep_begin();
+      const signal = core.plait_worker_park_begin();
       if (signal !== 0) {
         await Promise.race([change, this.#parking(signal)]);
-        core.plait_worker_sleep_end();
+        core.plait_worker_park_end();
       }
     } else if (this.#awaited().length > 0) {
       const timer = setTimeout(() => this.#wake(), RETRY_MS);
