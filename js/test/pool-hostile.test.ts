@@ -3,6 +3,9 @@
  * middle of a call, seats without a worker, threads whose wall clocks differ, a coordinator that has gone.
  */
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { connect, openSpace, Pool, type PoolOptions, type Space } from 'plait';
@@ -373,4 +376,25 @@ test('a pool grows for two tasks that come while its one worker sleeps', LIMIT, 
     assert.deepEqual((await Promise.all(met)).sort(), [0, 1]);
     await pool.close();
   }
+});
+
+test('close: tasks of other threads on a worker that cannot be stopped are rejected, too', LIMIT, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'plait-'));
+  const path = join(folder, 'ended');
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 3, space });
+  const other = connect(pool.handle, { space });
+  const rejected = [
+    rejection(other.run(60000, { name: 'pause' })),
+    rejection(other.run(60000, { name: 'pause', retries: 1 })),
+    rejection(other.run({ path, seconds: 12 }, { name: 'beNative' })),
+  ];
+  await until(() => existsSync(`${path}.begun`));
+  const closed = rejection(pool.close({ force: true }));
+  for (const error of await Promise.all(rejected)) assert.equal(error.code, 'ERR_PLAIT_POOL_CLOSED');
+  assert.equal(existsSync(path), false, 'it was still there');
+  assert.equal((await closed).code, 'ERR_PLAIT_CLOSE_TIMEOUT');
+  await until(() => existsSync(path));
+  other[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
 });

@@ -22,15 +22,16 @@ import { host } from '../core/host.ts';
 import { Look, Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
-import type {
-  BroadcastCall,
-  BroadcastPool,
-  CoordinatorStart,
-  EndReason,
-  FromWorker,
-  OpenPool,
-  PoolEvent,
-  ToWorker,
+import {
+  type BroadcastCall,
+  type BroadcastPool,
+  type CoordinatorStart,
+  type EndReason,
+  type FromWorker,
+  type OpenPool,
+  type PoolEvent,
+  STUCK_MS,
+  type ToWorker,
 } from './protocol.ts';
 import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
@@ -72,6 +73,7 @@ export class CoordinatedPool {
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
+  #stuckTimer: ReturnType<typeof setTimeout> | undefined;
   #closing = false;
   #ended = false;
   #started = 0;
@@ -424,12 +426,19 @@ export class CoordinatedPool {
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
 
-  /** A lent worker is to end, and its owner may be too busy to stop it now: nothing waits for that. */
+  /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */
   #giveUp(worker: WorkerRecord): void {
     this.#givenUp.add(worker);
     const reason = this.#countEnd(worker);
     this.#deaths.giveUp(worker);
     this.#leaves(worker, reason);
+  }
+
+  /** What was stopped and goes on sits in native code, perhaps for ever. What it runs ends now, in whichever thread that waits. */
+  #giveUpStuck(): void {
+    this.#stuckTimer = undefined;
+    for (const worker of this.#workers) this.#giveUpRetired(worker);
+    if (this.#workers.size > 0 && !this.#ended) this.#stuckTimer = setTimeout(() => this.#giveUpStuck(), STUCK_MS);
   }
 
   /** The same of one that has not been told yet that it takes no more. */
@@ -478,6 +487,7 @@ export class CoordinatedPool {
     if (this.#ended || this.#workers.size > 0 || this.#givenUp.size > 0) return;
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#stuckTimer);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
     this.#space.core.plait_pool_attend(this.#options.pool);
     this.#listener.closed();
@@ -493,6 +503,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
         if (worker.isLent) this.#giveUpRetired(worker);
       }
+      this.#stuckTimer ??= setTimeout(() => this.#giveUpStuck(), STUCK_MS);
     }
     if (!force) this.#serveRest();
     this.#endIfLast();
