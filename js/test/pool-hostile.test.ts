@@ -3,7 +3,7 @@
  * middle of a call, seats without a worker, threads whose wall clocks differ, a coordinator that has gone.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -380,21 +380,48 @@ test('a pool grows for two tasks that come while its one worker sleeps', LIMIT, 
 
 test('close: tasks of other threads on a worker that cannot be stopped are rejected, too', LIMIT, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'plait-'));
-  const path = join(folder, 'ended');
+  const path = join(folder, 'native');
   const space = openSpace({ maximum: 2 ** 27 });
   const pool = new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 3, space });
   const other = connect(pool.handle, { space });
   const rejected = [
     rejection(other.run(60000, { name: 'pause' })),
     rejection(other.run(60000, { name: 'pause', retries: 1 })),
-    rejection(other.run({ path, seconds: 12 }, { name: 'beNative' })),
+    rejection(other.run(path, { name: 'beNative' })),
   ];
   await until(() => existsSync(`${path}.begun`));
   const closed = rejection(pool.close({ force: true }));
   for (const error of await Promise.all(rejected)) assert.equal(error.code, 'ERR_PLAIT_POOL_CLOSED');
-  assert.equal(existsSync(path), false, 'it was still there');
+  assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
   assert.equal((await closed).code, 'ERR_PLAIT_CLOSE_TIMEOUT');
-  await until(() => existsSync(path));
+  writeFileSync(`${path}.release`, '');
+  await until(() => existsSync(`${path}.ended`));
   other[Symbol.dispose]();
   rmSync(folder, { recursive: true });
+});
+
+test('a result that cannot be delivered because a lock is stuck is delivered later', LIMIT, async () => {
+  for (const [name, input, options] of [
+    ['announce', 7, { recycle: { tasks: 1 } }], // the worker is to end after it
+    ['announceAll', [1, 2, 3], {}], // it helps, and goes on with the next
+    ['announceAll', [1, 2, 3], { concurrentTasksPerWorker: 2 }],
+  ] as const) {
+    const flags = new Int32Array(new SharedArrayBuffer(8));
+    const space = openSpace({ maximum: 2 ** 27 });
+    const pool = new Pool(tasks, { threads: 1, space, workerData: { flags }, ...options });
+    const output = pool.run(input, { name });
+    output.catch(() => {});
+    await until(() => Atomics.load(flags, 0) === 1);
+    // The pool's lock, which is its first word, is now a thread's that is alive and does not move.
+    const word = pool.handle.plaitPool / 4;
+    while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
+    Atomics.store(flags, 1, 1);
+    Atomics.notify(flags, 1);
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // longer than anybody waits for a lock
+    Atomics.store(space.u32, word, 0);
+    Atomics.notify(space.i32, word);
+    assert.deepEqual(await output, input);
+    await pool.close();
+    space.check();
+  }
 });
