@@ -27,6 +27,7 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
   plait_put(&task->output_status, PLAIT_STATUS_NONE);
   plait_put(&task->output_block, 0);
   plait_put(&task->input_block, 0);
+  plait_put(&task->name_block, 0);
   plait_put(&task->link, 0);
   plait_put(&task->lane, PLAIT_LANE_COUNT / 2);
   plait_put(&task->seat, 0);
@@ -58,6 +59,7 @@ static void free_block(plait_word_t *word) {
 void plait__task_strip(plait_ref_t ref) {
   free_block(&task_at(ref)->input_block);
   free_block(&task_at(ref)->output_block);
+  free_block(&task_at(ref)->name_block);
 }
 
 PLAIT_EXPORT void plait_task_discard(plait_ref_t ref) {
@@ -201,9 +203,11 @@ static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
 }
 
-/* What a finished task needs no more. An input that may be run again is kept. */
+/* What a finished task needs no more. What may be run again is kept. */
 static void free_input(plait_ref_t ref) {
-  if (plait_get(&task_at(ref)->retries) == 0) free_block(&task_at(ref)->input_block);
+  if (plait_get(&task_at(ref)->retries) != 0) return;
+  free_block(&task_at(ref)->input_block);
+  free_block(&task_at(ref)->name_block);
 }
 
 PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {

@@ -55,6 +55,8 @@
 #define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
 #define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress that lie undelivered for one client, at most */
+#define PLAIT_POOL_NAMES 256u /* names that a pool keeps, at most; tasks with further ones bring them along */
+#define PLAIT_POOL_NAME_BYTES 1048576u /* bytes of text that those have, at most */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
 
 enum plait_task_state {
@@ -129,7 +131,7 @@ struct plait_task {
   plait_word_t next;          /* DONE: next task in the inbox, 0 at the end */
   plait_word_t client;        /* client that submitted it */
   plait_word_t ticket;        /* the client's own number for it */
-  plait_word_t name;          /* block with the function's name, owned by the pool (see plait_pool_intern) */
+  plait_word_t name;          /* block with the function's name: the pool's (see plait_pool_intern), or name_block */
   plait_word_t worker;        /* RUNNING, DONE: thread that took it */
   plait_word_t capacity;      /* bytes behind the record */
   plait_word_t input_kind;    /* what the input words mean; the binding's, 0 to 255 */
@@ -150,7 +152,8 @@ struct plait_task {
   plait_word_t told_ms;       /* RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
   plait_word_t retries;       /* how often it may still be run again after a worker's death; its input is kept for that */
   plait_word64_t submitted;   /* when it was submitted: a double, the host's clock in milliseconds */
-  plait_word_t unused[2];     /* zero */
+  plait_word_t name_block;    /* block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  plait_word_t unused;        /* zero */
 };
 _Static_assert(sizeof(struct plait_task) == 112, "the bytes behind the record are aligned to 16");
 
@@ -296,9 +299,6 @@ plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
  */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
-/* A block of `size` bytes, freed with the pool, that names a function; 0: no memory. The owner writes text, once. */
-plait_ref_t plait_pool_intern(plait_ref_t pool, uint32_t size);
-
 /*
  * Moves an open pool to CLOSING, CLOSED or FAILED (or a closing one to CLOSED) and wakes everybody. Beyond CLOSING,
  * tasks still queued come back as POOL_CLOSED or POOL_FAILED. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. Any thread.
@@ -307,6 +307,23 @@ int plait_pool_end(plait_ref_t pool, uint32_t state);
 
 /* Gives a pool the block that says why it fails; the pool frees it. pre: before plait_pool_end(FAILED), once. */
 void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
+
+/* ---- name.c ---- */
+
+/*
+ * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything that
+ * makes another name, a seat or a task queued.
+ */
+plait_ref_t plait_name_create(uint32_t size);
+
+/*
+ * The pool's name with the same text, for as long as there is the pool; the given one is kept or freed. 0, and it is freed:
+ * the pool keeps as many as it may, or the lock's owner is stuck. pre: the caller has just made it.
+ */
+plait_ref_t plait_pool_intern(plait_ref_t pool, plait_ref_t name);
+
+/* Makes a block of `size` bytes of text the name of a BUILDING task, which owns it; 0: no memory. The caller writes it. */
+plait_ref_t plait_task_name(plait_ref_t task, uint32_t size);
 
 /* ---- task.c ---- */
 

@@ -185,7 +185,7 @@ static void test_full_table(void) {
 static void test_no_memory(void) {
   main_id = test_space(16);
   CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
-  CHECK(plait_pool_intern(pool, UINT32_MAX) == 0 && plait_pool_intern(pool, UINT32_MAX - 8) == 0);
+  CHECK(plait_name_create(UINT32_MAX) == 0 && plait_name_create(UINT32_MAX - 8) == 0);
   CHECK(plait_task_create(client, UINT32_MAX) == 0);
   uint32_t count = 0;
   for (plait_ref_t task; (task = plait_task_create(client, 2000)) != 0; count++) {

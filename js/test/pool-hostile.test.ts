@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { connect, openSpace, Pool, type PoolOptions, type Space } from 'plait';
+import { connect, heap, openSpace, Pool, type PoolOptions, type Space } from 'plait';
 import { rejection } from './cases/check.ts';
 
 const tasks = new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url);
@@ -424,4 +424,29 @@ test('a result that cannot be delivered because a lock is stuck is delivered lat
     await pool.close();
     space.check();
   }
+});
+
+test('ever new names of functions take no memory that stays', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1, inline: true });
+  const padding = `/* ${'-'.repeat(2000)} */`;
+  const used: number[] = [];
+  let number = 0;
+  for (let round = 0; round < 4; round++) {
+    for (let i = 0; i < 400; i++) {
+      const own = new Function(`return ${++number} ${padding}`) as () => number;
+      assert.equal(await pool.runInline(own, 0, { retries: number % 2 }), number);
+      assert.equal((await rejection(pool.run(0, { name: `none${number}` }))).code, 'ERR_PLAIT_NO_SUCH_EXPORT');
+    }
+    for (let i = 0; i < 20; i++) {
+      const own = connect(pool.handle); // each asks for the same names
+      assert.equal(await own.run(i), i);
+      own[Symbol.dispose]();
+    }
+    used.push(heap.stats().liveBlocks);
+  }
+  assert.ok((used[3] as number) - (used[1] as number) < 10, `live blocks: ${used}`);
+  // One that dies while it has such a task: the next one reads the name anew.
+  assert.equal((await rejection(pool.run(1, { name: 'exit', retries: 1 }))).code, 'ERR_PLAIT_WORKER_DIED');
+  await pool.close();
+  heap.check();
 });

@@ -717,7 +717,7 @@ export const Task = {
   client: 8,
   /** the client's own number for it */
   ticket: 12,
-  /** block with the function's name, owned by the pool (see plait_pool_intern) */
+  /** block with the function's name: the pool's (see plait_pool_intern), or name_block */
   name: 16,
   /** RUNNING, DONE: thread that took it */
   worker: 20,
@@ -759,8 +759,10 @@ export const Task = {
   retries: 92,
   /** when it was submitted: a double, the host's clock in milliseconds */
   submitted: 96,
+  /** block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  nameBlock: 104,
   /** zero */
-  unused: 104,
+  unused: 108,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -994,6 +996,10 @@ export const BUCKET_COUNT = 128;
 export const TASK_INLINE = 64;
 /** bytes of progress that lie undelivered for one client, at most */
 export const PROGRESS_LIMIT = 8388608;
+/** names that a pool keeps, at most; tasks with further ones bring them along */
+export const POOL_NAMES = 256;
+/** bytes of text that those have, at most */
+export const POOL_NAME_BYTES = 1048576;
 /** a larger input gets a block of its own, which need not wait for the result */
 export const TASK_INPUT_INLINE = 1024;
 /** Where the host finds what it reads directly. */

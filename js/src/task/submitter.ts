@@ -17,6 +17,7 @@ import {
   Client,
   Errno,
   LANE_COUNT,
+  Name,
   Pool as P,
   PoolState,
   Seat,
@@ -100,7 +101,9 @@ export class Submitter {
   readonly #client: number;
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
+  /** The names that the pool keeps, as far as this thread has used them. */
   readonly #names = new Map<string, number>();
+  #namesAreFull = false;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
@@ -168,6 +171,7 @@ export class Submitter {
     const { core } = space;
     const transport = this.#transport;
     const nameRef = this.#names.get(how.name) ?? this.#intern(how.name);
+    const ownName = nameRef === 0 ? new TextEncoder().encode(how.name) : undefined;
     const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
@@ -180,9 +184,10 @@ export class Submitter {
     space.cover(task + Task.BYTES);
     const at = task >>> 2;
     if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
+    if (ownName === undefined) space.u32[at + NAME] = nameRef;
+    else this.#nameTask(task, ownName);
     const { u32 } = space;
     u32[at + TICKET] = ticket;
-    u32[at + NAME] = nameRef;
     u32[at + INPUT_KIND] = transport.kind;
     u32[at + INPUT_LOW] = transport.low;
     u32[at + INPUT_HIGH] = transport.high;
@@ -227,13 +232,28 @@ export class Submitter {
     return seat;
   }
 
+  /** The pool's block for a name; 0: the pool keeps as many as it may, and the task brings its own. */
   #intern(name: string): number {
+    if (this.#namesAreFull) return 0;
     const text = new TextEncoder().encode(name);
-    const ref = this.#space.core.plait_pool_intern(this.#pool, text.length) >>> 0;
-    if (ref === 0) throw outOfMemory(text.length);
-    this.#space.bytes(ref + 8, text.length).set(text);
-    this.#names.set(name, ref);
+    const { core } = this.#space;
+    const own = core.plait_name_create(text.length) >>> 0;
+    if (own === 0) throw outOfMemory(text.length);
+    this.#space.bytes(own + Name.BYTES, text.length).set(text);
+    const ref = core.plait_pool_intern(this.#pool, own) >>> 0;
+    if (ref === 0) this.#namesAreFull = true;
+    else this.#names.set(name, ref);
     return ref;
+  }
+
+  #nameTask(task: number, text: Uint8Array): void {
+    const { core } = this.#space;
+    const ref = core.plait_task_name(task, text.length) >>> 0;
+    if (ref === 0) {
+      core.plait_task_discard(task);
+      throw outOfMemory(text.length);
+    }
+    this.#space.bytes(ref + Name.BYTES, text.length).set(text);
   }
 
   /** Why the pool takes no more tasks. */

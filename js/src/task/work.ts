@@ -21,7 +21,7 @@
 import { clock, clockAt, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ready } from './codec.ts';
 import { bucketOf } from './histogram.ts';
@@ -329,7 +329,7 @@ export class Worker {
     this.#run = undefined;
     let value: unknown;
     try {
-      const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(u32[at + (Task.name >>> 2)]!);
+      const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(task);
       const input = this.#transport.read(
         u32[at + (Task.inputKind >>> 2)]!,
         u32[at + (Task.inputLow >>> 2)]!,
@@ -458,12 +458,14 @@ export class Worker {
     if (bytes !== 0 && used > bytes) this.#leave();
   }
 
-  #find(nameRef: number): TaskFunction {
-    const name = new TextDecoder().decode(this.#space.bytes(nameRef + 8, this.#space.load(nameRef + 4)).slice());
+  #find(task: number): TaskFunction {
+    const ref = this.#space.load(task + Task.name);
+    const size = this.#space.load(ref + Name.size);
+    const name = new TextDecoder().decode(this.#space.bytes(ref + Name.BYTES, size).slice());
     const found = name.startsWith('=')
       ? this.#inline(name.slice(1))
       : findExport(this.#namespace, name, this.#start.module);
-    this.#functions.set(nameRef, found);
+    if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found); // else the block is soon another's
     return found;
   }
 
