@@ -16,12 +16,12 @@
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
-import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Look, Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
+import { Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
+import { LateTasks } from './late-tasks.ts';
 import {
   type BroadcastCall,
   type BroadcastPool,
@@ -31,7 +31,6 @@ import {
   type OpenPool,
   type PoolEvent,
   STUCK_MS,
-  type ToWorker,
 } from './protocol.ts';
 import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
@@ -51,11 +50,6 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
-function tickOf(timeout: number): number {
-  return Math.min(Math.max(timeout / 5, 1), 50);
-}
-
 const IDLE_TICK_MS = 250;
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
@@ -70,6 +64,7 @@ export class CoordinatedPool {
   readonly #givenUp = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
   readonly #queue: QueueWatch;
+  readonly #lateTasks: LateTasks;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
@@ -97,6 +92,10 @@ export class CoordinatedPool {
     this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
     this.#queue = new QueueWatch(space, options.pool, this.#crew());
+    this.#lateTasks = new LateTasks(space, options, this.#workers, {
+      stop: (worker) => this.#stopLate(worker),
+      lookIn: (milliseconds) => this.#lookIn(milliseconds),
+    });
     this.#started = early.length;
     for (const [seat, thread] of early.entries()) this.#take(thread, seat);
     this.#complete = true;
@@ -149,7 +148,7 @@ export class CoordinatedPool {
 
   #look(): void {
     if (this.#ended || !this.#complete) return;
-    this.#lookAtTasks();
+    this.#lateTasks.look();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
     if (state !== PoolState.OPEN) return;
@@ -163,42 +162,6 @@ export class CoordinatedPool {
   /** After one that failed to load, no further worker would fare better, for a while. */
   #isWell(): boolean {
     return this.#loadError === undefined;
-  }
-
-  // ---- tasks that are to stop ----
-
-  #lookAtTasks(): void {
-    const timeout = this.#word(P.timeoutMs);
-    let most = this.#lookAtWorkers();
-    if (timeout !== 0 && most === Look.CALM) {
-      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen here.
-      this.#setWord(P.timeoutMs, 0);
-      most = this.#word(P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
-      if (most === Look.CALM) return;
-      Atomics.compareExchange(this.#space.u32, (this.#options.pool + P.timeoutMs) >>> 2, 0, timeout);
-    }
-    const every = timeout === 0 ? tickOf(this.#options.grace) : tickOf(timeout);
-    if (most !== Look.CALM) this.#lookIn(Math.min(every, tickOf(this.#options.grace)));
-  }
-
-  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
-  #lookAtWorkers(): number {
-    const now = stampOf(clock());
-    let most: number = Look.CALM;
-    for (const worker of this.#workers) {
-      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-      if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
-      const seen = this.#space.core.plait_worker_look(thread, now);
-      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
-      if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
-      // From here on it takes no other task: what we stop is the late one, or nothing.
-      if (seen === Look.OVERDUE) {
-        worker.stopping = 'overdue';
-        worker.thread.terminate();
-        if (worker.isLent) this.#giveUp(worker);
-      }
-    }
-    return most;
   }
 
   // ---- how many workers ----
@@ -424,6 +387,13 @@ export class CoordinatedPool {
     this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: wallClock(), reason });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+  }
+
+  /** A worker's task has been told to stop, and goes on. It takes no other: what we stop is the late one, or nothing. */
+  #stopLate(worker: WorkerRecord): void {
+    worker.stopping = 'overdue';
+    worker.thread.terminate();
+    if (worker.isLent) this.#giveUp(worker);
   }
 
   /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */

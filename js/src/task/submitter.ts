@@ -17,7 +17,6 @@ import {
   Client,
   Errno,
   LANE_COUNT,
-  Name,
   Pool as P,
   PoolState,
   Seat,
@@ -27,6 +26,7 @@ import {
 } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
+import { Names } from './names.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -101,9 +101,7 @@ export class Submitter {
   readonly #client: number;
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
-  /** The names that the pool keeps, as far as this thread has used them. */
-  readonly #names = new Map<string, number>();
-  #namesAreFull = false;
+  readonly #names: Names;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
@@ -124,6 +122,7 @@ export class Submitter {
     this.#pool = pool;
     this.#busy = busy;
     this.#transport = new Transport(space);
+    this.#names = new Names(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
@@ -170,8 +169,7 @@ export class Submitter {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
-    const nameRef = this.#names.get(how.name) ?? this.#intern(how.name);
-    const ownName = nameRef === 0 ? new TextEncoder().encode(how.name) : undefined;
+    const nameRef = this.#names.refOf(how.name);
     const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
@@ -184,9 +182,9 @@ export class Submitter {
     space.cover(task + Task.BYTES);
     const at = task >>> 2;
     if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
-    if (ownName === undefined) space.u32[at + NAME] = nameRef;
-    else this.#nameTask(task, ownName);
+    if (nameRef === 0) this.#names.give(task, how.name);
     const { u32 } = space;
+    if (nameRef !== 0) u32[at + NAME] = nameRef;
     u32[at + TICKET] = ticket;
     u32[at + INPUT_KIND] = transport.kind;
     u32[at + INPUT_LOW] = transport.low;
@@ -230,30 +228,6 @@ export class Submitter {
     if (seat === 0) throw outOfMemory(Seat.BYTES);
     this.#seats[index] = seat;
     return seat;
-  }
-
-  /** The pool's block for a name; 0: the pool keeps as many as it may, and the task brings its own. */
-  #intern(name: string): number {
-    if (this.#namesAreFull) return 0;
-    const text = new TextEncoder().encode(name);
-    const { core } = this.#space;
-    const own = core.plait_name_create(text.length) >>> 0;
-    if (own === 0) throw outOfMemory(text.length);
-    this.#space.bytes(own + Name.BYTES, text.length).set(text);
-    const ref = core.plait_pool_intern(this.#pool, own) >>> 0;
-    if (ref === 0) this.#namesAreFull = true;
-    else this.#names.set(name, ref);
-    return ref;
-  }
-
-  #nameTask(task: number, text: Uint8Array): void {
-    const { core } = this.#space;
-    const ref = core.plait_task_name(task, text.length) >>> 0;
-    if (ref === 0) {
-      core.plait_task_discard(task);
-      throw outOfMemory(text.length);
-    }
-    this.#space.bytes(ref + Name.BYTES, text.length).set(text);
   }
 
   /** Why the pool takes no more tasks. */
