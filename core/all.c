@@ -29,6 +29,7 @@
 #include "fs/mounts.c"
 #include "fs/check.c"
 #include "task/pool.c"
+#include "task/name.c"
 #include "task/lane.c"
 #include "task/task.c"
 #include "task/worker.c"

@@ -226,7 +226,7 @@ int64_t plait_platform_grow(uint32_t pages);
 /* Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. */
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
 
-/* Wakes up to `count` sleepers on `word`; returns how many (natively: 0). Any thread. */
+/* Wakes up to `count` sleepers on `word`; returns how many (0 also where the system does not say). Any thread. */
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
 
 /* Tells the processor that this thread spins. */

@@ -105,8 +105,8 @@ enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected
 }
 
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
-  syscall(SYS_futex, word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL, NULL, 0);
-  return 0;
+  long woken = syscall(SYS_futex, word, FUTEX_WAKE, count > INT_MAX ? INT_MAX : count, NULL, NULL, 0);
+  return woken < 0 ? 0 : (uint32_t)woken;
 }
 
 #else

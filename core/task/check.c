@@ -30,7 +30,7 @@ static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
 static int check_pool(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   if (plait_load(&pool->seats) == 0) return 0; /* not open yet, or being freed */
-  if ((plait_load(&pool->signal) & 1) == 0) return -PLAIT_EILSEQ;
+  if (((plait_load(&pool->signal) & plait_load(&pool->parking)) & 1) == 0) return -PLAIT_EILSEQ;
   uint32_t mask = plait_load(&pool->mask), queued = plait_load(&pool->queued);
   struct plait_lane_walk walk = {0};
   for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)

@@ -17,18 +17,22 @@ static struct plait_task *given_at(plait_ref_t ref) {
   return plait_at(ref);
 }
 
-/* Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's end. */
-static int is_wanted(plait_ref_t ref) {
+/*
+ * Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's end.
+ * Where nothing is run again, `ends`, all are.
+ */
+static int is_wanted(plait_ref_t ref, int ends) {
   uint32_t control = plait_load(&given_at(ref)->control);
-  return (control & PLAIT_STOP_GIVEN_UP) == 0 && (control != 0 || plait_get(&given_at(ref)->retries) == 0);
+  return (control & PLAIT_STOP_GIVEN_UP) == 0 && (ends || control != 0 || plait_get(&given_at(ref)->retries) == 0);
 }
 
 /* A task of a live worker that is to be settled, or 0. pre: holds the pool's lock. */
-static plait_ref_t wanted_of(struct plait_slot *slot) {
+static plait_ref_t wanted_of(struct plait_pool *pool, struct plait_slot *slot) {
+  int ends = plait_load(&pool->state) > PLAIT_POOL_CLOSING;
   plait_ref_t running = plait_load(&slot->running);
-  if (running != 0 && is_wanted(running)) return running;
+  if (running != 0 && is_wanted(running, ends)) return running;
   plait_ref_t at = plait_load(&slot->holding);
-  while (at != 0 && !is_wanted(at)) at = plait_load(&given_at(at)->link);
+  while (at != 0 && !is_wanted(at, ends)) at = plait_load(&given_at(at)->link);
   return at;
 }
 
@@ -61,7 +65,7 @@ static int give_up(plait_thread_t worker, plait_ref_t stand_in) {
   if (ref == 0 || !plait_thread_alive(worker)) return 0;
   struct plait_pool *pool = plait_at(ref);
   if (plait__pool_lock(pool) != 0) return 0;
-  plait_ref_t task = plait_thread_alive(worker) && plait_load(&slot->condemned) != 0 ? wanted_of(slot) : 0;
+  plait_ref_t task = plait_thread_alive(worker) && plait_load(&slot->condemned) != 0 ? wanted_of(pool, slot) : 0;
   if (task != 0) stand_in_for(task, stand_in);
   plait_lock_release(&pool->lock);
   return task != 0;

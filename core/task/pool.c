@@ -33,6 +33,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->state, PLAIT_POOL_OPEN);
   plait_put(&pool->owner, plait_self_id());
   plait_put(&pool->signal, 1);
+  plait_put(&pool->parking, 1);
   plait_put(&pool->queue_limit, UINT32_MAX);
   /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
   uint32_t index = register_pool(ref);
@@ -138,22 +139,6 @@ PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
     plait_lock_release(&plait_space()->recovery);
   }
   if (ref != spare) plait_heap_free(spare);
-  return ref;
-}
-
-PLAIT_EXPORT plait_ref_t plait_pool_intern(plait_ref_t pool_ref, uint32_t size) {
-  if (size > UINT32_MAX - PLAIT_PAGE_SIZE) return 0;
-  struct plait_pool *pool = plait_at(pool_ref);
-  plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_name) + size);
-  if (ref == 0) return 0;
-  struct plait_name *name = plait_at(ref);
-  atomic_store_explicit(&name->size, size, memory_order_relaxed);
-  uint32_t first = atomic_load_explicit(&pool->names, memory_order_relaxed);
-  do {
-    atomic_store_explicit(&name->next, first, memory_order_relaxed);
-    /* release: pairs with nothing but destroy, which runs alone; kept for a walk by check. */
-  } while (!atomic_compare_exchange_weak_explicit(&pool->names, &first, ref, memory_order_release,
-                                                  memory_order_relaxed));
   return ref;
 }
 

@@ -57,6 +57,7 @@ static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
   plait_word_t *seats = plait_at(plait_load(&pool->seats));
   for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++)
     if (plait_load(&seats[i]) == scratch) clear(&slot->scratch);
+  if (plait_load(&pool->names) == scratch) clear(&slot->scratch); /* the last that was linked, under the lock */
 }
 
 /* A task that was on its way between `running` and the list of those held: on the list it stays. */

@@ -27,6 +27,7 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
   plait_put(&task->output_status, PLAIT_STATUS_NONE);
   plait_put(&task->output_block, 0);
   plait_put(&task->input_block, 0);
+  plait_put(&task->name_block, 0);
   plait_put(&task->link, 0);
   plait_put(&task->lane, PLAIT_LANE_COUNT / 2);
   plait_put(&task->seat, 0);
@@ -58,6 +59,7 @@ static void free_block(plait_word_t *word) {
 void plait__task_strip(plait_ref_t ref) {
   free_block(&task_at(ref)->input_block);
   free_block(&task_at(ref)->output_block);
+  free_block(&task_at(ref)->name_block);
 }
 
 PLAIT_EXPORT void plait_task_discard(plait_ref_t ref) {
@@ -100,17 +102,22 @@ void plait__client_empty(struct plait_client *client) {
 }
 
 /*
- * Wakes a worker for a task that was queued, and the coordinator if none is idle.
- * seq_cst: pairs with plait_worker_sleep_begin. Either this load sees the sleeper, or the sleeper's look at the lanes comes
+ * Wakes a worker for a task that was queued. The coordinator hears of it unless a worker was woken that is sure to come.
+ * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
  * later and sees the task. A task for one seat wakes all: whose seat it is cannot be seen here.
  */
 static void wake_worker(struct plait_pool *pool, int all) {
+  uint32_t wanted = PLAIT_ALERT_ANY;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
+    uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
-    plait_platform_notify(&pool->signal, all ? UINT32_MAX : 1);
-    return;
+    if (plait_platform_notify(&pool->signal, count) != 0 && !all) return;
+    atomic_fetch_add_explicit(&pool->parking, 2, memory_order_seq_cst);
+    /* 0: somebody is on its way already, for another task perhaps. */
+    if (plait_platform_notify(&pool->parking, count) != 0) wanted = PLAIT_ALERT_PARKED;
   }
-  if (plait_get(&pool->growable) != 0 && atomic_exchange_explicit(&pool->growable, 0, memory_order_seq_cst) != 0)
+  if (plait_get(&pool->alert) >= wanted &&
+      atomic_exchange_explicit(&pool->alert, PLAIT_ALERT_NONE, memory_order_seq_cst) != PLAIT_ALERT_NONE)
     plait_pool_attend(plait_ref(pool));
 }
 
@@ -196,9 +203,11 @@ static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
 }
 
-/* What a finished task needs no more. An input that may be run again is kept. */
+/* What a finished task needs no more. What may be run again is kept. */
 static void free_input(plait_ref_t ref) {
-  if (plait_get(&task_at(ref)->retries) == 0) free_block(&task_at(ref)->input_block);
+  if (plait_get(&task_at(ref)->retries) != 0) return;
+  free_block(&task_at(ref)->input_block);
+  free_block(&task_at(ref)->name_block);
 }
 
 PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {

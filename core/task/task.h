@@ -37,8 +37,12 @@
  * - So after a death in between, the words tell which side of the commit it was on; plait__pool_repair() puts the
  *   intent record right before the lock's next owner does anything else.
  *
- * A wake-up is only ever a hint: workers sleep on `signal` after having looked at the queue with `sleepers` raised,
- * clients on theirs after having looked at the inbox, and everybody looks again after waking.
+ * A wake-up is only ever a hint: workers sleep after having looked at the queue with `sleepers` raised, clients after having
+ * looked at the inbox, and everybody looks again after waking. Workers sleep on one of two words. Who sleeps on `signal` does
+ * nothing else: once woken, it looks or it dies, and its recovery wakes all. Who sleeps on `parking` has an event loop that
+ * turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first are woken rather than the
+ * second; and where none of the first was there, the coordinator is told (`alert`), which looks a little later and, if tasks
+ * still wait while workers sleep, wakes all of them.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -51,6 +55,8 @@
 #define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
 #define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress that lie undelivered for one client, at most */
+#define PLAIT_POOL_NAMES 256u /* names that a pool keeps, at most; tasks with further ones bring them along */
+#define PLAIT_POOL_NAME_BYTES 1048576u /* bytes of text that those have, at most */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
 
 enum plait_task_state {
@@ -88,6 +94,13 @@ enum plait_look {
   PLAIT_LOOK_OVERDUE = 3, /* one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
 };
 
+/* Of which tasks the coordinator wants to hear. It hears of one, and says so anew when it has looked. */
+enum plait_alert {
+  PLAIT_ALERT_NONE = 0,   /* of none: it is going to look */
+  PLAIT_ALERT_PARKED = 1, /* of one for which nobody but parked workers could be woken */
+  PLAIT_ALERT_ANY = 2,    /* and of one for which nobody sleeps at all */
+};
+
 /* Why a worker has ended; indices of plait_pool.ended. */
 enum plait_ended {
   PLAIT_ENDED_IDLE = 0,     /* there was nothing to do for it */
@@ -118,7 +131,7 @@ struct plait_task {
   plait_word_t next;          /* DONE: next task in the inbox, 0 at the end */
   plait_word_t client;        /* client that submitted it */
   plait_word_t ticket;        /* the client's own number for it */
-  plait_word_t name;          /* block with the function's name, owned by the pool (see plait_pool_intern) */
+  plait_word_t name;          /* block with the function's name: the pool's (see plait_pool_intern), or name_block */
   plait_word_t worker;        /* RUNNING, DONE: thread that took it */
   plait_word_t capacity;      /* bytes behind the record */
   plait_word_t input_kind;    /* what the input words mean; the binding's, 0 to 255 */
@@ -139,7 +152,8 @@ struct plait_task {
   plait_word_t told_ms;       /* RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
   plait_word_t retries;       /* how often it may still be run again after a worker's death; its input is kept for that */
   plait_word64_t submitted;   /* when it was submitted: a double, the host's clock in milliseconds */
-  plait_word_t unused[2];     /* zero */
+  plait_word_t name_block;    /* block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  plait_word_t unused;        /* zero */
 };
 _Static_assert(sizeof(struct plait_task) == 112, "the bytes behind the record are aligned to 16");
 
@@ -200,7 +214,7 @@ struct plait_pool {
   plait_word_t owner;       /* thread that made the pool; its death closes it; 0: it has let go of it */
   plait_word_t mask;        /* a bit for each priority at which some client may have a task queued */
   plait_word_t queued;      /* tasks in all lanes */
-  plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what they sleep on */
+  plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
   plait_word_t sleepers;    /* workers that sleep or are about to; may be too high after a death, never too low */
   plait_word_t clients;     /* first client */
   plait_word_t turn;        /* client that is asked first for the next task; 0: the first one */
@@ -213,7 +227,7 @@ struct plait_pool {
   plait_word_t queue_limit; /* most tasks that may be queued */
   plait_word_t grace_ms;    /* how long a task that was told to stop may take */
   plait_word_t attention;   /* goes up when the coordinator should look: what it sleeps on */
-  plait_word_t growable;    /* 1: the coordinator wants to hear of a task that no sleeping worker waits for */
+  plait_word_t alert;       /* enum plait_alert: of which tasks the coordinator wants to hear */
   plait_word_t timeout_ms;  /* the shortest timeout of any task so far; 0: there was none */
   plait_word_t min_threads; /* fewest workers */
   plait_word_t max_threads; /* most workers */
@@ -225,8 +239,9 @@ struct plait_pool {
   plait_word_t lost;        /* tasks that ended with their worker (wraps) */
   plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
   plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
+  plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
 };
-_Static_assert(sizeof(struct plait_pool) == 148, "no padding");
+_Static_assert(sizeof(struct plait_pool) == 152, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */
@@ -284,9 +299,6 @@ plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
  */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
-/* A block of `size` bytes, freed with the pool, that names a function; 0: no memory. The owner writes text, once. */
-plait_ref_t plait_pool_intern(plait_ref_t pool, uint32_t size);
-
 /*
  * Moves an open pool to CLOSING, CLOSED or FAILED (or a closing one to CLOSED) and wakes everybody. Beyond CLOSING,
  * tasks still queued come back as POOL_CLOSED or POOL_FAILED. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. Any thread.
@@ -295,6 +307,23 @@ int plait_pool_end(plait_ref_t pool, uint32_t state);
 
 /* Gives a pool the block that says why it fails; the pool frees it. pre: before plait_pool_end(FAILED), once. */
 void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
+
+/* ---- name.c ---- */
+
+/*
+ * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything that
+ * makes another name, a seat or a task queued.
+ */
+plait_ref_t plait_name_create(uint32_t size);
+
+/*
+ * The pool's name with the same text, for as long as there is the pool; the given one is kept or freed. 0, and it is freed:
+ * the pool keeps as many as it may, or the lock's owner is stuck. pre: the caller has just made it.
+ */
+plait_ref_t plait_pool_intern(plait_ref_t pool, plait_ref_t name);
+
+/* Makes a block of `size` bytes of text the name of a BUILDING task, which owns it; 0: no memory. The caller writes it. */
+plait_ref_t plait_task_name(plait_ref_t task, uint32_t size);
 
 /* ---- task.c ---- */
 
@@ -379,11 +408,11 @@ void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead);
 void plait_worker_enter(plait_ref_t pool);
 
 /*
- * About to sleep: the value of pool.signal to sleep on, or 0 if there is something to do instead. After a value other
- * than 0, plait_worker_sleep_end() must follow, sleep or not.
+ * About to park: the value of pool.parking to sleep on, or 0 if there is something to do instead. After a value other
+ * than 0, plait_worker_park_end() must follow, sleep or not.
  */
-uint32_t plait_worker_sleep_begin(void);
-void plait_worker_sleep_end(void);
+uint32_t plait_worker_park_begin(void);
+void plait_worker_park_end(void);
 
 /*
  * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most.
@@ -407,6 +436,9 @@ void plait_worker_sit(plait_ref_t seat);
 
 /* Has the coordinator look at the pool. Any thread. */
 void plait_pool_attend(plait_ref_t pool);
+
+/* Wakes every worker of the pool. Any thread. */
+void plait_pool_rouse(plait_ref_t pool);
 
 /* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
 void plait_pool_wake(struct plait_pool *pool);

@@ -33,24 +33,31 @@ static int has_work(struct plait_pool *pool, struct plait_slot *self) {
   return atomic_load_explicit(&lane->head, memory_order_seq_cst) != atomic_load_explicit(&lane->tail, memory_order_seq_cst);
 }
 
-PLAIT_EXPORT uint32_t plait_worker_sleep_begin(void) {
-  struct plait_slot *self = plait_self();
-  struct plait_pool *pool = own_pool();
+static void end_sleep(struct plait_pool *pool, struct plait_slot *self) {
+  atomic_store_explicit(&self->sleeping, 0, memory_order_release);
+  atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
+}
+
+/* The value of `word`, the pool's, to sleep on, or 0 if there is something to do instead. Not 0: end_sleep() must follow. */
+static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, plait_word_t *word) {
   atomic_fetch_add_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   atomic_store_explicit(&self->sleeping, plait_ref(pool), memory_order_release);
-  uint32_t signal = atomic_load_explicit(&pool->signal, memory_order_seq_cst);
-  /* seq_cst: pairs with plait_task_submit; see there. */
+  uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
+  /* seq_cst: pairs with wake_worker in task.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
              atomic_load_explicit(&self->condemned, memory_order_seq_cst) == 0;
-  if (idle) return signal;
-  plait_worker_sleep_end();
+  if (idle) return value;
+  end_sleep(pool, self);
   return 0;
 }
 
-PLAIT_EXPORT void plait_worker_sleep_end(void) {
-  struct plait_slot *self = plait_self();
-  atomic_store_explicit(&self->sleeping, 0, memory_order_release);
-  atomic_fetch_sub_explicit(&own_pool()->sleepers, 1, memory_order_seq_cst);
+PLAIT_EXPORT uint32_t plait_worker_park_begin(void) {
+  struct plait_pool *pool = own_pool();
+  return begin_sleep(pool, plait_self(), &pool->parking);
+}
+
+PLAIT_EXPORT void plait_worker_park_end(void) {
+  end_sleep(own_pool(), plait_self());
 }
 
 /*
@@ -76,10 +83,10 @@ PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
     if (has_work(pool, self)) return;
     plait_platform_pause();
   }
-  uint32_t signal = plait_worker_sleep_begin();
+  uint32_t signal = begin_sleep(pool, self, &pool->signal);
   if (signal == 0) return;
   plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
-  plait_worker_sleep_end();
+  end_sleep(pool, self);
 }
 
 static uint32_t never_zero(uint32_t stamp) {
@@ -156,9 +163,17 @@ PLAIT_EXPORT int plait_worker_retire(plait_thread_t worker) {
   return rc;
 }
 
+PLAIT_EXPORT void plait_pool_rouse(plait_ref_t ref) {
+  struct plait_pool *pool = plait_at(ref);
+  plait_word_t *words[] = {&pool->signal, &pool->parking};
+  for (int k = 0; k < 2; k++) {
+    atomic_fetch_add_explicit(words[k], 2, memory_order_seq_cst);
+    plait_platform_notify(words[k], UINT32_MAX);
+  }
+}
+
 void plait_pool_wake(struct plait_pool *pool) {
-  atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
-  plait_platform_notify(&pool->signal, UINT32_MAX);
+  plait_pool_rouse(plait_ref(pool));
   for (plait_ref_t at = atomic_load_explicit(&pool->clients, memory_order_acquire); at != 0;) {
     struct plait_client *client = plait_at(at);
     if (atomic_load_explicit(&client->inbox, memory_order_seq_cst) != 0) plait__client_wake(client);

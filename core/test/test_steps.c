@@ -252,16 +252,29 @@ static void do_submit(void) {
   plait_ref_t task = plait_task_create(actor_client, 3000);
   if (task != 0) plait_task_submit(task);
 }
-static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_sleep_begin(); }
+static void make_client_sleeper(void) { make_client(), work(), as(worker), plait_worker_park_begin(); }
 static void make_full(void) { make_client(), submit_main(62); }
 static void do_discard(void) { plait_task_discard(plait_task_create(actor_client, 3000)); }
 
 static void make_nothing(void) { submit_main(2); }
 static void do_client_create(void) { plait_client_create(pool); }
-static void do_intern(void) { plait_pool_intern(pool, 10); }
+/* A name of `size` times the same letter. */
+static void intern(plait_ref_t of, uint32_t size, char letter) {
+  plait_ref_t name = plait_name_create(size);
+  if (name == 0) return;
+  for (uint32_t i = 0; i < size; i++) ((struct plait_name *)plait_at(name))->text[i] = (uint8_t)letter;
+  plait_pool_intern(of, name);
+}
+static void do_intern(void) { intern(pool, 10, 'a'), intern(pool, 10, 'b'), intern(pool, 10, 'a'); }
+static void do_task_name(void) {
+  plait_ref_t task = plait_task_create(actor_client, 8);
+  if (task == 0) return;
+  if (plait_task_name(task, 3000) != 0) plait_task_submit(task);
+  else plait_task_discard(task);
+}
 static void do_pool(void) {
   plait_ref_t own = plait_pool_create();
-  plait_pool_intern(own, 3);
+  intern(own, 3, 'a');
   plait_pool_destroy(own);
 }
 
@@ -294,7 +307,7 @@ static void make_own_pool(void) { /* the actor's own pool: queue, inbox, name, f
   as(actor);
   actor_pool = plait_pool_create();
   actor_client = plait_client_create(actor_pool);
-  plait_pool_intern(actor_pool, 20), plait_pool_intern(actor_pool, 20);
+  intern(actor_pool, 20, 'a'), intern(actor_pool, 20, 'b');
   plait_pool_set_failure(actor_pool, plait_heap_alloc(10), 10);
   for (int i = 0; i < 6; i++) submit(actor_client, 0);
   as(corpse), plait_worker_enter(actor_pool);
@@ -469,6 +482,7 @@ static const struct scenario {
     {"discard", make_client, do_discard},
     {"client create", make_nothing, do_client_create},
     {"intern", make_nothing, do_intern},
+    {"name a task", make_client, do_task_name},
     {"pool create and destroy", make_nothing, do_pool},
     {"drain and free", make_inbox, do_drain_free},
     {"drain again", make_drained, do_drain_free},

@@ -92,8 +92,8 @@ static void test_order(void) {
       CHECK(atomic_load(&record(task)->ticket) == taken++ && atomic_load(&record(task)->worker) == worker);
     }
     if (task != 0) {
-      CHECK(plait_worker_sleep_begin() == 0 || taken == submitted);
-      if (taken == submitted) plait_worker_sleep_end();
+      CHECK(plait_worker_park_begin() == 0 || taken == submitted);
+      if (taken == submitted) plait_worker_park_end();
       atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
       atomic_store(&plait_self()->condemned, 1); /* deliver, and take none */
       CHECK(plait_task_next(task, 1) == PLAIT_NEXT_STOP);
@@ -155,7 +155,7 @@ static void test_ends(void) {
     CHECK(drain(client, ends[i].status, NULL) == 99);
     CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN); /* a worker is inside */
     as(worker);
-    CHECK(plait_worker_sleep_begin() == 0 && finish_and_next(task) == PLAIT_NEXT_STOP);
+    CHECK(plait_worker_park_begin() == 0 && finish_and_next(task) == PLAIT_NEXT_STOP);
     end_worker(worker);
     CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
     nothing_left(0);
@@ -166,7 +166,7 @@ static void test_ends(void) {
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
   as(worker);
   uint32_t task = plait_task_next(0, 0);
-  CHECK(task > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_STOP && plait_worker_sleep_begin() == 0);
+  CHECK(task > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_STOP && plait_worker_park_begin() == 0);
   end_worker(worker);
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
   nothing_left(0);
@@ -185,7 +185,7 @@ static void test_full_table(void) {
 static void test_no_memory(void) {
   main_id = test_space(16);
   CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
-  CHECK(plait_pool_intern(pool, UINT32_MAX) == 0 && plait_pool_intern(pool, UINT32_MAX - 8) == 0);
+  CHECK(plait_name_create(UINT32_MAX) == 0 && plait_name_create(UINT32_MAX - 8) == 0);
   CHECK(plait_task_create(client, UINT32_MAX) == 0);
   uint32_t count = 0;
   for (plait_ref_t task; (task = plait_task_create(client, 2000)) != 0; count++) {
@@ -313,7 +313,7 @@ static void test_retire(void) {
   CHECK(plait_worker_retire(worker) == 1 && atomic_load(&pool_record()->signal) != asleep);
   as(worker);
   CHECK(finish_and_next(task) == PLAIT_NEXT_STOP && plait_task_next(0, 0) == PLAIT_NEXT_STOP);
-  CHECK(plait_worker_sleep_begin() == 0);
+  CHECK(plait_worker_park_begin() == 0);
   as(main_id);
   CHECK(plait_abi_recover(worker) == 0 && plait_worker_retire(worker) == 0);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 2);
@@ -409,15 +409,15 @@ static void test_seats(void) {
   CHECK(seat != 0 && free_seat != 0 && plait_pool_seat(pool, 0) == seat);
   as(worker);
   plait_worker_sit(seat);
-  CHECK(plait_worker_sleep_begin() != 0);
-  plait_worker_sleep_end();
+  CHECK(plait_worker_park_begin() != 0);
+  plait_worker_park_end();
   as(second);
   plait_worker_sit(free_seat);
   as(main_id);
   submit_as(client, 1, 4, 0), submit_as(client, 2, 3, seat), submit_as(client, 3, 0, seat), submit_as(client, 4, 2, 0);
   submit_as(client, 5, 3, free_seat);
   as(worker);
-  CHECK(plait_worker_sleep_begin() == 0);
+  CHECK(plait_worker_park_begin() == 0);
   as(main_id);
   for (uint32_t i = 10; i < 210; i++) submit_as(client, i, 6, seat); /* its ring grows */
   CHECK(plait_abi_check(1) == 0);

@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -123,6 +123,53 @@ test(
     const outputs = stdout.split('\n').filter((line) => line !== '');
     assert.equal(outputs.length, inputs.length);
     for (const [index, input] of inputs.entries()) assert.ok(outputs[index]?.includes(input.toUpperCase()));
+  }),
+);
+
+test(
+  'map --resume: of runs at the same time one has the journal, the others are told so and change nothing',
+  LIMIT,
+  inFolder(async (folder) => {
+    const journal = join(folder, 'journal');
+    const inputs = Array.from({ length: 200 }, (_, i) => `${i}:${join(folder, 'calls')}`);
+    const args = ['map', '--threads', '1', '--resume', journal, `${WORK}#note`, ...inputs];
+    // The file is there before any run: with a dead process's claim, half a line, and a claim of another machine's.
+    const dead = spawnSync('true').pid;
+    const claims = [
+      { run: 'a', host: hostname(), pid: dead, started: '' },
+      { run: 'b', host: '-', pid: 1, started: '' },
+    ];
+    writeFileSync(`${journal}.lock`, `${claims.map((claim) => JSON.stringify(claim)).join('\n')}\n{"run":"c"`);
+    const runs = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+        let stderr = '';
+        child.stderr.on('data', (chunk) => {
+          stderr += chunk;
+        });
+        const status = await new Promise((resolve) => child.on('close', resolve));
+        return { status, stderr };
+      }),
+    );
+    assert.equal(runs.filter(({ status }) => status === 0).length, 1, JSON.stringify(runs));
+    for (const { status, stderr } of runs) {
+      if (status !== 0) assert.match(stderr, /journal of a run that is under way, process \d+; wait/);
+    }
+    assert.equal(linesOf(join(folder, 'calls')).length, inputs.length, 'each once');
+    assert.equal(linesOf(journal).length, inputs.length + 1);
+    assert.equal(existsSync(`${journal}.lock`), false);
+    // By another name it is the same journal.
+    const link = join(folder, 'link');
+    symlinkSync(journal, link);
+    const own = { run: 'd', host: hostname(), pid: process.pid, started: '' };
+    writeFileSync(`${journal}.lock`, `${JSON.stringify(own)}\n`);
+    const { status, stderr } = plait(['map', '--resume', link, `${WORK}#note`, ...inputs]);
+    assert.equal(status, 2);
+    assert.ok(stderr.includes(`process ${process.pid};`), stderr);
+    // A later process with the number of one that has ended is not that one.
+    if (process.platform !== 'linux') return;
+    writeFileSync(`${journal}.lock`, `${JSON.stringify({ ...own, started: 'before' })}\n`);
+    assert.equal(plait(['map', '--resume', link, `${WORK}#note`, ...inputs]).status, 0);
   }),
 );
 

@@ -3,9 +3,12 @@
  * middle of a call, seats without a worker, threads whose wall clocks differ, a coordinator that has gone.
  */
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { connect, openSpace, Pool, type PoolOptions, type Space } from 'plait';
+import { connect, heap, openSpace, Pool, type PoolOptions, type Space } from 'plait';
 import { rejection } from './cases/check.ts';
 
 const tasks = new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url);
@@ -328,4 +331,122 @@ test('after its coordinator has gone, a pool refuses to broadcast', LIMIT, async
   assert.equal((await outstanding).code, 'ERR_PLAIT_COORDINATOR_DIED');
   assert.equal((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_COORDINATOR_DIED');
   await pool.close();
+});
+
+test('a timer that a task left behind keeps its worker, and no task of others', LIMIT, async () => {
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { threads: 3, space, workerData: { flags } });
+  await pool.broadcast(0); // all are there
+  const left = await pool.run(0, { name: 'leaveTimer' });
+  await until(() => Atomics.load(flags, 0) === 1);
+  for (let i = 0; i < 10; i++) {
+    assert.notEqual(await pool.run(0, { name: 'seat', timeout: 20000 }), left);
+    // Whoever is idle parks: the next wake-up may go to anybody.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  Atomics.store(flags, 1, 1);
+  Atomics.notify(flags, 1);
+  await pool.close();
+  space.check();
+});
+
+test('a pool grows for a task whose one worker is kept by a timer', LIMIT, async () => {
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const pool = new Pool(tasks, { minThreads: 1, maxThreads: 2, workerData: { flags } });
+  assert.equal(await pool.run(0, { name: 'leaveTimer' }), 0);
+  await until(() => Atomics.load(flags, 0) === 1);
+  assert.equal(await pool.run(0, { name: 'seat' }), 1);
+  Atomics.store(flags, 1, 1);
+  Atomics.notify(flags, 1);
+  await pool.close();
+});
+
+test('a pool grows for two tasks that come while its one worker sleeps', LIMIT, async () => {
+  await withPool({}, async (pool) => {
+    for (let i = 0; i < 2000; i++) await pool.run(i); // so that the second comes before the first has woken anybody
+  });
+  for (const pause of [0, 10, 50, 100, 200]) {
+    const inside = new Int32Array(new SharedArrayBuffer(4));
+    const pool = new Pool(tasks, { minThreads: 1, maxThreads: 2, idleTimeout: 20, workerData: { inside } });
+    await pool.run(1);
+    await until(() => pool.stats().threads === 1);
+    await new Promise((resolve) => setTimeout(resolve, pause)); // awake, asleep, or parked: it does not matter
+    const met = [pool.run(2, { name: 'meet' }), pool.run(2, { name: 'meet' })];
+    assert.deepEqual((await Promise.all(met)).sort(), [0, 1]);
+    await pool.close();
+  }
+});
+
+test('close: tasks of other threads on a worker that cannot be stopped are rejected, too', LIMIT, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'plait-'));
+  const path = join(folder, 'native');
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 3, space });
+  const other = connect(pool.handle, { space });
+  const rejected = [
+    rejection(other.run(60000, { name: 'pause' })),
+    rejection(other.run(60000, { name: 'pause', retries: 1 })),
+    rejection(other.run(path, { name: 'beNative' })),
+  ];
+  await until(() => existsSync(`${path}.begun`));
+  const closed = rejection(pool.close({ force: true }));
+  for (const error of await Promise.all(rejected)) assert.equal(error.code, 'ERR_PLAIT_POOL_CLOSED');
+  assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
+  assert.equal((await closed).code, 'ERR_PLAIT_CLOSE_TIMEOUT');
+  writeFileSync(`${path}.release`, '');
+  await until(() => existsSync(`${path}.ended`));
+  other[Symbol.dispose]();
+  rmSync(folder, { recursive: true });
+});
+
+test('a result that cannot be delivered because a lock is stuck is delivered later', LIMIT, async () => {
+  for (const [name, input, options] of [
+    ['announce', 7, { recycle: { tasks: 1 } }], // the worker is to end after it
+    ['announceAll', [1, 2, 3], {}], // it helps, and goes on with the next
+    ['announceAll', [1, 2, 3], { concurrentTasksPerWorker: 2 }],
+  ] as const) {
+    const flags = new Int32Array(new SharedArrayBuffer(8));
+    const space = openSpace({ maximum: 2 ** 27 });
+    const pool = new Pool(tasks, { threads: 1, space, workerData: { flags }, ...options });
+    const output = pool.run(input, { name });
+    output.catch(() => {});
+    await until(() => Atomics.load(flags, 0) === 1);
+    // The pool's lock, which is its first word, is now a thread's that is alive and does not move.
+    const word = pool.handle.plaitPool / 4;
+    while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
+    Atomics.store(flags, 1, 1);
+    Atomics.notify(flags, 1);
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // longer than anybody waits for a lock
+    Atomics.store(space.u32, word, 0);
+    Atomics.notify(space.i32, word);
+    assert.deepEqual(await output, input);
+    await pool.close();
+    space.check();
+  }
+});
+
+test('ever new names of functions take no memory that stays', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1, inline: true });
+  const padding = `/* ${'-'.repeat(2000)} */`;
+  const used: number[] = [];
+  let number = 0;
+  for (let round = 0; round < 4; round++) {
+    for (let i = 0; i < 400; i++) {
+      const own = new Function(`return ${++number} ${padding}`) as () => number;
+      assert.equal(await pool.runInline(own, 0, { retries: number % 2 }), number);
+      assert.equal((await rejection(pool.run(0, { name: `none${number}` }))).code, 'ERR_PLAIT_NO_SUCH_EXPORT');
+    }
+    for (let i = 0; i < 20; i++) {
+      const own = connect(pool.handle); // each asks for the same names
+      assert.equal(await own.run(i), i);
+      own[Symbol.dispose]();
+    }
+    used.push(heap.stats().liveBlocks);
+  }
+  assert.ok((used[3] as number) - (used[1] as number) < 10, `live blocks: ${used}`);
+  // One that dies while it has such a task: the next one reads the name anew.
+  assert.equal((await rejection(pool.run(1, { name: 'exit', retries: 1 }))).code, 'ERR_PLAIT_WORKER_DIED');
+  await pool.close();
+  heap.check();
 });

@@ -4,13 +4,16 @@
  * A file of JSON lines: one that says what the run is, then one for each input that is done, in the order in which they
  * ended. A line counts when its end is there; half of one, from a death while writing, is cut off.
  *
+ * One run at a time has the journal: see journal-lock.ts.
+ *
  * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the results of the
  * run that goes to the end are complete, and no input in the journal was run again.
  */
 
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs';
 
 import { UsageError } from './args.ts';
+import { LockedError, lockJournal } from './journal-lock.ts';
 
 /** What is known of an input that is done. */
 export interface JournalEntry {
@@ -26,6 +29,7 @@ const KIND = 'plait map journal';
 export class Journal {
   readonly #path: string;
   readonly #file: number;
+  readonly #unlock: () => void;
   readonly #done = new Map<number, JournalEntry>();
   readonly #onError: (error: Error) => void;
   #unwritten = '';
@@ -44,6 +48,33 @@ export class Journal {
     } catch (error) {
       throw new UsageError(`cannot open the journal: ${(error as Error).message}`);
     }
+    this.#unlock = this.#lock();
+    try {
+      this.#read(task);
+    } catch (error) {
+      this.#unlock();
+      throw error;
+    }
+  }
+
+  #lock(): () => void {
+    const path = this.#path;
+    try {
+      return lockJournal(`${realpathSync(path)}.lock`);
+    } catch (error) {
+      const { message } = error as Error;
+      if (error instanceof LockedError) {
+        throw new UsageError(
+          `${path} is the journal of a run that is under way, process ${error.pid}; wait, or name another file`,
+        );
+      }
+      throw new UsageError(`cannot lock the journal: ${message}`);
+    }
+  }
+
+  /** Learns what is done, and makes the file ready for more. */
+  #read(task: string): void {
+    const path = this.#path;
     const text = readFileSync(path, 'utf8');
     const beginning = `${JSON.stringify({ kind: KIND, version: 1, task })}\n`;
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
@@ -137,5 +168,6 @@ export class Journal {
   close(): void {
     this.flush();
     closeSync(this.#file);
+    this.#unlock();
   }
 }

@@ -717,7 +717,7 @@ export const Task = {
   client: 8,
   /** the client's own number for it */
   ticket: 12,
-  /** block with the function's name, owned by the pool (see plait_pool_intern) */
+  /** block with the function's name: the pool's (see plait_pool_intern), or name_block */
   name: 16,
   /** RUNNING, DONE: thread that took it */
   worker: 20,
@@ -759,8 +759,10 @@ export const Task = {
   retries: 92,
   /** when it was submitted: a double, the host's clock in milliseconds */
   submitted: 96,
+  /** block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  nameBlock: 104,
   /** zero */
-  unused: 104,
+  unused: 108,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -860,7 +862,7 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/task.h. */
 export const Pool = {
-  BYTES: 148,
+  BYTES: 152,
   /** guards lanes and inboxes */
   lock: 0,
   /** enum plait_pool_state */
@@ -871,7 +873,7 @@ export const Pool = {
   mask: 16,
   /** tasks in all lanes */
   queued: 20,
-  /** always odd; goes up by 2 to wake workers: what they sleep on */
+  /** always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
   signal: 24,
   /** workers that sleep or are about to; may be too high after a death, never too low */
   sleepers: 28,
@@ -897,8 +899,8 @@ export const Pool = {
   graceMs: 68,
   /** goes up when the coordinator should look: what it sleeps on */
   attention: 72,
-  /** 1: the coordinator wants to hear of a task that no sleeping worker waits for */
-  growable: 76,
+  /** enum plait_alert: of which tasks the coordinator wants to hear */
+  alert: 76,
   /** the shortest timeout of any task so far; 0: there was none */
   timeoutMs: 80,
   /** fewest workers */
@@ -921,6 +923,8 @@ export const Pool = {
   unread: 140,
   /** value of `attention` that the coordinator has seen: it is alive if this follows */
   attended: 144,
+  /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
+  parking: 148,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */
@@ -945,7 +949,7 @@ export const LaneWalk = {
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 2;
+export const LAYOUT_VERSION = 3;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
@@ -992,6 +996,10 @@ export const BUCKET_COUNT = 128;
 export const TASK_INLINE = 64;
 /** bytes of progress that lie undelivered for one client, at most */
 export const PROGRESS_LIMIT = 8388608;
+/** names that a pool keeps, at most; tasks with further ones bring them along */
+export const POOL_NAMES = 256;
+/** bytes of text that those have, at most */
+export const POOL_NAME_BYTES = 1048576;
 /** a larger input gets a block of its own, which need not wait for the result */
 export const TASK_INPUT_INLINE = 1024;
 /** Where the host finds what it reads directly. */
@@ -1209,6 +1217,16 @@ export const Look = {
   TOLD: 2,
   /** one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
   OVERDUE: 3,
+} as const;
+
+/** `enum plait_alert`. */
+export const Alert = {
+  /** of none: it is going to look */
+  NONE: 0,
+  /** of one for which nobody but parked workers could be woken */
+  PARKED: 1,
+  /** and of one for which nobody sleeps at all */
+  ANY: 2,
 } as const;
 
 /** `enum plait_ended`. */

@@ -31,7 +31,8 @@ export interface Core {
   plait_pool_create(): number;
   plait_pool_destroy(pool: number): number;
   plait_pool_end(pool: number, state: number): number;
-  plait_pool_intern(pool: number, size: number): number;
+  plait_name_create(size: number): number;
+  plait_pool_intern(pool: number, name: number): number;
   plait_pool_release(pool: number): number;
   plait_pool_seat(pool: number, index: number): number;
   plait_pool_attend(pool: number): void;
@@ -40,6 +41,7 @@ export interface Core {
   plait_client_drain(client: number): number;
   plait_client_release(client: number): number;
   plait_task_create(client: number, capacity: number): number;
+  plait_task_name(task: number, size: number): number;
   plait_task_discard(task: number): void;
   plait_task_submit(task: number): number;
   plait_task_next(finished: number, busyMicroseconds: number): number;
@@ -51,8 +53,9 @@ export interface Core {
   plait_task_give_up(worker: number): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
-  plait_worker_sleep_begin(): number;
-  plait_worker_sleep_end(): void;
+  plait_pool_rouse(pool: number): void;
+  plait_worker_park_begin(): number;
+  plait_worker_park_end(): void;
   plait_worker_wait(timeoutMilliseconds: number, spins: number): void;
   plait_worker_sit(seat: number): void;
   plait_worker_look(thread: number, nowMilliseconds: number): number;

@@ -16,22 +16,23 @@
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
-import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Look, Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
+import { Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
-import type {
-  BroadcastCall,
-  BroadcastPool,
-  CoordinatorStart,
-  EndReason,
-  FromWorker,
-  OpenPool,
-  PoolEvent,
-  ToWorker,
+import { LateTasks } from './late-tasks.ts';
+import {
+  type BroadcastCall,
+  type BroadcastPool,
+  type CoordinatorStart,
+  type EndReason,
+  type FromWorker,
+  type OpenPool,
+  type PoolEvent,
+  STUCK_MS,
 } from './protocol.ts';
+import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { END_REASONS } from './stats.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
@@ -49,13 +50,6 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
-function tickOf(timeout: number): number {
-  return Math.min(Math.max(timeout / 5, 1), 50);
-}
-
-/** How long a task may wait, while all workers are busy, before the pool grows. */
-const GROW_AFTER_MS = 5;
 const IDLE_TICK_MS = 250;
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
@@ -69,13 +63,15 @@ export class CoordinatedPool {
   readonly #workers = new Set<WorkerRecord>();
   readonly #givenUp = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
+  readonly #queue: QueueWatch;
+  readonly #lateTasks: LateTasks;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
+  #stuckTimer: ReturnType<typeof setTimeout> | undefined;
   #closing = false;
   #ended = false;
   #started = 0;
-  #queuedSince = 0;
   #failures = 0;
   #loadError: unknown;
   /** Whether all early threads have been taken: what they said meanwhile must not start others in their place. */
@@ -95,7 +91,11 @@ export class CoordinatedPool {
     this.#listener = listener;
     this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
-    this.#setWord(P.growable, 1);
+    this.#queue = new QueueWatch(space, options.pool, this.#crew());
+    this.#lateTasks = new LateTasks(space, options, this.#workers, {
+      stop: (worker) => this.#stopLate(worker),
+      lookIn: (milliseconds) => this.#lookIn(milliseconds),
+    });
     this.#started = early.length;
     for (const [seat, thread] of early.entries()) this.#take(thread, seat);
     this.#complete = true;
@@ -148,50 +148,20 @@ export class CoordinatedPool {
 
   #look(): void {
     if (this.#ended || !this.#complete) return;
-    this.#lookAtTasks();
+    this.#lateTasks.look();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
-    // After one that failed to load, no further worker would fare better, for a while.
-    if (state !== PoolState.OPEN || this.#loadError !== undefined) return;
-    this.#fillSeats();
-    this.#grow();
-    this.#shrink();
+    if (state !== PoolState.OPEN) return;
+    if (this.#isWell()) this.#fillSeats();
+    // One that is about to end keeps its seat until then.
+    while (this.#isWell() && this.#workers.size < this.#word(P.minThreads)) this.#start();
+    this.#queue.look();
+    if (this.#isWell()) this.#shrink();
   }
 
-  // ---- tasks that are to stop ----
-
-  #lookAtTasks(): void {
-    const timeout = this.#word(P.timeoutMs);
-    let most = this.#lookAtWorkers();
-    if (timeout !== 0 && most === Look.CALM) {
-      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen here.
-      this.#setWord(P.timeoutMs, 0);
-      most = this.#word(P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
-      if (most === Look.CALM) return;
-      Atomics.compareExchange(this.#space.u32, (this.#options.pool + P.timeoutMs) >>> 2, 0, timeout);
-    }
-    const every = timeout === 0 ? tickOf(this.#options.grace) : tickOf(timeout);
-    if (most !== Look.CALM) this.#lookIn(Math.min(every, tickOf(this.#options.grace)));
-  }
-
-  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
-  #lookAtWorkers(): number {
-    const now = stampOf(clock());
-    let most: number = Look.CALM;
-    for (const worker of this.#workers) {
-      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-      if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
-      const seen = this.#space.core.plait_worker_look(thread, now);
-      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
-      if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
-      // From here on it takes no other task: what we stop is the late one, or nothing.
-      if (seen === Look.OVERDUE) {
-        worker.stopping = 'overdue';
-        worker.thread.terminate();
-        if (worker.isLent) this.#giveUp(worker);
-      }
-    }
-    return most;
+  /** After one that failed to load, no further worker would fare better, for a while. */
+  #isWell(): boolean {
+    return this.#loadError === undefined;
   }
 
   // ---- how many workers ----
@@ -221,36 +191,24 @@ export class CoordinatedPool {
     }
   }
 
-  /**
-   * Grows while tasks wait and nobody is free: by as many workers as tasks have waited for GROW_AFTER_MS, less those that
-   * are on their way, up to the maximum.
-   */
-  #grow(): void {
-    const max = this.#word(P.maxThreads);
-    // One that is about to end keeps its seat until then.
-    while (this.#workers.size < this.#word(P.minThreads)) this.#start();
-    const live = this.#workers.size;
-    if (live >= max) {
-      this.#queuedSince = 0;
-      return;
-    }
-    const queued = this.#word(P.queued);
-    const busy = queued > 0 && this.#word(P.sleepers) === 0;
-    if (!busy) {
-      this.#queuedSince = 0;
-      this.#setWord(P.growable, 1);
-      // A task may have come just before.
-      if (this.#word(P.queued) > 0 && this.#word(P.sleepers) === 0) this.#lookIn(GROW_AFTER_MS);
-      return;
-    }
-    const now = performance.now();
-    if (this.#queuedSince === 0) this.#queuedSince = now;
-    if (now - this.#queuedSince >= GROW_AFTER_MS - 1) {
-      let loading = 0;
-      for (const worker of this.#workers) if (worker.state === 'loading') loading++;
-      for (let more = Math.min(queued - loading, max - live); more > 0; more--) this.#start();
-    }
-    this.#lookIn(GROW_AFTER_MS);
+  /** What decides when the pool grows. */
+  #crew(): Crew {
+    const pool = this;
+    return {
+      get size() {
+        return pool.#workers.size;
+      },
+      get loading() {
+        let loading = 0;
+        for (const worker of pool.#workers) if (worker.state === 'loading') loading++;
+        return loading;
+      },
+      get mayGrow() {
+        return pool.#isWell() && pool.#workers.size < pool.#word(P.maxThreads);
+      },
+      start: () => pool.#start(),
+      lookIn: (milliseconds) => pool.#lookIn(milliseconds),
+    };
   }
 
   /**
@@ -290,7 +248,6 @@ export class CoordinatedPool {
 
   /** The numbers of threads have changed. */
   resize(): void {
-    this.#setWord(P.growable, 1);
     this.#look();
   }
 
@@ -432,12 +389,26 @@ export class CoordinatedPool {
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
 
-  /** A lent worker is to end, and its owner may be too busy to stop it now: nothing waits for that. */
+  /** A worker's task has been told to stop, and goes on. It takes no other: what we stop is the late one, or nothing. */
+  #stopLate(worker: WorkerRecord): void {
+    worker.stopping = 'overdue';
+    worker.thread.terminate();
+    if (worker.isLent) this.#giveUp(worker);
+  }
+
+  /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */
   #giveUp(worker: WorkerRecord): void {
     this.#givenUp.add(worker);
     const reason = this.#countEnd(worker);
     this.#deaths.giveUp(worker);
     this.#leaves(worker, reason);
+  }
+
+  /** What was stopped and goes on sits in native code, perhaps for ever. What it runs ends now, in whichever thread that waits. */
+  #giveUpStuck(): void {
+    this.#stuckTimer = undefined;
+    for (const worker of this.#workers) this.#giveUpRetired(worker);
+    if (this.#workers.size > 0 && !this.#ended) this.#stuckTimer = setTimeout(() => this.#giveUpStuck(), STUCK_MS);
   }
 
   /** The same of one that has not been told yet that it takes no more. */
@@ -486,6 +457,7 @@ export class CoordinatedPool {
     if (this.#ended || this.#workers.size > 0 || this.#givenUp.size > 0) return;
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#stuckTimer);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
     this.#space.core.plait_pool_attend(this.#options.pool);
     this.#listener.closed();
@@ -501,6 +473,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
         if (worker.isLent) this.#giveUpRetired(worker);
       }
+      this.#stuckTimer ??= setTimeout(() => this.#giveUpStuck(), STUCK_MS);
     }
     if (!force) this.#serveRest();
     this.#endIfLast();

@@ -15,7 +15,14 @@ import { PoolCalls } from './calls.ts';
 import { ValueWriter } from './codec.ts';
 import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
-import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from './protocol.ts';
+import {
+  type BroadcastCall,
+  type EndReason,
+  type OpenPool,
+  type PoolEvent,
+  STUCK_MS,
+  type WorkerEvent,
+} from './protocol.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
 
 /** Options of a {@link Pool}; each has a default. */
@@ -78,8 +85,6 @@ const USUAL_IDLE_MS = 10_000;
 const USUAL_GRACE_MS = 100;
 /** Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that. */
 const SLACK_MS = 100;
-/** How long after having been stopped a thread may still be there: it sits in native code. */
-const STUCK_MS = 5000;
 const UNLIMITED = 0xffffffff;
 
 /** How many workers there may be, at least and at most. */

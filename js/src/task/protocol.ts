@@ -14,6 +14,9 @@
 import type { ResourceLimits, ThreadScript } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
 
+/** How long after having been stopped a worker may still be there: it sits in native code. Then it is given up. */
+export const STUCK_MS = 5000;
+
 /** The coordinator's first message. */
 export interface CoordinatorStart {
   readonly role: 'coordinator';

@@ -26,6 +26,7 @@ import {
 } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
+import { Names } from './names.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -100,7 +101,7 @@ export class Submitter {
   readonly #client: number;
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
-  readonly #names = new Map<string, number>();
+  readonly #names: Names;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
@@ -121,6 +122,7 @@ export class Submitter {
     this.#pool = pool;
     this.#busy = busy;
     this.#transport = new Transport(space);
+    this.#names = new Names(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
@@ -167,7 +169,7 @@ export class Submitter {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
-    const nameRef = this.#names.get(how.name) ?? this.#intern(how.name);
+    const nameRef = this.#names.refOf(how.name);
     const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
@@ -180,9 +182,10 @@ export class Submitter {
     space.cover(task + Task.BYTES);
     const at = task >>> 2;
     if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
+    if (nameRef === 0) this.#names.give(task, how.name);
     const { u32 } = space;
+    if (nameRef !== 0) u32[at + NAME] = nameRef;
     u32[at + TICKET] = ticket;
-    u32[at + NAME] = nameRef;
     u32[at + INPUT_KIND] = transport.kind;
     u32[at + INPUT_LOW] = transport.low;
     u32[at + INPUT_HIGH] = transport.high;
@@ -225,15 +228,6 @@ export class Submitter {
     if (seat === 0) throw outOfMemory(Seat.BYTES);
     this.#seats[index] = seat;
     return seat;
-  }
-
-  #intern(name: string): number {
-    const text = new TextEncoder().encode(name);
-    const ref = this.#space.core.plait_pool_intern(this.#pool, text.length) >>> 0;
-    if (ref === 0) throw outOfMemory(text.length);
-    this.#space.bytes(ref + 8, text.length).set(text);
-    this.#names.set(name, ref);
-    return ref;
   }
 
   /** Why the pool takes no more tasks. */

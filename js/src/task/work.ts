@@ -14,24 +14,24 @@
  * thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
  *
  * Invariant: whenever this thread's event loop turns, slot.running is 0 or names `#alone`, the one pending task that is not
- * put aside, or `#finished`; and `#finished` is not 0 only while no other task is pending.
+ * put aside, or `#finished`. Nothing is taken while it names one of them, or while something is undelivered, and only
+ * then does this worker end. A lock that is stuck puts all of it off.
  */
 
 import { clock, clockAt, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Errno, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { disown, ownedBlock } from '../heap/owned.ts';
 import { ready } from './codec.ts';
-import { describeUnsendable } from './error-shape.ts';
 import { bucketOf } from './histogram.ts';
 import { findExport } from './module.ts';
+import { Outcomes } from './outcome.ts';
 import type { WorkerStart } from './protocol.ts';
 import { Run, setWorkerContext, type WorkerContext } from './run.ts';
 import type { Submitter } from './submitter.ts';
-import { detachAll, freeGiven, movedParts } from './transfer.ts';
-import { Kind, Transport } from './transport.ts';
+import { freeGiven, movedParts } from './transfer.ts';
+import { Transport } from './transport.ts';
 
 type TaskFunction = (input: unknown) => unknown;
 
@@ -44,7 +44,7 @@ const SPINS = 15000;
 const TURN_AFTER_MS = 10;
 /** How often a worker notes how much memory it has. */
 const SAMPLE_MS = 50;
-/** How often a lock whose owner is stuck is asked for again, and a worker that waits for its own tasks looks at its seat. */
+/** How often a worker that waits for its own tasks looks at its seat. */
 const RETRY_MS = 20;
 
 export class Worker {
@@ -55,6 +55,7 @@ export class Worker {
   readonly #leaves: () => void;
   readonly #functions = new Map<number, TaskFunction>();
   readonly #transport: Transport;
+  readonly #outcomes: Outcomes;
   #context: ReturnType<typeof host.newContext<Run>>;
   readonly #pending = new Set<Run>();
   readonly #shared: WorkerContext;
@@ -67,6 +68,8 @@ export class Worker {
   #bare: Run | undefined;
   /** What is to be delivered with the next taking. */
   #finished = 0;
+  /** Tasks that were put aside, have ended, and are still to be delivered. */
+  readonly #undelivered: number[] = [];
   #busy = 0;
   #done = 0;
   #leaving = false;
@@ -83,6 +86,7 @@ export class Worker {
     this.#namespace = namespace;
     this.#leaves = leaves;
     this.#transport = new Transport(space);
+    this.#outcomes = new Outcomes(space, this.#transport);
     this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
@@ -146,23 +150,27 @@ export class Worker {
     let idleSteps = 0;
     for (;;) {
       let task: number = Next.NONE;
-      if (this.#leaving) {
-        if (this.#finished !== 0) this.#deliver(this.#finished);
-        this.#finished = 0;
-        if (this.#pending.size === 0) return;
+      const takesAny = !this.#leaving && this.#pending.size < concurrency;
+      if ((this.#undelivered.length > 0 || !takesAny) && !this.#deliverAll()) {
+        await host.turn(); // a stuck lock: another time
+        continue;
+      }
+      if (!takesAny) {
+        if (this.#leaving && this.#pending.size === 0) return;
         task = this.#help(); // what it still has may wait for tasks that nobody else can take
-      } else if (this.#pending.size < concurrency) {
+      } else {
         if (this.#alone !== undefined) this.#hold(this.#alone);
-        if (this.#alone !== undefined) continue; // a stuck lock: where that one is named, no other can be taken
-        task = core.plait_task_next(this.#finished, this.#busy) >>> 0;
-        if (task === Next.RETRY) continue;
+        // Where that one is named, no other can be taken.
+        task = this.#alone !== undefined ? Next.RETRY : core.plait_task_next(this.#finished, this.#busy) >>> 0;
+        if (task === Next.RETRY) {
+          await host.turn(); // a stuck lock
+          continue;
+        }
         this.#finished = 0;
         if (task === Next.STOP) {
           this.#leaving = true;
           continue;
         }
-      } else {
-        task = this.#help();
       }
       if (task > Next.RETRY) {
         idleSteps = 0;
@@ -173,17 +181,9 @@ export class Worker {
         if (this.#finished === task) {
           this.#note(task, started, now);
           this.#busy = (now - started) * 1000;
-          // A helper delivers at once: it takes no other task of the pool's.
-          if (this.#pending.size >= concurrency) {
-            this.#deliver(task);
-            this.#finished = 0;
-          }
         }
         if (now - lastTurn < TURN_AFTER_MS) continue;
-        if (this.#finished !== 0 && this.#pending.size > 0) {
-          this.#deliver(this.#finished);
-          this.#finished = 0;
-        }
+        if (this.#pending.size > 0) this.#deliverFinished();
         this.#sample(now);
         await host.turn();
         lastTurn = performance.now();
@@ -214,16 +214,16 @@ export class Worker {
 
   async #park(): Promise<void> {
     const { core } = this.#space;
-    const signal = core.plait_worker_sleep_begin();
+    const signal = core.plait_worker_park_begin();
     if (signal === 0) return;
     await this.#parking(signal);
-    core.plait_worker_sleep_end();
+    core.plait_worker_park_end();
   }
 
   /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
   #parking(signal: number): Promise<unknown> {
     if (this.#parked === undefined) {
-      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.signal) >>> 2, signal | 0);
+      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.parking) >>> 2, signal | 0);
       if (!wait.async) return Promise.resolve();
       this.#parked = wait.value.then(() => {
         this.#parked = undefined;
@@ -243,10 +243,10 @@ export class Worker {
     });
     if (more) {
       const { core } = this.#space;
-      const signal = core.plait_worker_sleep_begin();
+      const signal = core.plait_worker_park_begin();
       if (signal !== 0) {
         await Promise.race([change, this.#parking(signal)]);
-        core.plait_worker_sleep_end();
+        core.plait_worker_park_end();
       }
     } else if (this.#awaited().length > 0) {
       const timer = setTimeout(() => this.#wake(), RETRY_MS);
@@ -287,8 +287,28 @@ export class Worker {
     return Next.NONE;
   }
 
-  #deliver(task: number): void {
-    if (this.#space.core.plait_task_finish(task) === -Errno.ETIMEDOUT) setTimeout(() => this.#deliver(task), RETRY_MS);
+  /** False: a stuck lock. */
+  #deliver(task: number): boolean {
+    return this.#space.core.plait_task_finish(task) !== -Errno.ETIMEDOUT;
+  }
+
+  #deliverFinished(): boolean {
+    if (this.#finished !== 0 && !this.#deliver(this.#finished)) return false;
+    this.#finished = 0;
+    return true;
+  }
+
+  /** Delivers whatever has ended. What was put aside can be delivered only while slot.running names nothing. */
+  #deliverAll(): boolean {
+    if (!this.#deliverFinished()) return false;
+    if (this.#undelivered.length === 0) return true;
+    if (this.#alone !== undefined) this.#hold(this.#alone);
+    if (this.#alone !== undefined) return false;
+    for (const task of [...this.#undelivered]) {
+      if (!this.#deliver(task)) return false;
+      this.#undelivered.shift();
+    }
+    return true;
   }
 
   /** Runs one task: either it is `#finished` then, or its promise is pending. */
@@ -309,7 +329,7 @@ export class Worker {
     this.#run = undefined;
     let value: unknown;
     try {
-      const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(u32[at + (Task.name >>> 2)]!);
+      const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(task);
       const input = this.#transport.read(
         u32[at + (Task.inputKind >>> 2)]!,
         u32[at + (Task.inputLow >>> 2)]!,
@@ -322,14 +342,14 @@ export class Worker {
         return;
       }
     } catch (error) {
-      this.#write(task, TaskStatus.REJECTED, error);
+      this.#outcomes.write(task, TaskStatus.REJECTED, error);
       this.#finished = task;
       this.#task = outerTask;
       this.#run = outerRun;
       this.#bare = outerBare;
       return;
     }
-    this.#write(task, TaskStatus.FULFILLED, value);
+    this.#outcomes.write(task, TaskStatus.FULFILLED, value);
     this.#finished = task;
     this.#task = outerTask;
     this.#run = outerRun;
@@ -358,7 +378,7 @@ export class Worker {
       return;
     }
     const task = run.ref;
-    this.#write(task, status, value);
+    this.#outcomes.write(task, status, value);
     run.over = true;
     const now = performance.now();
     const started = this.#startOf(task, now);
@@ -366,7 +386,8 @@ export class Worker {
     if (this.#pending.size === 0 && !this.#isGivenUp(task)) this.#addBusy(now - this.#busySince);
     if (run.held) {
       if (!this.#isGivenUp(task)) this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
-      this.#deliver(task);
+      this.#undelivered.push(task);
+      this.#deliverAll();
     } else {
       this.#alone = undefined;
       this.#finished = task;
@@ -437,12 +458,14 @@ export class Worker {
     if (bytes !== 0 && used > bytes) this.#leave();
   }
 
-  #find(nameRef: number): TaskFunction {
-    const name = new TextDecoder().decode(this.#space.bytes(nameRef + 8, this.#space.load(nameRef + 4)).slice());
+  #find(task: number): TaskFunction {
+    const ref = this.#space.load(task + Task.name);
+    const size = this.#space.load(ref + Name.size);
+    const name = new TextDecoder().decode(this.#space.bytes(ref + Name.BYTES, size).slice());
     const found = name.startsWith('=')
       ? this.#inline(name.slice(1))
       : findExport(this.#namespace, name, this.#start.module);
-    this.#functions.set(nameRef, found);
+    if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found); // else the block is soon another's
     return found;
   }
 
@@ -456,62 +479,5 @@ export class Worker {
     // biome-ignore lint/security/noGlobalEval: what it is for, where the pool's owner allows it
     const evaluate = globalThis.eval; // called by another name it sees the global scope alone
     return evaluate(`(${source})`) as TaskFunction;
-  }
-
-  /** Makes the block of a view the task's output; from the store on it is the task's. */
-  #giveOutput(task: number, view: Uint8Array): number {
-    const block = ownedBlock(view, this.#space);
-    if (block === undefined) {
-      throw new PlaitError('ERR_PLAIT_CANNOT_SEND', 'output is not a view of heap.bytes(), or was freed or given away');
-    }
-    const { core, u32 } = this.#space;
-    const word = (task + Task.outputBlock) >>> 2;
-    const before = u32[word]!; // of a run that died
-    u32[word] = block;
-    disown(view);
-    if (before !== 0) core.plait_heap_free(before);
-    return this.#transport.prepareGiven(view, block, Kind.givenBytes);
-  }
-
-  /** Prepares what a value's own code threw while it was read: a getter's, a Proxy's. That may be unreadable, too. */
-  #prepareError(error: unknown): number {
-    try {
-      return this.#transport.prepare(error, 'error');
-    } catch (cause) {
-      const told = new PlaitError('ERR_PLAIT_CANNOT_SEND', `error cannot be read: ${describeUnsendable(cause)}`);
-      return this.#transport.prepare(told, 'error');
-    }
-  }
-
-  #write(task: number, status: number, value: unknown): void {
-    const transport = this.#transport;
-    const { u32: words } = this.#space;
-    if (((words[(task + Task.control) >>> 2] as number) & Stop.TIMEOUT) !== 0) {
-      freeGiven(value);
-      status = TaskStatus.REJECTED;
-      value = new Run(this.#space, task).timeoutError();
-    }
-    const moved = movedParts(value);
-    if (moved !== undefined) value = moved.value;
-    let size: number;
-    try {
-      if (moved?.given === true && status === TaskStatus.FULFILLED) size = this.#giveOutput(task, value as Uint8Array);
-      else size = transport.prepare(value, status === TaskStatus.FULFILLED ? 'output' : 'error');
-    } catch (error) {
-      status = TaskStatus.REJECTED;
-      size = this.#prepareError(error);
-    }
-    if (size >= 0) {
-      const place = this.#space.core.plait_task_output(task, size) >>> 0;
-      if (place === 0) status = TaskStatus.NO_MEMORY;
-      else transport.fill(place, size);
-    }
-    const { u32 } = this.#space;
-    const at = task >>> 2;
-    u32[at + (Task.outputKind >>> 2)] = transport.kind;
-    u32[at + (Task.outputLow >>> 2)] = transport.low;
-    u32[at + (Task.outputHigh >>> 2)] = transport.high;
-    u32[at + (Task.outputStatus >>> 2)] = status;
-    if (moved !== undefined && status === TaskStatus.FULFILLED) detachAll(moved.buffers);
   }
 }
