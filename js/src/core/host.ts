@@ -123,8 +123,8 @@ export interface Host {
   newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
   /** Keeps this thread's event loop alive until the answer is called; for threads that nothing else keeps. */
   holdLoop(): () => void;
-  /** What the clock that all threads share says when this thread's `performance.now()` is 0, in milliseconds. */
-  clockZero(): number;
+  /** What the clock that all threads share says, in milliseconds with a fraction; see clock.ts. */
+  clock(): number;
   /** How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0: unknown. */
   activeTime(): number;
   heapUsed(): number;
