@@ -23,8 +23,6 @@ export interface Hello {
   readonly message: unknown;
   /** In a lent thread: its end of the channel to its keeper. */
   readonly keeper: NodePort | undefined;
-  /** As in {@link ThreadOptions}. */
-  readonly after: Int32Array | undefined;
 }
 
 /**
@@ -36,10 +34,6 @@ export interface Hello {
 const ENTRY = `
 const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
 const run = ({ script, ...hello }) => {
-  if (hello.after) {
-    Atomics.wait(hello.after, 0, 0, ${PATIENCE_MS});
-    Atomics.wait(hello.after, 0, 1, ${HEAD_START_MS});
-  }
   const { runInThisContext } = process.getBuiltinModule('node:vm');
   const runPart = () => runInThisContext(script.part, 'plait-thread-part.js');
   globalThis.plaitBoot = { hello, runPart, importUrl: (url) => import(url) };
@@ -51,8 +45,14 @@ const posted = receiveMessageOnPort(parentPort);
 if (posted) run(posted.message);
 else parentPort.once('message', run);
 `;
-const moduleEntry = (): URL => new URL(`data:text/javascript,${encodeURIComponent(ENTRY)}`);
-const SCRIPT_ENTRY = `{
+/** What a thread begins with that is to wait: even reading its message would take the processors from the other one. */
+const WAIT = `{
+const { workerData } = process.getBuiltinModule('node:worker_threads');
+Atomics.wait(workerData, 0, 0, ${PATIENCE_MS});
+Atomics.wait(workerData, 0, 1, ${HEAD_START_MS});
+}`;
+const moduleOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+const scriptOf = (text: string): string => `{
 for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
 if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
 // Nothing will come from there. To say so, Node would make the thread's three streams; here that waits until somebody asks.
@@ -62,7 +62,7 @@ Object.defineProperty(process, 'stdin', { ...stdin, get() {
   process.stdin.push(null);
   return process.stdin;
 } });
-${ENTRY}}`;
+${text}}`;
 
 /** Whether threads with these options are to run other modules first, or may have loaders. */
 function needsModule({ execArgv, env }: ThreadOptions): boolean {
@@ -79,10 +79,10 @@ export function startThread(
   const { Worker } = process.getBuiltinModule('node:worker_threads');
   const { after, ...rest } = options;
   const asScript = !needsModule(options);
-  const entry = asScript ? SCRIPT_ENTRY : moduleEntry();
-  const worker: NodeWorker = withLateStreams(
-    () => new Worker(entry, { ...rest, eval: asScript, stdin: asScript } as never),
-  );
+  const text = after === undefined ? ENTRY : WAIT + ENTRY;
+  const entry = asScript ? scriptOf(text) : moduleOf(text);
+  const how = { ...rest, ...(after && { workerData: after }), eval: asScript, stdin: asScript };
+  const worker: NodeWorker = withLateStreams(() => new Worker(entry, how as never));
   let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,
@@ -90,7 +90,7 @@ export function startThread(
       if (greeted) worker.postMessage(message, transfer as never);
       else {
         const { keeper } = along;
-        const hello: Hello = { script, message, keeper, after };
+        const hello: Hello = { script, message, keeper };
         worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
       }
       greeted = true;

@@ -49,7 +49,7 @@ export interface ThreadOptions {
   readonly resourceLimits?: ResourceLimits;
   /**
    * A word in shared memory: while it is 0 the thread leaves the processors to others, some 40 ms at most, and 3 ms more if it
-   * is 1 then.
+   * is 1 then. In the place of `workerData`.
    */
   readonly after?: Int32Array;
 }
