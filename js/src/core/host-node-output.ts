@@ -13,18 +13,20 @@ import { threadWide } from './thread-wide.ts';
 type Name = 'stdout' | 'stderr';
 type Getter = () => Writable;
 
-/** Hands on what it is given. Errors are told by the real stream, to those that listen there. */
+/**
+ * As much of a stream as a pipe asks for. Errors are told by the real one, to those that listen there. It is asked for no more
+ * than a pipe does, either: a program's own `write` may know of a chunk only.
+ */
 function standInFor(name: Name, make: Getter): Writable {
-  const { Writable } = process.getBuiltinModule('node:stream');
-  const stream: Writable = new Writable({
-    write(chunk, _encoding, done) {
-      const now: Writable = process[name];
-      const real = now === stream ? make() : now;
-      // Nothing more is asked of it than a pipe does: a program's own `write` may know of a chunk only.
-      if (real.write(chunk) === false) real.once('drain', () => done());
-      else done();
-    },
-  });
+  const { EventEmitter } = process.getBuiltinModule('node:events');
+  const stream = new EventEmitter() as Writable;
+  stream.write = (...args: unknown[]): boolean => {
+    const now: Writable = process[name];
+    const real = now === stream ? make() : now;
+    const flows = real.write(...(args as [unknown]));
+    if (flows === false) real.once('drain', () => stream.emit('drain'));
+    return flows;
+  };
   return stream;
 }
 
