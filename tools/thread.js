@@ -24,6 +24,14 @@ const EMPTY = {
   'host-web-file.ts': 'export const startFromFile = undefined;',
 };
 const NODE_EMPTY = { ...EMPTY, 'host-web.ts': 'export const createWebHost = undefined;' };
+/** A worker starts no threads: pools of the user's module come with a copy of Plait that is whole. */
+const WORKER_EMPTY = {
+  ...NODE_EMPTY,
+  'host-node-threads.ts': `
+    export const startThread = undefined;
+    export const lendThread = undefined;
+    export const adoptThread = undefined;`,
+};
 const HEAD = "/* Plait's own threads: made of js/src/task by tools/thread.js. */\n";
 
 const OPTIONS = {
@@ -57,7 +65,7 @@ function checked(script) {
 }
 
 /** A thread's script. Names stay, for stack traces; comments for bundlers stay in one that is to be read. */
-async function scriptOf(entry, { readable = false, forNode = false } = {}) {
+async function scriptOf(entry, { readable = false, texts = EMPTY, codecLater = false } = {}) {
   const { outputFiles } = await build({
     ...OPTIONS,
     ...entry,
@@ -68,18 +76,18 @@ async function scriptOf(entry, { readable = false, forNode = false } = {}) {
     footer: { js: '})().catch((error) => queueMicrotask(() => { throw error; }));' },
     minifySyntax: !readable,
     minifyWhitespace: !readable,
-    plugins: [replaced(forNode ? NODE_EMPTY : EMPTY, forNode)],
+    plugins: [replaced(texts, codecLater)],
   });
   return checked(outputFiles[0].text);
 }
 
 /** A script that calls a function of js/src/task with the thread's first message. */
-function scriptFor(module, name) {
+function scriptFor(module, name, texts) {
   const contents = `
     import { host } from '../core/host.ts';
     import { ${name} } from './${module}.ts';
     await ${name}(await host.firstMessage());`;
-  return scriptOf({ stdin: { contents, resolveDir: task, loader: 'ts' } }, { forNode: true });
+  return scriptOf({ stdin: { contents, resolveDir: task, loader: 'ts' } }, { texts, codecLater: true });
 }
 
 /** A script whose value is the codec's functions. */
@@ -101,8 +109,8 @@ async function codecScript() {
 /** What takes the place of js/src/task/thread-scripts.ts in the bundle for Node. */
 export async function nodeScripts() {
   const [coordinator, worker, codec] = await Promise.all([
-    scriptFor('coordinator', 'coordinate'),
-    scriptFor('worker', 'serve'),
+    scriptFor('coordinator', 'coordinate', NODE_EMPTY),
+    scriptFor('worker', 'serve', WORKER_EMPTY),
     codecScript(),
   ]);
   return `

@@ -1,14 +1,13 @@
 /**
- * The host interface over Node's worker_threads. See host.ts.
- *
- * Plait's threads run a script that lies in this program as a string: there is no file that a bundler, a packager or a
- * single executable could lose, and one script starts quicker than the thirty modules that it is made of.
+ * The host interface over Node's worker_threads, but for starting threads (host-node-threads.ts). See host.ts.
  *
  * Invariant: no static import of a `node:` module, so that the file may lie in a browser's bundle, unused.
  */
 
-import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
-import type { Host, HostPort, HostThread, LentThread, ThreadOptions, ThreadScript } from './host.ts';
+import type { MessagePort as NodePort } from 'node:worker_threads';
+import type { Host } from './host.ts';
+import { lent, wrapPort } from './host-node-shared.ts';
+import { adoptThread, type Hello, lendThread, startThread } from './host-node-threads.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
@@ -19,61 +18,11 @@ const STARTER_KEY = 'plait.starter';
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
 
-/** How long a thread waits for another one before it begins, at most; and how long it lets it go on undisturbed. */
-const PATIENCE_MS = 40;
-const HEAD_START_MS = 3;
-
-/** How a thread's first message travels. */
-interface Hello {
-  readonly script: ThreadScript;
-  readonly message: unknown;
-  /** In a lent thread: its end of the channel to its keeper. */
-  readonly keeper: NodePort | undefined;
-  /** As in {@link ThreadOptions}. */
-  readonly after: Int32Array | undefined;
-}
-
 /** What the script of such a thread finds as `plaitBoot`. */
 interface Boot {
   readonly hello: Omit<Hello, 'script'>;
   runPart(): unknown;
   importUrl(url: string): Promise<unknown>;
-}
-
-/**
- * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node has
- * to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which Node
- * starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20 aborts if
- * it stops a thread that evaluates such a module.
- */
-const ENTRY = `
-const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
-const run = ({ script, ...hello }) => {
-  if (hello.after) {
-    Atomics.wait(hello.after, 0, 0, ${PATIENCE_MS});
-    Atomics.wait(hello.after, 0, 1, ${HEAD_START_MS});
-  }
-  const { runInThisContext } = process.getBuiltinModule('node:vm');
-  const runPart = () => runInThisContext(script.part, 'plait-thread-part.js');
-  globalThis.plaitBoot = { hello, runPart, importUrl: (url) => import(url) };
-  runInThisContext(script.main, 'plait-thread.js');
-  delete globalThis.plaitBoot;
-};
-// It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
-const posted = receiveMessageOnPort(parentPort);
-if (posted) run(posted.message);
-else parentPort.once('message', run);
-`;
-const moduleEntry = (): URL => new URL(`data:text/javascript,${encodeURIComponent(ENTRY)}`);
-const SCRIPT_ENTRY = `{
-for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
-if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
-${ENTRY}}`;
-
-/** Whether threads with these options are to run other modules first, or may have loaders. */
-function needsModule({ execArgv, env }: ThreadOptions): boolean {
-  const words = [...(execArgv ?? process.execArgv), (env ?? process.env).NODE_OPTIONS ?? ''];
-  return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
 }
 
 declare const plaitBoot: Boot | undefined;
@@ -82,79 +31,6 @@ const NO_THREAD = 'this script runs only in a thread that Plait started';
 
 /** Set in the script of Plait's threads alone. */
 const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
-
-function wrapPort(port: NodePort): HostPort {
-  const wrapped: HostPort = {
-    post: (message) => port.postMessage(message),
-    onMessage: undefined,
-    onClose: undefined,
-  };
-  port.on('message', (message) => wrapped.onMessage?.(message));
-  port.on('close', () => wrapped.onClose?.());
-  port.unref();
-  return wrapped;
-}
-
-/** `along`: what goes with the first message. */
-function startThread(options: ThreadOptions, script: ThreadScript, along: { keeper?: NodePort } = {}): HostThread {
-  const { Worker } = process.getBuiltinModule('node:worker_threads');
-  const { after, ...rest } = options;
-  const asScript = !needsModule(options);
-  const worker: NodeWorker = new Worker(asScript ? SCRIPT_ENTRY : moduleEntry(), { ...rest, eval: asScript } as never);
-  let greeted = false;
-  const thread: HostThread = {
-    hostId: worker.threadId,
-    post(message, transfer = []) {
-      if (greeted) worker.postMessage(message, transfer as never);
-      else {
-        const { keeper } = along;
-        const hello: Hello = { script, message, keeper, after };
-        worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
-      }
-      greeted = true;
-    },
-    terminate: () => void worker.terminate(),
-    setRef: (keepsAlive) => (keepsAlive ? worker.ref() : worker.unref()),
-    onMessage: undefined,
-    onError: undefined,
-    onExit: undefined,
-  };
-  worker.on('message', (message) => thread.onMessage?.(message));
-  worker.on('messageerror', (error) => thread.onError?.(error));
-  worker.on('error', (error) => thread.onError?.(error));
-  worker.on('exit', (code) => thread.onExit?.(code));
-  return thread;
-}
-
-/** The threads that were lent from here: their keepers recover them. */
-const lent = threadWide('lent threads', () => new Set<number>());
-
-function lendThread(options: ThreadOptions, script: ThreadScript): LentThread {
-  const along: { keeper?: NodePort } = {};
-  const thread = startThread(options, script, along);
-  const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
-  const { port1, port2 } = new MessageChannel();
-  along.keeper = port2;
-  thread.setRef(false); // the keeper says when the process is to stay alive
-  lent.add(thread.hostId);
-  return { thread, port: port1 };
-}
-
-function adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread {
-  const wrapped = wrapPort(port as NodePort);
-  const thread: HostThread = {
-    hostId,
-    post: (message) => wrapped.post(message),
-    terminate,
-    setRef: () => {},
-    onMessage: undefined,
-    onError: undefined,
-    onExit: undefined,
-  };
-  wrapped.onMessage = (message) => thread.onMessage?.(message);
-  wrapped.onClose = () => thread.onExit?.(0);
-  return thread;
-}
 
 /**
  * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is found
@@ -193,7 +69,10 @@ export function createNodeHost(): Host | undefined {
   if (typeof process?.getBuiltinModule !== 'function') return undefined;
   const threads = process.getBuiltinModule('node:worker_threads');
   const timers = process.getBuiltinModule('node:timers');
-  const setTimer = timers.setTimeout; // the real one, also where a test has replaced it
+  // The real ones, also where a test has replaced them. `performance` would take a new thread 2 ms to make, the first time,
+  // and its clock starts anew in each.
+  const setTimer = timers.setTimeout;
+  const { hrtime } = process;
   const starter = boot?.hello.keeper ?? threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
   const perf = () => process.getBuiltinModule('node:perf_hooks');
@@ -258,10 +137,9 @@ export function createNodeHost(): Host | undefined {
       const timer = setInterval(() => {}, 2 ** 30);
       return () => clearInterval(timer);
     },
-    clockZero() {
-      const before = performance.now();
-      const [seconds, nanoseconds] = process.hrtime();
-      return seconds * 1000 + nanoseconds / 1e6 - (before + performance.now()) / 2;
+    clock() {
+      const [seconds, nanoseconds] = hrtime();
+      return seconds * 1000 + nanoseconds / 1e6;
     },
     activeTime: () => perf().performance.eventLoopUtilization().active,
     heapUsed: () => v8().getHeapStatistics().used_heap_size,

@@ -49,7 +49,7 @@ export interface ThreadOptions {
   readonly resourceLimits?: ResourceLimits;
   /**
    * A word in shared memory: while it is 0 the thread leaves the processors to others, some 40 ms at most, and 3 ms more if it
-   * is 1 then.
+   * is 1 then. In the place of `workerData`.
    */
   readonly after?: Int32Array;
 }
@@ -123,8 +123,8 @@ export interface Host {
   newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
   /** Keeps this thread's event loop alive until the answer is called; for threads that nothing else keeps. */
   holdLoop(): () => void;
-  /** What the clock that all threads share says when this thread's `performance.now()` is 0, in milliseconds. */
-  clockZero(): number;
+  /** What the clock that all threads share says, in milliseconds with a fraction; see clock.ts. */
+  clock(): number;
   /** How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0: unknown. */
   activeTime(): number;
   heapUsed(): number;

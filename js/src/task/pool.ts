@@ -92,12 +92,12 @@ function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number;
   if (threads !== undefined && (minThreads !== undefined || maxThreads !== undefined)) {
     throw new RangeError('options.threads is a fixed number of workers: give it, or minThreads and maxThreads');
   }
-  const usual = Math.min(host.parallelism, MOST_THREADS);
+  const usual = (): number => Math.min(host.parallelism, MOST_THREADS);
   if (minThreads === undefined && maxThreads === undefined) {
-    const fixed = wholeNumber(threads ?? usual, 'threads', 1, MOST_THREADS);
+    const fixed = wholeNumber(threads ?? usual(), 'threads', 1, MOST_THREADS);
     return { min: fixed, max: fixed };
   }
-  const max = wholeNumber(maxThreads ?? Math.max(usual, minThreads as number), 'maxThreads', 1, MOST_THREADS);
+  const max = wholeNumber(maxThreads ?? Math.max(usual(), minThreads as number), 'maxThreads', 1, MOST_THREADS);
   return { min: wholeNumber(minThreads ?? Math.min(1, max), 'minThreads', 0, max), max };
 }
 

@@ -108,7 +108,7 @@ export class Submitter {
   readonly #tasks: number[] = [];
   readonly #freeTickets: number[] = [];
   #away = 0;
-  /** Tasks that have come back since `#lookedAt`, in milliseconds of performance.now(). */
+  /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
   #heard = 0;
   #lookedAt = 0;
   #sleeping = false;
@@ -416,7 +416,7 @@ export class Submitter {
    * two calls of the system, this thread its sleep, and both a processor that another worker was using.
    */
   #manySoon(): boolean {
-    const now = performance.now();
+    const now = clock();
     const perMillisecond = this.#heard / (now - this.#lookedAt);
     this.#heard = 0;
     this.#lookedAt = now;

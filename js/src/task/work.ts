@@ -18,7 +18,7 @@
  * then does this worker end. A lock that is stuck puts all of it off.
  */
 
-import { clock, clockAt, stampOf } from '../core/clock.ts';
+import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
@@ -145,7 +145,7 @@ export class Worker {
   async work(): Promise<void> {
     const { core } = this.#space;
     const { concurrency } = this.#start;
-    let before = performance.now();
+    let before = clock();
     let lastTurn = before;
     let idleSteps = 0;
     for (;;) {
@@ -176,7 +176,7 @@ export class Worker {
         idleSteps = 0;
         const started = before;
         this.#begin(task, started);
-        const now = performance.now();
+        const now = clock();
         before = now;
         if (this.#finished === task) {
           this.#note(task, started, now);
@@ -186,16 +186,16 @@ export class Worker {
         if (this.#pending.size > 0) this.#deliverFinished();
         this.#sample(now);
         await host.turn();
-        lastTurn = performance.now();
+        lastTurn = clock();
       } else if (this.#pending.size > 0) {
         await this.#wait(this.#pending.size < concurrency && !this.#leaving);
-        lastTurn = performance.now();
+        lastTurn = clock();
       } else {
         this.#sample(before);
         // One that is to leave takes nothing: it must not look as if it waited for a task.
         if (!this.#leaving) await this.#idle(idleSteps++);
       }
-      before = performance.now();
+      before = clock();
       // Idling turns the event loop, too: the result of a task that comes now and then does not wait for another turn.
       if (idleSteps > 1) lastTurn = before;
     }
@@ -321,7 +321,7 @@ export class Worker {
       this.#finished = task;
       return;
     }
-    u32[at + (Task.startedMs >>> 2)] = stampOf(clockAt(started));
+    u32[at + (Task.startedMs >>> 2)] = stampOf(started);
     const outerTask = this.#task;
     const outerRun = this.#run;
     const outerBare = this.#bare;
@@ -359,7 +359,7 @@ export class Worker {
   #await(run: Run, value: PromiseLike<unknown>): void {
     // The user's own `then` may throw, call back at once or twice, or yield another promise: a promise deals with that.
     const promise = Promise.resolve(value);
-    if (this.#pending.size === 0) this.#busySince = performance.now();
+    if (this.#pending.size === 0) this.#busySince = clock();
     this.#pending.add(run);
     this.#alone = run;
     // Beside others it cannot stay where the next one is taken.
@@ -380,7 +380,7 @@ export class Worker {
     const task = run.ref;
     this.#outcomes.write(task, status, value);
     run.over = true;
-    const now = performance.now();
+    const now = clock();
     const started = this.#startOf(task, now);
     this.#note(task, started, now, false);
     if (this.#pending.size === 0 && !this.#isGivenUp(task)) this.#addBusy(now - this.#busySince);
@@ -407,7 +407,7 @@ export class Worker {
 
   #startOf(task: number, now: number): number {
     const stamp = this.#space.u32[(task + Task.startedMs) >>> 2]!;
-    const elapsed = (stampOf(clockAt(now)) - stamp) >>> 0;
+    const elapsed = (stampOf(now) - stamp) >>> 0;
     return now - elapsed;
   }
 
@@ -418,7 +418,7 @@ export class Worker {
     const status = u32[(task + Task.outputStatus) >>> 2]!;
     if (status === TaskStatus.STOPPED || this.#isGivenUp(task)) return;
     u32[seat + (status === TaskStatus.FULFILLED ? Seat.completed >>> 2 : Seat.failed >>> 2)]!++;
-    const wait = (clockAt(started) - f64[(task + Task.submitted) / 8]!) * 1000;
+    const wait = (started - f64[(task + Task.submitted) / 8]!) * 1000;
     const run = (now - started) * 1000;
     u32[seat + (Seat.waits >>> 2) + bucketOf(wait)]!++;
     u32[seat + (Seat.runs >>> 2) + bucketOf(run)]!++;

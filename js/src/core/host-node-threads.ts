@@ -1,0 +1,138 @@
+/**
+ * Starting threads in Node. See host.ts.
+ *
+ * Plait's threads run a script that lies in this program as a string: there is no file that a bundler, a packager or a
+ * single executable could lose, and one script starts quicker than the thirty modules that it is made of. The script of
+ * workers, which start none, is made without this module (tools/thread.js).
+ *
+ * Invariant: no static import of a `node:` module, as in host-node.ts.
+ */
+
+import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
+import type { HostThread, LentThread, ThreadOptions, ThreadScript } from './host.ts';
+import { withLateStreams } from './host-node-output.ts';
+import { lent, wrapPort } from './host-node-shared.ts';
+
+/** How long a thread waits for another one before it begins, at most; and how long it lets it go on undisturbed. */
+const PATIENCE_MS = 40;
+const HEAD_START_MS = 3;
+
+/** How a thread's first message travels. */
+export interface Hello {
+  readonly script: ThreadScript;
+  readonly message: unknown;
+  /** In a lent thread: its end of the channel to its keeper. */
+  readonly keeper: NodePort | undefined;
+}
+
+/**
+ * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node has
+ * to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which Node
+ * starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20 aborts if
+ * it stops a thread that evaluates such a module.
+ */
+const ENTRY = `
+const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
+const run = ({ script, ...hello }) => {
+  const { runInThisContext } = process.getBuiltinModule('node:vm');
+  const runPart = () => runInThisContext(script.part, 'plait-thread-part.js');
+  globalThis.plaitBoot = { hello, runPart, importUrl: (url) => import(url) };
+  runInThisContext(script.main, 'plait-thread.js');
+  delete globalThis.plaitBoot;
+};
+// It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
+const posted = receiveMessageOnPort(parentPort);
+if (posted) run(posted.message);
+else parentPort.once('message', run);
+`;
+/** What a thread begins with that is to wait: even reading its message would take the processors from the other one. */
+const WAIT = `{
+const { workerData } = process.getBuiltinModule('node:worker_threads');
+Atomics.wait(workerData, 0, 0, ${PATIENCE_MS});
+Atomics.wait(workerData, 0, 1, ${HEAD_START_MS});
+}`;
+const moduleOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+const scriptOf = (text: string): string => `{
+for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
+if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
+// Nothing will come from there. To say so, Node would make the thread's three streams; here that waits until somebody asks.
+const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
+Object.defineProperty(process, 'stdin', { ...stdin, get() {
+  Object.defineProperty(process, 'stdin', stdin);
+  process.stdin.push(null);
+  return process.stdin;
+} });
+${text}}`;
+
+/** Whether threads with these options are to run other modules first, or may have loaders. */
+function needsModule({ execArgv, env }: ThreadOptions): boolean {
+  const words = [...(execArgv ?? process.execArgv), (env ?? process.env).NODE_OPTIONS ?? ''];
+  return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
+}
+
+/** See {@link Host.startThread}. `along`: what goes with the first message. */
+export function startThread(
+  options: ThreadOptions,
+  script: ThreadScript,
+  along: { keeper?: NodePort } = {},
+): HostThread {
+  const { Worker } = process.getBuiltinModule('node:worker_threads');
+  const { after, ...rest } = options;
+  const asScript = !needsModule(options);
+  const text = after === undefined ? ENTRY : WAIT + ENTRY;
+  const entry = asScript ? scriptOf(text) : moduleOf(text);
+  const how = { ...rest, ...(after && { workerData: after }), eval: asScript, stdin: asScript };
+  const worker: NodeWorker = withLateStreams(() => new Worker(entry, how as never));
+  let greeted = false;
+  const thread: HostThread = {
+    hostId: worker.threadId,
+    post(message, transfer = []) {
+      if (greeted) worker.postMessage(message, transfer as never);
+      else {
+        const { keeper } = along;
+        const hello: Hello = { script, message, keeper };
+        worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
+      }
+      greeted = true;
+    },
+    terminate: () => void worker.terminate(),
+    setRef: (keepsAlive) => (keepsAlive ? worker.ref() : worker.unref()),
+    onMessage: undefined,
+    onError: undefined,
+    onExit: undefined,
+  };
+  worker.on('message', (message) => thread.onMessage?.(message));
+  worker.on('messageerror', (error) => thread.onError?.(error));
+  worker.on('error', (error) => thread.onError?.(error));
+  worker.on('exit', (code) => thread.onExit?.(code));
+  return thread;
+}
+
+/** See {@link Host.lendThread}. */
+export function lendThread(options: ThreadOptions, script: ThreadScript): LentThread {
+  const along: { keeper?: NodePort } = {};
+  const thread = startThread(options, script, along);
+  const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
+  const { port1, port2 } = new MessageChannel();
+  along.keeper = port2;
+  thread.setRef(false); // the keeper says when the process is to stay alive
+  lent.add(thread.hostId);
+  return { thread, port: port1 };
+}
+
+/** See {@link Host.adoptThread}. */
+export function adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread {
+  const wrapped = wrapPort(port as NodePort);
+  const thread: HostThread = {
+    hostId,
+    post: (message) => wrapped.post(message),
+    terminate,
+    setRef: () => {},
+    onMessage: undefined,
+    onError: undefined,
+    onExit: undefined,
+  };
+  wrapped.onMessage = (message) => thread.onMessage?.(message);
+  wrapped.onClose = () => thread.onExit?.(0);
+  return thread;
+}
