@@ -30,7 +30,8 @@
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
 #define MOST_PAGES 65536u
 #define LEAST_PAGES 256u
-#define FIRST_PLACE 1u /* place 0 is the shared one */
+#define SHARED_PLACE 256u /* slot 0, in its first generation */
+#define FIRST_PLACE 1u
 
 #ifdef __wasm__
 #define PUBLIC __attribute__((visibility("default")))
@@ -45,8 +46,7 @@
 
 enum { NONE, READY, FAILED };
 static plait_word_t state;        /* one of the above */
-static struct plait_lock shared;  /* held by who starts the heap, and by a thread without a place while it is in `shared_place` */
-static plait_thread_t shared_place;
+static struct plait_lock shared;  /* held by who starts the heap, and by a thread without a place while it is in the shared one */
 
 /* How often a thread without a place has called: it asks for one each so many calls. */
 static _Thread_local uint32_t calls;
@@ -96,18 +96,22 @@ static void started_thread(void) {
 
 #endif
 
+static PLAIT_COLD void lock_shared(void) {
+  plait_lock_acquire(&shared);
+}
+
 /* The lock is held for microseconds here, once: who has no place yet spins for it, for it may be a browser's page. */
 static PLAIT_COLD int start(void) {
   if (plait_load_near(&state) == NONE) {
-    int first;
-    plait_lock_acquire(&shared);
-    if ((first = plait_load_near(&state) == NONE)) {
-      int rc = start_memory();
-      if (rc == 0 && THREADS) shared_place = plait_slot_claim(0);
+    int rc = -PLAIT_EAGAIN; /* another thread has been quicker */
+    lock_shared();
+    if (plait_load_near(&state) == NONE) {
+      rc = start_memory();
+      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].life, SHARED_PLACE | PLAIT_SLOT_LIVE);
       near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
     }
     plait_lock_release(&shared);
-    if (first && plait_load_near(&state) == READY) started_process();
+    if (rc == 0) started_process();
   }
   return plait_load_near(&state) == READY;
 }
@@ -127,12 +131,6 @@ static int may_block(plait_thread_t thread) {
 #endif
 }
 
-/* The thread is in the shared place from then on; it is no browser's page, for that has come first. */
-static void shared_enter(void) {
-  plait_slot_enter(shared_place, 1);
-  plait_lock_acquire(&shared);
-}
-
 /*
  * Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. Its
  * record a thread gets when it allocates.
@@ -147,7 +145,8 @@ static PLAIT_COLD int ready(void) {
     return 1;
   }
   if (!THREADS) return 0;
-  shared_enter();
+  plait_slot_enter(SHARED_PLACE, 1); /* it may sleep: a browser's page has come before so many others */
+  lock_shared();
   return 2;
 }
 
@@ -179,14 +178,14 @@ static void thread_exits(void *value) {
 
 /* Nobody is in the middle of the slice table, or in the shared place, while the process is copied. */
 static void before_fork(void) {
-  plait_lock_acquire(&shared);
-  if (plait_self_id() == 0) plait_slot_enter(shared_place, 1);
+  lock_shared();
+  if (plait_self_id() == 0) plait_slot_enter(SHARED_PLACE, 1);
   plait__runs_lock();
 }
 
 static void after_fork(void) {
   plait__runs_unlock();
-  if (plait_self_id() == shared_place) plait_slot_leave();
+  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
   plait_lock_release(&shared);
 }
 
@@ -196,11 +195,11 @@ static void after_fork_in_child(void) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
-    if (thread == plait_self_id() || thread == shared_place || !plait_thread_note_death(thread)) continue;
+    if (thread == plait_self_id() || thread == SHARED_PLACE || !plait_thread_note_death(thread)) continue;
     plait_heap_recover(thread);
     plait_slot_release(slot);
   }
-  if (plait_self_id() == shared_place) plait_slot_leave();
+  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
   near_store(&shared.word, 0, memory_order_seq_cst); /* whoever waited for it is not here */
 }
 

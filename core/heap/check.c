@@ -211,7 +211,7 @@ static int check_bin(uint32_t bin, uint32_t *free_runs) {
   struct plait_link *list = &heap->run_bins[bin];
   plait_ref_t ref = plait_get(&list->next), prev = plait_ref(list);
   look_at(PLAIT_FAULT_RUNS, list);
-  if (!plait__list_is_empty(list) && !(plait_get64(&heap->run_mask) >> bin & 1)) return fail();
+  if (!plait__list_is_empty(list) && !(plait_get(&heap->run_mask) >> bin & 1)) return fail();
   for (; ref != plait_ref(list); prev = ref, ref = plait_get(&plait__link(ref)->next)) {
     struct plait_slice *slice = plait_at(ref);
     int there = ref % sizeof *slice == 0 && ref / PLAIT_SLICE_SIZE < plait_get(&heap->end);

@@ -39,7 +39,7 @@
 #define PLAIT_HEAP_SHIFT_COUNT 5u
 #define PLAIT_HEAP_LIST_COUNT 61u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
-#define PLAIT_HEAP_RUN_BIN_COUNT 64u
+#define PLAIT_HEAP_RUN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
 #define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
@@ -150,10 +150,11 @@ struct plait_heap {
   plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t orphans;      /* records of nobody that may own memory */
   plait_word_t meta;         /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
-  plait_word_t unused[3];    /* zero */
-  plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
+  plait_word_t run_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
+  plait_word_t unused[4];    /* zero */
   struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT]; /* the free runs of each length range; the first list is empty */
   struct plait_slice nobody; /* stands for a free run where there is none: what is written into it does not count */
+  plait_word_t apart[14];    /* zero; what is above is written by many, what is below read by all */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */

@@ -56,9 +56,9 @@ void plait__runs_unlock(void) {
 
 /* ---- free runs; all under the lock ---- */
 
-/* Lengths up to 32 have a list each; above, there is one for each power of two. Length 0 is that of nobody. */
+/* Lengths up to 16 have a list each; above, there is one for each power of two. Length 0 is that of nobody. */
 PLAIT_TINY uint32_t run_bin(uint32_t slices) {
-  return slices <= 32 ? slices : 60u - (uint32_t)__builtin_clz(slices);
+  return slices <= 16 ? slices : 44u - (uint32_t)__builtin_clz(slices);
 }
 
 /*
@@ -84,12 +84,12 @@ PLAIT_TINY uint32_t run_pull(struct plait_slice *slice) {
 }
 
 /* Makes what starts at `slice`, number `index`, a free run: the tag is the commit. */
-PLAIT_TINY void run_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
+static PLAIT_ONCE void run_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t bin = run_bin(slices);
   plait_put(&slice->owner, index);
   plait__list_put(&heap->run_bins[bin], &slice->link);
-  plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) | 1ull << bin);
+  plait_put(&heap->run_mask, plait_get(&heap->run_mask) | 1u << bin);
   plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
   plait_put(&slice->tag, plait__tag(PLAIT__FREE, slices));
 }
@@ -102,16 +102,16 @@ PLAIT_COLD void plait__runs_clear(void) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait__list_clear(&heap->run_bins[i]);
   plait__list_clear(&heap->nobody.link);
-  plait_put64(&heap->run_mask, 0);
+  plait_put(&heap->run_mask, 0);
 }
 
 PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   /* A list of several lengths may hold none that is long enough. */
-  for (uint64_t mask = plait_get64(&heap->run_mask) & ~0ull << run_bin(slices); mask != 0; mask &= mask - 1) {
-    struct plait_link *list = &heap->run_bins[__builtin_ctzll(mask)];
+  for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
+    struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
     plait_ref_t ref = plait_get(&list->next);
-    if (ref == plait_ref(list)) plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~(mask & -mask));
+    if (ref == plait_ref(list)) plait_put(&heap->run_mask, plait_get(&heap->run_mask) & ~(mask & -mask));
     for (int i = 0; ref != plait_ref(list) && i < RUNS_LOOKED_AT; i++, ref = plait_get(&plait__link(ref)->next)) {
       struct plait_slice *slice = plait_at(ref);
       if (plait__rest(plait_get(&slice->tag)) >= slices) return plait_get(&slice->owner);
@@ -223,13 +223,13 @@ void plait__extend(uint32_t at, uint32_t to) {
     if (ref == 0) {
       if (donor == to) return;
       ref = donor++ * PLAIT_SLICE_SIZE;
-      plait__touch(donor);
+      plait_put(&heap->touched, donor);
       meta_cut(ref, LEAF_BYTES);
     }
     near_store(&heap->leaves[leaf], ref, memory_order_release);
   }
-  if (at > end) set_tag(end, plait__tag(PLAIT__GAP, at - end));
-  if (donor > at) set_tag(at, plait__tag(PLAIT__META, donor - at));
+  set_tag(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next one is written over it */
+  set_tag(at, plait__tag(PLAIT__META, donor - at));
   if (donor < to) set_tag(donor, plait__tag(PLAIT__FREED, to - donor));
   /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
   near_store(&heap->end, to, memory_order_release);
@@ -239,7 +239,8 @@ void plait__extend(uint32_t at, uint32_t to) {
 
 /* How many of `slices` are lacking behind `from`, where the memory ends. A hint, if without the lock. */
 static uint32_t lacking(uint32_t slices, uint32_t from) {
-  uint32_t end = plait_load_near(&plait_heap()->end), back = plait_get(&plait__slice(end - 1)->back);
+  uint32_t end = plait_load_near(&plait_heap()->end);
+  uint32_t back = end == plait_get(&plait_heap()->first) ? 0 : plait_get(&plait__slice(end - 1)->back);
   return from == end && back < slices ? slices - back : slices; /* the run that the heap ends with needs less */
 }
 
@@ -287,9 +288,7 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
   first = (first + PLAIT_HEAP_GRANULE - 1) & ~(PLAIT_HEAP_GRANULE - 1);
   uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
-  uint32_t pages = plait_platform_pages();
-  if (index + 1 > limit) return -PLAIT_ENOMEM;
-  if (pages < index + 1 && plait_platform_grow(index + 1 - pages) < 0) return -PLAIT_ENOMEM;
+  if (PLAIT_PLATFORM_ALONE && index >= limit) return -PLAIT_ENOMEM; /* else the memory says so, when it is to grow */
   plait_put(&heap->first, index);
   plait_put(&heap->end, index);
   plait_put(&heap->touched, index);
@@ -297,14 +296,14 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
   plait__runs_clear();
   plait__classes_init();
-  plait__extend(index, plait_platform_pages());
+  plait__extend(index, plait_platform_pages()); /* if that is more than the statics have; else it grows when it is first asked */
   return 0;
 }
 
 /* ---- large blocks ---- */
 
 PLAIT_TINY uint32_t slices_for(uint32_t size) {
-  return (uint32_t)(((uint64_t)size + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE);
+  return (size - 1) / PLAIT_SLICE_SIZE + 1; /* size is not 0 */
 }
 
 /*
@@ -319,8 +318,7 @@ PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
 }
 
 PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
-  uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1, index;
-  uint32_t need = slices + unit - 1;
+  uint32_t slices = slices_for(size), apart = (alignment - 1) / PLAIT_SLICE_SIZE, need = slices + apart, index;
   struct plait_record *mine = plait__mine();
   if (mine == NULL && (mine = plait__bind()) == NULL) return 0;
   if (plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
@@ -331,7 +329,7 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
     plait__runs_unlock();
     if (plait__grow(need) != 0 && !plait__relinquish(mine)) return 0;
   }
-  uint32_t skip = (0u - index) & (unit - 1), at = index + skip; /* a power of two */
+  uint32_t skip = (0u - index) & apart, at = index + skip; /* one less than a power of two */
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
   plait__fresh = at >= plait_get(&plait_heap()->touched);
   plait_put(&plait__slice_inline(at)->used, offset);

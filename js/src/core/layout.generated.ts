@@ -237,7 +237,7 @@ export const Record = {
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3840,
+  BYTES: 3616,
   /** guards the slice table and the records of nobody */
   runs: 0,
   /** index of the first slice */
@@ -258,28 +258,30 @@ export const Heap = {
   orphans: 36,
   /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
   meta: 40,
+  /** a bit for each list of free runs that is not empty, and for some that have been */
+  runMask: 44,
   /** zero */
-  unused: 44,
-  /** a bit for each bin of free runs that is not empty */
-  runMask: 56,
+  unused: 48,
   /** the free runs of each length range; the first list is empty */
   runBins: 64,
   /** stands for a free run where there is none: what is written into it does not count */
-  nobody: 576,
+  nobody: 296,
+  /** zero; what is above is written by many, what is below read by all */
+  apart: 328,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 608,
+  leaves: 384,
   /** where each slot's record lies; 0 none yet */
-  records: 1632,
+  records: 1408,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2656,
+  pooled: 2432,
   /** zero */
-  padding: 3328,
+  padding: 3104,
   /** a page without blocks, at the head of every empty list of a record's pages */
-  empty: 3344,
+  empty: 3120,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3472,
+  classInfo: 3248,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3584,
+  classOfUnit: 3360,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -956,7 +958,7 @@ export const HEAP_SHIFT_COUNT = 5;
 /** of a record: one for each class, and one of unused pages for each page size */
 export const HEAP_LIST_COUNT = 61;
 export const HEAP_BIN_COUNT = 48;
-export const HEAP_RUN_BIN_COUNT = 64;
+export const HEAP_RUN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
 /** up to here classes lie close; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
