@@ -141,20 +141,19 @@ _Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
 
 struct plait_heap {
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
-  plait_word_t first;        /* index of the first slice */
-  plait_word_t end;          /* index behind the last slice */
-  plait_word_t limit;        /* index that the heap must not grow beyond */
   plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
   plait_word_t used;         /* slices in use, or FREED */
   plait_word_t peak;         /* most slices that were ever in use */
-  plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t orphans;      /* records of nobody that may own memory */
   plait_word_t meta;         /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
   plait_word_t run_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
-  plait_word_t unused[4];    /* zero */
-  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT]; /* the free runs of each length range; the first list is empty */
   struct plait_slice nobody; /* stands for a free run where there is none: what is written into it does not count */
-  plait_word_t apart[14];    /* zero; what is above is written by many, what is below read by all */
+  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT]; /* the free runs of each length range; the first list is nobody's */
+  plait_word_t apart[6];     /* zero; what is above is written by many, what is below read by all */
+  plait_word_t first;        /* index of the first slice */
+  plait_word_t end;          /* index behind the last slice */
+  plait_word_t limit;        /* index that the heap must not grow beyond */
+  plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */

@@ -237,51 +237,49 @@ export const Record = {
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3616,
+  BYTES: 3568,
   /** guards the slice table and the records of nobody */
   runs: 0,
-  /** index of the first slice */
-  first: 8,
-  /** index behind the last slice */
-  end: 12,
-  /** index that the heap must not grow beyond */
-  limit: 16,
   /** index from which on no slice has ever been used: their bytes are zero */
-  touched: 20,
+  touched: 8,
   /** slices in use, or FREED */
-  used: 24,
+  used: 12,
   /** most slices that were ever in use */
-  peak: 28,
-  /** allocations answered with 0 (wraps) */
-  failed: 32,
+  peak: 16,
   /** records of nobody that may own memory */
-  orphans: 36,
+  orphans: 20,
   /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
-  meta: 40,
+  meta: 24,
   /** a bit for each list of free runs that is not empty, and for some that have been */
-  runMask: 44,
-  /** zero */
-  unused: 48,
-  /** the free runs of each length range; the first list is empty */
-  runBins: 64,
+  runMask: 28,
   /** stands for a free run where there is none: what is written into it does not count */
-  nobody: 296,
+  nobody: 32,
+  /** the free runs of each length range; the first list is nobody's */
+  runBins: 64,
   /** zero; what is above is written by many, what is below read by all */
-  apart: 328,
+  apart: 296,
+  /** index of the first slice */
+  first: 320,
+  /** index behind the last slice */
+  end: 324,
+  /** index that the heap must not grow beyond */
+  limit: 328,
+  /** allocations answered with 0 (wraps) */
+  failed: 332,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 384,
+  leaves: 336,
   /** where each slot's record lies; 0 none yet */
-  records: 1408,
+  records: 1360,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2432,
+  pooled: 2384,
   /** zero */
-  padding: 3104,
+  padding: 3056,
   /** a page without blocks, at the head of every empty list of a record's pages */
-  empty: 3120,
+  empty: 3072,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3248,
+  classInfo: 3200,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3360,
+  classOfUnit: 3312,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
