@@ -6,7 +6,7 @@
  * no place, and by those that have given theirs up because they end: they take turns in it, under a lock of their own.
  *
  * Invariants: `state` is READY before any thread has a place; a process has one space, which is never unmapped. Lock
- * order: `shared_busy`, then the heap's.
+ * order: `shared`, then the heap's.
  */
 #define PLAIT_HEAP_LIBRARY 1
 #ifndef _GNU_SOURCE
@@ -30,7 +30,8 @@
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
 #define MOST_PAGES 65536u
 #define LEAST_PAGES 256u
-#define FIRST_PLACE 1u /* place 0 is the shared one */
+#define SHARED_PLACE 256u /* slot 0, in its first generation */
+#define FIRST_PLACE 1u
 
 #ifdef __wasm__
 #define PUBLIC __attribute__((visibility("default")))
@@ -43,15 +44,13 @@
 #define FIRST plait_ref(plait_heap() + 1)
 #endif
 
-enum { NONE, STARTING, READY, FAILED };
+enum { NONE, READY, FAILED };
 static plait_word_t state;        /* one of the above */
-static plait_word_t shared_busy;  /* 1 while a thread without a place is in `shared_place`, 2 if others may wait */
-static plait_thread_t shared_place;
+static struct plait_lock shared;  /* held by who starts the heap, and by a thread without a place while it is in the shared one */
 
-/* How many calls a thread without a place makes before it asks for one again; NEVER: it ends. */
-static _Thread_local uint32_t patience;
-#define ASK_AGAIN 256u
-#define NEVER UINT32_MAX
+/* How often a thread without a place has called: it asks for one each so many calls. */
+static _Thread_local uint32_t calls;
+#define ASK_EACH 256u
 
 /* ---- the process ---- */
 
@@ -64,10 +63,12 @@ static int start_memory(void) {
 
 static void started_process(void) {}
 static void started_thread(void) {}
+#define ends 0
 
 #else
 
 static pthread_key_t at_exit_of_thread;
+static _Thread_local int ends; /* the thread has given its place up, and gets no other */
 
 static void thread_exits(void *value);
 static void before_fork(void);
@@ -95,15 +96,23 @@ static void started_thread(void) {
 
 #endif
 
+static PLAIT_COLD void lock_shared(void) {
+  plait_lock_acquire(&shared);
+}
+
+/* The lock is held for microseconds here, once: who has no place yet spins for it, for it may be a browser's page. */
 static PLAIT_COLD int start(void) {
-  uint32_t seen = NONE;
-  if (near_compare_exchange(&state, &seen, STARTING, memory_order_seq_cst, memory_order_seq_cst)) {
-    int rc = start_memory();
-    if (rc == 0 && THREADS) shared_place = plait_slot_claim(0);
-    near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
+  if (plait_load_near(&state) == NONE) {
+    int rc = -PLAIT_EAGAIN; /* another thread has been quicker */
+    lock_shared();
+    if (plait_load_near(&state) == NONE) {
+      rc = start_memory();
+      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].life, SHARED_PLACE | PLAIT_SLOT_LIVE);
+      near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
+    }
+    plait_lock_release(&shared);
     if (rc == 0) started_process();
   }
-  while (plait_load_near(&state) == STARTING) plait_platform_pause(); /* a few microseconds, once; a browser's page may be here */
   return plait_load_near(&state) == READY;
 }
 
@@ -122,50 +131,29 @@ static int may_block(plait_thread_t thread) {
 #endif
 }
 
-/* Gives the calling thread a place: 1, or 0 if there is none. Its record it gets when it allocates. */
-static PLAIT_COLD int enter(void) {
-  if (!start()) return 0;
-  if (plait_self_id() != 0) return 1; /* starting has allocated, and so has entered already */
-  plait_thread_t self = plait_slot_claim(0);
-  if (self == 0) return 0;
-  plait_slot_enter(self, may_block(self));
-  started_thread();
-  return 1;
-}
-
-static void shared_lock(void) {
-  uint32_t seen = 0;
-  /* acquire, by being sequentially consistent: pairs with the exchange in shared_unlock. */
-  if (near_compare_exchange(&shared_busy, &seen, 1, memory_order_seq_cst, memory_order_seq_cst)) return;
-  while (near_exchange(&shared_busy, 2, memory_order_seq_cst) != 0) plait_platform_wait(&shared_busy, 2, -1);
-}
-
-static void shared_unlock(void) {
-  if (near_exchange(&shared_busy, 0, memory_order_seq_cst) == 2) plait_platform_notify(&shared_busy, 1);
-}
-
-static int ready_without_place(void) {
-  if (patience == 0) {
-    if (enter()) return 1;
-    patience = ASK_AGAIN;
-  } else if (patience != NEVER) {
-    patience--;
-  }
-  if (!THREADS || plait_load_near(&state) != READY || shared_place == 0) return 0;
-  shared_lock();
-  plait_slot_enter(shared_place, 1);
-  return 2;
-}
-
-/* Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. */
+/*
+ * Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. Its
+ * record a thread gets when it allocates.
+ */
 static PLAIT_COLD int ready(void) {
-  return plait_self_id() != 0 ? 1 : ready_without_place();
+  if (!start()) return 0;
+  if (plait_self_id() != 0) return 1;
+  plait_thread_t self = !ends && calls++ % ASK_EACH == 0 ? plait_slot_claim(0) : 0;
+  if (self != 0) {
+    plait_slot_enter(self, may_block(self));
+    started_thread();
+    return 1;
+  }
+  if (!THREADS) return 0;
+  plait_slot_enter(SHARED_PLACE, 1); /* it may sleep: a browser's page has come before so many others */
+  lock_shared();
+  return 2;
 }
 
 static PLAIT_COLD void done(int how) {
   if (!THREADS || how != 2) return;
   plait_slot_leave();
-  shared_unlock();
+  plait_lock_release(&shared);
 }
 
 void plait_heap_thread_done(void) {
@@ -183,22 +171,22 @@ void plait_heap_thread_done(void) {
 static void thread_exits(void *value) {
   (void)value;
   plait_heap_thread_done();
-  patience = NEVER;
+  ends = 1;
 }
 
 /* ---- fork ---- */
 
 /* Nobody is in the middle of the slice table, or in the shared place, while the process is copied. */
 static void before_fork(void) {
-  shared_lock();
-  if (plait_self_id() == 0) plait_slot_enter(shared_place, 1);
+  lock_shared();
+  if (plait_self_id() == 0) plait_slot_enter(SHARED_PLACE, 1);
   plait__runs_lock();
 }
 
 static void after_fork(void) {
   plait__runs_unlock();
-  if (plait_self_id() == shared_place) plait_slot_leave();
-  shared_unlock();
+  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
+  plait_lock_release(&shared);
 }
 
 /* The other threads are not in the copy: to it, they have died where they were. */
@@ -207,12 +195,12 @@ static void after_fork_in_child(void) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
-    if (thread == plait_self_id() || thread == shared_place || !plait_thread_note_death(thread)) continue;
+    if (thread == plait_self_id() || thread == SHARED_PLACE || !plait_thread_note_death(thread)) continue;
     plait_heap_recover(thread);
     plait_slot_release(slot);
   }
-  if (plait_self_id() == shared_place) plait_slot_leave();
-  near_store(&shared_busy, 0, memory_order_seq_cst); /* whoever waited for it is not here */
+  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
+  near_store(&shared.word, 0, memory_order_seq_cst); /* whoever waited for it is not here */
 }
 
 #endif

@@ -156,9 +156,9 @@ static int check_partial(struct plait_record *record, uint32_t *partial) {
   for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) {
     uint32_t prev = 0, index = plait_get(&record->partial[i]);
     look_at(PLAIT_FAULT_RECORD, &record->partial[i]);
-    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
+    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->link.next)) {
       struct plait_slice *slice = plait__slice(index);
-      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, 12 + i) || plait_get(&slice->prev) != prev) return fail();
+      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, 12 + i) || plait_get(&slice->link.prev) != prev) return fail();
       if (plait_get(&slice->owner) != plait_ref(record) || (*partial)-- == 0) return fail();
     }
   }
@@ -205,6 +205,24 @@ static int check_records(void) {
   return check_lists(heap->pooled, PLAIT_HEAP_CLASS_COUNT, PLAIT__POOLED, count_pages(PLAIT__POOLED));
 }
 
+/* Takes the free runs that it meets on the list off `free_runs`. */
+static int check_bin(uint32_t bin, uint32_t *free_runs) {
+  struct plait_heap *heap = plait_heap();
+  struct plait_link *list = &heap->run_bins[bin];
+  plait_ref_t ref = plait_get(&list->next), prev = plait_ref(list);
+  look_at(PLAIT_FAULT_RUNS, list);
+  if (!plait__list_is_empty(list) && !(plait_get(&heap->run_mask) >> bin & 1)) return fail();
+  for (; ref != plait_ref(list); prev = ref, ref = plait_get(&plait__link(ref)->next)) {
+    struct plait_slice *slice = plait_at(ref);
+    int there = ref % sizeof *slice == 0 && ref / PLAIT_SLICE_SIZE < plait_get(&heap->end);
+    uint32_t index = there ? plait_get(&slice->owner) : 0;
+    if (index < plait_get(&heap->first) || index >= plait_get(&heap->end) || plait__slice(index) != slice) return fail();
+    if (plait__kind(plait_get(&slice->tag)) != PLAIT__FREE || plait_get(&slice->link.prev) != prev) return fail();
+    if ((*free_runs)-- == 0) return fail();
+  }
+  return plait_get(&list->prev) == prev ? 0 : fail();
+}
+
 /* The slice table, and the lists that are made from it. */
 static int check_runs(int quiescent) {
   struct plait_heap *heap = plait_heap();
@@ -219,7 +237,7 @@ static int check_runs(int quiescent) {
     if (kind == PLAIT__NONE || kind == PLAIT__PART || kind > PLAIT__GAP) return fail();
     if (length == 0 || length > end - index) return fail();
     uint32_t back = plait_get(&plait__slice(index + length - 1)->back);
-    if (kind == PLAIT__FREE ? was_free || back != length : back != 0) return fail();
+    if (kind == PLAIT__FREE && (was_free || back != length || plait_get(&slice->owner) != index)) return fail();
     was_free = kind == PLAIT__FREE;
     free_runs += was_free;
     if (!was_free && kind != PLAIT__GAP) used += length;
@@ -228,16 +246,8 @@ static int check_runs(int quiescent) {
       partial += plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> plait__rest(tag))) - 1;
     }
   }
-  for (uint32_t bin = 0; bin < PLAIT_HEAP_RUN_BIN_COUNT; bin++) {
-    uint32_t index = plait_get(&heap->run_bins[bin]), prev = 0;
-    look_at(PLAIT_FAULT_RUNS, &heap->run_bins[bin]);
-    if ((index != 0) != (plait_get64(&heap->run_mask) >> bin & 1)) return fail();
-    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->next)) {
-      if (index < first || index >= end || free_runs-- == 0) return fail();
-      if (plait__kind(plait_get(&plait__slice(index)->tag)) != PLAIT__FREE || plait_get(&plait__slice(index)->prev) != prev)
-        return fail();
-    }
-  }
+  for (uint32_t bin = 1; bin < PLAIT_HEAP_RUN_BIN_COUNT; bin++)
+    if (check_bin(bin, &free_runs) != 0) return fail();
   for (uint32_t i = 0; quiescent && i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t record = plait_get(&heap->records[i]);
     if (record != 0 && check_partial(plait_at(record), &partial) != 0) return fail();

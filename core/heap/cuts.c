@@ -21,17 +21,17 @@ void plait__partial_link(uint32_t index, uint32_t shift) {
   struct plait_slice *slice = plait__slice(index);
   plait_word_t *list = partial_list(slice, shift);
   uint32_t head = plait_get(list);
-  plait_put(&slice->next, head);
-  plait_put(&slice->prev, 0);
-  if (head != 0) plait_put(&plait__slice(head)->prev, index);
+  plait_put(&slice->link.next, head);
+  plait_put(&slice->link.prev, 0);
+  if (head != 0) plait_put(&plait__slice(head)->link.prev, index);
   plait_put(list, index);
 }
 
 void plait__partial_unlink(uint32_t index, uint32_t shift) {
   struct plait_slice *slice = plait__slice(index);
-  uint32_t next = plait_get(&slice->next), prev = plait_get(&slice->prev);
-  if (next != 0) plait_put(&plait__slice(next)->prev, prev);
-  if (prev != 0) plait_put(&plait__slice(prev)->next, next);
+  uint32_t next = plait_get(&slice->link.next), prev = plait_get(&slice->link.prev);
+  if (next != 0) plait_put(&plait__slice(next)->link.prev, prev);
+  if (prev != 0) plait_put(&plait__slice(prev)->link.next, next);
   else plait_put(partial_list(slice, shift), next);
 }
 
@@ -96,7 +96,7 @@ static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
   }
   plait_put(&plait__slice(index)->used, 0);
   plait_put(&plait__slice(index)->owner, plait_ref(record));
-  plait__run_take(index, 0, 1, plait__tag(PLAIT__PAGES, shift));
+  plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));
   plait__pages_note(index);
   plait__partial_link(index, shift);
   return index;

@@ -28,6 +28,7 @@
 #define PLAIT_HEAP_HEAP_H
 
 #include "../sync/space.h"
+#include "list.h"
 
 #define PLAIT_SLICE_SIZE 65536u
 #define PLAIT_HEAP_LEAF_SLICES 256u
@@ -38,7 +39,7 @@
 #define PLAIT_HEAP_SHIFT_COUNT 5u
 #define PLAIT_HEAP_LIST_COUNT 61u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
-#define PLAIT_HEAP_RUN_BIN_COUNT 64u
+#define PLAIT_HEAP_RUN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
 #define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
@@ -47,14 +48,13 @@
 
 /* What one slice is used for. */
 struct plait_slice {
+  struct plait_link link; /* FREE, first slice: its place on the list for its length; PAGES: on its owner's list */
   plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
-  plait_word_t owner;  /* REGION, PART: the record that allocates from it; PAGES: the one that takes its unused pages */
-  plait_word_t back;   /* the last slice of a free run: the run's length; else 0 */
+  plait_word_t owner;  /* REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
+  plait_word_t back;   /* the last slice of a free run: the run's length; others: a number that may be out of date */
   plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
   plait_word_t room;   /* how many page records `pages` has room for */
   plait_word_t used;   /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
-  plait_word_t next;   /* index of the next slice on the same list; 0 at the end */
-  plait_word_t prev;   /* index of the slice before it on the list; 0 at its head */
 };
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
@@ -141,20 +141,19 @@ _Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
 
 struct plait_heap {
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
-  plait_word_t first;        /* index of the first slice */
-  plait_word_t end;          /* index behind the last slice */
-  plait_word_t limit;        /* index that the heap must not grow beyond */
   plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
   plait_word_t used;         /* slices in use, or FREED */
   plait_word_t peak;         /* most slices that were ever in use */
-  plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t orphans;      /* records of nobody that may own memory */
-  plait_word_t meta_start;   /* bookkeeping memory: where the current piece starts */
-  plait_word_t meta_next;    /* its first unused byte */
-  plait_word_t meta_end;     /* its end */
-  plait_word_t nobody;       /* takes what is written about a neighbour on a list of runs where there is none; not read */
-  plait_word64_t run_mask;   /* a bit for each bin of free runs that is not empty */
-  plait_word_t run_bins[PLAIT_HEAP_RUN_BIN_COUNT];  /* first slice of the first free run of each length range */
+  plait_word_t meta;         /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
+  plait_word_t run_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
+  struct plait_slice nobody; /* stands for a free run where there is none: what is written into it does not count */
+  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT]; /* the free runs of each length range; the first list is nobody's */
+  plait_word_t apart[6];     /* zero; what is above is written by many, what is below read by all */
+  plait_word_t first;        /* index of the first slice */
+  plait_word_t end;          /* index behind the last slice */
+  plait_word_t limit;        /* index that the heap must not grow beyond */
+  plait_word_t failed;       /* allocations answered with 0 (wraps) */
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */

@@ -67,7 +67,7 @@ PLAIT_TINY void plait__reach(void) {
 
 /* What is noted about slice `index`. pre: index < heap->end. */
 PLAIT_TINY struct plait_slice *plait__slice_inline(uint32_t index) {
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES % PLAIT_HEAP_LEAF_LIMIT]));
   return &leaf->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
 
@@ -100,12 +100,12 @@ uint32_t plait__run_find(uint32_t slices);
 /* Whether a free run of at least `slices` starts at `index`, or does when what is FREED there is made free. Under the lock. */
 int plait__make_free(uint32_t index, uint32_t slices);
 
-/* Takes `slices` out of the free run at `index`, from `skip` slices on; the first slice gets `tag`: the commit. Under the lock. */
-void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag);
+/* Takes the first `slices` of the free run at `index`; they get `tag`: the commit. Under the lock. */
+void plait__run_take(uint32_t index, uint32_t slices, uint32_t tag);
 
-/* Puts the free run at `index` onto its list, or off it. Under the lock. */
-void plait__run_link(uint32_t index, uint32_t slices);
-void plait__run_unlink(uint32_t index, uint32_t slices);
+/* Makes the lists of free runs anew: they are empty, and a run that nobody knows is put onto its own. Under the lock. */
+void plait__runs_clear(void);
+void plait__run_put(uint32_t index, uint32_t slices);
 
 /* A run in use becomes free and is joined with its neighbours. Under the lock. */
 void plait__run_give(uint32_t index, uint32_t slices);

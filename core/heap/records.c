@@ -211,23 +211,23 @@ static struct plait_record *record_create(uint32_t index) {
   return record;
 }
 
+/* The record becomes the caller's. Threads that share a place share its record. Under the lock. */
+static void record_take(struct plait_record *record, plait_thread_t self) {
+  uint32_t thread = plait_get(&record->thread);
+  if (PLAIT_DEATHS && ((thread != 0 && thread != self) || plait_get(&record->stale) != 0)) rebuild(record);
+  plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
+}
+
 struct plait_record *plait__bind(void) {
   struct plait_record *record = plait__mine();
-  if (record != NULL) return record;
   plait_thread_t self = plait_self_id();
-  if (self == 0) return NULL;
-  plait__reach(); /* threads that share a place share its record */
-  record = record_at(plait_thread_index(self));
-  while (record == NULL || plait_get(&record->thread) != self) {
+  while (record == NULL && self != 0) {
     if (plait__runs_lock() != 0) return NULL;
     record = record_create(plait_thread_index(self));
-    if (record == NULL && plait__sweep(NULL)) record = record_create(plait_thread_index(self));
-    if (record != NULL) {
-      if (PLAIT_DEATHS && (plait_get(&record->thread) != 0 || plait_get(&record->stale) != 0)) rebuild(record);
-      plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
-    }
+    int again = record == NULL && plait__sweep(NULL);
+    if (record != NULL) record_take(record, self);
     plait__runs_unlock();
-    if (record == NULL && plait__grow(1) != 0) return NULL;
+    if (record == NULL && !again && plait__grow(1) != 0) return NULL;
   }
   plait_self_room = record;
   return record;
@@ -264,35 +264,14 @@ void plait_heap_recover(plait_thread_t dead) {
 
 /* ---- after the death of a thread that held the lock ---- */
 
-static void keep_meta(plait_ref_t ref, uint32_t bytes) {
-  struct plait_heap *heap = plait_heap();
-  if (ref < plait_get(&heap->meta_start) || ref >= plait_get(&heap->meta_end)) return;
-  if (ref + bytes > plait_get(&heap->meta_next)) plait_put(&heap->meta_next, ref + bytes);
-}
-
-/* Bookkeeping memory that nobody refers to is unused; what lies behind the end does not count. */
+/* What was about to become bookkeeping memory is none; what lies behind the end does not count. */
 static void repair_meta(void) {
   struct plait_heap *heap = plait_heap();
-  uint32_t end = plait_get(&heap->end), first = plait_get(&heap->first);
-  uint32_t start = plait_get(&heap->meta_start), index = start / PLAIT_SLICE_SIZE;
-  if (index >= first && (index >= end || plait__kind(plait_get(&plait__slice(index)->tag)) != PLAIT__META)) {
-    plait_put(&heap->meta_start, 0);
-    plait_put(&heap->meta_next, 0);
-    plait_put(&heap->meta_end, 0);
-  }
-  for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++) {
-    plait_ref_t leaf = plait_get(&heap->leaves[i]);
-    if (leaf / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
-    else keep_meta(leaf, (uint32_t)sizeof(struct plait_leaf));
-  }
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    struct plait_record *record = record_at(i);
-    if (record == NULL) continue;
-    keep_meta(plait_ref(record), PLAIT_HEAP_GRANULE);
-    keep_meta(plait_get(&record->apart) & ~63u, plait_get(&record->apart) % 64 * (uint32_t)sizeof(struct plait_page));
-  }
-  for (uint32_t i = first; i < end; i++)
-    keep_meta(plait_get(&plait__slice(i)->pages), plait_get(&plait__slice(i)->room) * (uint32_t)sizeof(struct plait_page));
+  uint32_t end = plait_get(&heap->end), index = (plait_get(&heap->meta) - 1) / PLAIT_SLICE_SIZE;
+  int known = index < end && plait__kind(plait_get(&plait__slice(index)->tag)) == PLAIT__META;
+  if (index >= plait_get(&heap->first) && !known) plait_put(&heap->meta, 0);
+  for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++)
+    if (plait_get(&heap->leaves[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
 }
 
 /* Which pages of the slice are in use; puts those that are pooled onto their lists. */
@@ -311,22 +290,18 @@ static uint32_t repair_used(uint32_t index) {
 }
 
 static void clear_inside(uint32_t from, uint32_t to) {
-  for (; from < to; from++) {
-    plait_put(&plait__slice(from)->tag, PLAIT__NONE);
-    plait_put(&plait__slice(from)->back, 0);
-  }
+  for (; from < to; from++) plait_put(&plait__slice(from)->tag, PLAIT__NONE);
 }
 
 void plait__repair(void) {
   struct plait_heap *heap = plait_heap();
   repair_meta();
-  for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait_put(&heap->run_bins[i], 0);
+  plait__runs_clear();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT * PLAIT_HEAP_SHIFT_COUNT; i++) {
     struct plait_record *record = record_at(i / PLAIT_HEAP_SHIFT_COUNT);
     if (record != NULL) plait_put(&record->partial[i % PLAIT_HEAP_SHIFT_COUNT], 0);
   }
   clear_pages(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
-  plait_put64(&heap->run_mask, 0);
   uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
@@ -334,29 +309,22 @@ void plait__repair(void) {
     enum plait__slice_kind kind = plait__kind(tag);
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0 || length > end - index) length = end - index; /* somebody wrote over the table: no more from here */
-    plait_put(&slice->back, 0);
     if (kind == PLAIT__PAGES && repair_used(index) == 0) kind = PLAIT__FREE;
     if (kind == PLAIT__FREED) kind = PLAIT__FREE;
     if (kind != PLAIT__REGION) clear_inside(index + 1, index + length);
-    if (kind == PLAIT__FREE && free != 0) { /* joined with the one before it */
-      uint32_t before = plait__rest(plait_get(&plait__slice(free)->tag));
-      plait__run_unlink(free, before);
-      plait_put(&plait__slice(free)->tag, plait__tag(PLAIT__FREE, before + length));
-      plait_put(&slice->tag, PLAIT__NONE);
-      plait__run_link(free, before + length);
+    if (kind == PLAIT__FREE) { /* joined with what is free in front of it; listed when all of it is known */
+      uint32_t start = free == 0 ? index : free, slices = index + length - start;
+      plait_put(&plait__slice(start)->tag, plait__tag(PLAIT__FREE, slices));
+      if (start != index) plait_put(&slice->tag, PLAIT__NONE);
+      free = start;
+      if (index + length == end) plait__run_put(start, slices);
       continue;
     }
-    free = kind == PLAIT__FREE ? index : 0;
-    if (kind == PLAIT__FREE) {
-      plait_put(&slice->tag, plait__tag(PLAIT__FREE, length));
-      plait__run_link(index, length);
-      continue;
-    }
+    if (free != 0) plait__run_put(free, index - free);
+    free = 0;
     if (kind != PLAIT__GAP) used += length;
-    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) {
-      plait_put(&plait__slice(index + i)->back, 0);
+    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++)
       plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i)); /* not FREED: `freed` of a record may name it */
-    }
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
       plait__partial_link(index, shift);

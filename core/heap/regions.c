@@ -318,7 +318,7 @@ static PLAIT_COLD int region_create(struct plait_record *record, uint32_t slices
   plait_put(&plait__block(base)->before, 0);
   lay_end(base + size, size);
   plait_put(&plait__slice(index)->owner, plait_ref(record));
-  plait__run_take(index, 0, slices, plait__tag(PLAIT__REGION, slices));
+  plait__run_take(index, slices, plait__tag(PLAIT__REGION, slices));
   mark_parts(record, index, 1, slices);
   plait__bin_link(record, base, size);
   plait_put(&record->last, index);
@@ -345,7 +345,7 @@ static PLAIT_COLD int region_extend(struct plait_record *record, uint32_t index,
   lay_end(end + size, size);
   mark_parts(record, index, slices + 1, slices + more);
   plait_put(&plait__slice(behind)->owner, plait_ref(record));
-  plait__run_take(behind, 0, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
+  plait__run_take(behind, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
   plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more));
   mark_parts(record, index, slices, slices + 1);
   set_tag_at(end, size | PLAIT__BLOCK_FREE);

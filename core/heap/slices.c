@@ -5,8 +5,9 @@
  * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see is one store to one
  *   tag, made after all that it reveals is in place. Tags inside a run do not count; those that could be taken for a
  *   live block are wiped before the lock is given back.
- * - Each free run is on the bin of its length, and its last slice says how long it is. No two free runs touch.
- *   These are derived: plait__repair() makes them from the tags.
+ * - Each free run is on the list for its length; its first slice says where it lies, its last one how long it is. No two
+ *   free runs touch. These are derived: plait__repair() makes them from the tags. No slice but the first of a free run has
+ *   the tag of one; so what the slice in front of a run says of its length is true if there is such a tag that far back.
  * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but to
  *   make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
  *   finds that memory ends or grows over it, or a repair. If it has been made free before, the tag says so.
@@ -53,117 +54,106 @@ void plait__runs_unlock(void) {
   plait_lock_release(&plait_heap()->runs);
 }
 
-PLAIT_TINY void set_tag_inline(uint32_t index, uint32_t tag) {
-  plait_put(&plait__slice_inline(index)->tag, tag);
-}
-
-PLAIT_TINY uint32_t tag_inline(uint32_t index) {
-  return plait_get(&plait__slice_inline(index)->tag);
-}
-
 /* ---- free runs; all under the lock ---- */
 
-/* Lengths up to 32 have a bin each; above, two for each power of two. */
+/* Lengths up to 16 have a list each; above, there is one for each power of two. Length 0 is that of nobody. */
 PLAIT_TINY uint32_t run_bin(uint32_t slices) {
-  if (slices <= 32) return slices - 1;
-  uint32_t log = 31u - (uint32_t)__builtin_clz(slices);
-  return 32 + (log - 5) * 2 + (slices >> (log - 1) & 1);
+  return slices <= 16 ? slices : 44u - (uint32_t)__builtin_clz(slices);
 }
 
 /*
- * Where there is no neighbour, `nobody` takes what would be written into it: whether there is one is as good as random, and a
- * processor that guesses wrong loses more time than the store takes.
+ * Where a neighbour is not free, `nobody` stands for it: a free run of no slices, which is on no list, or on its own.
+ * Whether there is one is as good as random, and a processor that guesses wrong loses more time than the stores take.
  */
-PLAIT_ONCE void plait__run_link(uint32_t index, uint32_t slices) {
-  struct plait_heap *heap = plait_heap();
-  struct plait_slice *slice = plait__slice_inline(index);
-  uint32_t bin = run_bin(slices), head = plait_get(&heap->run_bins[bin]);
-  struct plait_slice *second = plait__slice_inline(head);
-  plait_put(&slice->next, head);
-  plait_put(&slice->prev, 0);
-  plait_put(head != 0 ? &second->prev : &heap->nobody, index);
-  plait_put(&heap->run_bins[bin], index);
-  plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) | 1ull << bin);
-  plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
+PLAIT_TINY struct plait_slice *if_free(struct plait_slice *slice) {
+  return plait__kind(plait_get(&slice->tag)) == PLAIT__FREE ? slice : &plait_heap()->nobody;
 }
 
-PLAIT_ONCE void plait__run_unlink(uint32_t index, uint32_t slices) {
+/* The free run that ends in front of slice `index`. */
+PLAIT_TINY struct plait_slice *run_before(uint32_t index) {
   struct plait_heap *heap = plait_heap();
-  struct plait_slice *slice = plait__slice_inline(index);
-  uint32_t bin = run_bin(slices), next = plait_get(&slice->next), prev = plait_get(&slice->prev);
-  struct plait_slice *before = plait__slice_inline(prev), *after = plait__slice_inline(next);
-  plait_put(next != 0 ? &after->prev : &heap->nobody, prev);
-  plait_put(prev != 0 ? &before->next : &heap->run_bins[bin], next);
-  plait_put64(&heap->run_mask, plait_get64(&heap->run_mask) & ~((uint64_t)((prev | next) == 0) << bin));
-  plait_put(&plait__slice_inline(index + slices - 1)->back, 0);
+  uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice_inline(index - 1)->back) : 0;
+  struct plait_slice *slice = plait__slice_inline(index - back);
+  return plait_get(&slice->tag) == plait__tag(PLAIT__FREE, back) ? slice : &heap->nobody;
+}
+
+/* Takes the free run off its list: its length. The mask is corrected by whoever finds the list empty. */
+PLAIT_TINY uint32_t run_pull(struct plait_slice *slice) {
+  plait__list_take(&slice->link);
+  return plait__rest(plait_get(&slice->tag));
+}
+
+/* Makes what starts at `slice`, number `index`, a free run: the tag is the commit. */
+static PLAIT_ONCE void run_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t bin = run_bin(slices);
+  plait_put(&slice->owner, index);
+  plait__list_put(&heap->run_bins[bin], &slice->link);
+  plait_put(&heap->run_mask, plait_get(&heap->run_mask) | 1u << bin);
+  plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
+  plait_put(&slice->tag, plait__tag(PLAIT__FREE, slices));
+}
+
+PLAIT_COLD void plait__run_put(uint32_t index, uint32_t slices) {
+  run_put(plait__slice(index), index, slices);
+}
+
+PLAIT_COLD void plait__runs_clear(void) {
+  struct plait_heap *heap = plait_heap();
+  for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait__list_clear(&heap->run_bins[i]);
+  plait__list_clear(&heap->nobody.link);
+  plait_put(&heap->run_mask, 0);
 }
 
 PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  uint32_t bin = run_bin(slices);
-  if (bin >= 32) { /* the bin holds a range of lengths */
-    uint32_t index = plait_get(&heap->run_bins[bin]);
-    for (int i = 0; index != 0 && i < RUNS_LOOKED_AT; i++, index = plait_get(&plait__slice_inline(index)->next))
-      if (plait__rest(tag_inline(index)) >= slices) return index;
-    bin++;
+  /* A list of several lengths may hold none that is long enough. */
+  for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
+    struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
+    plait_ref_t ref = plait_get(&list->next);
+    if (ref == plait_ref(list)) plait_put(&heap->run_mask, plait_get(&heap->run_mask) & ~(mask & -mask));
+    for (int i = 0; ref != plait_ref(list) && i < RUNS_LOOKED_AT; i++, ref = plait_get(&plait__link(ref)->next)) {
+      struct plait_slice *slice = plait_at(ref);
+      if (plait__rest(plait_get(&slice->tag)) >= slices) return plait_get(&slice->owner);
+    }
   }
-  uint64_t mask = plait_get64(&heap->run_mask) & ~0ull << bin;
-  return mask == 0 ? 0 : plait_get(&heap->run_bins[__builtin_ctzll(mask)]);
+  return 0;
 }
 
-static inline void count_used(int32_t slices) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t used = plait_get(&heap->used) + (uint32_t)slices;
-  plait_put(&heap->used, used);
-  if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
-}
-
-void plait__touch(uint32_t behind) {
+inline void plait__touch(uint32_t behind) {
   struct plait_heap *heap = plait_heap();
   if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
 }
 
-PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t skip, uint32_t slices, uint32_t tag) {
-  uint32_t length = plait__rest(tag_inline(index)), behind = index + skip + slices, rest = length - skip - slices;
-  plait__touch(behind);
-  plait__run_unlink(index, length);
-  if (rest != 0) {
-    set_tag_inline(behind, plait__tag(PLAIT__FREE, rest));
-    plait__run_link(behind, rest);
-  }
-  set_tag_inline(index + skip, tag);
-  if (skip != 0) {
-    set_tag_inline(index, plait__tag(PLAIT__FREE, skip));
-    plait__run_link(index, skip);
-  }
-  count_used((int32_t)slices);
-}
-
-/* Makes the run at `index`, whatever its tag, free, together with the free runs around it. */
-PLAIT_ONCE static void join(uint32_t index, uint32_t slices) {
+/* `slices` more are in use. */
+PLAIT_TINY void count_used(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  uint32_t behind = index + slices, start = index, length = slices, after = 0;
-  uint32_t next = behind < plait_get(&heap->end) ? tag_inline(behind) : 0;
-  if (plait__kind(next) == PLAIT__FREE) {
-    after = plait__rest(next);
-    plait__run_unlink(behind, after);
-    length += after;
-  }
-  uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice_inline(index - 1)->back) : 0;
-  if (back != 0) {
-    start = index - back;
-    plait__run_unlink(start, back);
-    length += back;
-  }
-  set_tag_inline(start, plait__tag(PLAIT__FREE, length));
-  if (back != 0) set_tag_inline(index, PLAIT__NONE);
-  if (after != 0) set_tag_inline(behind, PLAIT__NONE);
-  plait__run_link(start, length);
+  uint32_t used = plait_get(&heap->used) + slices;
+  plait_put(&heap->used, used);
+  if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
 }
 
-void plait__run_give(uint32_t index, uint32_t slices) {
-  count_used(-(int32_t)slices);
-  join(index, slices);
+PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t slices, uint32_t tag) {
+  struct plait_slice *slice = plait__slice_inline(index);
+  uint32_t behind = index + slices, rest = run_pull(slice) - slices;
+  plait__touch(behind);
+  run_put(rest != 0 ? plait__slice_inline(behind) : &plait_heap()->nobody, behind, rest);
+  plait_put(&slice->tag, tag);
+  count_used(slices);
+}
+
+/* Joins the run at `index`, whatever its tag, with the free runs around it. */
+PLAIT_ONCE void plait__run_give(uint32_t index, uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  struct plait_slice *slice = plait__slice_inline(index), *nobody = &heap->nobody;
+  uint32_t behind = index + slices;
+  plait_put(&heap->used, plait_get(&heap->used) - slices);
+  struct plait_slice *after = if_free(behind < plait_get(&heap->end) ? plait__slice_inline(behind) : nobody);
+  struct plait_slice *before = run_before(index);
+  uint32_t more = run_pull(after), back = run_pull(before);
+  run_put(back != 0 ? before : slice, index - back, back + slices + more);
+  plait_put(&(back != 0 ? slice : nobody)->tag, PLAIT__NONE);
+  plait_put(&after->tag, PLAIT__NONE);
 }
 
 /* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
@@ -199,31 +189,23 @@ int plait__make_free(uint32_t index, uint32_t slices) {
 
 /* ---- bookkeeping memory ---- */
 
-static plait_ref_t meta_bump(uint32_t bytes) {
-  struct plait_heap *heap = plait_heap();
-  plait_ref_t ref = plait_get(&heap->meta_next);
-  if (plait_get(&heap->meta_end) - ref < bytes) return 0;
+/* The piece that is cut up ends where its slice does; a new one begins with a slice. */
+static void meta_cut(plait_ref_t ref, uint32_t bytes) {
+  plait_put(&plait_heap()->meta, ref + bytes);
   plait_zero_near(plait_at(ref), bytes);
-  plait_put(&heap->meta_next, ref + bytes);
-  return ref;
-}
-
-static void meta_begin(uint32_t index) {
-  struct plait_heap *heap = plait_heap();
-  plait_put(&heap->meta_start, index * PLAIT_SLICE_SIZE);
-  plait_put(&heap->meta_next, index * PLAIT_SLICE_SIZE);
-  plait_put(&heap->meta_end, (index + 1) * PLAIT_SLICE_SIZE);
 }
 
 plait_ref_t plait__meta(uint32_t bytes) {
-  struct plait_heap *heap = plait_heap();
-  if (plait_get(&heap->meta_end) - plait_get(&heap->meta_next) < bytes) {
-    uint32_t index = plait__run_find(1);
+  plait_ref_t ref = plait_get(&plait_heap()->meta);
+  uint32_t index = 0;
+  if ((0u - ref) % PLAIT_SLICE_SIZE < bytes) {
+    index = plait__run_find(1);
     if (index == 0) return 0;
-    meta_begin(index); /* first: a slice of bookkeeping that nobody knows would be lost */
-    plait__run_take(index, 0, 1, plait__tag(PLAIT__META, 1));
+    ref = index * PLAIT_SLICE_SIZE;
   }
-  return meta_bump(bytes);
+  meta_cut(ref, bytes); /* first: a slice of bookkeeping that nobody knows would be lost */
+  if (index != 0) plait__run_take(index, 1, plait__tag(PLAIT__META, 1));
+  return ref;
 }
 
 /* ---- growth ---- */
@@ -238,31 +220,36 @@ void plait__extend(uint32_t at, uint32_t to) {
   for (uint32_t leaf = end / PLAIT_HEAP_LEAF_SLICES; leaf <= (to - 1) / PLAIT_HEAP_LEAF_SLICES; leaf++) {
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
     plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
-    if (ref == 0 && donor < to) {
-      meta_begin(donor++);
-      ref = meta_bump(LEAF_BYTES);
+    if (ref == 0) {
+      if (donor == to) return;
+      ref = donor++ * PLAIT_SLICE_SIZE;
+      plait_put(&heap->touched, donor);
+      meta_cut(ref, LEAF_BYTES);
     }
-    if (ref == 0) return;
     near_store(&heap->leaves[leaf], ref, memory_order_release);
   }
-  if (at > end) set_tag(end, plait__tag(PLAIT__GAP, at - end));
-  if (donor > at) set_tag(at, plait__tag(PLAIT__META, donor - at));
-  if (donor < to) set_tag(donor, plait__tag(PLAIT__FREE, to - donor));
-  if (donor > plait_get(&heap->touched)) plait_put(&heap->touched, donor);
+  set_tag(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next one is written over it */
+  set_tag(at, plait__tag(PLAIT__META, donor - at));
+  if (donor < to) set_tag(donor, plait__tag(PLAIT__FREED, to - donor));
   /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
   near_store(&heap->end, to, memory_order_release);
-  count_used((int32_t)(donor - at));
-  if (donor < to) join(donor, to - donor);
+  plait_put(&heap->used, plait_get(&heap->used) + to - at);
+  if (donor < to) plait__run_give(donor, to - donor);
 }
 
-/* How many slices to grow by, so that a run of `slices` fits; 0 if the limit is too near. */
-static uint32_t growth(uint32_t slices, uint32_t from) {
-  uint32_t end = plait_load_near(&plait_heap()->end), left = plait_get(&plait_heap()->limit) - from, more = from / 32;
-  uint32_t back = plait_get(&plait__slice(end - 1)->back); /* a hint: the run that the heap ends with needs less */
-  if (from == end && back < slices) slices -= back;
-  if (slices > left) return 0;
-  if (more > left) more = left;
-  return more > slices ? more : slices; /* a 32nd more each time: growth costs little in the long run */
+/* How many of `slices` are lacking behind `from`, where the memory ends. A hint, if without the lock. */
+static uint32_t lacking(uint32_t slices, uint32_t from) {
+  uint32_t end = plait_load_near(&plait_heap()->end);
+  uint32_t back = end == plait_get(&plait_heap()->first) ? 0 : plait_get(&plait__slice(end - 1)->back);
+  return from == end && back < slices ? slices - back : slices; /* the run that the heap ends with needs less */
+}
+
+/* Grows by a 32nd, if that is more: growth costs little in the long run. */
+static int64_t grow_by(uint32_t *slices, uint32_t from) {
+  uint32_t need = *slices;
+  if (need < from / 32) *slices = from / 32;
+  int64_t at = plait_platform_grow(*slices);
+  return at < 0 ? plait_platform_grow(*slices = need) : at;
 }
 
 #if PLAIT_PLATFORM_ALONE
@@ -272,8 +259,8 @@ int plait__grow(uint32_t slices) {
   uint32_t pages = plait_platform_pages(), end = plait_load_near(&heap->end), limit = plait_get(&heap->limit);
   if (pages > limit) pages = limit;
   if (pages <= end) { /* else another thread has grown, and is about to tell */
-    uint32_t want = growth(slices, end);
-    if (want == 0 || (plait_platform_grow(want) < 0 && (want <= slices || plait_platform_grow(slices) < 0)))
+    uint32_t want = lacking(slices, end);
+    if (want > limit - end || grow_by(&want, end) < 0)
       return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM; /* quicker */
   }
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
@@ -287,11 +274,8 @@ int plait__grow(uint32_t slices) {
 /* Under the lock, so that what this heap grows comes in order; between may lie what others have grown. */
 int plait__grow(uint32_t slices) {
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
-  uint32_t pages = plait_platform_pages(), end = plait_get(&plait_heap()->end);
-  uint32_t limit = plait_get(&plait_heap()->limit), from = pages > end ? pages : end;
-  uint32_t want = from < limit ? growth(slices, from) : 0;
-  int64_t at = want == 0 ? -1 : plait_platform_grow(want);
-  if (at < 0 && want > slices) at = plait_platform_grow(want = slices);
+  uint32_t from = plait_platform_pages(), want = lacking(slices, from);
+  int64_t at = grow_by(&want, from);
   if (at >= 0) plait__extend((uint32_t)at, (uint32_t)at + want);
   plait__runs_unlock();
   return at < 0 ? -PLAIT_ENOMEM : 0;
@@ -304,25 +288,22 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
   first = (first + PLAIT_HEAP_GRANULE - 1) & ~(PLAIT_HEAP_GRANULE - 1);
   uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
-  uint32_t pages = plait_platform_pages();
-  if (index + 1 > limit) return -PLAIT_ENOMEM;
-  if (pages < index + 1 && plait_platform_grow(index + 1 - pages) < 0) return -PLAIT_ENOMEM;
+  if (PLAIT_PLATFORM_ALONE && index >= limit) return -PLAIT_ENOMEM; /* else the memory says so, when it is to grow */
   plait_put(&heap->first, index);
   plait_put(&heap->end, index);
   plait_put(&heap->touched, index);
   plait_put(&heap->limit, limit);
-  plait_put(&heap->meta_start, first); /* what is left of the first slice serves for bookkeeping */
-  plait_put(&heap->meta_next, first);
-  plait_put(&heap->meta_end, index * PLAIT_SLICE_SIZE);
+  plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
+  plait__runs_clear();
   plait__classes_init();
-  plait__extend(index, plait_platform_pages());
+  plait__extend(index, plait_platform_pages()); /* if that is more than the statics have; else it grows when it is first asked */
   return 0;
 }
 
 /* ---- large blocks ---- */
 
 PLAIT_TINY uint32_t slices_for(uint32_t size) {
-  return (uint32_t)(((uint64_t)size + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE);
+  return (size - 1) / PLAIT_SLICE_SIZE + 1; /* size is not 0 */
 }
 
 /*
@@ -337,29 +318,29 @@ PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
 }
 
 PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
-  struct plait_heap *heap = plait_heap();
-  uint32_t slices = slices_for(size), unit = alignment > PLAIT_SLICE_SIZE ? alignment / PLAIT_SLICE_SIZE : 1;
-  uint32_t need = slices + unit - 1;
+  uint32_t slices = slices_for(size), apart = (alignment - 1) / PLAIT_SLICE_SIZE, need = slices + apart, index;
   struct plait_record *mine = plait__mine();
-  if (mine == NULL) mine = plait__bind();
-  if (mine != NULL && plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
+  if (mine == NULL && (mine = plait__bind()) == NULL) return 0;
+  if (plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
   for (;;) {
     if (plait__runs_lock() != 0) return 0;
-    uint32_t index = plait__run_find(need);
-    if (index == 0 && mine != NULL && plait__adopt(mine))
-      index = plait__run_find(need);
-    if (index != 0) {
-      uint32_t skip = (0u - index) & (unit - 1); /* a power of two */
-      uint32_t at = index + skip, offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
-      plait__fresh = at >= plait_get(&heap->touched);
-      plait_put(&plait__slice_inline(at)->used, offset);
-      plait__run_take(index, skip, slices, plait__tag(PLAIT__LARGE, slices));
-      plait__runs_unlock();
-      return at * PLAIT_SLICE_SIZE + offset;
-    }
+    while ((index = plait__run_find(need)) == 0 && plait__adopt(mine)) continue;
+    if (index != 0) break;
     plait__runs_unlock();
-    if (plait__grow(need) != 0 && (mine == NULL || !plait__relinquish(mine))) return 0;
+    if (plait__grow(need) != 0 && !plait__relinquish(mine)) return 0;
   }
+  uint32_t skip = (0u - index) & apart, at = index + skip; /* one less than a power of two */
+  uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
+  plait__fresh = at >= plait_get(&plait_heap()->touched);
+  plait_put(&plait__slice_inline(at)->used, offset);
+  plait__run_take(index, skip + slices, plait__tag(PLAIT__LARGE, skip + slices));
+  if (skip != 0) { /* what lies in front of the block goes back */
+    set_tag(at, plait__tag(PLAIT__LARGE, slices));
+    set_tag(index, plait__tag(PLAIT__FREED, skip));
+    plait__run_give(index, skip);
+  }
+  plait__runs_unlock();
+  return at * PLAIT_SLICE_SIZE + offset;
 }
 
 /* Of several threads that free one block the exchange has one winner. FREED is the truth; who makes it free is open. */
@@ -389,7 +370,7 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
   int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
   int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {
-    if (want > have) plait__run_take(part, 0, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
+    if (want > have) plait__run_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
     else set_tag(part, plait__tag(PLAIT__FREED, slices));
     /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
     fits = near_compare_exchange(&plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel,

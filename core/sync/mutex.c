@@ -3,8 +3,9 @@
  * free, 1 taken, 2 taken and somebody may sleep. There is no owner to be dead, so nothing is ever taken over, and a wait
  * has no bound. Without threads there is nothing to do at all.
  *
- * Invariant: the heap's is the only lock of such a program, and whoever has it calls nothing that looks for what it holds. So
- * `held` stays empty; plait_lock_try() refuses a caller that has the lock because the word says that it is taken.
+ * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and whoever has one
+ * calls nothing that looks for what it holds. So `held` stays empty; plait_lock_try() refuses a caller that has the lock because
+ * the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
 
@@ -32,14 +33,14 @@ void plait_lock_release(struct plait_lock *lock) {
 #define SLICE_NS 10000000 /* how late a sleeper looks again if a wake-up was lost */
 
 /* Looks before it tries: an exchange that fails would take the line from whoever has the lock. */
-int plait_lock_try(struct plait_lock *lock) {
+inline int plait_lock_try(struct plait_lock *lock) {
   uint32_t seen = plait_get(&lock->word);
   /* acquire: pairs with the release in plait_lock_release. */
   return seen == 0 && near_compare_exchange(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)
              ? PLAIT_LOCK_TAKEN : -PLAIT_EAGAIN;
 }
 
-static PLAIT_COLD void wait_for(struct plait_lock *lock) {
+PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
   for (uint32_t i = 0; i < SPINS || !plait_self_may_block(); i++) {
     plait_platform_pause();
     if (plait_lock_try(lock) == PLAIT_LOCK_TAKEN) return;
@@ -48,12 +49,12 @@ static PLAIT_COLD void wait_for(struct plait_lock *lock) {
     plait_platform_wait(&lock->word, 2, SLICE_NS);
 }
 
-int plait_lock_acquire(struct plait_lock *lock) {
-  if (plait_lock_try(lock) != PLAIT_LOCK_TAKEN) wait_for(lock);
+inline int plait_lock_acquire(struct plait_lock *lock) {
+  if (plait_lock_try(lock) != PLAIT_LOCK_TAKEN) plait__lock_wait_for(lock);
   return PLAIT_LOCK_TAKEN;
 }
 
-void plait_lock_release(struct plait_lock *lock) {
+inline void plait_lock_release(struct plait_lock *lock) {
   if (near_exchange(&lock->word, 0, memory_order_release) == 2) plait_platform_notify(&lock->word, 1);
 }
 

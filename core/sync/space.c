@@ -28,13 +28,13 @@ plait_thread_t plait_slot_claim(uint32_t host_id) {
     struct plait_slot *slot = &plait_space()->slots[index];
     uint32_t life = near_load(&slot->life, memory_order_relaxed);
     if ((life & 255u) != PLAIT_SLOT_FREE) continue;
-    uint32_t generation = (life >> 8) % 0x7FFFFFu + 1; /* a thread id is never 0 */
+    uint32_t generation = (life + 256u) & 0x7FFFFF00u;
+    if (generation == 0) generation = 256; /* a thread id is never 0 */
     /* acquire: pairs with the release in plait_slot_release, so that the former owner's words are seen cleared. */
-    if (!near_compare_exchange(&slot->life, &life, generation << 8 | PLAIT_SLOT_LIVE,
-                                                 memory_order_acq_rel, memory_order_relaxed))
+    if (!near_compare_exchange(&slot->life, &life, generation | PLAIT_SLOT_LIVE, memory_order_acq_rel, memory_order_relaxed))
       continue;
     near_store(&slot->host_id, host_id, memory_order_relaxed);
-    return generation << 8 | index;
+    return generation | index;
   }
   return 0;
 }

@@ -89,22 +89,20 @@ export const Space = {
 /** `struct plait_slice` of core/heap/heap.h. */
 export const Slice = {
   BYTES: 32,
+  /** FREE, first slice: its place on the list for its length; PAGES: on its owner's list */
+  link: 0,
   /** kind in the low four bits, and a length or distance in slices; the table is in internal.h */
-  tag: 0,
-  /** REGION, PART: the record that allocates from it; PAGES: the one that takes its unused pages */
-  owner: 4,
-  /** the last slice of a free run: the run's length; else 0 */
-  back: 8,
+  tag: 8,
+  /** REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
+  owner: 12,
+  /** the last slice of a free run: the run's length; others: a number that may be out of date */
+  back: 16,
   /** page records that this slice has, in use or not; 0 if it never had any */
-  pages: 12,
+  pages: 20,
   /** how many page records `pages` has room for */
-  room: 16,
+  room: 24,
   /** PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
-  used: 20,
-  /** index of the next slice on the same list; 0 at the end */
-  next: 24,
-  /** index of the slice before it on the list; 0 at its head */
-  prev: 28,
+  used: 28,
 } as const;
 
 /** `struct plait_leaf` of core/heap/heap.h. */
@@ -239,51 +237,49 @@ export const Record = {
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3552,
+  BYTES: 3568,
   /** guards the slice table and the records of nobody */
   runs: 0,
-  /** index of the first slice */
-  first: 8,
-  /** index behind the last slice */
-  end: 12,
-  /** index that the heap must not grow beyond */
-  limit: 16,
   /** index from which on no slice has ever been used: their bytes are zero */
-  touched: 20,
+  touched: 8,
   /** slices in use, or FREED */
-  used: 24,
+  used: 12,
   /** most slices that were ever in use */
-  peak: 28,
-  /** allocations answered with 0 (wraps) */
-  failed: 32,
+  peak: 16,
   /** records of nobody that may own memory */
-  orphans: 36,
-  /** bookkeeping memory: where the current piece starts */
-  metaStart: 40,
-  /** its first unused byte */
-  metaNext: 44,
-  /** its end */
-  metaEnd: 48,
-  /** takes what is written about a neighbour on a list of runs where there is none; not read */
-  nobody: 52,
-  /** a bit for each bin of free runs that is not empty */
-  runMask: 56,
-  /** first slice of the first free run of each length range */
+  orphans: 20,
+  /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
+  meta: 24,
+  /** a bit for each list of free runs that is not empty, and for some that have been */
+  runMask: 28,
+  /** stands for a free run where there is none: what is written into it does not count */
+  nobody: 32,
+  /** the free runs of each length range; the first list is nobody's */
   runBins: 64,
+  /** zero; what is above is written by many, what is below read by all */
+  apart: 296,
+  /** index of the first slice */
+  first: 320,
+  /** index behind the last slice */
+  end: 324,
+  /** index that the heap must not grow beyond */
+  limit: 328,
+  /** allocations answered with 0 (wraps) */
+  failed: 332,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 320,
+  leaves: 336,
   /** where each slot's record lies; 0 none yet */
-  records: 1344,
+  records: 1360,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2368,
+  pooled: 2384,
   /** zero */
-  padding: 3040,
+  padding: 3056,
   /** a page without blocks, at the head of every empty list of a record's pages */
-  empty: 3056,
+  empty: 3072,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3184,
+  classInfo: 3200,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3296,
+  classOfUnit: 3312,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -964,7 +960,7 @@ export const HEAP_SHIFT_COUNT = 5;
 /** of a record: one for each class, and one of unused pages for each page size */
 export const HEAP_LIST_COUNT = 61;
 export const HEAP_BIN_COUNT = 48;
-export const HEAP_RUN_BIN_COUNT = 64;
+export const HEAP_RUN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
 /** up to here classes lie close; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
