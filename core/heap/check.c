@@ -137,7 +137,12 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
     }
     if (plait_get(&list->prev) != prev) return fail();
   }
-  return listed == 0 ? 0 : fail();
+  plait_ref_t top = plait_get(&record->top);
+  plait__fault_set(PLAIT_FAULT_BINS, top, 0);
+  if (top == 0) return listed == 0 ? 0 : fail();
+  if (!is_inside(top) || plait_get(&plait__slice(top / PLAIT_SLICE_SIZE)->owner) != plait_ref(record)) return fail();
+  uint32_t tag = plait_get(&((struct plait_block *)plait_at(top))->tag);
+  return (tag & 15u) == PLAIT__BLOCK_FREE && listed == (tag >= 2048) ? 0 : fail();
 }
 
 /* Where the record allocates is what the heads of its lists say. */

@@ -136,7 +136,7 @@ void free(void *block);
 #endif
 
 #define GROWS_LEAST 96u /* a smaller block that grows again still gets a place in a page */
-/* In pieces, because some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
+/* Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
 #define COPIED_AT_ONCE 1024u
 
 /*

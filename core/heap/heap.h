@@ -92,7 +92,7 @@ _Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, 
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
-  struct plait_link link; /* FREE: on its bin, or on none; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack, 0 at the end */
+  struct plait_link link; /* FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
   plait_word_t tag;       /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
   plait_word_t before;    /* bytes back to the header before this one; 0: the region's first */
 };
@@ -135,7 +135,8 @@ struct plait_record {
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
   plait_word64_t shared;     /* a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  plait_word_t unused[4];    /* zero */
+  plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
+  plait_word_t unused[3];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 2176, "34 cache lines");
 

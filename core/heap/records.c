@@ -32,6 +32,7 @@ static void clear_own_pages(struct plait_record *record) {
 static void clear_lists(struct plait_record *record) {
   clear_own_pages(record);
   plait_put64(&record->bin_mask, 0);
+  plait_put(&record->top, 0);
   plait_put(&record->last, 0);
   plait_put(&record->spare, 0);
   plait_put(&record->slices, 0);

@@ -9,8 +9,13 @@
  *   meanwhile has its END early: then the rest is free.)
  * - Only the owner of the region allocates, joins and splits. Others turn a block's tag from LIVE into REMOTE, in one
  *   exchange that only one thread wins, and then push it onto the stack of the region's owner.
- * - `before`, the bins and the counters are derived from the tags.
+ * - A free block is on a bin, the top, or too short for either to matter: then its link is its own neighbour. The top lies behind the
+ *   block that was cut or has grown last, and is used for others when the bins have nothing. So a block that grows on moves no links.
+ * - `before`, the bins, the top and the counters are derived from the tags.
  * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a block.
+ *
+ * What happens to a region is made of three steps: block_take() (a free block is on no bin any more), plait__block_put() (bytes become
+ * a free block, on its bin) and lay() (bytes become a live block and the top). Each writes first what a walk does not see, and a tag last.
  */
 #include "internal.h"
 
@@ -70,8 +75,9 @@ PLAIT_ONCE void plait__block_put(struct plait_record *record, plait_ref_t header
   set_tag_at(header, size | PLAIT__BLOCK_FREE);
 }
 
-PLAIT_TINY void block_take(plait_ref_t header) {
-  plait__list_take(plait__link(header));
+static PLAIT_ONCE void block_take(struct plait_record *record, plait_ref_t header) {
+  if (plait_get(&record->top) == header) plait_put(&record->top, 0);
+  else plait__list_take(plait__link(header));
 }
 
 /* A free block of at least `size` bytes; 0 none on the bins. */
@@ -83,21 +89,35 @@ static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
     for (int i = 0; header != plait_ref(list) && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&plait__link(header)->next))
       if (size_of(tag_at(header)) >= size) return header;
   }
-  return 0;
+  plait_ref_t top = plait_get(&record->top);
+  return top != 0 && size_of(tag_at(top)) >= size ? top : 0;
 }
 
 /* ---- splitting and joining; the region's owner only ---- */
 
+/* What lay() does where something is left that is worth a header. */
+PLAIT_TINY void lay_with_top(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
+  plait_ref_t top = header + total;
+  plait_put(&record->top, top);
+  set_before(header + all, all - total);
+  set_tag_at(top, (all - total) | PLAIT__BLOCK_FREE);
+  set_before(top, total);
+  set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+}
+
 /*
- * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes, and a
- * free one if it is worth a header. The commit, unless the walk does not see `header` either.
+ * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes, and the
+ * top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not see `header` either.
  */
 static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
-  uint32_t rest = all - total;
-  if (rest < LEAST_REST) total = all;
-  else plait__block_put(record, header + total, rest);
-  set_before(header + total, total);
-  set_tag_at(header, total | PLAIT__BLOCK_LIVE);
+  plait_ref_t top = plait_get(&record->top);
+  if (all - total >= LEAST_REST) {
+    if (top != 0) plait__block_put(record, top, size_of(tag_at(top)));
+    lay_with_top(record, header, all, total);
+  } else {
+    set_before(header + all, all);
+    set_tag_at(header, all | PLAIT__BLOCK_LIVE);
+  }
 }
 
 /*
@@ -107,7 +127,7 @@ static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint
 static PLAIT_ONCE plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
   plait_ref_t header = at + front;
   uint32_t have = size_of(tag_at(at));
-  block_take(at);
+  block_take(record, at);
   lay(record, header, have - front, total);
   if (front != 0) plait__block_put(record, at, front); /* the commit */
   plait_put(plait__mark_of(header), plait__mark(header));
@@ -140,7 +160,7 @@ static PLAIT_COLD int is_whole(uint32_t index) {
 static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, uint32_t keep) {
   uint32_t slices = slices_of(index), from = index + keep, cut = slices - keep;
   plait_ref_t end = end_before(index + slices), last = end - plait_get(&plait__block(end)->before);
-  block_take(last);
+  block_take(record, last);
   if (keep != 0) {
     end = end_before(from);
     set_tag_at(end, PLAIT__BLOCK_END);
@@ -170,7 +190,7 @@ static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, 
     uint32_t before = plait_get(&plait__block(header)->before);
     have = is_free_tag(tag_at(header - before)) ? before : 0;
     if (have >= total) { /* it was too far down its bin to be found */
-      block_take(header - have);
+      block_take(record, header - have);
       plait__block_put(record, header - have, have);
       return 1;
     }
@@ -193,7 +213,7 @@ static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, 
     set_tag_at(header, (end - header) | PLAIT__BLOCK_FREE);
   } else if (have != 0) {
     header -= have;
-    block_take(header);
+    block_take(record, header);
   }
   for (uint32_t i = at; i < at + more; i++) {
     plait_put(&plait__slice(i)->owner, plait_ref(record));
@@ -275,14 +295,14 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
 PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), next = tag_at(header + size), before = plait_get(&plait__block(header)->before);
   if (is_free_tag(next)) {
-    block_take(header + size);
+    block_take(record, header + size);
     size += size_of(next);
   }
   plait_put(plait__mark_of(header), 0); /* before the commit: it may be no header any more then */
   if (is_free_tag(tag_at(header - before))) { /* not of the first: it is before itself, and not free */
     header -= before;
     size += before;
-    block_take(header);
+    block_take(record, header);
   }
   plait__block_put(record, header, size);
   count_live(record, UINT32_MAX);
@@ -368,7 +388,11 @@ int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t
   for (;;) {
     uint32_t next = tag_at(header + have), all = is_free_tag(next) ? have + size_of(next) : have;
     if (total <= all) {
-      if (all != have) block_take(header + have);
+      if (header + have == plait_get(&mine->top) && all - total >= LEAST_REST) { /* as below, without the calls: it grows on */
+        lay_with_top(mine, header, all, total);
+        return 1;
+      }
+      if (all != have) block_take(mine, header + have);
       lay(mine, header, all, total);
       return 1;
     }

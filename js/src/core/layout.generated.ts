@@ -156,7 +156,7 @@ export const Page = {
 /** `struct plait_block` of core/heap/heap.h. */
 export const Block = {
   BYTES: 16,
-  /** FREE: on its bin, or on none; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack, 0 at the end */
+  /** FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
   link: 0,
   /** bytes up to the next header, a multiple of 16, and the state in the low four bits */
   tag: 8,
@@ -231,8 +231,10 @@ export const Record = {
   refills: 2148,
   /** a bit for each class of whose blocks others have freed some in its own pages; a hint */
   shared: 2152,
+  /** the free medium block behind the one that has grown last, on no bin; 0 none */
+  top: 2160,
   /** zero */
-  unused: 2160,
+  unused: 2164,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
