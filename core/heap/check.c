@@ -88,7 +88,7 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
     if (size < PLAIT__HEADER || size > end - at || plait_get(&block->before) != before) return fail();
     if (state < PLAIT__BLOCK_FREE || state > PLAIT__BLOCK_REMOTE) return fail();
     if (state == PLAIT__BLOCK_FREE && was_free) return fail();
-    if (state != PLAIT__BLOCK_FREE && plait_get(&block->mark) != plait__mark(at)) return fail();
+    if (state != PLAIT__BLOCK_FREE && plait_get(plait__mark_of(at)) != plait__mark(at)) return fail();
     was_free = state == PLAIT__BLOCK_FREE;
     *live += !was_free;
     *listed += was_free && size >= 2048;
@@ -124,18 +124,25 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
   look_at(PLAIT_FAULT_RECORD, record);
   if (plait_get(&record->medium_live) != live) return fail();
   for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) {
-    plait_ref_t header = plait_get(&record->bins[bin]), prev = 0;
-    look_at(PLAIT_FAULT_BINS, &record->bins[bin]);
-    if ((header != 0) != (plait_get64(&record->bin_mask) >> bin & 1)) return fail();
-    for (; header != 0; prev = header, header = plait_get(&((struct plait_block *)plait_at(header))->next)) {
+    struct plait_link *list = &record->bins[bin];
+    plait_ref_t prev = plait_ref(list);
+    look_at(PLAIT_FAULT_BINS, list);
+    if ((plait_get64(&record->bin_mask) >> bin & 1) == 0) continue;
+    for (plait_ref_t header = plait_get(&list->next); header != plait_ref(list); prev = header, header = plait_get(&plait__link(header)->next)) {
       struct plait_block *block = plait_at(header);
       if (!is_inside(header)) return fail();
       look_at(PLAIT_FAULT_BINS, block);
-      if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->mark) != prev) return fail();
+      if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->link.prev) != prev) return fail();
       if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != plait_ref(record) || listed-- == 0) return fail();
     }
+    if (plait_get(&list->prev) != prev) return fail();
   }
-  return listed == 0 ? 0 : fail();
+  plait_ref_t top = plait_get(&record->top);
+  plait__fault_set(PLAIT_FAULT_BINS, top, 0);
+  if (top == 0) return listed == 0 ? 0 : fail();
+  if (!is_inside(top) || plait_get(&plait__slice(top / PLAIT_SLICE_SIZE)->owner) != plait_ref(record)) return fail();
+  uint32_t tag = plait_get(&((struct plait_block *)plait_at(top))->tag);
+  return (tag & 15u) == PLAIT__BLOCK_FREE && listed == (tag >= 2048) ? 0 : fail();
 }
 
 /* Where the record allocates is what the heads of its lists say. */

@@ -136,42 +136,31 @@ void free(void *block);
 #endif
 
 #define GROWS_LEAST 96u /* a smaller block that grows again still gets a place in a page */
-#define COPIED_HERE 256u /* so many bytes are copied without leaving the module */
+/* Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
 #define COPIED_AT_ONCE 1024u
 
 /*
- * Copies as much as `bytes`, rounded up to 16, to where there is room for that. In pieces, because some processors copy more
- * than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do.
+ * What does not fit where it is, or would waste half of that. Who grows a block will do it again: the first time a small one gets half as
+ * much more; the second time in a row, and larger ones at once, it gets a place in a region with room behind it.
  */
-PLAIT_TINY void copy_units(plait_ref_t to, plait_ref_t from, uint32_t bytes) {
-  while (bytes > COPIED_HERE) {
-    uint32_t piece = bytes < COPIED_AT_ONCE ? bytes : COPIED_AT_ONCE;
-    plait_copy_near(plait_at(to), plait_at(from), piece);
-    to += piece, from += piece, bytes -= piece;
-  }
-  for (uint32_t at = 0; at < bytes; at += 16) {
-    plait_word64_t *source = plait_at(from + at), *target = plait_at(to + at);
-    uint64_t low = plait_get64(source), high = plait_get64(source + 1);
-    plait_put64(target, low);
-    plait_put64(target + 1, high);
-  }
-}
-
-/*
- * What did not fit where it was. Who grows a block will do it again: the first time a small one gets half as much more; the
- * second time in a row, and larger ones at once, it gets a place in a region with room behind it.
- */
-static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
-  int grows = size > has;
+static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size) {
   struct plait_record *mine = plait__mine();
-  int again = grows && size > GROWS_LEAST && mine != NULL && plait_get(&mine->grown) == block;
-  uint32_t ample = grows && size + size / 2 <= PLAIT_HEAP_FINE_LIMIT ? size + size / 2 : size;
-  plait_ref_t moved = size <= PLAIT_HEAP_FINE_LIMIT && !again ? ALLOC(ample) : 0;
-  if (moved == 0) moved = alloc(size, grows ? size * 4 : 0);
-  if (moved == 0) return grows ? failed(0) : block;
-  if (grows && mine != NULL) plait_put(&mine->grown, moved);
-  plait_platform_reach(plait_at(block + (grows ? has : size) - 1)); /* another thread may have allocated it */
-  copy_units(moved, block, grows ? has : size);
+  uint32_t has = plait_heap_size(block), kept = size < has ? size : has, ample = size, roomy = 0;
+  if (has == 0) return failed(0);
+  if (size > has) {
+    int again = size > GROWS_LEAST && mine != NULL && plait_get(&mine->grown) == block;
+    if (size + size / 2 <= PLAIT_HEAP_FINE_LIMIT) ample += size / 2;
+    if (again || size > PLAIT_HEAP_FINE_LIMIT) roomy = size * 4;
+  } else if (has <= PLAIT_HEAP_SMALL_LIMIT && size >= has / 2) {
+    return block;
+  }
+  plait_ref_t moved = roomy == 0 ? ALLOC(ample) : 0;
+  if (moved == 0) moved = alloc(size, roomy);
+  if (moved == 0) return size > has ? failed(0) : block;
+  if (size > has && mine != NULL) plait_put(&mine->grown, moved);
+  plait_platform_reach(plait_at(block + kept - 1)); /* another thread may have allocated it */
+  for (uint32_t at = 0; at < kept; at += COPIED_AT_ONCE)
+    plait_copy_near(plait_at(moved + at), plait_at(block + at), kept - at < COPIED_AT_ONCE ? kept - at : COPIED_AT_ONCE);
   FREE(block);
   return moved;
 }
@@ -184,23 +173,15 @@ static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_re
   plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
   if (leaf == 0) return failed(0);
   struct plait_slice *slice = &((struct plait_leaf *)plait_at(leaf))->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
-  uint32_t tag = plait_get(&slice->tag), has = 0;
-  enum plait__slice_kind kind = plait__kind(tag);
-  int stays = 0; /* with room for `size`, of which it does not waste half */
-  if (kind == PLAIT__PAGES) {
-    has = plait__small_size(slice, tag, block);
-    stays = size <= has && size >= has / 2;
-  } else if (kind == PLAIT__REGION || kind == PLAIT__PART) {
+  enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
+  if (kind == PLAIT__REGION || kind == PLAIT__PART) {
     plait_ref_t header = plait__medium_header_inline(slice, block);
-    has = header == 0 ? 0 : plait__medium_room(header);
-    stays = has != 0 && size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, header, size);
-  } else {
-    has = large_size(slice, tag, block);
-    stays = has != 0 && size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
-    if (!stays) has = large_size(slice, plait_load(&slice->tag), block); /* another thread may have freed it meanwhile */
+    int stays = header != 0 && size > plait__medium_room(header) / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT;
+    if (stays && plait__medium_resize(slice, header, size)) return block;
+  } else if (kind == PLAIT__LARGE && size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size)) {
+    return block;
   }
-  if (has == 0) return failed(0);
-  return stays ? block : move(block, size, has);
+  return move(block, size);
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {

@@ -91,10 +91,9 @@ _Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, 
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
-  plait_word_t tag;    /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
-  plait_word_t before; /* bytes back to the header before this one; 0: the region's first */
-  plait_word_t next;   /* FREE: next header in its bin; REMOTE: next on its owner's stack; 0 at the end */
-  plait_word_t mark;   /* FREE: previous header in its bin; LIVE: a number made from its own reference */
+  struct plait_link link; /* FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
+  plait_word_t tag;       /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
+  plait_word_t before;    /* bytes back to the header before this one; 0: the region's first */
 };
 _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
@@ -125,8 +124,8 @@ struct plait_record {
   plait_word_t slices;       /* slices in its regions */
   plait_word_t medium_live;  /* medium blocks in its regions that are not free */
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
-  plait_word64_t bin_mask;   /* a bit for each bin that is not empty */
-  plait_word_t bins[PLAIT_HEAP_BIN_COUNT]; /* first free header of each size range */
+  plait_word64_t bin_mask;   /* a bit for each bin that may have blocks; the others are not in use */
+  struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
   struct plait_spot spots[PLAIT_HEAP_CLASS_COUNT]; /* where its next blocks are, by size class */
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
   plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
@@ -135,9 +134,10 @@ struct plait_record {
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
   plait_word64_t shared;     /* a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  plait_word_t unused[4];    /* zero */
+  plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
+  plait_word_t unused[3];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1984, "31 cache lines");
+_Static_assert(sizeof(struct plait_record) == 2176, "34 cache lines");
 
 struct plait_heap {
   struct plait_lock runs;    /* guards the slice table and the records of nobody */

@@ -220,13 +220,23 @@ PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
 
+/* The mark of a header that is not FREE: its first word, so that whoever writes beyond the block in front of it is noticed. */
+PLAIT_TINY plait_word_t *plait__mark_of(plait_ref_t header) {
+  return &plait__block(header)->link.next;
+}
+
+/* Of a REMOTE header: the one that lies under it on the stack. */
+PLAIT_TINY plait_word_t *plait__under(plait_ref_t header) {
+  return &plait__block(header)->link.prev;
+}
+
 /* The header of the live block, 0 if there is none. pre: the slice is a region's. */
 PLAIT_TINY plait_ref_t plait__medium_header_inline(struct plait_slice *slice, plait_ref_t block) {
   if (block % 16 != 0) return 0;
   if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_get(&slice->tag)) == PLAIT__REGION) return 0;
   plait_ref_t header = block - PLAIT__HEADER;
   uint32_t tag = plait_get(&plait__block(header)->tag); /* a live one was made visible to the caller together with the block */
-  int live = (tag & 15u) == PLAIT__BLOCK_LIVE && plait_get(&plait__block(header)->mark) == plait__mark(header);
+  int live = (tag & 15u) == PLAIT__BLOCK_LIVE && plait_get(plait__mark_of(header)) == plait__mark(header);
   return live ? header : 0;
 }
 
@@ -244,7 +254,8 @@ PLAIT_TINY uint32_t plait__medium_room(plait_ref_t header) {
 enum plait_heap_place plait__medium_place(plait_ref_t block);
 /* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
 int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size);
-void plait__bin_link(struct plait_record *record, plait_ref_t header, uint32_t size);
+/* The `size` bytes from `header` on become a free block of the record's, on its bin: the header's tag is the commit. */
+void plait__block_put(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
 /*

@@ -31,8 +31,8 @@ static void clear_own_pages(struct plait_record *record) {
 
 static void clear_lists(struct plait_record *record) {
   clear_own_pages(record);
-  for (uint32_t bin = 0; bin < PLAIT_HEAP_BIN_COUNT; bin++) plait_put(&record->bins[bin], 0);
   plait_put64(&record->bin_mask, 0);
+  plait_put(&record->top, 0);
   plait_put(&record->last, 0);
   plait_put(&record->spare, 0);
   plait_put(&record->slices, 0);
@@ -75,12 +75,11 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END) state = PLAIT__BLOCK_LIVE, size = end - at;
     /* Only a tag that is wrong is written: a live block may be freed by another thread meanwhile. */
     if ((size | state) != tag) plait_put(&block->tag, size | state);
-    else if (state != PLAIT__BLOCK_FREE) plait_put(&block->mark, plait__mark(at)); /* its thread was about to free it */
+    else if (state != PLAIT__BLOCK_FREE) plait_put(plait__mark_of(at), plait__mark(at)); /* its thread was about to free it */
     if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
-      plait_put(&((struct plait_block *)plait_at(free))->tag, (before += size) | PLAIT__BLOCK_FREE);
-      plait_put(&block->mark, 0);
+      before += size;
     } else {
-      if (free != 0) plait__bin_link(record, free, before);
+      if (free != 0) plait__block_put(record, free, before);
       free = state == PLAIT__BLOCK_FREE ? at : 0;
       live += free == 0;
       plait_put(&block->before, before);
@@ -88,10 +87,9 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     }
     at += size;
   }
-  if (free != 0) plait__bin_link(record, free, before);
+  if (free != 0) plait__block_put(record, free, before);
   struct plait_block *last = plait_at(end);
   plait_put(&last->before, before);
-  plait_put(&last->mark, 0);
   plait_put(&last->tag, PLAIT__BLOCK_END);
   plait_put(&record->last, index);
   plait_put(&record->slices, plait_get(&record->slices) + slices);
@@ -140,7 +138,7 @@ static void absorb(struct plait_record *record, uint32_t former) {
 static void settle(struct plait_record *record) {
   plait_ref_t draining = plait_get(&record->draining);
   plait_ref_t header = (plait_ref_t)near_load(&record->remote, memory_order_acquire);
-  for (; header != 0 && draining != 0; header = plait_get(&((struct plait_block *)plait_at(header))->next))
+  for (; header != 0 && draining != 0; header = plait_get(plait__under(header)))
     if (header == draining) plait_put(&record->draining, draining = 0);
   plait__medium_settle(record);
   if (near_load(&record->remote, memory_order_seq_cst) != 0) plait__medium_drain(record);

@@ -11,14 +11,10 @@
 
 PLAIT_COLD_BEGIN
 
-static struct plait_block *block_of(plait_ref_t header) {
-  return plait_at(header);
-}
-
 static void push(struct plait_record *record, plait_ref_t header) {
   uint64_t head = atomic_load_explicit(&record->remote, memory_order_relaxed), next;
   do {
-    plait_put(&block_of(header)->next, (uint32_t)head);
+    plait_put(plait__under(header), (uint32_t)head);
     next = ((head >> 32) + 1) << 32 | header;
     /* release: pairs with the acquire in drain; sequentially consistent: see below. */
   } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
@@ -47,7 +43,7 @@ void plait__medium_drain(struct plait_record *record) {
 void plait__medium_settle(struct plait_record *record) {
   plait_ref_t header = plait_get(&record->draining);
   while (header != 0) {
-    plait_ref_t next = plait_get(&block_of(header)->next);
+    plait_ref_t next = plait_get(plait__under(header));
     uint32_t owner = plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner);
     plait_put(&record->draining, next);
     if (owner == plait_ref(record)) plait__medium_release(record, header);

@@ -154,14 +154,12 @@ export const Page = {
 /** `struct plait_block` of core/heap/heap.h. */
 export const Block = {
   BYTES: 16,
+  /** FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
+  link: 0,
   /** bytes up to the next header, a multiple of 16, and the state in the low four bits */
-  tag: 0,
+  tag: 8,
   /** bytes back to the header before this one; 0: the region's first */
-  before: 4,
-  /** FREE: next header in its bin; REMOTE: next on its owner's stack; 0 at the end */
-  next: 8,
-  /** FREE: previous header in its bin; LIVE: a number made from its own reference */
-  mark: 12,
+  before: 12,
 } as const;
 
 /** `struct plait_page_list` of core/heap/heap.h. */
@@ -190,7 +188,7 @@ export const Spot = {
 
 /** `struct plait_record` of core/heap/heap.h. */
 export const Record = {
-  BYTES: 1984,
+  BYTES: 2176,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
@@ -211,28 +209,30 @@ export const Record = {
   mediumLive: 88,
   /** index of a region that may be wholly free; 0 none */
   spare: 92,
-  /** a bit for each bin that is not empty */
+  /** a bit for each bin that may have blocks; the others are not in use */
   binMask: 96,
-  /** first free header of each size range */
+  /** free medium blocks by size: a list for each range */
   bins: 104,
   /** where its next blocks are, by size class */
-  spots: 296,
+  spots: 488,
   /** its pages, by size class */
-  classes: 1192,
+  classes: 1384,
   /** slices with an unused page, by page size: first of a list; under `runs` */
-  partial: 1924,
+  partial: 2116,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
-  apart: 1944,
+  apart: 2136,
   /** the block that was moved last because it grew; a hint */
-  grown: 1948,
+  grown: 2140,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
-  freed: 1952,
+  freed: 2144,
   /** how often it has taken a page from the pool, or made one (wraps) */
-  refills: 1956,
+  refills: 2148,
   /** a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  shared: 1960,
+  shared: 2152,
+  /** the free medium block behind the one that has grown last, on no bin; 0 none */
+  top: 2160,
   /** zero */
-  unused: 1968,
+  unused: 2164,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
