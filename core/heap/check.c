@@ -51,7 +51,8 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    if ((plait_get64(&page->local[word]) & ~plait__page_full(count, word)) != 0) return fail(); /* of `remote` they are ignored */
+    uint64_t none = ~plait__page_full(page, word);
+    if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();
     if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }
   return 0;

@@ -35,9 +35,9 @@
 #define PLAIT_HEAP_LEAF_LIMIT 256u
 #define PLAIT_HEAP_LEAF_PAGES 4096u
 #define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
-#define PLAIT_HEAP_CLASS_COUNT 56u
+#define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
-#define PLAIT_HEAP_LIST_COUNT 61u /* of a record: one for each class, and one of unused pages for each page size */
+#define PLAIT_HEAP_LIST_COUNT 62u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
 #define PLAIT_HEAP_RUN_BIN_COUNT 64u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
@@ -79,12 +79,10 @@ struct plait_page {
   plait_word_t turn;       /* how often `step` can be halved */
   plait_word_t count;      /* blocks */
   plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
-  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
-  plait_word64_t whole;    /* the first word of `local` when all blocks are free */
-  plait_word64_t tail;     /* the last one then */
+  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   plait_word_t spot;       /* reference of the word of its owner's record that says where the next block comes from */
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  plait_word_t unused[2];  /* zero */
+  plait_word_t unused[6];  /* zero */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
 
@@ -101,6 +99,7 @@ _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 struct plait_page_list {
   struct plait_link link; /* starts and ends the ring */
   plait_word_t count;     /* how many there are */
+  plait_word_t shared;    /* 1: others have freed blocks of the class in the record's own pages, of late; a hint */
 };
 
 /* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
@@ -124,8 +123,7 @@ struct plait_record {
   plait_word_t grown;        /* the block that was moved last because it grew; a hint */
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
-  plait_word64_t shared;     /* a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  plait_word_t unused[6];    /* zero */
+  plait_word_t unused[7];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) % 64 == 0, "whole cache lines: page records follow");
 

@@ -160,8 +160,12 @@ PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
 }
 /* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
-/* The bits that word `word` of a page with `count` blocks has. */
-uint64_t plait__page_full(uint32_t count, uint32_t word);
+/* The bits that word `word` of the page's blocks has. */
+uint64_t plait__page_full(struct plait_page *page, uint32_t word);
+/* Those of them that others have freed, and its owner has not collected. */
+uint64_t plait__page_remote(struct plait_page *page, uint32_t word);
+/* Whether others have freed into the page, and its owner has not collected it. */
+int plait__page_is_freed_into(struct plait_page *page);
 /* The page puts what others have freed among what its owner knows: how many blocks are free, | COLLECTED if there was any. Its owner; under the lock if it is pooled. */
 #define PLAIT__COLLECTED 65536u
 uint32_t plait__page_collect(struct plait_page *page);
@@ -213,12 +217,11 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
 /* Frees block `number` of the record's own page: 1, or 0 if it is free already. The next block comes from there: it is still in a cache. */
 PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
   plait_word64_t *local = &page->local[number / 64];
-  uint64_t bit = 1ull << number % 64, known = plait_get64(local);
-  if ((known | plait_get64(&page->remote[number / 64])) & bit) return 0;
-  known |= bit;
-  plait_put64(local, known);
+  uint64_t bit = 1ull << number % 64, known = plait_get64(local), free = known | plait_get64(&page->remote[number / 64]);
+  if (free & bit) return 0;
+  plait_put64(local, known | bit);
   plait_put(plait_at(plait_get(&page->spot)), plait_ref(local));
-  if (known == plait_get64(&page->whole) || known == plait_get64(&page->tail)) plait__page_release_if_empty(record, page);
+  if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }
 

@@ -28,31 +28,28 @@ PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t bloc
   return plait__page_number_inline(page, block);
 }
 
-PLAIT_COLD uint64_t plait__page_full(uint32_t count, uint32_t word) {
-  if (count >= (word + 1) * 64) return ~0ull;
-  return count <= word * 64 ? 0 : (1ull << count % 64) - 1;
+PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
+  int32_t blocks = (int32_t)(plait_get(&page->count) - word * 64);
+  return blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
 }
 
-/*
- * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28, 25, 22, 20, 18, 16, 14,
- * 12, 11, 10 and so on down to 4.
- */
-static PLAIT_COLD uint32_t size_of_class(uint32_t class) {
-  if (class < 8) return (class + 1) * 16;
-  if (class < FEW_BLOCKS) return (class % 8 + 9) << (class / 8 + 3);
-  uint32_t at = class - FEW_BLOCKS, count = 19 - at;
-  if (at < 7) count += 7 - at;
-  if (at < 2) count += 2 - at;
-  return PLAIT_SLICE_SIZE / count & ~15u;
+PLAIT_COLD uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
+  return near_load(&page->remote[word], memory_order_seq_cst) & plait__page_full(page, word);
 }
 
 /* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
-#define SHIFTS 0x44442222332221ull
+#define SHIFTS 0x444442222332221ull
 
+/*
+ * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28 blocks, 25, 22, 20, 18, 16,
+ * 14, 13, 12 and so on down to 4.
+ */
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
-  for (uint32_t class = 0, unit = 0, size = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
-    uint32_t most = size_of_class(class), shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+  for (uint32_t class = 0, unit = 0, size = 0, most = 0, blocks = 28; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    uint32_t shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+    if (class < FEW_BLOCKS) most += class < 8 ? 16 : 8u << class / 8;
+    else most = PLAIT_SLICE_SIZE / blocks & ~15u, blocks -= blocks / 8 + (blocks < 8);
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += size < PLAIT_HEAP_FINE_LIMIT ? 16 : 128) heap->class_of_unit[unit++] = (uint8_t)class;
   }
@@ -61,24 +58,19 @@ PLAIT_COLD void plait__classes_init(void) {
 
 /* ---- lists of a record ---- */
 
-/* Whether others have freed blocks of the class in the record's own pages, of late. */
-static inline int is_shared(struct plait_record *record, uint32_t class) {
-  return (int)(plait_get64(&record->shared) >> class & 1);
-}
-
 /*
  * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
  * keeps the one that it allocates from: the rest would wait for it, half empty, while others run. Of whole slices fewer: what
  * an owner keeps that does nothing any more is lost to the others until it comes back.
  */
-static inline uint32_t full_pages(struct plait_record *record, uint32_t class) {
-  if (is_shared(record, class)) return 1;
+static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
+  if (plait_get(&list->shared)) return 1;
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */
-static inline uint32_t enough_pages(struct plait_record *record, uint32_t class) {
-  return is_shared(record, class) ? 1 : 32;
+static inline uint32_t enough_pages(struct plait_page_list *list) {
+  return plait_get(&list->shared) ? 1 : 32;
 }
 
 static inline struct plait_page *first_of(struct plait_page_list *list) {
@@ -116,6 +108,7 @@ PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count
   for (; count-- > 0; lists++) {
     plait__list_clear(&lists->link);
     plait_put(&lists->count, 0);
+    plait_put(&lists->shared, 0);
   }
 }
 
@@ -131,17 +124,16 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
   uint32_t size = plait__class_size(class), count = (1u << plait__class_shift(class)) / size;
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
+  plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    plait_put64(&page->local[word], plait__page_full(count, word));
-    plait_put64(&page->remote[word], 0);
+    uint64_t full = plait__page_full(page, word);
+    plait_put64(&page->local[word], full);
+    plait_put64(&page->remote[word], ~full);
   }
-  plait_put64(&page->whole, plait_get64(&page->local[0]));
-  plait_put64(&page->tail, plait_get64(&page->local[(count - 1) / 64]));
   plait_put(&page->base, base);
   plait_put(&page->step, size);
   plait_put(&page->inverse, inverse);
   plait_put(&page->turn, turn);
-  plait_put(&page->count, count);
   plait_put(&page->class, class);
 }
 
@@ -161,13 +153,18 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, ui
 
 /* ---- the owner's side ---- */
 
+PLAIT_COLD int plait__page_is_freed_into(struct plait_page *page) {
+  uint64_t bits = 0;
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) bits |= plait__page_remote(page, word);
+  return bits != 0;
+}
+
 PLAIT_COLD uint32_t plait__page_collect(struct plait_page *page) {
   uint32_t free = 0, count = plait_get(&page->count);
   for (uint32_t word = 0; word * 64 < count; word++) {
-    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst), local = plait_get64(&page->local[word]);
+    uint64_t bits = plait__page_remote(page, word), local = plait_get64(&page->local[word]);
     if (bits != 0) { /* see the invariant on giving up */
-      /* Who frees a block a second time may set a bit that the page has lost since: it had another class, with more blocks. */
-      plait_put64(&page->local[word], local |= bits & plait__page_full(count, word));
+      plait_put64(&page->local[word], local |= bits);
       near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
       free |= PLAIT__COLLECTED;
     }
@@ -247,11 +244,11 @@ static PLAIT_COLD int pool(struct plait_page *page) {
 
 /* Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another thread may be quicker. */
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
-  uint32_t owner = PLAIT__ABANDONED, class;
+  uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
   plait__page_collect(page);
-  class = plait_get(&page->class);
-  if (plait_get(&record->classes[class].count) >= enough_pages(record, class) && pool(page)) return;
+  struct plait_page_list *list = &record->classes[plait_get(&page->class)];
+  if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
   plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
 }
@@ -260,9 +257,7 @@ static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *p
 static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
   own_unlink(record, page);
   near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
-  uint64_t bits = 0;
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) bits |= near_load(&page->remote[word], memory_order_seq_cst);
-  if (bits != 0) take_in(record, page);
+  if (plait__page_is_freed_into(page)) take_in(record, page);
 }
 
 /* The next block out of any word of the record's page, and more from there: 0 if its owner knows of none. */
@@ -312,10 +307,10 @@ static PLAIT_COLD struct plait_page *find_own(struct plait_record *record, uint3
     struct plait_page *page = plait_at(next);
     next = plait_get(&page->link.next);
     uint32_t free = plait__page_collect(page);
-    if (free >= PLAIT__COLLECTED) plait_put64(&record->shared, plait_get64(&record->shared) | 1ull << class);
+    if (free >= PLAIT__COLLECTED) plait_put(&list->shared, 1);
     free %= PLAIT__COLLECTED;
     if (free == 0) {
-      if (plait_get(&list->count) > full_pages(record, class)) abandon(record, page);
+      if (plait_get(&list->count) > full_pages(list, class)) abandon(record, page);
     } else if (free < least) {
       least = free, best = page;
       if (class < FEW_BLOCKS) break;
@@ -329,7 +324,7 @@ static PLAIT_COLD struct plait_page *find_own(struct plait_record *record, uint3
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   uint32_t refills = plait_get(&record->refills) + 1;
   plait_put(&record->refills, refills);
-  if (refills % FORGETFUL == 0) plait_put64(&record->shared, plait_get64(&record->shared) & ~(1ull << class));
+  if (refills % FORGETFUL == 0) plait_put(&record->classes[class].shared, 0);
   for (int any = 0;;) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
@@ -401,8 +396,7 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   if (known & bit) return -PLAIT_EINVAL;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__POOLED) { /* nobody writes `local` now */
-    known |= bit | plait_get64(local);
-    if (known != plait_get64(&page->whole) && known != plait_get64(&page->tail)) return 0;
+    if ((known | bit | plait_get64(local)) != ~0ull) return 0;
   }
   if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
   return 0;

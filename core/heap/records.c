@@ -91,10 +91,7 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
-    int lost = 0;
-    for (uint32_t word = 0; owner == PLAIT__ABANDONED && word < PLAIT_PAGE_WORDS; word++)
-      lost |= plait_get64(&page->remote[word]) != 0;
-    if (owner != former && !lost) continue;
+    if (owner != former && (owner != PLAIT__ABANDONED || !plait__page_is_freed_into(page))) continue;
     if (owner != plait_ref(record) &&
         !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed))

@@ -186,7 +186,7 @@ static void check_nothing_unseen(void) {
     for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag)); i++) {
       struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
       for (int word = 0; word < 4 && plait_get(&page->owner) == PLAIT__ABANDONED; word++)
-        CHECK(plait_get64(&page->remote[word]) == 0);
+        CHECK(plait__page_remote(page, word) == 0);
     }
   }
 }
