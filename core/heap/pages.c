@@ -5,14 +5,17 @@
  * - A block is free when its bit is set in `local` or in `remote`, else it is in use. Each change is one store.
  * - Only the page's owner writes `local` and the list links; others set bits of `remote`. The owner moves remote bits
  *   over by setting them in `local` first and clearing them in `remote` then: between the two they are in both.
- * - A page whose owner word names a record is on that record's list for its class; the list's head is where the record
- *   allocates. An ABANDONED page is on no list and had no free block when it was given up.
+ * - Where a word has no block its bit is set in `remote`, always, and never in `local`: so a word is wholly free when both
+ *   together are all ones.
+ * - A page whose owner word names a record is on that record's list for its class. The record allocates from the word that its
+ *   spot for the class names: one of a page on that list, the one that was freed into last if it can be; or one of `empty`.
+ *   An ABANDONED page is on no list and had no free block when it was given up.
  * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
  * - A page whose class is no size class is kept by its owner, all its blocks free whatever the bits say.
- * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock. Its last free block is
+ * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
  *   Freeing looks at the other words only if its own is all free by then: whoever fills the last word sees the others full.
  */
@@ -21,7 +24,7 @@
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define FIRST_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
-#define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
+#define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
 PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
@@ -395,7 +398,7 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
   if (known & bit) return -PLAIT_EINVAL;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__POOLED) { /* nobody writes `local` now */
+  if (owner == PLAIT__POOLED) { /* `local` has what was cleared in `remote` before it was set there */
     if ((known | bit | plait_get64(local)) != ~0ull) return 0;
   }
   if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);

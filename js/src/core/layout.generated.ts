@@ -119,38 +119,30 @@ export const Leaf = {
 /** `struct plait_page` of core/heap/heap.h. */
 export const Page = {
   BYTES: 128,
-  /** a bit for each block: free, and the owner knows */
-  local: 0,
-  /** next page of the owner's list for the class; 0 at the end */
-  next: 32,
-  /** page before it on that list; 0 at its head */
-  prev: 36,
-  /** the word of `local` that the owner looks at first */
-  cursor: 40,
-  /** how many words of `local` and `remote` are in use */
-  words: 44,
-  /** the first word of `local` when all blocks are free */
-  whole: 48,
-  /** the last one then */
-  tail: 56,
-  /** a bit for each block: freed by another thread, and not collected yet */
-  remote: 64,
+  /** its place on the owner's list for the class, or on the heap's */
+  link: 0,
   /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
-  owner: 96,
+  owner: 8,
   /** reference of block 0 */
-  base: 100,
+  base: 12,
   /** bytes from one block to the next */
-  step: 104,
+  step: 16,
   /** of the odd factor of `step`, modulo 2^32 */
-  inverse: 108,
+  inverse: 20,
   /** how often `step` can be halved */
-  turn: 112,
+  turn: 24,
   /** blocks */
-  count: 116,
+  count: 28,
+  /** a bit for each block: free, and the owner knows */
+  local: 32,
+  /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
+  remote: 64,
+  /** reference of the word of its owner's record that says where the next block comes from */
+  spot: 96,
   /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 120,
+  class: 100,
   /** zero */
-  spare: 124,
+  unused: 104,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
@@ -168,31 +160,18 @@ export const Block = {
 
 /** `struct plait_page_list` of core/heap/heap.h. */
 export const PageList = {
-  BYTES: 12,
-  /** the page to allocate from; the heap's `empty` page when there is none */
-  head: 0,
-  /** the last one; 0 when there is none */
-  tail: 4,
+  BYTES: 16,
+  /** starts and ends the ring */
+  link: 0,
   /** how many there are */
   count: 8,
-} as const;
-
-/** `struct plait_spot` of core/heap/heap.h. */
-export const Spot = {
-  BYTES: 16,
-  /** the word of `local` of the list's head that its cursor names; one of the `empty` page if there is none */
-  word: 0,
-  /** reference of the block that is bit 0 of the word */
-  origin: 4,
-  /** bytes in a block */
-  size: 8,
-  /** zero */
-  unused: 12,
+  /** 1: others have freed blocks of the class in the record's own pages, of late; a hint */
+  shared: 12,
 } as const;
 
 /** `struct plait_record` of core/heap/heap.h. */
 export const Record = {
-  BYTES: 1984,
+  BYTES: 1600,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
@@ -217,73 +196,69 @@ export const Record = {
   binMask: 96,
   /** first free header of each size range */
   bins: 104,
-  /** where its next blocks are, by size class */
+  /** where its next blocks are, by size class: a word of `local` of one of its pages, or of the heap's `empty` page */
   spots: 296,
   /** its pages, by size class */
-  classes: 1192,
+  classes: 544,
   /** slices with an unused page, by page size: first of a list; under `runs` */
-  partial: 1924,
+  partial: 1536,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
-  apart: 1944,
+  apart: 1556,
   /** the block that was moved last because it grew; a hint */
-  grown: 1948,
+  grown: 1560,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
-  freed: 1952,
+  freed: 1564,
   /** how often it has taken a page from the pool, or made one (wraps) */
-  refills: 1956,
-  /** a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  shared: 1960,
+  refills: 1568,
   /** zero */
-  unused: 1968,
+  unused: 1572,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3552,
+  BYTES: 3784,
+  /** a page without blocks: in place of one where there is none */
+  empty: 0,
   /** guards the slice table and the records of nobody */
-  runs: 0,
+  runs: 128,
   /** index of the first slice */
-  first: 8,
+  first: 136,
   /** index behind the last slice */
-  end: 12,
+  end: 140,
   /** index that the heap must not grow beyond */
-  limit: 16,
+  limit: 144,
   /** index from which on no slice has ever been used: their bytes are zero */
-  touched: 20,
+  touched: 148,
   /** slices in use, or FREED */
-  used: 24,
+  used: 152,
   /** most slices that were ever in use */
-  peak: 28,
+  peak: 156,
   /** allocations answered with 0 (wraps) */
-  failed: 32,
+  failed: 160,
   /** records of nobody that may own memory */
-  orphans: 36,
+  orphans: 164,
   /** bookkeeping memory: where the current piece starts */
-  metaStart: 40,
+  metaStart: 168,
   /** its first unused byte */
-  metaNext: 44,
+  metaNext: 172,
   /** its end */
-  metaEnd: 48,
+  metaEnd: 176,
   /** takes what is written about a neighbour on a list of runs where there is none; not read */
-  nobody: 52,
+  nobody: 180,
   /** a bit for each bin of free runs that is not empty */
-  runMask: 56,
+  runMask: 184,
   /** first slice of the first free run of each length range */
-  runBins: 64,
+  runBins: 192,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 320,
+  leaves: 448,
   /** where each slot's record lies; 0 none yet */
-  records: 1344,
+  records: 1472,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2368,
-  /** zero */
-  padding: 3040,
-  /** a page without blocks, at the head of every empty list of a record's pages */
-  empty: 3056,
+  pooled: 2496,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3184,
+  classInfo: 3408,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3296,
+  classOfUnit: 3522,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -331,7 +306,7 @@ export const HeapThreadStats = {
 
 /** `struct plait_heap_details` of core/heap/heap.h. */
 export const HeapDetails = {
-  BYTES: 6072,
+  BYTES: 6088,
   /** the same as plait_heap_stats() */
   total: 0,
   /** slices cut into pages of small blocks */
@@ -349,7 +324,7 @@ export const HeapDetails = {
   /** small blocks by size class */
   classes: 56,
   /** what belongs to whom */
-  threads: 952,
+  threads: 968,
 } as const;
 
 /** `struct plait_heap_fault` of core/heap/heap.h. */
@@ -955,10 +930,10 @@ export const HEAP_LEAF_LIMIT = 256;
 export const HEAP_LEAF_PAGES = 4096;
 /** the smallest page; also what bookkeeping memory is taken in */
 export const HEAP_GRANULE = 4096;
-export const HEAP_CLASS_COUNT = 56;
+export const HEAP_CLASS_COUNT = 57;
 export const HEAP_SHIFT_COUNT = 5;
 /** of a record: one for each class, and one of unused pages for each page size */
-export const HEAP_LIST_COUNT = 61;
+export const HEAP_LIST_COUNT = 62;
 export const HEAP_BIN_COUNT = 48;
 export const HEAP_RUN_BIN_COUNT = 64;
 export const HEAP_SMALL_LIMIT = 16384;
