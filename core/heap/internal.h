@@ -146,7 +146,7 @@ void plait__pages_note(uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number` of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+/* Frees block `number`, UINT32_MAX if there is no such block, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);

@@ -346,10 +346,8 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
 static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
   struct plait_page_list *kept = &record->classes[kept_class(class)];
   for (uint32_t looks = class >= FEW_BLOCKS ? MOST_LOOKS : FIRST_LOOKS;;) {
-    /* A page that is wholly free lasts longer than those that are just being freed into. */
-    int is_kept = plait_get(&kept->count) != 0;
-    struct plait_page *page = find_own(record, class, is_kept && class < FEW_BLOCKS ? 1 : looks);
-    if (page == NULL && is_kept) {
+    struct plait_page *page = find_own(record, class, looks);
+    if (page == NULL && plait_get(&kept->count) != 0) {
       page = first_of(kept);
       own_unlink(record, page);
       page_init(page, plait_get(&page->base), class);
@@ -391,6 +389,7 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+  if (number == UINT32_MAX || plait_get(&page->owner) == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
   if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
