@@ -231,7 +231,8 @@ static PLAIT_COLD void *malloc_cold(size_t size) {
 }
 
 PLAIT_TINY void *allocate(size_t size) {
-  plait_ref_t block = size <= LARGEST ? plait__alloc_hot((uint32_t)size) : 0;
+  /* Where all sizes are references, the heap refuses by itself what is too large. */
+  plait_ref_t block = sizeof size == sizeof(plait_ref_t) || size <= LARGEST ? plait__alloc_hot((uint32_t)size) : 0;
   return block != 0 ? plait_at(block) : malloc_cold(size);
 }
 

@@ -51,7 +51,8 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    if ((plait_get64(&page->local[word]) & ~plait__page_full(count, word)) != 0) return fail(); /* of `remote` they are ignored */
+    uint64_t none = ~plait__page_full(page, word);
+    if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();
     if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }
   return 0;
@@ -104,16 +105,15 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
 /* The lists hold `pages` pages, all whose owner is `owner`. */
 static int check_lists(const struct plait_page_list *lists, uint32_t count_of_lists, uint32_t owner, uint32_t pages) {
   for (uint32_t class = 0; class < count_of_lists; class++) {
-    plait_ref_t ref = plait_get(&lists[class].head), prev = 0;
+    plait_ref_t list = plait_ref(&lists[class]), prev = list, ref = plait_get(&lists[class].link.next);
     uint32_t count = 0;
     look_at(PLAIT_FAULT_PAGES, &lists[class]);
-    if (ref == plait_ref(&plait_heap()->empty)) ref = 0;
-    for (; ref != 0; prev = ref, ref = plait_get(&((struct plait_page *)plait_at(ref))->next)) {
+    for (; ref != list; prev = ref, ref = plait_get(&plait__link(ref)->next)) {
       struct plait_page *page = plait_at(ref);
-      if (plait_get(&page->owner) != owner || plait_get(&page->class) != class || plait_get(&page->prev) != prev) return fail();
-      if (count++ == pages) return fail();
+      if (plait_get(&page->owner) != owner || plait_get(&page->class) != class) return fail();
+      if (plait_get(&page->link.prev) != prev || count++ == pages) return fail();
     }
-    if (plait_get(&lists[class].tail) != prev || plait_get(&lists[class].count) != count) return fail();
+    if (plait_get(&lists[class].link.prev) != prev || plait_get(&lists[class].count) != count) return fail();
     pages -= count;
   }
   return pages == 0 ? 0 : fail();
@@ -145,15 +145,19 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
   return (tag & 15u) == PLAIT__BLOCK_FREE && listed == (tag >= 2048) ? 0 : fail();
 }
 
-/* Where the record allocates is what the heads of its lists say. */
+/* Where the record allocates lies in pages that are on its lists: what it frees there is noted in the same place. */
 static int check_spots(struct plait_record *record) {
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
-    struct plait_spot *spot = &record->spots[class];
-    struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
-    uint32_t word = plait_get(&page->cursor);
-    look_at(PLAIT_FAULT_PAGES, spot);
-    if (plait_get(&spot->word) != plait_ref(&page->local[word]) || plait_get(&spot->size) != plait_get(&page->step)) return fail();
-    if (plait_get(&spot->origin) != plait_get(&page->base) + word * 64 * plait_get(&page->step)) return fail();
+  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) {
+    struct plait_page_list *list = &record->classes[class];
+    plait_ref_t spot = plait_get(&record->spots[class]), ref = plait_get(&list->link.next);
+    int found = spot == plait_ref(plait_heap()->empty.local);
+    look_at(PLAIT_FAULT_PAGES, &record->spots[class]);
+    for (; ref != plait_ref(list); ref = plait_get(&plait__link(ref)->next)) {
+      struct plait_page *page = plait_at(ref);
+      if (plait_get(&page->spot) != plait_ref(&record->spots[class])) return fail();
+      for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) found |= spot == plait_ref(&page->local[word]);
+    }
+    if (!found) return fail();
   }
   return 0;
 }

@@ -83,19 +83,22 @@ static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
 static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
   uint32_t index = plait_get(&record->partial[shift - PLAIT__SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
   if (index != 0) return index;
-  index = plait__run_find(1);
-  if (index == 0) return 0;
-  if (plait_get(&plait__slice(index)->room) < pages) {
-    plait_ref_t records = page_records(record, pages);
-    index = plait__run_find(1); /* the bookkeeping may have taken the slice that was found */
-    if (records == 0 || index == 0) return 0;
-    if (plait_get(&plait__slice(index)->room) < pages) {
-      plait_put(&plait__slice(index)->pages, records);
-      plait_put(&plait__slice(index)->room, pages);
+  struct plait_slice *slice;
+  for (plait_ref_t records = 0;;) {
+    index = plait__run_find(1);
+    if (index == 0) return 0;
+    slice = plait__slice(index);
+    if (plait_get(&slice->room) >= pages) break;
+    if (records != 0) {
+      plait_put(&slice->pages, records);
+      plait_put(&slice->room, pages);
+      break;
     }
+    records = page_records(record, pages); /* may take the slice that was found */
+    if (records == 0) return 0;
   }
-  plait_put(&plait__slice(index)->used, 0);
-  plait_put(&plait__slice(index)->owner, plait_ref(record));
+  plait_put(&slice->used, 0);
+  plait_put(&slice->owner, plait_ref(record));
   plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));
   plait__pages_note(index);
   plait__partial_link(index, shift);

@@ -35,9 +35,9 @@
 #define PLAIT_HEAP_LEAF_LIMIT 256u
 #define PLAIT_HEAP_LEAF_PAGES 4096u
 #define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
-#define PLAIT_HEAP_CLASS_COUNT 56u
+#define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
-#define PLAIT_HEAP_LIST_COUNT 61u /* of a record: one for each class, and one of unused pages for each page size */
+#define PLAIT_HEAP_LIST_COUNT 62u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
 #define PLAIT_HEAP_RUN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
@@ -70,24 +70,20 @@ _Static_assert(sizeof(struct plait_leaf) == 6 * PLAIT_HEAP_GRANULE, "bookkeeping
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
-  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
-  plait_word_t next;       /* next page of the owner's list for the class; 0 at the end */
-  plait_word_t prev;       /* page before it on that list; 0 at its head */
-  plait_word_t cursor;     /* the word of `local` that the owner looks at first */
-  plait_word_t words;      /* how many words of `local` and `remote` are in use */
-  plait_word64_t whole;    /* the first word of `local` when all blocks are free */
-  plait_word64_t tail;     /* the last one then */
-  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet */
+  struct plait_link link;  /* its place on the owner's list for the class, or on the heap's */
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t step;       /* bytes from one block to the next */
   plait_word_t inverse;    /* of the odd factor of `step`, modulo 2^32 */
   plait_word_t turn;       /* how often `step` can be halved */
   plait_word_t count;      /* blocks */
+  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
+  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
+  plait_word_t spot;       /* reference of the word of its owner's record that says where the next block comes from */
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  plait_word_t spare;      /* zero */
+  plait_word_t unused[6];  /* zero */
 };
-_Static_assert(sizeof(struct plait_page) == 128, "two cache lines: the owner's, and everybody's");
+_Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
@@ -99,17 +95,9 @@ _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
 /* Pages of one class that a record owns, or that are pooled. */
 struct plait_page_list {
-  plait_word_t head;  /* the page to allocate from; the heap's `empty` page when there is none */
-  plait_word_t tail;  /* the last one; 0 when there is none */
-  plait_word_t count; /* how many there are */
-};
-
-/* Where a thread's next small block of one class is: made from the list of its pages. */
-struct plait_spot {
-  plait_word_t word;   /* the word of `local` of the list's head that its cursor names; one of the `empty` page if there is none */
-  plait_word_t origin; /* reference of the block that is bit 0 of the word */
-  plait_word_t size;   /* bytes in a block */
-  plait_word_t unused; /* zero */
+  struct plait_link link; /* starts and ends the ring */
+  plait_word_t count;     /* how many there are */
+  plait_word_t shared;    /* 1: others have freed blocks of the class in the record's own pages, of late; a hint */
 };
 
 /* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
@@ -126,20 +114,20 @@ struct plait_record {
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
   plait_word64_t bin_mask;   /* a bit for each bin that may have blocks; the others are not in use */
   struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
-  struct plait_spot spots[PLAIT_HEAP_CLASS_COUNT]; /* where its next blocks are, by size class */
+  plait_word_t spots[PLAIT_HEAP_LIST_COUNT]; /* where its next blocks are, by size class: a word of `local` of one of its pages, or of the heap's `empty` page */
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
   plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
   plait_word_t grown;        /* the block that was moved last because it grew; a hint */
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
-  plait_word64_t shared;     /* a bit for each class of whose blocks others have freed some in its own pages; a hint */
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t unused[3];    /* zero */
+  plait_word_t unused[6];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 2176, "34 cache lines");
+_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow");
 
 struct plait_heap {
+  struct plait_page empty;   /* a page without blocks: in place of one where there is none */
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
   plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
   plait_word_t used;         /* slices in use, or FREED */
@@ -157,8 +145,6 @@ struct plait_heap {
   plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
-  plait_word_t padding[4];   /* zero */
-  struct plait_page empty;   /* a page without blocks, at the head of every empty list of a record's pages */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */
   uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes; behind the fine limit, of 128 */
 };

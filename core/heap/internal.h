@@ -146,7 +146,7 @@ void plait__pages_note(uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number` of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+/* Frees block `number`, UINT32_MAX if there is no such block, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
@@ -158,18 +158,25 @@ PLAIT_TINY uint32_t plait__class_size(uint32_t class) {
 PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
   return (plait_heap()->class_info[class] & 15u) + PLAIT__SMALLEST_SHIFT;
 }
-/* Writes down the sizes of the classes, and which class is for which size. Once. */
+/* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
-/* The bits that word `word` of a page with `count` blocks has. */
-uint64_t plait__page_full(uint32_t count, uint32_t word);
-/* The page puts what others have freed among what its owner knows; nonzero if there was any. Its owner only. */
-int plait__page_collect(struct plait_page *page);
-/* Puts the page at the end of the list for its class among the heap's pooled pages. Under the lock. */
+/* The bits that word `word` of the page's blocks has. */
+uint64_t plait__page_full(struct plait_page *page, uint32_t word);
+/* Those of them that others have freed, and its owner has not collected. */
+uint64_t plait__page_remote(struct plait_page *page, uint32_t word);
+/* Whether others have freed into the page, and its owner has not collected it. */
+int plait__page_is_freed_into(struct plait_page *page);
+/* The page puts what others have freed among what its owner knows: how many blocks are free, | COLLECTED if there was any. Its owner; under the lock if it is pooled. */
+#define PLAIT__COLLECTED 65536u
+uint32_t plait__page_collect(struct plait_page *page);
+/* Puts the page at the end of the list for its class among `lists`: the heap's pooled pages, under the lock, or a record's own. */
 void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
 /* The same among the record's own pages. */
 void plait__own_link(struct plait_record *record, struct plait_page *page);
-/* The list's head has become another page, or looks at another word: says so where blocks are allocated. */
-void plait__aim(struct plait_record *record, uint32_t class);
+/* A record without pages. */
+void plait__own_clear(struct plait_record *record);
+/* Empties lists of pages. */
+void plait__pages_clear(struct plait_page_list *lists, uint32_t count);
 /* Gives back every page of the record's that has no block in use: nonzero if there was any. Under the lock. */
 int plait__pages_release_empty(struct plait_record *record);
 /* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
@@ -190,23 +197,31 @@ PLAIT_TINY uint32_t plait__page_number_inline(struct plait_page *page, plait_ref
 /* The same as a function, for the places that are not hot. */
 uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
 
-/* A block of the class out of the word that is looked at; 0 if there is none left in it. */
+/* The page in whose `local` the word lies. */
+PLAIT_TINY struct plait_page *plait__page_of_spot(plait_ref_t spot) {
+  return plait_at(spot & ~63u);
+}
+
+/* A block of the class out of the word that its spot names; 0 if there is none left in it. */
 PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
-  struct plait_spot *spot = &record->spots[class];
-  plait_word64_t *word = plait_at(plait_get(&spot->word));
+  plait_ref_t spot = plait_get(&record->spots[class]);
+  plait_word64_t *word = plait_at(spot);
   uint64_t bits = plait_get64(word);
   if (bits == 0) return 0;
   plait_put64(word, bits & (bits - 1));
-  return plait_get(&spot->origin) + (uint32_t)__builtin_ctzll(bits) * plait_get(&spot->size);
+  struct plait_page *page = plait__page_of_spot(spot);
+  /* `local` fills the second half of a cache line: where the word lies says which it is. */
+  return plait_get(&page->base) + (spot % 32 * 8 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->step);
 }
 
-/* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
+/* Frees block `number` of the record's own page: 1, or 0 if it is free already. The next block comes from there: it is still in a cache. */
 PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
-  uint64_t bit = 1ull << number % 64, known = plait_get64(&page->local[number / 64]);
-  if ((known | plait_get64(&page->remote[number / 64])) & bit) return 0;
-  known |= bit;
-  plait_put64(&page->local[number / 64], known);
-  if (known == plait_get64(&page->whole) || known == plait_get64(&page->tail)) plait__page_release_if_empty(record, page);
+  plait_word64_t *local = &page->local[number / 64];
+  uint64_t bit = 1ull << number % 64, known = plait_get64(local), free = known | plait_get64(&page->remote[number / 64]);
+  if (free & bit) return 0;
+  plait_put64(local, known | bit);
+  plait_put(plait_at(plait_get(&page->spot)), plait_ref(local));
+  if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }
 

@@ -5,14 +5,17 @@
  * - A block is free when its bit is set in `local` or in `remote`, else it is in use. Each change is one store.
  * - Only the page's owner writes `local` and the list links; others set bits of `remote`. The owner moves remote bits
  *   over by setting them in `local` first and clearing them in `remote` then: between the two they are in both.
- * - A page whose owner word names a record is on that record's list for its class; the list's head is where the record
- *   allocates. An ABANDONED page is on no list and had no free block when it was given up.
+ * - Where a word has no block its bit is set in `remote`, always, and never in `local`: so a word is wholly free when both
+ *   together are all ones.
+ * - A page whose owner word names a record is on that record's list for its class. The record allocates from the word that its
+ *   spot for the class names: one of a page on that list, the one that was freed into last if it can be; or one of `empty`.
+ *   An ABANDONED page is on no list and had no free block when it was given up.
  * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
  * - A page whose class is no size class is kept by its owner, all its blocks free whatever the bits say.
- * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock. Its last free block is
+ * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
  *   Freeing looks at the other words only if its own is all free by then: whoever fills the last word sees the others full.
  */
@@ -21,108 +24,100 @@
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define FIRST_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
-#define KEPT_PAGES 2u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
+#define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
 PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
   return plait__page_number_inline(page, block);
 }
 
-PLAIT_COLD uint64_t plait__page_full(uint32_t count, uint32_t word) {
-  if (count >= (word + 1) * 64) return ~0ull;
-  return count <= word * 64 ? 0 : (1ull << count % 64) - 1;
+PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
+  int32_t blocks = (int32_t)(plait_get(&page->count) - word * 64);
+  return blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
 }
 
-/*
- * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28, 25, 22, 20, 18, 16, 14,
- * 12, 11, 10 and so on down to 4.
- */
-static PLAIT_COLD uint32_t size_of_class(uint32_t class) {
-  if (class < 8) return (class + 1) * 16;
-  if (class < FEW_BLOCKS) return (class % 8 + 9) << (class / 8 + 3);
-  uint32_t at = class - FEW_BLOCKS, count = 19 - at;
-  if (at < 7) count += 7 - at;
-  if (at < 2) count += 2 - at;
-  return PLAIT_SLICE_SIZE / count & ~15u;
+PLAIT_COLD uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
+  return near_load(&page->remote[word], memory_order_seq_cst) & plait__page_full(page, word);
 }
 
 /* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
-#define SHIFTS 0x44442222332221ull
+#define SHIFTS 0x444442222332221ull
 
+/*
+ * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28 blocks, 25, 22, 20, 18, 16,
+ * 14, 13, 12 and so on down to 4.
+ */
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
-  for (uint32_t class = 0, unit = 0, size = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
-    uint32_t most = size_of_class(class), shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+  for (uint32_t class = 0, unit = 0, size = 0, most = 0, blocks = 28; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    uint32_t shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+    if (class < FEW_BLOCKS) most += class < 8 ? 16 : 8u << class / 8;
+    else most = PLAIT_SLICE_SIZE / blocks & ~15u, blocks -= blocks / 8 + (blocks < 8);
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += size < PLAIT_HEAP_FINE_LIMIT ? 16 : 128) heap->class_of_unit[unit++] = (uint8_t)class;
   }
+  plait__pages_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
 }
 
 /* ---- lists of a record ---- */
-
-/* Whether others have freed blocks of the class in the record's own pages, of late. */
-static inline int is_shared(struct plait_record *record, uint32_t class) {
-  return (int)(plait_get64(&record->shared) >> class & 1);
-}
 
 /*
  * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
  * keeps the one that it allocates from: the rest would wait for it, half empty, while others run. Of whole slices fewer: what
  * an owner keeps that does nothing any more is lost to the others until it comes back.
  */
-static inline uint32_t full_pages(struct plait_record *record, uint32_t class) {
-  if (is_shared(record, class)) return 1;
+static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
+  if (plait_get(&list->shared)) return 1;
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */
-static inline uint32_t enough_pages(struct plait_record *record, uint32_t class) {
-  return is_shared(record, class) ? 1 : 32;
+static inline uint32_t enough_pages(struct plait_page_list *list) {
+  return plait_get(&list->shared) ? 1 : 32;
+}
+
+static inline struct plait_page *first_of(struct plait_page_list *list) {
+  return plait_at(plait_get(&list->link.next));
 }
 
 PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
-  uint32_t tail = plait_get(&list->tail), ref = plait_ref(page);
-  plait_put(&page->next, 0);
-  plait_put(&page->prev, tail);
-  if (tail != 0) plait_put(&((struct plait_page *)plait_at(tail))->next, ref);
-  else plait_put(&list->head, ref);
-  plait_put(&list->tail, ref);
+  plait__list_put(plait__link(plait_get(&list->link.prev)), &page->link);
   plait_put(&list->count, plait_get(&list->count) + 1);
 }
 
 static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_page *page) {
   struct plait_page_list *list = &lists[plait_get(&page->class)];
-  uint32_t next = plait_get(&page->next), prev = plait_get(&page->prev);
-  if (prev != 0) plait_put(&((struct plait_page *)plait_at(prev))->next, next);
-  else plait_put(&list->head, next != 0 ? next : plait_ref(&plait_heap()->empty));
-  if (next != 0) plait_put(&((struct plait_page *)plait_at(next))->prev, prev);
-  else plait_put(&list->tail, prev);
+  plait__list_take(&page->link);
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
-PLAIT_TINY void aim_at(struct plait_spot *spot, struct plait_page *page, uint32_t word) {
-  uint32_t step = plait_get(&page->step);
-  plait_put(&spot->word, plait_ref(&page->local[word]));
-  plait_put(&spot->origin, plait_get(&page->base) + word * 64 * step);
-  plait_put(&spot->size, step);
-}
-
-PLAIT_COLD void plait__aim(struct plait_record *record, uint32_t class) {
-  struct plait_page *page = plait_at(plait_get(&record->classes[class].head));
-  aim_at(&record->spots[class], page, plait_get(&page->cursor));
+/* From where the class's blocks come, until some are found or freed. */
+PLAIT_TINY void aim_at_nothing(struct plait_record *record, uint32_t class) {
+  plait_put(&record->spots[class], plait_ref(plait_heap()->empty.local));
 }
 
 PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class);
+  plait_put(&page->spot, plait_ref(&record->spots[plait_get(&page->class)]));
   plait__page_link(record->classes, page);
-  if (class < PLAIT_HEAP_CLASS_COUNT) plait__aim(record, class);
 }
 
 static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class);
+  aim_at_nothing(record, plait_get(&page->class));
   page_unlink(record->classes, page);
-  if (class < PLAIT_HEAP_CLASS_COUNT) plait__aim(record, class);
+}
+
+PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count) {
+  for (; count-- > 0; lists++) {
+    plait__list_clear(&lists->link);
+    plait_put(&lists->count, 0);
+    plait_put(&lists->shared, 0);
+  }
+}
+
+PLAIT_COLD void plait__own_clear(struct plait_record *record) {
+  plait__pages_clear(record->classes, PLAIT_HEAP_LIST_COUNT);
+  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) aim_at_nothing(record, class);
 }
 
 /* ---- pages; under the lock ---- */
@@ -132,19 +127,16 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
   uint32_t size = plait__class_size(class), count = (1u << plait__class_shift(class)) / size;
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
+  plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    plait_put64(&page->local[word], plait__page_full(count, word));
-    plait_put64(&page->remote[word], 0);
+    uint64_t full = plait__page_full(page, word);
+    plait_put64(&page->local[word], full);
+    plait_put64(&page->remote[word], ~full);
   }
-  plait_put(&page->cursor, 0);
-  plait_put(&page->words, (count + 63) / 64);
-  plait_put64(&page->whole, plait_get64(&page->local[0]));
-  plait_put64(&page->tail, plait_get64(&page->local[(count - 1) / 64]));
   plait_put(&page->base, base);
   plait_put(&page->step, size);
   plait_put(&page->inverse, inverse);
   plait_put(&page->turn, turn);
-  plait_put(&page->count, count);
   plait_put(&page->class, class);
 }
 
@@ -164,27 +156,29 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, ui
 
 /* ---- the owner's side ---- */
 
-PLAIT_COLD int plait__page_collect(struct plait_page *page) {
-  int found = 0;
-  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
-    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst); /* see the invariant on giving up */
-    if (bits == 0) continue;
-    /* Who frees a block a second time may set a bit that the page has lost since: it had another class, with more blocks. */
-    plait_put64(&page->local[word], plait_get64(&page->local[word]) | (bits & plait__page_full(plait_get(&page->count), word)));
-    near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
-    found = 1;
-  }
-  return found;
+PLAIT_COLD int plait__page_is_freed_into(struct plait_page *page) {
+  uint64_t bits = 0;
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) bits |= plait__page_remote(page, word);
+  return bits != 0;
 }
 
-/* Whether all blocks are free, as far as the caller can see: exact for the owner, and under the lock for a pooled page. */
-static PLAIT_COLD int is_empty(struct plait_page *page) {
-  uint32_t count = plait_get(&page->count), words = plait_get(&page->words);
-  for (uint32_t word = 0; word < words; word++) {
-    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst) | plait_get64(&page->local[word]);
-    if ((~bits & plait__page_full(count, word)) != 0) return 0;
+PLAIT_COLD uint32_t plait__page_collect(struct plait_page *page) {
+  uint32_t free = 0, count = plait_get(&page->count);
+  for (uint32_t word = 0; word * 64 < count; word++) {
+    uint64_t bits = plait__page_remote(page, word), local = plait_get64(&page->local[word]);
+    if (bits != 0) { /* see the invariant on giving up */
+      plait_put64(&page->local[word], local |= bits);
+      near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
+      free |= PLAIT__COLLECTED;
+    }
+    free += (uint32_t)__builtin_popcountll(local);
   }
-  return 1;
+  return free;
+}
+
+/* Whether all blocks of the page are free. Its owner; under the lock if it is pooled. */
+static int is_empty(struct plait_page *page) {
+  return plait__page_collect(page) % PLAIT__COLLECTED == plait_get(&page->count);
 }
 
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
@@ -196,11 +190,12 @@ static PLAIT_COLD void page_destroy(struct plait_page *page) {
 
 PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
   int given = 0;
-  for (uint32_t list = 0; list < PLAIT_HEAP_LIST_COUNT; list++) {
-    for (uint32_t i = plait_get(&record->classes[list].count), next = plait_get(&record->classes[list].head); i > 0; i--) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) {
+    struct plait_page_list *list = &record->classes[class];
+    for (plait_ref_t next = plait_get(&list->link.next); next != plait_ref(list);) {
       struct plait_page *page = plait_at(next);
-      next = plait_get(&page->next);
-      if (list < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
+      next = plait_get(&page->link.next);
+      if (class < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
       own_unlink(record, page);
       page_destroy(page);
       given = 1;
@@ -209,147 +204,130 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
   return given;
 }
 
+static uint32_t kept_class(uint32_t class) {
+  return PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT;
+}
+
 /*
  * A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other, and it
  * is a small one.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class), kept = PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT;
+  uint32_t class = plait_get(&page->class), kept = kept_class(class);
   if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || !is_empty(page)) return;
-  if (plait_get(&record->classes[kept].count) < KEPT_PAGES) {
-    own_unlink(record, page);
+  int keep = plait_get(&record->classes[kept].count) < KEPT_PAGES;
+  if (!keep && plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
+  own_unlink(record, page);
+  if (keep) {
     plait_put(&page->class, kept); /* from now on its bits do not count */
     plait__own_link(record, page);
-    return;
+  } else {
+    page_destroy(page);
+    plait__runs_unlock();
   }
-  if (plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
-  own_unlink(record, page);
+}
+
+/* A page whose owner word says POOLED by now goes onto its list, or if all its blocks are free, back to its slice. Under the lock. */
+static PLAIT_COLD void settle_pooled(struct plait_page *page, int listed) {
+  struct plait_page_list *lists = plait_heap()->pooled;
+  if (!listed) plait__page_link(lists, page);
+  if (!is_empty(page)) return;
+  page_unlink(lists, page);
   page_destroy(page);
-  plait__runs_unlock();
 }
 
 /* A page of the record's own, on no list, goes to whoever needs one. 0 if the lock is not to be had at once. */
 static PLAIT_COLD int pool(struct plait_page *page) {
   if (plait__runs_try() != 0) return 0;
-  plait__page_link(plait_heap()->pooled, page);
   near_store(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
-  if (is_empty(page)) {
-    page_unlink(plait_heap()->pooled, page);
-    page_destroy(page);
-  }
+  settle_pooled(page, 0);
   plait__runs_unlock();
   return 1;
 }
 
-/* Whether others have freed into the page. */
-static inline int has_remote(struct plait_page *page) {
-  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++)
-    if (plait_get64(&page->remote[word]) != 0) return 1;
-  return 0;
-}
-
-/* Makes an abandoned page the record's, on no list yet: 0 if another thread was quicker. */
-PLAIT_TINY int claim(struct plait_record *record, struct plait_page *page) {
-  uint32_t owner = PLAIT__ABANDONED;
-  return near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
-                                                 memory_order_relaxed);
-}
-
-/* A page that was claimed, and has free blocks, goes onto its list; or to others, if there are enough. */
+/* Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another thread may be quicker. */
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
-  if (has_remote(page)) plait__page_collect(page);
-  uint32_t class = plait_get(&page->class);
-  if (plait_get(&record->classes[class].count) >= enough_pages(record, class) && pool(page)) return;
+  uint32_t owner = PLAIT__ABANDONED;
+  if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
+  plait__page_collect(page);
+  struct plait_page_list *list = &record->classes[plait_get(&page->class)];
+  if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
   plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
 }
 
-/* The list's head has no free block: nobody's, until somebody frees into it. */
+/* A page of the record's without a free block: nobody's, until somebody frees into it. */
 static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
   own_unlink(record, page);
   near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
-  for (uint32_t word = 0, words = plait_get(&page->words); word < words; word++) {
-    if (near_load(&page->remote[word], memory_order_seq_cst) == 0) continue;
-    if (claim(record, page)) take_in(record, page);
-    return;
-  }
+  if (plait__page_is_freed_into(page)) take_in(record, page);
 }
 
-/* The next block out of the list's head, whose cursor moves to a word with free blocks: 0 if its owner knows of none. */
-static PLAIT_ONCE plait_ref_t page_search(struct plait_record *record, struct plait_page *page, uint32_t class) {
-  uint32_t word = plait_get(&page->cursor), words = plait_get(&page->words);
-  for (uint32_t i = 0; i < words; i++) {
-    if (plait_get64(&page->local[word]) != 0) {
-      plait_put(&page->cursor, word);
-      aim_at(&record->spots[class], page, word);
-      return plait__page_alloc(record, class);
-    }
-    if (++word >= words) word = 0;
+/* The next block out of any word of the record's page, and more from there: 0 if its owner knows of none. */
+static PLAIT_ONCE plait_ref_t alloc_from(struct plait_record *record, struct plait_page *page, uint32_t class) {
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) { /* those that are not in use are 0 */
+    if (plait_get64(&page->local[word]) == 0) continue;
+    plait_put(&record->spots[class], plait_ref(&page->local[word]));
+    return plait__page_alloc(record, class);
   }
   return 0;
+}
+
+/* Turns the ring: the list starts with the page; if it is the list itself, as it did. */
+static PLAIT_COLD void start_list_at(struct plait_page_list *list, plait_ref_t page) {
+  if (page == plait_ref(list)) return;
+  plait__list_take(&list->link);
+  plait__list_put(plait__link(plait_get(&plait__link(page)->prev)), &list->link);
+}
+
+/* Puts a page with free blocks at the start of the record's list. */
+static PLAIT_COLD void own_link_first(struct plait_record *record, struct plait_page *page) {
+  plait__own_link(record, page);
+  start_list_at(&record->classes[plait_get(&page->class)], plait_ref(page));
 }
 
 /* Takes the page that was pooled first: NULL if there is none. Under the lock. */
 static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
   struct plait_page_list *list = &plait_heap()->pooled[class];
   if (plait_get(&list->count) == 0) return NULL;
-  struct plait_page *page = plait_at(plait_get(&list->head));
+  struct plait_page *page = first_of(list);
   page_unlink(plait_heap()->pooled, page);
   near_store(&page->owner, plait_ref(record), memory_order_seq_cst);
   plait__page_collect(page);
   return page;
 }
 
-static struct plait_page_list *kept_list(struct plait_record *record, uint32_t class) {
-  return &record->classes[PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT];
-}
-
-/* Puts a page at the head of its list. */
-static PLAIT_COLD void own_link_first(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class), ref = plait_ref(page);
+/*
+ * A page with free blocks of the record's own: the first that is met, or, of a class with few blocks in a page, the one that
+ * has least of them, so that others get empty. The list starts there then: full pages in front of it have gone to its end, or
+ * been given up. NULL if none is met.
+ */
+static PLAIT_COLD struct plait_page *find_own(struct plait_record *record, uint32_t class, uint32_t looks) {
   struct plait_page_list *list = &record->classes[class];
-  uint32_t head = plait_get(&list->head);
-  if (plait_get(&list->count) == 0) {
-    plait__own_link(record, page);
-    return;
-  }
-  plait_put(&page->next, head);
-  plait_put(&page->prev, 0);
-  plait_put(&((struct plait_page *)plait_at(head))->prev, ref);
-  plait_put(&list->head, ref);
-  plait_put(&list->count, plait_get(&list->count) + 1);
-  plait__aim(record, class);
-}
-
-/* A page that the record has kept becomes the head of its list for the class. */
-static PLAIT_COLD void use_kept(struct plait_record *record, uint32_t class) {
-  struct plait_page *page = plait_at(plait_get(&kept_list(record, class)->head));
-  own_unlink(record, page);
-  page_init(page, plait_get(&page->base), class);
-  own_link_first(record, page);
-}
-
-/* Of the first pages of the list the one that has least to give, and anything, becomes its head: others get empty. */
-static PLAIT_COLD void fullest_first(struct plait_record *record, uint32_t class) {
-  uint32_t least = 65;
   struct plait_page *best = NULL;
-  plait_ref_t ref = plait_get(&record->classes[class].head);
-  for (uint32_t i = plait_get(&record->classes[class].count), looks = MOST_LOOKS; i > 0 && looks > 0; i--, looks--) {
-    struct plait_page *page = plait_at(ref);
-    uint32_t free = (uint32_t)__builtin_popcountll(plait_get64(&page->local[0]) | plait_get64(&page->remote[0]));
-    if (free != 0 && free < least) least = free, best = page;
-    ref = plait_get(&page->next);
+  plait_ref_t next = plait_get(&list->link.next);
+  for (uint32_t least = UINT32_MAX; looks > 0 && next != plait_ref(list); looks--) {
+    struct plait_page *page = plait_at(next);
+    next = plait_get(&page->link.next);
+    uint32_t free = plait__page_collect(page);
+    if (free >= PLAIT__COLLECTED) plait_put(&list->shared, 1);
+    free %= PLAIT__COLLECTED;
+    if (free == 0) {
+      if (plait_get(&list->count) > full_pages(list, class)) abandon(record, page);
+    } else if (free < least) {
+      least = free, best = page;
+      if (class < FEW_BLOCKS) break;
+    }
   }
-  if (best == NULL || plait_get(&best->prev) == 0) return;
-  own_unlink(record, best);
-  own_link_first(record, best);
+  start_list_at(list, best != NULL ? plait_ref(best) : next);
+  return best;
 }
 
-/* Puts a page with free blocks at the head of the record's list: 0, or -PLAIT_ENOMEM. */
+/* Puts a page with free blocks onto the record's list, or what a record of nobody has had: 0, or -PLAIT_ENOMEM. */
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   uint32_t refills = plait_get(&record->refills) + 1;
   plait_put(&record->refills, refills);
-  if (refills % FORGETFUL == 0) plait_put64(&record->shared, plait_get64(&record->shared) & ~(1ull << class));
+  if (refills % FORGETFUL == 0) plait_put(&record->classes[class].shared, 0);
   for (int any = 0;;) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
@@ -364,49 +342,26 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   }
 }
 
-/* The list's head has no free block: it goes to the list's end. pre: there are others. Who calls it aims. */
-PLAIT_TINY void rotate(struct plait_page_list *list, struct plait_page *page) {
-  uint32_t next = plait_get(&page->next), tail = plait_get(&list->tail), ref = plait_ref(page);
-  plait_put(&((struct plait_page *)plait_at(next))->prev, 0);
-  plait_put(&list->head, next);
-  plait_put(&page->next, 0);
-  plait_put(&page->prev, tail);
-  plait_put(&((struct plait_page *)plait_at(tail))->next, ref);
-  plait_put(&list->tail, ref);
-}
-
-/* The same when the list's head has nothing left. */
+/* The same when the page that was looked at last has nothing left. */
 static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
-  struct plait_page_list *list = &record->classes[class];
-  for (uint32_t looks = FIRST_LOOKS;;) {
-    if (class >= FEW_BLOCKS) fullest_first(record, class);
-    for (uint32_t i = plait_get(&list->count), left = looks; i > 0 && left > 0; i--, left--) { /* each page once at most */
-      struct plait_page *page = plait_at(plait_get(&list->head));
-      if (has_remote(page)) {
-        plait__page_collect(page);
-        plait_put64(&record->shared, plait_get64(&record->shared) | 1ull << class);
-      }
-      plait_ref_t block = page_search(record, page, class);
-      if (block != 0) return block;
-      if (plait_get(&list->count) > full_pages(record, class)) abandon(record, page);
-      else if (plait_get(&page->next) != 0) rotate(list, page);
-      /* A page that is wholly free lasts longer than those that are just being freed into. */
-      if (plait_get(&kept_list(record, class)->count) != 0) break;
+  struct plait_page_list *kept = &record->classes[kept_class(class)];
+  for (uint32_t looks = class >= FEW_BLOCKS ? MOST_LOOKS : FIRST_LOOKS;;) {
+    struct plait_page *page = find_own(record, class, looks);
+    if (page == NULL && plait_get(&kept->count) != 0) {
+      page = first_of(kept);
+      own_unlink(record, page);
+      page_init(page, plait_get(&page->base), class);
+      own_link_first(record, page);
     }
-    plait__aim(record, class);
-    if (plait_get(&kept_list(record, class)->count) != 0) use_kept(record, class);
-    else if (refill(record, class) != 0) {
-      if (looks == UINT32_MAX) return 0;
-      looks = UINT32_MAX; /* the others may have some */
-      continue;
-    }
-    plait_ref_t block = page_search(record, plait_at(plait_get(&list->head)), class);
-    if (block != 0) return block;
+    if (page != NULL) return alloc_from(record, page, class);
+    if (refill(record, class) == 0) continue;
+    if (looks == UINT32_MAX) return 0;
+    looks = UINT32_MAX; /* the others may have some */
   }
 }
 
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class) {
-  plait_ref_t block = page_search(record, plait_at(plait_get(&record->classes[class].head)), class);
+  plait_ref_t block = alloc_from(record, plait__page_of_spot(plait_get(&record->spots[class])), class);
   return block != 0 ? block : alloc_elsewhere(record, class);
 }
 
@@ -422,24 +377,19 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
     /* Binding may grow the memory, which nobody does with a lock. */
     if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
     if (mine != NULL) {
-      if (claim(mine, page)) take_in(mine, page);
+      take_in(mine, page);
       return;
     }
-  } else if (!is_empty(page)) {
-    return;
   }
   if (plait__runs_lock() != 0) return;
-  uint32_t abandoned = PLAIT__ABANDONED;
-  if (near_compare_exchange(&page->owner, &abandoned, PLAIT__POOLED, memory_order_seq_cst, memory_order_relaxed))
-    plait__page_link(plait_heap()->pooled, page);
-  if (plait_load_near(&page->owner) == PLAIT__POOLED && is_empty(page)) {
-    page_unlink(plait_heap()->pooled, page);
-    page_destroy(page);
-  }
+  uint32_t seen = PLAIT__ABANDONED;
+  near_compare_exchange(&page->owner, &seen, PLAIT__POOLED, memory_order_seq_cst, memory_order_seq_cst);
+  if (seen == PLAIT__ABANDONED || seen == PLAIT__POOLED) settle_pooled(page, seen == PLAIT__POOLED);
   plait__runs_unlock();
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+  if (number == UINT32_MAX || plait_get(&page->owner) == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
   if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
@@ -447,9 +397,8 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
   if (known & bit) return -PLAIT_EINVAL;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__POOLED) { /* nobody writes `local` now */
-    known |= bit | plait_get64(local);
-    if (known != plait_get64(&page->whole) && known != plait_get64(&page->tail)) return 0;
+  if (owner == PLAIT__POOLED) { /* `local` has what was cleared in `remote` before it was set there */
+    if ((known | bit | plait_get64(local)) != ~0ull) return 0;
   }
   if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
   return 0;

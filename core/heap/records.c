@@ -16,21 +16,8 @@ static struct plait_record *record_at(uint32_t index) {
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-static void clear_pages(struct plait_page_list *lists, uint32_t count) {
-  for (uint32_t class = 0; class < count; class++) {
-    plait_put(&lists[class].head, plait_ref(&plait_heap()->empty));
-    plait_put(&lists[class].tail, 0);
-    plait_put(&lists[class].count, 0);
-  }
-}
-
-static void clear_own_pages(struct plait_record *record) {
-  clear_pages(record->classes, PLAIT_HEAP_LIST_COUNT);
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) plait__aim(record, class);
-}
-
 static void clear_lists(struct plait_record *record) {
-  clear_own_pages(record);
+  plait__own_clear(record);
   plait_put64(&record->bin_mask, 0);
   plait_put(&record->top, 0);
   plait_put(&record->last, 0);
@@ -102,10 +89,7 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
-    int lost = 0;
-    for (uint32_t word = 0; owner == PLAIT__ABANDONED && word < PLAIT_PAGE_WORDS; word++)
-      lost |= plait_get64(&page->remote[word]) != 0;
-    if (owner != former && !lost) continue;
+    if (owner != former && (owner != PLAIT__ABANDONED || !plait__page_is_freed_into(page))) continue;
     if (owner != plait_ref(record) &&
         !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed))
@@ -204,7 +188,7 @@ static struct plait_record *record_create(uint32_t index) {
   plait_put(&record->index, index);
   uint32_t left = (PLAIT_HEAP_GRANULE - (uint32_t)sizeof *record) / (uint32_t)sizeof(struct plait_page);
   plait_put(&record->apart, (ref + (uint32_t)sizeof *record) | left);
-  clear_own_pages(record); /* all else is zero */
+  plait__own_clear(record); /* all else is zero */
   near_store(&plait_heap()->records[index], ref, memory_order_release);
   return record;
 }
@@ -299,7 +283,7 @@ void plait__repair(void) {
     struct plait_record *record = record_at(i / PLAIT_HEAP_SHIFT_COUNT);
     if (record != NULL) plait_put(&record->partial[i % PLAIT_HEAP_SHIFT_COUNT], 0);
   }
-  clear_pages(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
+  plait__pages_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
   uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);

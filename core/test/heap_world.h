@@ -149,7 +149,7 @@ static void check_nothing_left(uint32_t deaths) {
       uint32_t owner = plait_get(&page->owner), free = 0;
       if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED) continue;
       for (int word = 0; word < 4; word++)
-        free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait_get64(&page->remote[word]));
+        free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait__page_remote(page, word));
       left += free == plait_get(&page->count);
     }
   }
@@ -173,7 +173,7 @@ static uint32_t count_pages(uint32_t owner) {
 
 /* From now on the thread gives up its full pages at once, and takes over hardly any: as if others had freed into its own. */
 static void share(void) {
-  plait_put64(&plait__bind()->shared, ~0ull);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) plait_put(&plait__bind()->classes[class].shared, 1);
 }
 
 /* Several at once. */

@@ -50,6 +50,15 @@ static void make_one_left(void) { /* of each page, two blocks are left; most pag
 static void do_last_a(void) { for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
+/* The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each word. */
+static void make_one_left_in_each_word(void) {
+  as(main_id), share(), fill_places(0, 350, 208), as(actor), fill(390, 208), as(other), fill(391, 208), as(main_id);
+  for (uint32_t i = 0; i < 350; i++)
+    if (i % 78 != 3 && i % 78 != 70) drop(i);
+  CHECK(count_pages(PLAIT__POOLED) >= 3);
+}
+static void do_first_word(void) { for (uint32_t i = 3; i < 312; i += 78) drop(i); }
+static void do_second_word(void) { for (uint32_t i = 70; i < 312; i += 78) drop(i); }
 
 /* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
 static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), share(), fill_places(0, 72, 2000); }
@@ -140,6 +149,7 @@ static const struct turn {
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
     {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too, &other},
     {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
+    {"two empty pooled pages of two words", make_one_left_in_each_word, do_first_word, do_second_word, &other},
     {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
     {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
     {"give pages up, another frees in each", make_giving_up, do_give_up, do_one_of_each, &other},
@@ -186,7 +196,7 @@ static void check_nothing_unseen(void) {
     for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag)); i++) {
       struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
       for (int word = 0; word < 4 && plait_get(&page->owner) == PLAIT__ABANDONED; word++)
-        CHECK(plait_get64(&page->remote[word]) == 0);
+        CHECK(plait__page_remote(page, word) == 0);
     }
   }
 }

@@ -117,38 +117,30 @@ export const Leaf = {
 /** `struct plait_page` of core/heap/heap.h. */
 export const Page = {
   BYTES: 128,
-  /** a bit for each block: free, and the owner knows */
-  local: 0,
-  /** next page of the owner's list for the class; 0 at the end */
-  next: 32,
-  /** page before it on that list; 0 at its head */
-  prev: 36,
-  /** the word of `local` that the owner looks at first */
-  cursor: 40,
-  /** how many words of `local` and `remote` are in use */
-  words: 44,
-  /** the first word of `local` when all blocks are free */
-  whole: 48,
-  /** the last one then */
-  tail: 56,
-  /** a bit for each block: freed by another thread, and not collected yet */
-  remote: 64,
+  /** its place on the owner's list for the class, or on the heap's */
+  link: 0,
   /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
-  owner: 96,
+  owner: 8,
   /** reference of block 0 */
-  base: 100,
+  base: 12,
   /** bytes from one block to the next */
-  step: 104,
+  step: 16,
   /** of the odd factor of `step`, modulo 2^32 */
-  inverse: 108,
+  inverse: 20,
   /** how often `step` can be halved */
-  turn: 112,
+  turn: 24,
   /** blocks */
-  count: 116,
+  count: 28,
+  /** a bit for each block: free, and the owner knows */
+  local: 32,
+  /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
+  remote: 64,
+  /** reference of the word of its owner's record that says where the next block comes from */
+  spot: 96,
   /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 120,
+  class: 100,
   /** zero */
-  spare: 124,
+  unused: 104,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
@@ -164,31 +156,18 @@ export const Block = {
 
 /** `struct plait_page_list` of core/heap/heap.h. */
 export const PageList = {
-  BYTES: 12,
-  /** the page to allocate from; the heap's `empty` page when there is none */
-  head: 0,
-  /** the last one; 0 when there is none */
-  tail: 4,
+  BYTES: 16,
+  /** starts and ends the ring */
+  link: 0,
   /** how many there are */
   count: 8,
-} as const;
-
-/** `struct plait_spot` of core/heap/heap.h. */
-export const Spot = {
-  BYTES: 16,
-  /** the word of `local` of the list's head that its cursor names; one of the `empty` page if there is none */
-  word: 0,
-  /** reference of the block that is bit 0 of the word */
-  origin: 4,
-  /** bytes in a block */
-  size: 8,
-  /** zero */
-  unused: 12,
+  /** 1: others have freed blocks of the class in the record's own pages, of late; a hint */
+  shared: 12,
 } as const;
 
 /** `struct plait_record` of core/heap/heap.h. */
 export const Record = {
-  BYTES: 2176,
+  BYTES: 1792,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
@@ -213,73 +192,69 @@ export const Record = {
   binMask: 96,
   /** free medium blocks by size: a list for each range */
   bins: 104,
-  /** where its next blocks are, by size class */
+  /** where its next blocks are, by size class: a word of `local` of one of its pages, or of the heap's `empty` page */
   spots: 488,
   /** its pages, by size class */
-  classes: 1384,
+  classes: 736,
   /** slices with an unused page, by page size: first of a list; under `runs` */
-  partial: 2116,
+  partial: 1728,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
-  apart: 2136,
+  apart: 1748,
   /** the block that was moved last because it grew; a hint */
-  grown: 2140,
+  grown: 1752,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
-  freed: 2144,
+  freed: 1756,
   /** how often it has taken a page from the pool, or made one (wraps) */
-  refills: 2148,
-  /** a bit for each class of whose blocks others have freed some in its own pages; a hint */
-  shared: 2152,
+  refills: 1760,
   /** the free medium block behind the one that has grown last, on no bin; 0 none */
-  top: 2160,
+  top: 1764,
   /** zero */
-  unused: 2164,
+  unused: 1768,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3568,
+  BYTES: 3800,
+  /** a page without blocks: in place of one where there is none */
+  empty: 0,
   /** guards the slice table and the records of nobody */
-  runs: 0,
+  runs: 128,
   /** index from which on no slice has ever been used: their bytes are zero */
-  touched: 8,
+  touched: 136,
   /** slices in use, or FREED */
-  used: 12,
+  used: 140,
   /** most slices that were ever in use */
-  peak: 16,
+  peak: 144,
   /** records of nobody that may own memory */
-  orphans: 20,
+  orphans: 148,
   /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
-  meta: 24,
+  meta: 152,
   /** a bit for each list of free runs that is not empty, and for some that have been */
-  runMask: 28,
+  runMask: 156,
   /** stands for a free run where there is none: what is written into it does not count */
-  nobody: 32,
+  nobody: 160,
   /** the free runs of each length range; the first list is nobody's */
-  runBins: 64,
+  runBins: 192,
   /** zero; what is above is written by many, what is below read by all */
-  apart: 296,
+  apart: 424,
   /** index of the first slice */
-  first: 320,
+  first: 448,
   /** index behind the last slice */
-  end: 324,
+  end: 452,
   /** index that the heap must not grow beyond */
-  limit: 328,
+  limit: 456,
   /** allocations answered with 0 (wraps) */
-  failed: 332,
+  failed: 460,
   /** where the descriptions of each 16 MiB lie; 0 none yet */
-  leaves: 336,
+  leaves: 464,
   /** where each slot's record lies; 0 none yet */
-  records: 1360,
+  records: 1488,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2384,
-  /** zero */
-  padding: 3056,
-  /** a page without blocks, at the head of every empty list of a record's pages */
-  empty: 3072,
+  pooled: 2512,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3200,
+  classInfo: 3424,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3312,
+  classOfUnit: 3538,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -327,7 +302,7 @@ export const HeapThreadStats = {
 
 /** `struct plait_heap_details` of core/heap/heap.h. */
 export const HeapDetails = {
-  BYTES: 6072,
+  BYTES: 6088,
   /** the same as plait_heap_stats() */
   total: 0,
   /** slices cut into pages of small blocks */
@@ -345,7 +320,7 @@ export const HeapDetails = {
   /** small blocks by size class */
   classes: 56,
   /** what belongs to whom */
-  threads: 952,
+  threads: 968,
 } as const;
 
 /** `struct plait_heap_fault` of core/heap/heap.h. */
@@ -955,10 +930,10 @@ export const HEAP_LEAF_LIMIT = 256;
 export const HEAP_LEAF_PAGES = 4096;
 /** the smallest page; also what bookkeeping memory is taken in */
 export const HEAP_GRANULE = 4096;
-export const HEAP_CLASS_COUNT = 56;
+export const HEAP_CLASS_COUNT = 57;
 export const HEAP_SHIFT_COUNT = 5;
 /** of a record: one for each class, and one of unused pages for each page size */
-export const HEAP_LIST_COUNT = 61;
+export const HEAP_LIST_COUNT = 62;
 export const HEAP_BIN_COUNT = 48;
 export const HEAP_RUN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
