@@ -236,8 +236,16 @@ void plait_platform_pause(void);
  * Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. `near`: where this
  * thread is known to reach, as above.
  */
+#ifdef __wasm__
+#define plait_copy_bytes __builtin_memcpy
+#else
+/* The C library's, under a name that compilers do not know: where they see a bound they put a loop by single bytes in its place. */
+void *plait_copy_bytes(void *restrict to, const void *restrict from, size_t count) __asm__("memcpy");
+#endif
+
 PLAIT_TINY void plait_copy_near(void *restrict to, const void *restrict from, size_t count) {
-  __builtin_memcpy(to, from, count);
+  if (__builtin_constant_p(count)) __builtin_memcpy(to, from, count); /* becomes loads and stores */
+  else plait_copy_bytes(to, from, count);
 }
 
 PLAIT_TINY void plait_zero_near(void *to, size_t count) {
