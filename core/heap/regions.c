@@ -348,7 +348,7 @@ PLAIT_COLD plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref
 }
 
 int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = plait__medium_header_inline(slice, block);
+  plait_ref_t header = plait__medium_header(slice, block);
   if (header != 0) plait__medium_release(record, header);
   return header != 0;
 }
