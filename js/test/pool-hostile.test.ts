@@ -161,7 +161,8 @@ test(
     const pool = new Pool(tasks, { threads: 2, space, workerData: { loads } });
     const other = connect(pool.handle, { space });
     assert.equal(await pool.run(1), 1);
-    await until(() => loads[0] === 2 && pool.stats().threads === 1);
+    // The pool tries again and again: a busy machine may show us a later time.
+    await until(() => (loads[0] as number) >= 2 && pool.stats().threads === 1);
     const busy = pool.run(100, { name: 'busy' });
     const ends = [pool.run(1, { name: 'exit' }), pool.run(2), other.run(3, { priority: -1 })].map(rejection);
     await pool.close();

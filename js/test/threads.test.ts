@@ -78,6 +78,44 @@ test('workers start while main is blocked, from the first one on', LIMIT, async 
   await pool.close();
 });
 
+test(
+  'the first worker is the pool’s, also if the coordinator is there before it hears of the pool',
+  LIMIT,
+  async () => {
+    const space = openSpace({ maximum: 2 ** 26 });
+    const live = (): number => {
+      let count = 0;
+      for (let i = 0; i < SLOT_LIMIT; i++) {
+        if ((space.load(slotOf(space, i) + Slot.life) & 255) === SlotState.LIVE) count++;
+      }
+      return count;
+    };
+    const threads: Worker[] = [];
+    const onWorker = (worker: Worker): void => void threads.push(worker);
+    process.on('worker', onWorker);
+    let reads = 0;
+    const workerData = {
+      // Read when the first worker is started, then when the coordinator is told of the pool: that comes late now.
+      get one() {
+        const clock = new Int32Array(new SharedArrayBuffer(4));
+        if (++reads > 1) while (live() < 3) Atomics.wait(clock, 0, 0, 5);
+        return 1;
+      },
+    };
+    const pool = new Pool(fixture('pool-tasks.js'), { threads: 2, space, workerData });
+    const started: { worker: number; seat: number }[] = [];
+    pool.on('start', (event) => void started.push(event));
+    assert.ok(reads > 1);
+    await pool.broadcast(1);
+    while (started.length < 2) await turn();
+    process.off('worker', onWorker);
+    assert.equal(started.find(({ seat }) => seat === 0)?.worker, threads[0]?.threadId);
+    assert.equal(threadsOfPool(space, pool.handle.plaitPool).length, 2);
+    await pool.close();
+    space.check();
+  },
+);
+
 test('a worker that ends is replaced while main is blocked', LIMIT, async () => {
   const counters = newCounters();
   const pool = new Pool(fixture('node-tasks.js'), { threads: 1, workerData: { counters } });
