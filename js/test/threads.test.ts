@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
-import { slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
-import { Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
+import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -393,6 +393,21 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
     assert.ok(performance.now() < end, `${looks} looks`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
+});
+
+test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const pool = new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space });
+  await pool.run(1);
+  const word = (pool.handle.plaitPool + Layout.alert) / 4;
+  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  // It has taken upon itself to tell (see wake_worker in core/task/task.c), and is gone.
+  const { thread } = attach(space.handle);
+  Atomics.store(space.u32, word, Alert.NONE);
+  recoverThread(space, thread);
+  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  await pool.close();
+  space.check();
 });
 
 test('options reach the worker', LIMIT, async () => {
