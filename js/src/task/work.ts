@@ -183,7 +183,7 @@ export class Worker {
           this.#busy = (now - started) * 1000;
         }
         if (now - lastTurn < TURN_AFTER_MS) continue;
-        if (this.#pending.size > 0) this.#deliverFinished();
+        this.#deliverFinished(); // no caller waits for what the user's code does in the turn
         this.#sample(now);
         await host.turn();
         lastTurn = clock();
