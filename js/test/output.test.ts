@@ -14,7 +14,7 @@ const line = (i: number): string => `${i} ${'x'.repeat(500)}\n`;
 
 /** Rejects unless the program ends by itself, with code 0. */
 function run(kind: string, env: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
-  const options = { env: { ...process.env, ...env }, timeout: 30000, maxBuffer: 2 ** 24 };
+  const options = { env: { ...process.env, ...env }, timeout: 30000, maxBuffer: 2 ** 25 };
   return promisify(execFile)(process.execPath, [PROGRAM, kind], options);
 }
 
@@ -38,6 +38,18 @@ test('it goes to the stream that the program has put into their place', LIMIT, a
 test('the program itself can write while it starts a thread', LIMIT, async () => {
   const { stdout } = await run('getter');
   assert.match(stdout, /^(while it starts\n)+0 x{500}\nend\n$/);
+});
+
+test('once the program has ended its stream, what workers write is dropped', LIMIT, async () => {
+  const { stdout, stderr } = await run('ended');
+  assert.equal(stdout, `${line(0)}end\nbye\n`);
+  assert.equal(stderr, 'from the worker\n'.repeat(2));
+});
+
+test('many workers that write more than is read at once are nothing to warn of', LIMIT, async () => {
+  const { stdout, stderr } = await run('many');
+  assert.equal(stdout.match(/^end$/gm)?.length, 12);
+  assert.equal(stderr, 'from the worker\n'.repeat(12));
 });
 
 for (const [how, env] of [

@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
-import { slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
-import { Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
+import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -77,6 +77,44 @@ test('workers start while main is blocked, from the first one on', LIMIT, async 
   await Promise.all(tasks);
   await pool.close();
 });
+
+test(
+  'the first worker is the pool’s, also if the coordinator is there before it hears of the pool',
+  LIMIT,
+  async () => {
+    const space = openSpace({ maximum: 2 ** 26 });
+    const live = (): number => {
+      let count = 0;
+      for (let i = 0; i < SLOT_LIMIT; i++) {
+        if ((space.load(slotOf(space, i) + Slot.life) & 255) === SlotState.LIVE) count++;
+      }
+      return count;
+    };
+    const threads: Worker[] = [];
+    const onWorker = (worker: Worker): void => void threads.push(worker);
+    process.on('worker', onWorker);
+    let reads = 0;
+    const workerData = {
+      // Read when the first worker is started, then when the coordinator is told of the pool: that comes late now.
+      get one() {
+        const clock = new Int32Array(new SharedArrayBuffer(4));
+        if (++reads > 1) while (live() < 3) Atomics.wait(clock, 0, 0, 5);
+        return 1;
+      },
+    };
+    const pool = new Pool(fixture('pool-tasks.js'), { threads: 2, space, workerData });
+    const started: { worker: number; seat: number }[] = [];
+    pool.on('start', (event) => void started.push(event));
+    assert.ok(reads > 1);
+    await pool.broadcast(1);
+    while (started.length < 2) await turn();
+    process.off('worker', onWorker);
+    assert.equal(started.find(({ seat }) => seat === 0)?.worker, threads[0]?.threadId);
+    assert.equal(threadsOfPool(space, pool.handle.plaitPool).length, 2);
+    await pool.close();
+    space.check();
+  },
+);
 
 test('a worker that ends is replaced while main is blocked', LIMIT, async () => {
   const counters = newCounters();
@@ -355,6 +393,21 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
     assert.ok(performance.now() < end, `${looks} looks`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
+});
+
+test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const pool = new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space });
+  await pool.run(1);
+  const word = (pool.handle.plaitPool + Layout.alert) / 4;
+  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  // It has taken upon itself to tell (see wake_worker in core/task/task.c), and is gone.
+  const { thread } = attach(space.handle);
+  Atomics.store(space.u32, word, Alert.NONE);
+  recoverThread(space, thread);
+  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  await pool.close();
+  space.check();
 });
 
 test('options reach the worker', LIMIT, async () => {

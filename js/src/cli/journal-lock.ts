@@ -85,7 +85,9 @@ export function lockJournal(path: string): () => void {
       const holder = claims.slice(0, Math.max(place, 0)).find(isAlive);
       if (holder !== undefined) throw new LockedError(holder.pid);
       // Nobody alive was before us, so nobody can remove it any more; but it may have been removed before.
-      if (place >= 0 && fstatSync(file).ino === statSync(path).ino) return () => rmSync(path, { force: true });
+      if (fstatSync(file).ino !== statSync(path).ino) continue;
+      if (place < 0) throw new Error(`${path} is no file that keeps what is written to it`);
+      return () => rmSync(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // just removed
     } finally {

@@ -15,16 +15,33 @@ type Getter = () => Writable;
 
 /**
  * As much of a stream as a pipe asks for. Errors are told by the real one, to those that listen there. It is asked for no more
- * than a pipe does, either: a program's own `write` may know of a chunk only.
+ * than a pipe does, either: a program's own `write` may know of a chunk only. However many threads wait for the real one,
+ * one listener does: Node warns of more than ten.
  */
 function standInFor(name: Name, make: Getter): Writable {
   const { EventEmitter } = process.getBuiltinModule('node:events');
   const stream = new EventEmitter() as Writable;
+  stream.setMaxListeners(0);
+  /** The real ones that we have seen, and whether the program has ended them. */
+  const seen = new WeakMap<Writable, boolean>();
+  let awaited: Writable | undefined;
   stream.write = (...args: unknown[]): boolean => {
     const now: Writable = process[name];
     const real = now === stream ? make() : now;
+    if (!seen.has(real)) {
+      seen.set(real, false);
+      real.once?.('finish', () => seen.set(real, true));
+    }
+    // A pipe lets go of a stream that is ended, and so what comes is dropped. The process's own streams look whole then.
+    if (seen.get(real) || real.writable === false) return true;
     const flows = real.write(...(args as [unknown]));
-    if (flows === false) real.once('drain', () => stream.emit('drain'));
+    if (flows === false && awaited !== real) {
+      awaited = real;
+      real.once('drain', () => {
+        awaited = undefined;
+        stream.emit('drain');
+      });
+    }
     return flows;
   };
   return stream;

@@ -13,7 +13,7 @@ import type { Space } from '../core/space.ts';
 import { CoordinatedPool } from './coordinated-pool.ts';
 import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
 import { publish } from './publish.ts';
-import type { StartedThread } from './start-worker.ts';
+import { adoptWorker, type StartedThread } from './start-worker.ts';
 
 export class Coordination {
   readonly #start: CoordinatorStart;
@@ -64,9 +64,15 @@ export class Coordination {
       event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
     };
     this.#modules.set(pool, message.module);
-    const early = this.#early.get(pool) ?? [];
+    const early = this.#early.get(pool) ?? this.#adopt(message);
     this.#early.delete(pool);
     this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, early));
+  }
+
+  /** The owner was late: this thread has booted before it came to lend its worker. */
+  #adopt(message: OpenPool): StartedThread[] {
+    const adopted = adoptWorker(message);
+    return adopted === undefined ? [] : [adopted];
   }
 
   #watch(message: WatchThread): void {

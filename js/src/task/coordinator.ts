@@ -5,7 +5,7 @@
 
 import { host } from '../core/host.ts';
 import { Coordination } from './coordination.ts';
-import type { CoordinatorStart, OpenPool, TerminateLent, ToCoordinator } from './protocol.ts';
+import type { CoordinatorStart, OpenPool, ToCoordinator } from './protocol.ts';
 import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';
 
 /** How long the rest waits for a worker, at most. */
@@ -41,11 +41,10 @@ export async function coordinate(start: CoordinatorStart): Promise<void> {
 
 function startEarly(start: CoordinatorStart, open: OpenPool, hurry: () => void): StartedThread[] {
   const threads: StartedThread[] = [];
-  const { pool, lent } = open;
-  if (lent !== undefined) {
+  const adopted = adoptWorker(open);
+  if (adopted !== undefined) {
     // The others follow when it has come to its first word: the first result does not wait for their share of the processors.
-    const terminate = { type: 'terminate', pool, worker: lent.hostId } satisfies TerminateLent;
-    threads.push(adoptWorker(lent, () => host.postToStarter(terminate)));
+    threads.push(adopted);
   } else {
     try {
       for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));

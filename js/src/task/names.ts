@@ -11,7 +11,8 @@ export class Names {
   readonly #pool: number;
   /** Those that the pool keeps, as far as this thread has used them. */
   readonly #kept = new Map<string, number>();
-  #isFull = false;
+  /** What the pool had no room for. It has less and less, so what is as long is not tried. */
+  #refused = Number.POSITIVE_INFINITY;
 
   constructor(space: Space, pool: number) {
     this.#space = space;
@@ -24,13 +25,13 @@ export class Names {
   }
 
   #intern(name: string): number {
-    if (this.#isFull) return 0;
+    if (name.length >= this.#refused) return 0;
     const { core } = this.#space;
     const text = new TextEncoder().encode(name);
     const own = this.#written(core.plait_name_create(text.length) >>> 0, text);
     if (own === 0) throw outOfMemory(text.length);
     const ref = core.plait_pool_intern(this.#pool, own) >>> 0;
-    if (ref === 0) this.#isFull = true;
+    if (ref === 0) this.#refused = name.length;
     else this.#kept.set(name, ref);
     return ref;
   }

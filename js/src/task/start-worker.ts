@@ -8,7 +8,7 @@
 
 import { type HostThread, host, type LentThread, type ThreadOptions, type ThreadScript } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-import type { BroadcastCall, CoordinatorStart, LentWorker, OpenPool, WorkerStart } from './protocol.ts';
+import type { BroadcastCall, CoordinatorStart, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
 
 /** A thread on its way, and what it has said. */
 export interface StartedThread {
@@ -85,9 +85,14 @@ export function lendWorker({ thread }: LentThread, space: SpaceHandle, options: 
   thread.post(workerStart(space, options, 0, [], word));
 }
 
-/** The coordinator's end of that. `terminate` asks the owner to stop it. */
-export function adoptWorker({ hostId, port }: LentWorker, terminate: () => void): StartedThread {
-  return listening(host.adoptThread(hostId, port, terminate), true);
+/** The coordinator's end of that, if the pool has such a thread: the owner alone can stop it, and is asked to. */
+export function adoptWorker({ pool, lent }: OpenPool): StartedThread | undefined {
+  if (lent === undefined) return undefined;
+  const terminate = { type: 'terminate', pool, worker: lent.hostId } satisfies TerminateLent;
+  return listening(
+    host.adoptThread(lent.hostId, lent.port, () => host.postToStarter(terminate)),
+    true,
+  );
 }
 
 function listening(thread: HostThread, isLent: boolean): StartedThread {

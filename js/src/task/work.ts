@@ -152,7 +152,7 @@ export class Worker {
       let task: number = Next.NONE;
       const takesAny = !this.#leaving && this.#pending.size < concurrency;
       if ((this.#undelivered.length > 0 || !takesAny) && !this.#deliverAll()) {
-        await host.turn(); // a stuck lock: another time
+        before = await this.#lockLater();
         continue;
       }
       if (!takesAny) {
@@ -163,7 +163,7 @@ export class Worker {
         // Where that one is named, no other can be taken.
         task = this.#alone !== undefined ? Next.RETRY : core.plait_task_next(this.#finished, this.#busy) >>> 0;
         if (task === Next.RETRY) {
-          await host.turn(); // a stuck lock
+          before = await this.#lockLater();
           continue;
         }
         this.#finished = 0;
@@ -183,7 +183,7 @@ export class Worker {
           this.#busy = (now - started) * 1000;
         }
         if (now - lastTurn < TURN_AFTER_MS) continue;
-        if (this.#pending.size > 0) this.#deliverFinished();
+        this.#deliverFinished(); // no caller waits for what the user's code does in the turn
         this.#sample(now);
         await host.turn();
         lastTurn = clock();
@@ -193,7 +193,8 @@ export class Worker {
       } else {
         this.#sample(before);
         // One that is to leave takes nothing: it must not look as if it waited for a task.
-        if (!this.#leaving) await this.#idle(idleSteps++);
+        const turn = this.#leaving ? undefined : this.#idle(idleSteps++);
+        if (turn !== undefined) await turn;
       }
       before = clock();
       // Idling turns the event loop, too: the result of a task that comes now and then does not wait for another turn.
@@ -201,15 +202,25 @@ export class Worker {
     }
   }
 
-  /** One step of waiting, further from the processor each time. */
-  async #idle(step: number): Promise<void> {
+  /** A lock is stuck: another time, which it returns. The next task does not begin before that. */
+  async #lockLater(): Promise<number> {
+    await host.turn();
+    return clock();
+  }
+
+  /**
+   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there is
+   * before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
+   */
+  #idle(step: number): Promise<unknown> | undefined {
     const { core } = this.#space;
     if (step === 0) core.plait_worker_wait(FIRST_WAIT_MS, SPINS);
     else if (step === 1) {
       ready();
-      await host.turn();
+      return host.turn();
     } else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
-    else await this.#park();
+    else return this.#park();
+    return undefined;
   }
 
   async #park(): Promise<void> {
