@@ -332,8 +332,8 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
   plait__fresh = at >= plait_get(&plait_heap()->touched);
   plait_put(&plait__slice_inline(at)->used, offset);
-  plait__run_take(index, skip + slices, plait__tag(PLAIT__LARGE, skip + slices));
-  if (skip != 0) { /* what lies in front of the block goes back */
+  plait__run_take(index, skip + slices, plait__tag(skip != 0 ? PLAIT__FREED : PLAIT__LARGE, skip + slices));
+  if (skip != 0) { /* what lies in front of the block goes back; the second tag is the commit */
     set_tag(at, plait__tag(PLAIT__LARGE, slices));
     set_tag(index, plait__tag(PLAIT__FREED, skip));
     plait__run_give(index, skip);
