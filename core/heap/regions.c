@@ -229,19 +229,21 @@ static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, 
 }
 
 PLAIT_COLD int plait__sweep(struct plait_record *record) {
-  uint32_t first = plait_get(&plait_heap()->first), index = first;
+  uint32_t before = plait_get(&plait_heap()->first), index = before;
   int given = 0;
   while (index < plait_get(&plait_heap()->end)) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load_near(&slice->tag), kind = plait__kind(tag), length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0) break; /* somebody wrote over the table */
     int whole = kind == PLAIT__REGION && record != NULL && plait_get(&slice->owner) == plait_ref(record) && is_whole(index);
+    if (kind == PLAIT__FREED || whole) {
+      if (whole) region_cut(record, index, 0);
+      else plait__run_give(index, length);
+      index = before, length = 0; /* it has been joined with what is free around it */
+      given = 1;
+    }
+    before = index;
     index += length;
-    if (kind != PLAIT__FREED && !whole) continue;
-    if (whole) region_cut(record, index - length, 0);
-    else plait__run_give(index - length, length);
-    index = first; /* it has been joined with what is free around it */
-    given = 1;
   }
   return given;
 }

@@ -17,7 +17,6 @@
 PLAIT_COLD_BEGIN
 
 #define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
-#define RUNS_LOOKED_AT 32 /* how many runs of a bin are looked at before the next bin is taken */
 #define MOST_PUT_OFF 16u  /* slices of a block that is freed without the lock */
 #define ENDS_APART 4096u  /* bytes between two places where a large block may end */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
@@ -107,12 +106,12 @@ PLAIT_COLD void plait__runs_clear(void) {
 
 PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  /* A list of several lengths may hold none that is long enough. */
+  /* A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a MiB. */
   for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
     plait_ref_t ref = plait_get(&list->next);
     if (ref == plait_ref(list)) plait_put(&heap->run_mask, plait_get(&heap->run_mask) & ~(mask & -mask));
-    for (int i = 0; ref != plait_ref(list) && i < RUNS_LOOKED_AT; i++, ref = plait_get(&plait__link(ref)->next)) {
+    for (; ref != plait_ref(list); ref = plait_get(&plait__link(ref)->next)) {
       struct plait_slice *slice = plait_at(ref);
       if (plait__rest(plait_get(&slice->tag)) >= slices) return plait_get(&slice->owner);
     }
@@ -333,8 +332,8 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
   plait__fresh = at >= plait_get(&plait_heap()->touched);
   plait_put(&plait__slice_inline(at)->used, offset);
-  plait__run_take(index, skip + slices, plait__tag(PLAIT__LARGE, skip + slices));
-  if (skip != 0) { /* what lies in front of the block goes back */
+  plait__run_take(index, skip + slices, plait__tag(skip != 0 ? PLAIT__FREED : PLAIT__LARGE, skip + slices));
+  if (skip != 0) { /* what lies in front of the block goes back; the second tag is the commit */
     set_tag(at, plait__tag(PLAIT__LARGE, slices));
     set_tag(index, plait__tag(PLAIT__FREED, skip));
     plait__run_give(index, skip);

@@ -39,6 +39,7 @@ static long long step_at;              /* its instruction */
 static int step_file = -1;
 
 static uint32_t step_stop, step_count;  /* a turn: the instruction to stop at, and how many there were */
+static long long step_before;           /* the one before */
 static void (*step_other)(void);
 
 static void step_protect(int flags) {
@@ -73,7 +74,9 @@ static void step_on_trap(int number, siginfo_t *info, void *context) {
   (void)number, (void)info;
   greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
   if (step_other != NULL) {
-    if (step_count++ != step_stop) return;
+    int repeats = registers[REG_RIP] == step_before; /* `rep movs` and the like: one instruction, however long */
+    step_before = registers[REG_RIP];
+    if (repeats || step_count++ != step_stop) return;
     void (*other)(void) = step_other;
     step_other = NULL;
     registers[REG_EFL] &= ~STEP_TRAP;

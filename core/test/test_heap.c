@@ -418,6 +418,20 @@ static void test_free_regions_at_limit(void) {
   CHECK(details.region_slices == 0 && plait_heap_check(1) == 0);
 }
 
+/* A free run that is long enough serves, however many shorter ones lie on the same list in front of it. */
+static void test_run_behind_shorter_ones(void) {
+  test_space(1000);
+  static plait_ref_t shorter[60];
+  plait_ref_t longer = plait_heap_alloc(30 * PLAIT_SLICE_SIZE);
+  CHECK(longer != 0 && plait_heap_alloc(70000) != 0);
+  for (int i = 0; i < 40; i++)
+    CHECK((shorter[i] = plait_heap_alloc(17 * PLAIT_SLICE_SIZE)) != 0 && plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+  while (plait_heap_alloc(70000) != 0) {}
+  CHECK(plait_heap_free(longer) == 0);
+  for (int i = 0; i < 40; i++) CHECK(plait_heap_free(shorter[i]) == 0);
+  CHECK(plait_heap_alloc(30 * PLAIT_SLICE_SIZE) == longer && plait_heap_check(1) == 0);
+}
+
 /*
  * A block that grows step by step moves twice while it is small, and then stays where it is; when many grow in turn, each
  * keeps its bytes and wastes little.
@@ -664,6 +678,7 @@ static const struct test tests[] = {
     {"pages emptied by who has no record serve again", test_emptied_without_record},
     {"an idle owner keeps few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
+    {"a free run serves behind many shorter ones", test_run_behind_shorter_ones},
     {"a growing block soon stays", test_growing_block},
     {"the longest free region is kept", test_longest_is_kept},
     {"threads free each other's blocks", test_churn},

@@ -19,6 +19,16 @@ static void check_fresh_is_zero(void) {
   CHECK(plait_heap_free(block) == 0);
 }
 
+/* What is lost is as large as a block, and not as what it was cut from. */
+static void check_lost_is_no_larger(uint32_t slices) {
+  struct plait_heap_details details;
+  plait_heap_details(&details);
+  CHECK(details.large_slices <= slices);
+}
+
+static void do_large_aligned(void);
+static void (*dying)(void); /* the operation */
+
 /* `last` is to be recovered by hand; the others of the dead are noted. */
 static void aftermath(plait_thread_t last, uint32_t deaths, int others_first) {
   as(main_id);
@@ -51,6 +61,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, int others_first) {
   uint32_t live = test_live_blocks() - 1; /* the notes */
   if (live > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
   CHECK(live <= deaths);
+  if (dying == do_large_aligned) check_lost_is_no_larger(2 * deaths);
   check_nothing_left(deaths);
 }
 
@@ -235,6 +246,7 @@ static void run_scenario(const struct scenario *scenario, uint32_t every) {
   static struct step_log first, second;
   world(scenario->start, scenario->most);
   scenario->prepare();
+  dying = scenario->operation;
   step_save();
   as(actor);
   step_record(&first, scenario->operation);

@@ -94,11 +94,8 @@ static void make_large_bound(void) { make_large(), as(other), plait__bind(), as(
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
-/* Needs no lock, which the thread that stands still may have: the thread has a record and does not bind anew, and has put nothing off. */
-static void do_put_off(void) {
-  plait_self_room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(other)]));
-  drop(7);
-}
+/* Needs no lock: the thread is bound to its record (see between()), and has put nothing off. */
+static void do_put_off(void) { drop(7); }
 static void do_repair(void) {
   if (plait__runs_lock() != 0) _exit(8);
   plait__repair();
@@ -183,7 +180,10 @@ static void between(void) {
   int locked = plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
   if (locked && now->between != do_put_off && now->between != do_free_shared) return;
   void *room = plait_self_room;
+  plait_ref_t record = plait_get(&plait_heap()->records[plait_thread_index(*now->who)]);
   as(*now->who);
+  /* As when it was there last: to bind, it would wait for the lock. */
+  if (now->between == do_put_off || now->between == do_free_shared) plait_self_room = plait_at(record);
   now->between();
   as(actor);
   plait_self_room = room;
