@@ -17,6 +17,12 @@ const char *__tsan_default_suppressions(void) {
   return "race:plait_zero\nrace:plait_copy\n";
 }
 
+/* The longest history, so that the report names who wrote: without a name nothing is suppressed. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+  return "history_size=7";
+}
+
 static atomic_int stop;
 static uint32_t work;
 
