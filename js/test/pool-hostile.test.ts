@@ -421,6 +421,22 @@ test('close: tasks of other threads on a worker that cannot be stopped are rejec
   rmSync(folder, { recursive: true });
 });
 
+/** The pool's lock, its first word, is a thread's that is alive and does not move, while the worker that waits for `flags` goes on. */
+async function whileLockIsStuck(
+  space: ReturnType<typeof openSpace>,
+  pool: Pool,
+  flags: Int32Array,
+  milliseconds: number,
+): Promise<void> {
+  const word = pool.handle.plaitPool / 4;
+  while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
+  Atomics.store(flags, 1, 1);
+  Atomics.notify(flags, 1);
+  await new Promise((resolve) => setTimeout(resolve, milliseconds)); // there is no state to wait for: nothing may happen
+  Atomics.store(space.u32, word, 0);
+  Atomics.notify(space.i32, word);
+}
+
 test('a result that cannot be delivered because a lock is stuck is delivered later', LIMIT, async () => {
   for (const [name, input, options] of [
     ['announce', 7, { recycle: { tasks: 1 } }], // the worker is to end after it
@@ -433,14 +449,7 @@ test('a result that cannot be delivered because a lock is stuck is delivered lat
     const output = pool.run(input, { name });
     output.catch(() => {});
     await until(() => Atomics.load(flags, 0) === 1);
-    // The pool's lock, which is its first word, is now a thread's that is alive and does not move.
-    const word = pool.handle.plaitPool / 4;
-    while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
-    Atomics.store(flags, 1, 1);
-    Atomics.notify(flags, 1);
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // longer than anybody waits for a lock
-    Atomics.store(space.u32, word, 0);
-    Atomics.notify(space.i32, word);
+    await whileLockIsStuck(space, pool, flags, 1500); // longer than anybody waits for a lock
     assert.deepEqual(await output, input);
     await pool.close();
     space.check();
@@ -489,14 +498,7 @@ test('how long a lock was stuck is no time that the next task ran', LIMIT, async
   const output = pool.run(7, { name: 'announce' });
   const next = pool.run(200, { name: 'busy', timeout: 1000 });
   await until(() => Atomics.load(flags, 0) === 1);
-  // The pool's lock, which is its first word, is now a thread's that is alive and does not move.
-  const word = pool.handle.plaitPool / 4;
-  while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
-  Atomics.store(flags, 1, 1);
-  Atomics.notify(flags, 1);
-  await new Promise((resolve) => setTimeout(resolve, 2500)); // longer than the next task may run
-  Atomics.store(space.u32, word, 0);
-  Atomics.notify(space.i32, word);
+  await whileLockIsStuck(space, pool, flags, 2500); // longer than the next task may run
   assert.deepEqual(await Promise.all([output, next]), [7, 200]);
   assert.equal(pool.stats().run.max < 1000, true);
   await pool.close();
