@@ -230,9 +230,13 @@ static PLAIT_COLD void *malloc_cold(size_t size) {
   return block;
 }
 
+/* No number for the heap. Where all sizes are references, it refuses by itself what is too large. */
+PLAIT_TINY int beyond(size_t size) {
+  return sizeof size != sizeof(plait_ref_t) && size > LARGEST;
+}
+
 PLAIT_TINY void *allocate(size_t size) {
-  /* Where all sizes are references, the heap refuses by itself what is too large. */
-  plait_ref_t block = sizeof size == sizeof(plait_ref_t) || size <= LARGEST ? plait__alloc_hot((uint32_t)size) : 0;
+  plait_ref_t block = beyond(size) ? 0 : plait__alloc_hot((uint32_t)size);
   return block != 0 ? plait_at(block) : malloc_cold(size);
 }
 
@@ -277,8 +281,10 @@ static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
 }
 
 PUBLIC void *realloc(void *block, size_t size) {
-  if (block == NULL || size > LARGEST || plait_self_room == NULL) return realloc_cold(block, size);
-  return pointer(plait__realloc(reference(block), (uint32_t)size));
+  struct plait_record *mine = plait__mine();
+  if (mine == NULL || beyond(size)) return realloc_cold(block, size);
+  if (plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
+  return block == NULL ? malloc_cold(size) : pointer(plait__realloc(reference(block), (uint32_t)size));
 }
 
 PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {

@@ -19,19 +19,16 @@ static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
   return record == NULL ? 0 : plait__small_alloc_slow(record, class);
 }
 
-/* `roomy`: see plait__medium_alloc_at(). */
-static PLAIT_COLD plait_ref_t alloc(uint32_t size, uint32_t roomy) {
+static PLAIT_COLD plait_ref_t alloc(uint32_t size) {
   plait_ref_t block = 0;
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1);
-  if (size <= PLAIT_HEAP_SMALL_LIMIT && roomy == 0) block = small_alloc(class_of(size));
+  if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(class_of(size));
   struct plait_record *record = block == 0 ? plait__bind() : NULL;
-  if (record != NULL) block = plait__medium_alloc_at(record, size, 16, roomy);
-  if (block == 0 && size <= PLAIT_HEAP_SMALL_LIMIT && roomy != 0) block = small_alloc(class_of(size));
-  return block;
+  return record != NULL ? plait__medium_alloc_at(record, size, 16) : block;
 }
 
 PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
-  return failed(alloc(size, 0));
+  return failed(alloc(size));
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
@@ -58,7 +55,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   }
   if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
     struct plait_record *record = plait__bind();
-    return failed(record == NULL ? 0 : plait__medium_alloc_at(record, size, alignment, 0));
+    return failed(record == NULL ? 0 : plait__medium_alloc_at(record, size, alignment));
   }
   return failed(plait__large_alloc(size, alignment));
 }
@@ -96,7 +93,7 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   return -PLAIT_EINVAL;
 }
 
-PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
+PLAIT_EXPORT PLAIT_ONCE uint32_t plait_heap_size(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag);
   enum plait__slice_kind kind = plait__kind(tag);
@@ -134,29 +131,24 @@ void free(void *block);
 #define FREE(block) plait_heap_free(block)
 #endif
 
-#define GROWS_LEAST 96u /* a smaller block that grows again still gets a place in a page */
 /* Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
 #define COPIED_AT_ONCE 1024u
 
 /*
- * What does not fit where it is, or would waste half of that. Who grows a block will do it again: the first time a small one gets half as
- * much more; the second time in a row, and larger ones at once, it gets a place in a region with room behind it.
+ * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room behind it;
+ * a small one only if the one before did grow again, else half as much more.
  */
-static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size) {
+static inline plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
   struct plait_record *mine = plait__mine();
-  uint32_t has = plait_heap_size(block), kept = size < has ? size : has, ample = size, roomy = 0;
-  if (has == 0) return failed(0);
+  uint32_t kept = size < has ? size : has, ample = size;
+  plait_ref_t moved = 0;
   if (size > has) {
-    int again = size > GROWS_LEAST && mine != NULL && plait_get(&mine->grown) == block;
-    if (size + size / 2 <= PLAIT_HEAP_FINE_LIMIT) ample += size / 2;
-    if (again || size > PLAIT_HEAP_FINE_LIMIT) roomy = size * 4;
-  } else if (has <= PLAIT_HEAP_SMALL_LIMIT && size >= has / 2) {
-    return block;
+    if (mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) moved = plait__medium_alloc_roomy(mine, size);
+    if (size <= PLAIT_HEAP_FINE_LIMIT / 3 * 2) ample += size / 2;
   }
-  plait_ref_t moved = roomy == 0 ? ALLOC(ample) : 0;
-  if (moved == 0) moved = alloc(size, roomy);
+  if (moved == 0) moved = ALLOC(ample);
+  if (moved == 0) moved = alloc(size);
   if (moved == 0) return size > has ? failed(0) : block;
-  if (size > has && mine != NULL) plait_put(&mine->grown, moved);
   plait_platform_reach(plait_at(block + kept - 1)); /* another thread may have allocated it */
   for (uint32_t at = 0; at < kept; at += COPIED_AT_ONCE)
     plait_copy_near(plait_at(moved + at), plait_at(block + at), kept - at < COPIED_AT_ONCE ? kept - at : COPIED_AT_ONCE);
@@ -164,25 +156,24 @@ static PLAIT_ONCE plait_ref_t move(plait_ref_t block, uint32_t size) {
   return moved;
 }
 
-/*
- * As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. What it reads was made visible to the
- * caller together with the block.
- */
+/* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. */
 static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_ref_t block, uint32_t size) {
-  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  if (leaf == 0) return failed(0);
-  struct plait_slice *slice = &((struct plait_leaf *)plait_at(leaf))->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
+  uint32_t has = plait_heap_size(block);
+  if (has == 0) return failed(0);
+  struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
-  if (kind == PLAIT__REGION || kind == PLAIT__PART) {
-    plait_ref_t header = plait__medium_header_inline(slice, block);
-    int stays = header != 0 && size > plait__medium_room(header) / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT;
-    if (stays && plait__medium_resize(slice, header, size)) return block;
-  } else if (kind == PLAIT__LARGE && size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size)) {
+  if (kind == PLAIT__PAGES) {
+    if (size <= has && size >= has / 2) return block;
+  } else if (kind == PLAIT__LARGE) {
+    if (size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size)) return block;
+  } else if (size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block - PLAIT__HEADER, size)) {
     return block;
   }
-  return move(block, size);
+  return move(block, size, has);
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
+  struct plait_record *mine = plait__mine();
+  if (mine != NULL && plait__medium_grow(mine, block, size)) return block;
   return block == 0 ? plait__alloc_cold(size) : plait__realloc(block, size);
 }

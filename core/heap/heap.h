@@ -118,11 +118,10 @@ struct plait_record {
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
   plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
-  plait_word_t grown;        /* the block that was moved last because it grew; a hint */
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t unused[6];    /* zero */
+  plait_word_t unused[7];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow");
 

@@ -229,8 +229,13 @@ PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait
 
 /* A block of more than the small sizes; 0. */
 plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
-/* The same at a multiple of `alignment`. `roomy`: sought in a free block of that many bytes first, and grown from there. */
-plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy);
+/* The same at a multiple of `alignment`. */
+plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment);
+/*
+ * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. Only if the last one that was laid so
+ * has not, a small one is answered with 0.
+ */
+plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size);
 PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
@@ -267,6 +272,44 @@ PLAIT_TINY uint32_t plait__medium_room(plait_ref_t header) {
   return (plait_get(&plait__block(header)->tag) & ~15u) - PLAIT__HEADER;
 }
 enum plait_heap_place plait__medium_place(plait_ref_t block);
+#define PLAIT__LEAST 256u     /* no smaller medium block is cut for a request */
+#define PLAIT__LEAST_REST 64u /* what is cut off one must be worth a header */
+
+/* Bytes from one header to the next for a block of `size` bytes. */
+PLAIT_TINY uint32_t plait__total_for(uint32_t size) {
+  uint32_t total = (size + PLAIT__HEADER + 15) & ~15u;
+  return total < PLAIT__LEAST ? PLAIT__LEAST : total;
+}
+
+/*
+ * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes and
+ * the record's top.
+ */
+PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
+  plait_ref_t top = header + total;
+  plait_put(&record->top, top);
+  plait_put(&plait__block(header + all)->before, all - total);
+  plait_put(&plait__block(top)->tag, (all - total) | PLAIT__BLOCK_FREE);
+  plait_put(&plait__block(top)->before, total);
+  plait_put(&plait__block(header)->tag, total | PLAIT__BLOCK_LIVE);
+}
+
+/*
+ * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it is another one, or is
+ * to become shorter, or longer than that. Any reference will do, without a look at what it names: the top says what lies there.
+ */
+PLAIT_TINY int plait__medium_grow(struct plait_record *record, plait_ref_t block, uint32_t size) {
+  plait_ref_t header = block - PLAIT__HEADER, top = plait_get(&record->top);
+  uint32_t have = top - header, total = plait__total_for(size);
+  if (top == 0 || have != plait_get(&plait__block(top)->before) || size > 2 * PLAIT_HEAP_MEDIUM_LIMIT) return 0;
+  if (plait_get(&plait__block(header)->tag) != (have | PLAIT__BLOCK_LIVE)) return 0;
+  if (total <= have) return total == have;
+  uint32_t all = have + (plait_get(&plait__block(top)->tag) & ~15u);
+  if (total > all - PLAIT__LEAST_REST) return 0;
+  plait__lay_with_top(record, header, all, total);
+  return 1;
+}
+
 /* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
 int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size);
 /* The `size` bytes from `header` on become a free block of the record's, on its bin: the header's tag is the commit. */

@@ -19,10 +19,8 @@
  */
 #include "internal.h"
 
-#define LEAST 256u        /* no smaller block is cut for a request */
 #define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
-#define LEAST_REST 64u    /* what is cut off a block must be worth a header */
-#define BLOCKS_LOOKED_AT 2      /* how many blocks of a bin are looked at before the next bin is taken */
+#define BLOCKS_LOOKED_AT 2u  /* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
 #define LEAST_SLICES 2u   /* of a new region, if there are: a block of the largest size fits */
 #define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
 
@@ -80,13 +78,13 @@ static PLAIT_ONCE void block_take(struct plait_record *record, plait_ref_t heade
   else plait__list_take(plait__link(header));
 }
 
-/* A free block of at least `size` bytes; 0 none on the bins. */
-static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
+/* A free block of at least `size` bytes; 0 none, among `looks` of those that may be too short, and all others. */
+static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size, uint32_t looks) {
   for (uint64_t mask = plait_get64(&record->bin_mask) & ~0ull << bin_of(size); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &record->bins[__builtin_ctzll(mask)];
     plait_ref_t header = plait_get(&list->next);
     if (header == plait_ref(list)) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(mask & -mask));
-    for (int i = 0; header != plait_ref(list) && i < BLOCKS_LOOKED_AT; i++, header = plait_get(&plait__link(header)->next))
+    for (uint32_t i = 0; header != plait_ref(list) && i < looks; i++, header = plait_get(&plait__link(header)->next))
       if (size_of(tag_at(header)) >= size) return header;
   }
   plait_ref_t top = plait_get(&record->top);
@@ -95,25 +93,15 @@ static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size) {
 
 /* ---- splitting and joining; the region's owner only ---- */
 
-/* What lay() does where something is left that is worth a header. */
-PLAIT_TINY void lay_with_top(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
-  plait_ref_t top = header + total;
-  plait_put(&record->top, top);
-  set_before(header + all, all - total);
-  set_tag_at(top, (all - total) | PLAIT__BLOCK_FREE);
-  set_before(top, total);
-  set_tag_at(header, total | PLAIT__BLOCK_LIVE);
-}
-
 /*
  * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes, and the
  * top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not see `header` either.
  */
 static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
   plait_ref_t top = plait_get(&record->top);
-  if (all - total >= LEAST_REST) {
+  if (all - total >= PLAIT__LEAST_REST) {
     if (top != 0) plait__block_put(record, top, size_of(tag_at(top)));
-    lay_with_top(record, header, all, total);
+    plait__lay_with_top(record, header, all, total);
   } else {
     set_before(header + all, all);
     set_tag_at(header, all | PLAIT__BLOCK_LIVE);
@@ -188,12 +176,7 @@ static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, 
     slices = slices_of(index);
     header = end_before(index + slices);
     uint32_t before = plait_get(&plait__block(header)->before);
-    have = is_free_tag(tag_at(header - before)) ? before : 0;
-    if (have >= total) { /* it was too far down its bin to be found */
-      block_take(record, header - have);
-      plait__block_put(record, header - have, have);
-      return 1;
-    }
+    have = is_free_tag(tag_at(header - before)) ? before : 0; /* less than `total`, or it would have been found */
   } else {
     more += LEAST_SLICES;
   }
@@ -296,6 +279,7 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
 
 PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), next = tag_at(header + size), before = plait_get(&plait__block(header)->before);
+  plait_ref_t top = plait_get(&record->top);
   if (is_free_tag(next)) {
     block_take(record, header + size);
     size += size_of(next);
@@ -306,43 +290,55 @@ PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t h
     size += before;
     block_take(record, header);
   }
-  plait__block_put(record, header, size);
+  if (plait_get(&record->top) != top) { /* what is joined with the top is the top */
+    plait_put(&record->top, header);
+    set_before(header + size, size);
+    set_tag_at(header, size | PLAIT__BLOCK_FREE);
+  } else {
+    plait__block_put(record, header, size);
+  }
   count_live(record, UINT32_MAX);
-  if (size >= PLAIT_SLICE_SIZE - PLAIT__HEADER) give_back(record, header, size);
+  /* Of the region that is kept when it is wholly free, there is less to give back. */
+  uint32_t least = header == plait_get(&record->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE : PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  if (size >= least) give_back(record, header, size);
 }
 
 /* ---- what the rest of the room calls ---- */
 
-PLAIT_TINY uint32_t total_for(uint32_t size) {
-  uint32_t total = (size + PLAIT__HEADER + 15) & ~15u;
-  return total < LEAST ? LEAST : total;
-}
-
 /* A free block of at least `size` bytes, made if there is none; 0 without memory. */
 static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t size) {
   plait_ref_t at = 0;
+  if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter one is on no bin, and would not be found */
   if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
-  while ((at = find(record, size)) == 0)
+  while ((at = find(record, size, UINT32_MAX)) == 0)
     if (!make_room(record, 0, size)) return 0;
   return at;
 }
 
 plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
-  uint32_t total = total_for(size);
-  plait_ref_t at = find(record, total);
+  uint32_t total = plait__total_for(size);
+  plait_ref_t at = find(record, total, BLOCKS_LOOKED_AT);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
   uint32_t rest = size_of(tag_at(at)) - total;
-  return carve(record, at, rest < LEAST_REST ? 0 : rest, total);
+  return carve(record, at, rest < PLAIT__LEAST_REST ? 0 : rest, total);
 }
 
-PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment, uint32_t roomy) {
-  uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + LEAST_REST : total;
-  if (need < LEAST_LISTED) need = LEAST_LISTED;
-  plait_ref_t at = roomy > need ? find(record, roomy) : 0;
-  if (at == 0 && (at = find_or_make(record, need)) == 0) return 0;
+PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment) {
+  uint32_t total = plait__total_for(size), need = alignment > 16 ? total + alignment + PLAIT__LEAST_REST : total;
+  plait_ref_t at = find_or_make(record, need);
+  if (at == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
-  if (front != 0 && front < LEAST_REST) front += (LEAST_REST + alignment - 1) & ~(alignment - 1);
+  if (front != 0 && front < PLAIT__LEAST_REST) front += (PLAIT__LEAST_REST + alignment - 1) & ~(alignment - 1);
   return carve(record, at, front, total);
+}
+
+plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size) {
+  uint32_t total = plait__total_for(size);
+  plait_ref_t at = plait_get(&record->top);
+  if (size <= PLAIT_HEAP_FINE_LIMIT && at != 0 && plait_get(&plait__block(at)->before) == PLAIT__LEAST) return 0;
+  if (at == 0 || size_of(tag_at(at)) < 4 * total) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
+  if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
+  return carve(record, at, 0, total);
 }
 
 PLAIT_COLD plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block) {
@@ -382,18 +378,14 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size) {
+PLAIT_COLD int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size) {
   struct plait_record *mine = plait__mine();
-  uint32_t total = total_for(size), have = size_of(tag_at(header));
+  uint32_t total = plait__total_for(size), have = size_of(tag_at(header));
   if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
-  if (total <= have && (have - total < LEAST_REST || have - total < have / 8)) return 1;
+  if (total <= have && have - total < have / 8) return 1;
   for (;;) {
     uint32_t next = tag_at(header + have), all = is_free_tag(next) ? have + size_of(next) : have;
     if (total <= all) {
-      if (header + have == plait_get(&mine->top) && all - total >= LEAST_REST) { /* as below, without the calls: it grows on */
-        lay_with_top(mine, header, all, total);
-        return 1;
-      }
       if (all != have) block_take(mine, header + have);
       lay(mine, header, all, total);
       return 1;

@@ -200,16 +200,14 @@ export const Record = {
   partial: 1728,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
   apart: 1748,
-  /** the block that was moved last because it grew; a hint */
-  grown: 1752,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
-  freed: 1756,
+  freed: 1752,
   /** how often it has taken a page from the pool, or made one (wraps) */
-  refills: 1760,
+  refills: 1756,
   /** the free medium block behind the one that has grown last, on no bin; 0 none */
-  top: 1764,
+  top: 1760,
   /** zero */
-  unused: 1768,
+  unused: 1764,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
