@@ -104,10 +104,12 @@ void plait__client_empty(struct plait_client *client) {
 /*
  * Wakes a worker for a task that was queued. The coordinator hears of it unless a worker was woken that is sure to come.
  * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
- * later and sees the task. A task for one seat wakes all: whose seat it is cannot be seen here.
+ * later and sees the task. Likewise with look() there: a worker whose name is seen looks once more after it has taken it away.
+ * A task for one seat wakes all: whose seat it is cannot be seen here.
  */
 static void wake_worker(struct plait_pool *pool, int all) {
   uint32_t wanted = PLAIT_ALERT_ANY;
+  if (!all && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0 && plait_get(&pool->queued) <= 1) return;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
     uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);

@@ -43,6 +43,10 @@
  * turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first are woken rather than the
  * second; and where none of the first was there, the coordinator is told (`alert`), which looks a little later and, if tasks
  * still wait while workers sleep, wakes all of them.
+ *
+ * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`): for a task that
+ * is the only one in the queue nobody is woken then. It takes its name back before it raises `sleepers` and looks once more: so
+ * either it sees the task, or who queued it sees no name. If it dies with its name there, its recovery takes it away, and wakes all.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -240,8 +244,10 @@ struct plait_pool {
   plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
   plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
   plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
+  plait_word_t looking;     /* the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  plait_word_t unused;      /* zero */
 };
-_Static_assert(sizeof(struct plait_pool) == 152, "no padding");
+_Static_assert(sizeof(struct plait_pool) == 160, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */

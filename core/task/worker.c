@@ -9,6 +9,7 @@
 /* So many results that nobody has read mean that their client does something else. */
 #define UNREAD_WHEN_BUSY 8
 #define NAPS 20
+#define OTHERS_LOOK_LESS 16
 #define NAP_NS 50000
 
 static struct plait_pool *own_pool(void) {
@@ -72,6 +73,22 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
   }
 }
 
+/*
+ * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile; seq_cst: see wake_worker in task.c.
+ * Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two processors from others.
+ */
+static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
+  uint32_t name = plait_self_id(), nobody = 0, found = 0;
+  int named = atomic_compare_exchange_strong_explicit(&pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
+  if (!named) times = (times + OTHERS_LOOK_LESS - 1) / OTHERS_LOOK_LESS;
+  for (uint32_t i = 0; i < times && !found; i++) {
+    found = (uint32_t)has_work(pool, self);
+    if (!found) plait_platform_pause();
+  }
+  if (named) atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+  return (int)found;
+}
+
 PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
   struct plait_pool *pool = own_pool();
   struct plait_slot *self = plait_self();
@@ -79,10 +96,7 @@ PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
     nap_while_unread(pool, self);
     spins = 1;
   }
-  for (uint32_t i = 0; i < spins; i++) {
-    if (has_work(pool, self)) return;
-    plait_platform_pause();
-  }
+  if (spins != 0 && look(pool, self, spins)) return;
   uint32_t signal = begin_sleep(pool, self, &pool->signal);
   if (signal == 0) return;
   plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);

@@ -324,6 +324,48 @@ static void test_retire(void) {
   nothing_left(0);
 }
 
+static uint32_t wake_ups(void) {
+  return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking);
+}
+
+/* Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all are. */
+static void test_looking(void) {
+  open_pool();
+  plait_thread_t sleeper = new_worker(), looker = new_worker();
+  as(sleeper);
+  CHECK(plait_worker_park_begin() != 0);
+  as(main_id);
+  uint32_t before = wake_ups();
+  submit(client, 1);
+  CHECK(wake_ups() != before);
+  as(looker);
+  uint32_t task = plait_task_next(0, 0);
+  atomic_store(&pool_record()->looking, looker); /* as in the midst of plait_worker_wait() */
+  as(main_id);
+  before = wake_ups();
+  submit(client, 2);
+  CHECK(wake_ups() == before);
+  submit(client, 3); /* it cannot take both at once */
+  CHECK(wake_ups() != before);
+  as(looker);
+  plait_worker_wait(20000, 1); /* another's name stays, and there is work */
+  CHECK(atomic_load(&pool_record()->looking) == looker);
+  while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
+  as(main_id);
+  before = wake_ups();
+  submit(client, 4);
+  CHECK(wake_ups() == before && plait_abi_recover(looker) == 0);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->looking) == 0);
+  as(sleeper);
+  plait_worker_park_end();
+  plait_worker_wait(20000, 1);
+  CHECK(atomic_load(&pool_record()->looking) == 0 && atomic_load(&pool_record()->sleepers) == 0);
+  CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
+  end_worker(sleeper);
+  CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4);
+  nothing_left(0);
+}
+
 static void test_look(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -766,7 +808,7 @@ static void run(uint32_t submitters, uint32_t workers) {
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
   for (uint32_t i = 0; i < workers; i++) pthread_join(threads[i], NULL), total += ran[i];
   CHECK(total == each * submitters && atomic_load(&pool_record()->finished) == total);
-  CHECK(atomic_load(&pool_record()->sleepers) == 0);
+  CHECK(atomic_load(&pool_record()->sleepers) == 0 && atomic_load(&pool_record()->looking) == 0);
   nothing_left(0);
 }
 
@@ -833,6 +875,7 @@ static const struct test tests[] = {
     {"dead workers' tasks come back", test_dead_worker},
     {"recovery waits for a stuck pool", test_stuck_pool},
     {"retired workers take no more", test_retire},
+    {"who looks need not be woken", test_looking},
     {"late tasks are told, then overdue", test_look},
     {"the urgent first, clients in turn", test_priorities},
     {"a seat has a queue of its own", test_seats},

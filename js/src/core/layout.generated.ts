@@ -833,7 +833,7 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/task.h. */
 export const Pool = {
-  BYTES: 152,
+  BYTES: 160,
   /** guards lanes and inboxes */
   lock: 0,
   /** enum plait_pool_state */
@@ -896,6 +896,10 @@ export const Pool = {
   attended: 144,
   /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
   parking: 148,
+  /** the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  looking: 152,
+  /** zero */
+  unused: 156,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */
@@ -920,7 +924,7 @@ export const LaneWalk = {
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 3;
+export const LAYOUT_VERSION = 4;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;

@@ -6,7 +6,7 @@
  * come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and as DROPPED.
  *
  * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or for the
- * next millisecond), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
+ * next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
  * record is this thread's to look at (and its `control` to write) from submit to drain.
  */
 
@@ -27,6 +27,7 @@ import {
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
+import { ResultWait } from './result-wait.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -79,13 +80,6 @@ const DOUBT_MS = 1000;
 const MOST_UNANSWERED = 10;
 const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
 
-/**
- * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
- * holds tasks for so many times as long, so that no worker runs dry before.
- */
-const RESULTS_WORTH_A_WAIT = 4;
-const QUEUE_FOR_A_WAIT = 3;
-
 const IGNORED: Call = { settle() {} };
 
 export class Submitter {
@@ -102,15 +96,13 @@ export class Submitter {
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
   readonly #names: Names;
+  readonly #wait: ResultWait;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
   readonly #tasks: number[] = [];
   readonly #freeTickets: number[] = [];
   #away = 0;
-  /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
-  #heard = 0;
-  #lookedAt = 0;
   #sleeping = false;
   #full = false;
   #fullTimer: ReturnType<typeof setTimeout> | undefined;
@@ -123,6 +115,7 @@ export class Submitter {
     this.#busy = busy;
     this.#transport = new Transport(space);
     this.#names = new Names(space, pool);
+    this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
@@ -310,6 +303,7 @@ export class Submitter {
   drain(): void {
     const space = this.#space;
     let task = space.core.plait_client_drain(this.#client) >>> 0;
+    let heard = 0;
     while (task !== 0) {
       space.cover(task + Task.BYTES);
       const at = task >>> 2;
@@ -326,7 +320,7 @@ export class Submitter {
         this.#calls[ticket] = undefined;
         this.#freeTickets.push(ticket);
         this.#away--;
-        this.#heard++;
+        heard++;
         if (call !== IGNORED) {
           this.outstanding--;
           this.#settle(call, this.#indices[ticket]!, at);
@@ -336,6 +330,7 @@ export class Submitter {
       space.core.plait_task_free(task);
       task = next;
     }
+    if (heard !== 0) this.#wait.heard(heard);
     if (this.#full) this.#tellRoom();
     if (this.outstanding === 0) this.#busy(false);
   }
@@ -402,26 +397,18 @@ export class Submitter {
       void host.turn().then(this.#look);
       return;
     }
-    if (host.soon !== undefined && this.#manySoon()) {
-      host.soon(this.#look);
+    const how = this.#wait.next(this.#away);
+    if (how === 'soon') {
+      host.soon?.(this.#look);
+      return;
+    }
+    if (how === 'turn') {
+      void host.turn().then(this.#look);
       return;
     }
     const wait = Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
     if (wait.async) void wait.value.then(this.#look);
     else void host.turn().then(this.#look);
-  }
-
-  /**
-   * Whether results come, and will come, so quickly that waking this thread for each costs more than they do: the worker
-   * two calls of the system, this thread its sleep, and both a processor that another worker was using.
-   */
-  #manySoon(): boolean {
-    const now = clock();
-    const perMillisecond = this.#heard / (now - this.#lookedAt);
-    this.#heard = 0;
-    this.#lookedAt = now;
-    if (!(perMillisecond >= RESULTS_WORTH_A_WAIT)) return false;
-    return this.#space.load(this.#pool + P.queued) > perMillisecond * QUEUE_FOR_A_WAIT;
   }
 
   /**
