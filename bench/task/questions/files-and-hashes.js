@@ -27,7 +27,7 @@ const ALONE = 'one thread, no pool';
 const TIMED_RUNS = 3;
 /**
  * Before the timed ones, of all of them. With six, the next three of 'plait, no copy' still had a median of 2,400 page faults
- * (5 ms of main's time, on memory that main had never been so far ahead to need); with twelve they have next to none.
+ * (5 ms of main's time, on memory that main had never been so far ahead to need); with twelve fewer than twenty.
  */
 const WARM_RUNS = 12;
 const SHARES = { name: 'no pool, a share each', shares: true };
