@@ -6,11 +6,15 @@
  */
 #include "task.h"
 
-/* So many results that nobody has read mean that their client does something else. */
+/* So many results that nobody has read mean that their client does something else; so many, that it does so for long. */
 #define UNREAD_WHEN_BUSY 8
-#define NAPS 20
+#define UNREAD_WHEN_AWAY 64
+/* How many times longer the one worker looks that has its name up than others do. */
 #define OTHERS_LOOK_LESS 16
+/* How long a worker naps at a time, and in all. */
 #define NAP_NS 50000
+#define LONG_NAP_NS 500000
+#define NAPPING_NS 2000000
 
 static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
@@ -61,15 +65,32 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
   end_sleep(own_pool(), plait_self());
 }
 
+/* Whether nobody sits on a seat before the worker's own. A hint: a thread that has died sits there for a moment longer. */
+static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
+  plait_ref_t own = plait_get(&self->seat), table = plait_load(&pool->seats);
+  for (uint32_t i = 0; own != 0 && table != 0 && i < PLAIT_SEAT_LIMIT; i++) {
+    plait_ref_t seat = plait_load(&((plait_word_t *)plait_at(table))[i]);
+    if (seat == own) break;
+    if (seat != 0 && plait_load(&((struct plait_seat *)plait_at(seat))->thread) != 0) return 0;
+  }
+  return 1;
+}
+
 /*
  * Sleeps for a moment at a time while results pile up that nobody reads. Their client is busy, most likely with making the
  * next tasks: a worker that spins takes the processor from it, one that sleeps as others do has to be woken by it for each
  * task. Nobody wakes who naps here, on a word of its own, so nobody has to.
+ *
+ * The client is what the workers wait for, and where there are no more processors than workers, one of them shares its
+ * processor with it. If all came back as soon as there is a task, that one would push the client aside for each, and the
+ * other workers would have nothing to do meanwhile. So only one comes back soon, and the others when several tasks wait.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
-  for (int i = 0; i < NAPS; i++) {
-    if (plait_get(&pool->unread) < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
-    plait_platform_wait(&self->sleeping, 0, NAP_NS);
+  for (int64_t left = NAPPING_NS, nap; left > 0; left -= nap) {
+    uint32_t unread = plait_get(&pool->unread);
+    if (unread < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
+    nap = unread < UNREAD_WHEN_AWAY || sits_first(pool, self) ? NAP_NS : LONG_NAP_NS;
+    plait_platform_wait(&self->sleeping, 0, nap);
   }
 }
 
