@@ -112,6 +112,15 @@ static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
 }
 
+/*
+ * Whether the queue has no room for a task of the calling thread's. It takes those of the pool's own workers in any case: what a running
+ * task waits for may not wait for the tasks before it, which wait for its worker.
+ */
+static int is_full(struct plait_pool *pool) {
+  if (plait_get(&pool->queued) < plait_get(&pool->queue_limit)) return 0;
+  return atomic_load_explicit(&plait_self()->pool, memory_order_relaxed) != plait_ref(pool);
+}
+
 int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
   struct plait_task *task = queued_task(ref);
   struct plait_lane *lane = lane_of(task);
@@ -119,7 +128,7 @@ int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
     int rc = plait__pool_lock(pool);
     if (rc != 0) return rc;
     if (plait_get(&pool->state) != PLAIT_POOL_OPEN) rc = -PLAIT_EPIPE;
-    else if (plait_get(&pool->queued) >= plait_get(&pool->queue_limit)) rc = -PLAIT_EAGAIN;
+    else if (is_full(pool)) rc = -PLAIT_EAGAIN;
     if (rc == 0 && has_room(lane)) {
       uint32_t tail = plait_get(&lane->tail);
       plait_put(&task->state, PLAIT_TASK_QUEUED);

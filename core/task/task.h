@@ -119,9 +119,9 @@ enum plait_pool_state {
   PLAIT_POOL_FAILED = 4,  /* likewise; its module cannot be loaded */
 };
 
-/* What plait_task_next() returns when it returns no task; references are multiples of 16. */
+/* What plait_task_next(), _help() and _give_up() return when they return no task; references are multiples of 16. */
 enum plait_next {
-  PLAIT_NEXT_NONE = 0,  /* the queue is empty */
+  PLAIT_NEXT_NONE = 0,  /* there is none */
   PLAIT_NEXT_STOP = 1,  /* this worker should end */
   PLAIT_NEXT_RETRY = 2, /* the lock's owner does not move: nothing was done, not even finishing; call again */
 };
@@ -337,8 +337,8 @@ plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 void plait_task_discard(plait_ref_t task);
 
 /*
- * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_EAGAIN (its queue is full),
- * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_EAGAIN (its queue is full, and
+ * the calling thread is none of its workers), -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
  */
 int plait_task_submit(plait_ref_t task);
 
@@ -394,8 +394,9 @@ void plait_task_free(plait_ref_t task);
 
 /*
  * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling thread
- * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. 0: there is none (any more),
- * no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds nothing.
+ * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE: there is none
+ * (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds
+ * nothing.
  */
 plait_ref_t plait_task_give_up(plait_thread_t worker);
 

@@ -447,6 +447,14 @@ static void test_limit(void) {
   uint32_t task = plait_task_next(0, 0);
   as(main_id);
   CHECK(plait_task_submit(late) == 0 && atomic_load(&pool_record()->queued) == 3);
+  as(worker); /* it may wait for tasks of its own: they are taken, however many wait */
+  plait_ref_t own = plait_client_create(pool);
+  submit(own, 4), submit(own, 5);
+  CHECK(atomic_load(&pool_record()->queued) == 5);
+  as(main_id);
+  late = build(client, 6);
+  CHECK(plait_task_submit(late) == -PLAIT_EAGAIN);
+  plait_task_discard(late);
   plait_abi_recover(worker), plait_task_finish(task);
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, 0, NULL) == 4);
   nothing_left(0);
@@ -642,16 +650,21 @@ static void test_give_up(void) {
     plait_ref_t running = atomic_load(&plait_self()->running);
     atomic_fetch_or(&record(running)->control, PLAIT_STOP_TIMEOUT);
     as(main_id);
-    CHECK(plait_task_give_up(worker) == 0); /* it may take another meanwhile */
+    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
     CHECK(plait_worker_retire(worker) == 1);
+    if (how == 0) { /* a lock that does not move hides what there is */
+      atomic_store(&pool_record()->lock.word, worker);
+      CHECK(plait_task_give_up(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
+      atomic_store(&pool_record()->lock.word, 0);
+    }
     static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
     for (int i = 0; i < 2; i++) {
       plait_ref_t stand_in = plait_task_give_up(worker);
-      CHECK(stand_in != 0 && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
+      CHECK(stand_in > PLAIT_NEXT_RETRY && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
       CHECK((atomic_load(&record(stand_in)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
       CHECK(plait_task_finish(stand_in) == 0);
     }
-    CHECK(plait_task_give_up(worker) == 0 && atomic_load(&pool_record()->finished) == 2);
+    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
     as(worker); /* what it says of them is not heard */
     plait_ref_t word = plait_task_create(client, 10);
     atomic_store(&record(word)->link, running);

@@ -1231,7 +1231,7 @@ export const PoolState = {
 
 /** `enum plait_next`. */
 export const Next = {
-  /** the queue is empty */
+  /** there is none */
   NONE: 0,
   /** this worker should end */
   STOP: 1,
