@@ -65,7 +65,8 @@ static plait_ref_t give_up(plait_thread_t worker, plait_ref_t stand_in) {
   if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_NEXT_NONE;
   struct plait_pool *pool = plait_at(ref);
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  plait_ref_t task = plait_thread_alive(worker) && plait_load(&slot->condemned) != 0 ? wanted_of(pool, slot) : 0;
+  int is_condemned = plait_load(&slot->condemned) != PLAIT_CONDEMNED_NOT;
+  plait_ref_t task = plait_thread_alive(worker) && is_condemned ? wanted_of(pool, slot) : 0;
   if (task != 0) stand_in_for(task, stand_in);
   plait_lock_release(&pool->lock);
   return task != 0 ? stand_in : PLAIT_NEXT_NONE;

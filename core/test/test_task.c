@@ -462,6 +462,42 @@ static void test_limit(void) {
 
 /* ---- several tasks at once, nested ones, progress, retries ---- */
 
+/* What a task waits for is taken by its worker as long as that is not about to be stopped. */
+static void test_condemned_help(void) {
+  for (int is_late = 0; is_late < 2; is_late++) {
+    open_pool();
+    plait_thread_t worker = new_worker();
+    submit(client, 0);
+    as(worker);
+    plait_ref_t own = plait_client_create(pool), outer = plait_task_next(0, 0);
+    CHECK(plait_task_hold() == 0);
+    submit(own, 1);
+    as(main_id);
+    if (is_late) {
+      atomic_store(&pool_record()->grace_ms, 5);
+      atomic_fetch_or(&record(outer)->control, PLAIT_STOP_ABORT);
+      CHECK(plait_worker_look(worker, 1000) == PLAIT_LOOK_TOLD && plait_worker_look(worker, 1010) == PLAIT_LOOK_OVERDUE);
+    }
+    CHECK(plait_worker_retire(worker) == 1); /* makes no late one better */
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
+    plait_ref_t late = build(client, 3);
+    CHECK(plait_task_submit(late) == -PLAIT_EPIPE);
+    plait_task_discard(late);
+    as(worker);
+    submit(own, 2); /* the task may go on, and so it may do that */
+    CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP);
+    for (uint32_t i = 1; i < 3; i++) {
+      plait_ref_t inner = plait_task_help(own);
+      CHECK(is_late ? inner == PLAIT_NEXT_NONE : atomic_load(&record(inner)->ticket) == i && plait_task_finish(inner) == 0);
+    }
+    CHECK(plait_task_finish(outer) == 0 && drain(own, 0, NULL) == (is_late ? 0 : 2));
+    as(main_id);
+    end_worker(worker);
+    CHECK(drain(client, 0, NULL) == 1);
+    nothing_left(0);
+  }
+}
+
 static void test_hold(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -856,6 +892,7 @@ static const struct test tests[] = {
     {"clients of the dead are taken over", test_client_again},
     {"a pool is freed by the last who uses it", test_release},
     {"what a worker runs on is settled without it", test_give_up},
+    {"a worker that is to end helps what it has", test_condemned_help},
     {"undelivered progress is bounded", test_progress_limit},
     {"threads flood the queue", test_flood},
     {"threads sleep and wake", test_small_queues},

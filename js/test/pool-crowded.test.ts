@@ -13,6 +13,11 @@ const LIMIT = { timeout: 60000 };
 
 const newFlags = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
 
+function wake(flags: Int32Array, index: number): void {
+  Atomics.store(flags, index, 1);
+  Atomics.notify(flags, index);
+}
+
 async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
@@ -25,11 +30,7 @@ async function fullPool(name: string, input: unknown) {
   await until(() => Atomics.load(flags, 0) === 1);
   const queued = [pool.run(1), pool.run(2)];
   assert.equal(pool.needsDrain, true);
-  const release = (): void => {
-    Atomics.store(flags, 1, 1);
-    Atomics.notify(flags, 1);
-  };
-  return { pool, running, queued, release };
+  return { pool, running, queued, release: () => wake(flags, 1) };
 }
 
 test('a task waits for tasks of its own though the queue is full of others', LIMIT, async () => {
@@ -45,6 +46,42 @@ test('a task waits for tasks of its own though the queue is full of others', LIM
     assert.deepEqual(await Promise.all(queued), [1, 2]);
     await pool.close();
   }
+});
+
+test('a task that was submitted before close() may wait for tasks of its own', LIMIT, async () => {
+  for (const options of [{ threads: 1 }, { threads: 2 }, { threads: 2, concurrentTasksPerWorker: 3 }]) {
+    const flags = newFlags();
+    const pool = new Pool(tasks, { ...options, workerData: { flags } });
+    const running = pool.run(['run', 3], { name: 'announceThenAsk' });
+    const queued = [
+      pool.run(['runMany', 3], { name: 'announceThenAsk' }),
+      pool.run(['affinity', 3], { name: 'announceThenAsk' }),
+    ];
+    await until(() => Atomics.load(flags, 0) === 1);
+    const closed = pool.close();
+    assert.equal((await rejection(pool.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
+    wake(flags, 1);
+    assert.deepEqual(await Promise.all([running, ...queued]), [3, 3, 3]);
+    await closed;
+  }
+});
+
+test('a worker that is to end helps the task that it has', LIMIT, async () => {
+  const flags = new Int32Array(new SharedArrayBuffer(12));
+  const pool = new Pool(tasks, { threads: 2, workerData: { flags } });
+  const keys = new Map<unknown, number>();
+  for (let key = 0; keys.size < 2; key++) keys.set(await pool.run(0, { name: 'seat', affinity: key }), key);
+  const blocker = pool.run(2, { name: 'block', affinity: keys.get(0) as number }); // the other worker has no time
+  const running = pool.run(['runMany', 3], { name: 'announceThenAsk', affinity: keys.get(1) as number });
+  await until(() => Atomics.load(flags, 0) === 1);
+  pool.resize({ min: 1, max: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 200)); // the worker is told; that cannot be seen
+  wake(flags, 1);
+  assert.equal(await running, 3);
+  wake(flags, 2);
+  assert.equal(await blocker, 2);
+  await until(() => pool.stats().threads === 1);
+  await pool.close();
 });
 
 test('runMany and map wait for room in a full queue, and do nothing else', LIMIT, async () => {
@@ -97,8 +134,7 @@ test('drain is told when others have emptied the queue, too', LIMIT, async () =>
   assert.equal((await rejection(Promise.all([1, 2, 3, 4, 5].map(() => pool.run(0))))).code, 'ERR_PLAIT_QUEUE_FULL');
   await Promise.all(others);
   await drained;
-  Atomics.store(flags, 1, 1);
-  Atomics.notify(flags, 1);
+  wake(flags, 1);
   assert.equal(await running, 7);
   other[Symbol.dispose]();
   await pool.close();

@@ -36,7 +36,7 @@ export const Slot = {
   sleeping: 36,
   /** how many tasks this thread has ever taken: names the run that is going on */
   takes: 40,
-  /** 1: the worker takes no further task, because it is about to be stopped */
+  /** not 0: the worker takes no further task, and how far that goes (task.h) */
   condemned: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
@@ -1188,6 +1188,15 @@ export const Look = {
   TOLD: 2,
   /** one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
   OVERDUE: 3,
+} as const;
+
+/** `enum plait_condemned`. */
+export const Condemned = {
+  NOT: 0,
+  /** it takes nothing but what the tasks wait for that it has, and ends after them */
+  RETIRED: 1,
+  /** it takes nothing: it is about to be stopped */
+  STOPPED: 2,
 } as const;
 
 /** `enum plait_alert`. */
