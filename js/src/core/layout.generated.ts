@@ -7,7 +7,7 @@ export const Lock = {
   BYTES: 8,
   /** 0 free, else owner's thread id; bit 31: there may be sleepers */
   word: 0,
-  /** how often a thread had to wait (wraps); statistics only */
+  /** how often a thread had to wait (wraps); a hint */
   contests: 4,
 } as const;
 
