@@ -199,7 +199,7 @@ void plait__client_wake(struct plait_client *client) {
 
 /* Takes the next task for the calling worker. pre: holds the lock. */
 static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
-  if (plait_load(&self->condemned) != 0) return PLAIT_NEXT_STOP;
+  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
   plait_ref_t ref = plait__lane_take(pool, self, NULL);
   if (ref != 0) return ref;
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
@@ -227,6 +227,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   uint32_t next = take(pool, self);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
+  if (next == PLAIT_NEXT_STOP) plait_pool_wake(pool); /* it was woken, or looked, for a task that others must take now */
   return next;
 }
 
@@ -234,7 +235,8 @@ PLAIT_EXPORT uint32_t plait_task_help(plait_ref_t client) {
   struct plait_slot *self = plait_self();
   struct plait_pool *pool = plait_at(plait_get(&self->pool));
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  uint32_t next = plait_load(&self->condemned) != 0 ? 0 : plait__lane_take(pool, self, plait_at(client));
+  uint32_t next = PLAIT_NEXT_NONE;
+  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_STOPPED) next = plait__lane_take(pool, self, plait_at(client));
   plait_lock_release(&pool->lock);
   return next;
 }

@@ -50,7 +50,7 @@ static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, pl
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
   /* seq_cst: pairs with wake_worker in task.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
-             atomic_load_explicit(&self->condemned, memory_order_seq_cst) == 0;
+             atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
   if (idle) return value;
   end_sleep(pool, self);
   return 0;
@@ -161,7 +161,7 @@ static int look_at_worker(plait_thread_t worker, uint32_t now) {
       if (seen > most) most = seen;
       at = plait_load(&((struct plait_task *)plait_at(at))->link);
     }
-    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_STOPPED, memory_order_seq_cst);
   }
   plait_lock_release(&pool->lock);
   return most;
@@ -184,7 +184,8 @@ static int retire_worker(plait_thread_t worker) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   int alive = plait_thread_alive(worker);
-  if (alive) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+  if (alive && plait_load(&slot->condemned) == PLAIT_CONDEMNED_NOT)
+    atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_RETIRED, memory_order_seq_cst);
   plait_lock_release(&pool->lock);
   plait_pool_wake(pool);
   return alive;

@@ -437,7 +437,7 @@ static void make_stuck(void) { /* a worker runs a late task and holds another: w
   corpse_is_stuck = 1;
 }
 static void do_give_up(void) {
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) != 0;) {
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) > PLAIT_NEXT_RETRY;) {
     plait_ref_t at = plait_task_output(stand_in, 300);
     if (at != 0) atomic_store(&((struct plait_task *)plait_at(stand_in))->output_status, PLAIT_STATUS_REJECTED);
     plait_task_finish(stand_in);
@@ -446,7 +446,7 @@ static void do_give_up(void) {
 static void make_given_up(void) { /* the actor is the one that goes on; its tasks have been settled */
   make_holder();
   as(main_id), plait_worker_retire(actor);
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) != 0;) plait_task_finish(stand_in);
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(stand_in);
 }
 static void do_settle(void) {
   plait_ref_t task = plait_abi_recover(corpse);

@@ -7,7 +7,7 @@ export const Lock = {
   BYTES: 8,
   /** 0 free, else owner's thread id; bit 31: there may be sleepers */
   word: 0,
-  /** how often a thread had to wait (wraps); statistics only */
+  /** how often a thread had to wait (wraps); a hint */
   contests: 4,
 } as const;
 
@@ -36,7 +36,7 @@ export const Slot = {
   sleeping: 36,
   /** how many tasks this thread has ever taken: names the run that is going on */
   takes: 40,
-  /** 1: the worker takes no further task, because it is about to be stopped */
+  /** not 0: the worker takes no further task, and how far that goes (task.h) */
   condemned: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
@@ -1194,6 +1194,15 @@ export const Look = {
   OVERDUE: 3,
 } as const;
 
+/** `enum plait_condemned`. */
+export const Condemned = {
+  NOT: 0,
+  /** it takes nothing but what the tasks wait for that it has, and ends after them */
+  RETIRED: 1,
+  /** it takes nothing: it is about to be stopped */
+  STOPPED: 2,
+} as const;
+
 /** `enum plait_alert`. */
 export const Alert = {
   /** of none: it is going to look */
@@ -1235,7 +1244,7 @@ export const PoolState = {
 
 /** `enum plait_next`. */
 export const Next = {
-  /** the queue is empty */
+  /** there is none */
   NONE: 0,
   /** this worker should end */
   STOP: 1,

@@ -28,6 +28,7 @@ import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
 import { ResultWait } from './result-wait.ts';
+import { Room } from './room.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -73,7 +74,6 @@ const SUBMITTED = Task.submitted / 8;
 
 /** The lane of a task without a priority. */
 export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
-const FULL_RETRY_MS = 5;
 
 /** How long a blocked thread waits before it asks whether the coordinator lives, and how many times it asks in vain. */
 const DOUBT_MS = 1000;
@@ -85,8 +85,8 @@ const IGNORED: Call = { settle() {} };
 export class Submitter {
   /** Tasks submitted whose call waits for them. */
   outstanding = 0;
-  /** Called when a queue that was full has room again. */
-  onRoom: (() => void) | undefined;
+  /** What is to be done about a full queue. */
+  readonly room: Room;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
 
@@ -104,8 +104,6 @@ export class Submitter {
   readonly #freeTickets: number[] = [];
   #away = 0;
   #sleeping = false;
-  #full = false;
-  #fullTimer: ReturnType<typeof setTimeout> | undefined;
   #dead: PlaitError | undefined;
 
   /** `busy` hears whether tasks are outstanding, at each change. */
@@ -113,6 +111,7 @@ export class Submitter {
     this.#space = space;
     this.#pool = pool;
     this.#busy = busy;
+    this.room = new Room(space, pool);
     this.#transport = new Transport(space);
     this.#names = new Names(space, pool);
     this.#wait = new ResultWait(space, pool);
@@ -128,6 +127,12 @@ export class Submitter {
   /** Throws the reason for which nothing can be submitted any more, if there is one. */
   mustWork(): void {
     if (this.#dead !== undefined) throw this.#dead;
+  }
+
+  /** Likewise, and if the pool has failed or is closed. */
+  mustBeOpen(): void {
+    this.mustWork();
+    if (this.#space.load(this.#pool + P.state) !== PoolState.OPEN) throw this.#refusal();
   }
 
   /** Whether tasks of this thread wait in the queue. */
@@ -230,42 +235,11 @@ export class Submitter {
   }
 
   #queueFull(): PlaitError {
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    this.#full = true;
-    // Without a task of this thread outstanding, nothing else would tell that there is room again.
-    if (this.#away === 0) this.#watchRoom();
+    this.room.noteFull();
     return new PlaitError(
       'ERR_PLAIT_QUEUE_FULL',
-      `the pool's queue is full: maxQueue is ${limit}; wait for 'drain', or use map(), which waits by itself`,
+      `the pool's queue is full: maxQueue is ${this.room.limit}; wait for 'drain', or use map(), which waits by itself`,
     );
-  }
-
-  #watchRoom(): void {
-    if (this.#fullTimer !== undefined) return;
-    this.#fullTimer = setTimeout(() => {
-      this.#fullTimer = undefined;
-      this.#tellRoom();
-      if (this.#full && this.#away === 0 && this.#dead === undefined) this.#watchRoom();
-    }, FULL_RETRY_MS);
-    (this.#fullTimer as { unref?(): void }).unref?.();
-  }
-
-  /** Whether the queue is at its limit; from then on, `onRoom` is called when it is down to half of it. */
-  get needsDrain(): boolean {
-    if (this.#dead !== undefined) return false;
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    if (this.#space.load(this.#pool + P.queued) < limit) return false;
-    this.#full = true;
-    if (this.#away === 0) this.#watchRoom();
-    return true;
-  }
-
-  #tellRoom(): void {
-    if (!this.#full || this.#dead !== undefined) return;
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    if (this.#space.load(this.#pool + P.queued) * 2 > limit) return;
-    this.#full = false;
-    this.onRoom?.();
   }
 
   /** The error with which the module could not be loaded. */
@@ -331,7 +305,7 @@ export class Submitter {
       task = next;
     }
     if (heard !== 0) this.#wait.heard(heard);
-    if (this.#full) this.#tellRoom();
+    this.room.look();
     if (this.outstanding === 0) this.#busy(false);
   }
 
@@ -450,6 +424,7 @@ export class Submitter {
       if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#dead = error;
+    this.room.end();
     for (const [ticket, call] of this.#calls.entries()) {
       this.#calls[ticket] = undefined;
       if (call === undefined || call === IGNORED) continue;

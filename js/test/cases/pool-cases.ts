@@ -156,6 +156,8 @@ export function poolCases(module: (name: string) => string): Case[] {
             same(error.code, 'ERR_PLAIT_CANNOT_SEND');
             ok(error.message.includes(part), error.message);
           }
+          const noList = await rejection(pool.run(1, { transfer: twice as unknown as unknown[] }));
+          ok(noList instanceof TypeError && noList.message.includes('must be an array'), noList.message);
           same(twice.byteLength, 8, 'nothing was taken');
         }),
     },
