@@ -19,7 +19,7 @@
 
 struct plait_lock {
   plait_word_t word;     /* 0 free, else owner's thread id; bit 31: there may be sleepers */
-  plait_word_t contests; /* how often a thread had to wait (wraps); statistics only */
+  plait_word_t contests; /* how often a thread had to wait (wraps); a hint */
 };
 
 enum plait_lock_result {

@@ -20,7 +20,7 @@
 #include "lock.h"
 
 #define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
-#define PLAIT_LAYOUT_VERSION 3u
+#define PLAIT_LAYOUT_VERSION 4u
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 # define PLAIT_SLOT_LIMIT 1u /* a program without threads */
 #else
@@ -49,7 +49,7 @@ struct plait_slot {
   plait_word_t scratch;        /* intent: block that this thread has allocated and not published */
   plait_word_t sleeping;       /* intent: pool in whose `sleepers` this thread is counted */
   plait_word_t takes;          /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t condemned;      /* 1: the worker takes no further task, because it is about to be stopped */
+  plait_word_t condemned;      /* not 0: the worker takes no further task, and how far that goes (task.h) */
   plait_word_t held[10];       /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count;     /* how many of `held` are in use */
   plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */

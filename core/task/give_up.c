@@ -58,28 +58,28 @@ void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
   atomic_store_explicit(&dead->building, 0, memory_order_release);
 }
 
-/* pre: holds the recovery lock, so that the pool is not freed; the caller builds `stand_in`. */
-static int give_up(plait_thread_t worker, plait_ref_t stand_in) {
+/* `stand_in` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds `stand_in`. */
+static plait_ref_t give_up(plait_thread_t worker, plait_ref_t stand_in) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
-  if (ref == 0 || !plait_thread_alive(worker)) return 0;
+  if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_NEXT_NONE;
   struct plait_pool *pool = plait_at(ref);
-  if (plait__pool_lock(pool) != 0) return 0;
-  plait_ref_t task = plait_thread_alive(worker) && plait_load(&slot->condemned) != 0 ? wanted_of(pool, slot) : 0;
+  if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
+  int is_condemned = plait_load(&slot->condemned) != PLAIT_CONDEMNED_NOT;
+  plait_ref_t task = plait_thread_alive(worker) && is_condemned ? wanted_of(pool, slot) : 0;
   if (task != 0) stand_in_for(task, stand_in);
   plait_lock_release(&pool->lock);
-  return task != 0;
+  return task != 0 ? stand_in : PLAIT_NEXT_NONE;
 }
 
 PLAIT_EXPORT plait_ref_t plait_task_give_up(plait_thread_t worker) {
   plait_ref_t stand_in = plait_task_create(0, 0);
-  if (stand_in == 0) return 0;
-  int given_up = 0;
+  if (stand_in == 0) return PLAIT_NEXT_RETRY;
+  plait_ref_t given_up = PLAIT_NEXT_RETRY;
   if (plait_lock_acquire(&plait_space()->recovery) >= 0) {
     given_up = give_up(worker, stand_in);
     plait_lock_release(&plait_space()->recovery);
   }
-  if (given_up) return stand_in;
-  plait_task_discard(stand_in);
-  return 0;
+  if (given_up != stand_in) plait_task_discard(stand_in);
+  return given_up;
 }

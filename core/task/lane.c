@@ -112,14 +112,25 @@ static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
 }
 
+/*
+ * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own workers
+ * also when its queue is full, and while it closes. What a running task waits for may not wait for those before it, which
+ * wait for its worker, and a task that is let end needs its own.
+ */
+static int refusal(struct plait_pool *pool) {
+  int is_inner = atomic_load_explicit(&plait_self()->pool, memory_order_relaxed) == plait_ref(pool);
+  uint32_t state = plait_get(&pool->state);
+  if (state != PLAIT_POOL_OPEN && !(is_inner && state == PLAIT_POOL_CLOSING)) return -PLAIT_EPIPE;
+  return !is_inner && plait_get(&pool->queued) >= plait_get(&pool->queue_limit) ? -PLAIT_EAGAIN : 0;
+}
+
 int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
   struct plait_task *task = queued_task(ref);
   struct plait_lane *lane = lane_of(task);
   for (;;) {
     int rc = plait__pool_lock(pool);
     if (rc != 0) return rc;
-    if (plait_get(&pool->state) != PLAIT_POOL_OPEN) rc = -PLAIT_EPIPE;
-    else if (plait_get(&pool->queued) >= plait_get(&pool->queue_limit)) rc = -PLAIT_EAGAIN;
+    rc = refusal(pool);
     if (rc == 0 && has_room(lane)) {
       uint32_t tail = plait_get(&lane->tail);
       plait_put(&task->state, PLAIT_TASK_QUEUED);

@@ -123,6 +123,7 @@ static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref
     clear(&dead->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   }
+  clear_if(&pool->looking, id); /* for the tasks that relied on it all are woken, below */
   plait__clients_orphan(pool, id);
   plait_lock_release(&pool->lock);
   if (plait_load(&pool->owner) == id) rc = plait_pool_end(ref, PLAIT_POOL_CLOSED);

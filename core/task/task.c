@@ -104,10 +104,12 @@ void plait__client_empty(struct plait_client *client) {
 /*
  * Wakes a worker for a task that was queued. The coordinator hears of it unless a worker was woken that is sure to come.
  * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
- * later and sees the task. A task for one seat wakes all: whose seat it is cannot be seen here.
+ * later and sees the task. Likewise with look() there: a worker whose name is seen looks once more after it has taken it away.
+ * A task for one seat wakes all: whose seat it is cannot be seen here.
  */
 static void wake_worker(struct plait_pool *pool, int all) {
   uint32_t wanted = PLAIT_ALERT_ANY;
+  if (!all && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0 && plait_get(&pool->queued) <= 1) return;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
     uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
@@ -197,7 +199,7 @@ void plait__client_wake(struct plait_client *client) {
 
 /* Takes the next task for the calling worker. pre: holds the lock. */
 static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
-  if (plait_load(&self->condemned) != 0) return PLAIT_NEXT_STOP;
+  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
   plait_ref_t ref = plait__lane_take(pool, self, NULL);
   if (ref != 0) return ref;
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
@@ -225,6 +227,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   uint32_t next = take(pool, self);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
+  if (next == PLAIT_NEXT_STOP) plait_pool_wake(pool); /* it was woken, or looked, for a task that others must take now */
   return next;
 }
 
@@ -232,7 +235,8 @@ PLAIT_EXPORT uint32_t plait_task_help(plait_ref_t client) {
   struct plait_slot *self = plait_self();
   struct plait_pool *pool = plait_at(plait_get(&self->pool));
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  uint32_t next = plait_load(&self->condemned) != 0 ? 0 : plait__lane_take(pool, self, plait_at(client));
+  uint32_t next = PLAIT_NEXT_NONE;
+  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_STOPPED) next = plait__lane_take(pool, self, plait_at(client));
   plait_lock_release(&pool->lock);
   return next;
 }

@@ -43,6 +43,10 @@
  * turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first are woken rather than the
  * second; and where none of the first was there, the coordinator is told (`alert`), which looks a little later and, if tasks
  * still wait while workers sleep, wakes all of them.
+ *
+ * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`): for a task that
+ * is the only one in the queue nobody is woken then. It takes its name back before it raises `sleepers` and looks once more: so
+ * either it sees the task, or who queued it sees no name. If it dies with its name there, its recovery takes it away, and wakes all.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -94,6 +98,13 @@ enum plait_look {
   PLAIT_LOOK_OVERDUE = 3, /* one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
 };
 
+/* Whether a worker goes on (plait_slot.condemned); under its pool's lock, and never less than before. */
+enum plait_condemned {
+  PLAIT_CONDEMNED_NOT = 0,
+  PLAIT_CONDEMNED_RETIRED = 1, /* it takes nothing but what the tasks wait for that it has, and ends after them */
+  PLAIT_CONDEMNED_STOPPED = 2, /* it takes nothing: it is about to be stopped */
+};
+
 /* Of which tasks the coordinator wants to hear. It hears of one, and says so anew when it has looked. */
 enum plait_alert {
   PLAIT_ALERT_NONE = 0,   /* of none: it is going to look */
@@ -119,9 +130,9 @@ enum plait_pool_state {
   PLAIT_POOL_FAILED = 4,  /* likewise; its module cannot be loaded */
 };
 
-/* What plait_task_next() returns when it returns no task; references are multiples of 16. */
+/* What plait_task_next(), _help() and _give_up() return when they return no task; references are multiples of 16. */
 enum plait_next {
-  PLAIT_NEXT_NONE = 0,  /* the queue is empty */
+  PLAIT_NEXT_NONE = 0,  /* there is none */
   PLAIT_NEXT_STOP = 1,  /* this worker should end */
   PLAIT_NEXT_RETRY = 2, /* the lock's owner does not move: nothing was done, not even finishing; call again */
 };
@@ -240,8 +251,10 @@ struct plait_pool {
   plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
   plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
   plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
+  plait_word_t looking;     /* the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  plait_word_t unused;      /* zero */
 };
-_Static_assert(sizeof(struct plait_pool) == 152, "no padding");
+_Static_assert(sizeof(struct plait_pool) == 160, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* every pool of the space, 0 where there is none */
@@ -337,8 +350,8 @@ plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 void plait_task_discard(plait_ref_t task);
 
 /*
- * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open), -PLAIT_EAGAIN (its queue is full),
- * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open; its workers may until it is CLOSED),
+ * -PLAIT_EAGAIN (its queue is full, and the calling thread is none of its workers), -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
  */
 int plait_task_submit(plait_ref_t task);
 
@@ -394,8 +407,9 @@ void plait_task_free(plait_ref_t task);
 
 /*
  * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling thread
- * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. 0: there is none (any more),
- * no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds nothing.
+ * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE: there is none
+ * (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds
+ * nothing.
  */
 plait_ref_t plait_task_give_up(plait_thread_t worker);
 
@@ -428,7 +442,10 @@ void plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
  */
 int plait_worker_look(plait_thread_t worker, uint32_t now_ms);
 
-/* A live worker takes no further task: it ends when it has done what it has. 1, 0 (it is gone), -PLAIT_ETIMEDOUT. */
+/*
+ * A live worker takes no further task: it ends when it has done what it has, and helps that meanwhile. 1, 0 (it is gone),
+ * -PLAIT_ETIMEDOUT.
+ */
 int plait_worker_retire(plait_thread_t worker);
 
 /* The calling worker takes its place. pre: no live worker sits there. */

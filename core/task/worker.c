@@ -6,10 +6,15 @@
  */
 #include "task.h"
 
-/* So many results that nobody has read mean that their client does something else. */
+/* So many results that nobody has read mean that their client does something else; so many, that it does so for long. */
 #define UNREAD_WHEN_BUSY 8
-#define NAPS 20
+#define UNREAD_WHEN_AWAY 64
+/* How many times longer the one worker looks that has its name up than others do. */
+#define OTHERS_LOOK_LESS 16
+/* How long a worker naps at a time, and in all. */
 #define NAP_NS 50000
+#define LONG_NAP_NS 500000
+#define NAPPING_NS 2000000
 
 static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
@@ -45,7 +50,7 @@ static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, pl
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
   /* seq_cst: pairs with wake_worker in task.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
-             atomic_load_explicit(&self->condemned, memory_order_seq_cst) == 0;
+             atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
   if (idle) return value;
   end_sleep(pool, self);
   return 0;
@@ -60,16 +65,49 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
   end_sleep(own_pool(), plait_self());
 }
 
+/* Whether nobody sits on a seat before the worker's own. A hint: a thread that has died sits there for a moment longer. */
+static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
+  plait_ref_t own = plait_get(&self->seat), table = plait_load(&pool->seats);
+  for (uint32_t i = 0; own != 0 && table != 0 && i < PLAIT_SEAT_LIMIT; i++) {
+    plait_ref_t seat = plait_load(&((plait_word_t *)plait_at(table))[i]);
+    if (seat == own) break;
+    if (seat != 0 && plait_load(&((struct plait_seat *)plait_at(seat))->thread) != 0) return 0;
+  }
+  return 1;
+}
+
 /*
  * Sleeps for a moment at a time while results pile up that nobody reads. Their client is busy, most likely with making the
  * next tasks: a worker that spins takes the processor from it, one that sleeps as others do has to be woken by it for each
  * task. Nobody wakes who naps here, on a word of its own, so nobody has to.
+ *
+ * The client is what the workers wait for, and where there are no more processors than workers, one of them shares its
+ * processor with it. If all came back as soon as there is a task, that one would push the client aside for each, and the
+ * other workers would have nothing to do meanwhile. So only one comes back soon, and the others when several tasks wait.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
-  for (int i = 0; i < NAPS; i++) {
-    if (plait_get(&pool->unread) < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
-    plait_platform_wait(&self->sleeping, 0, NAP_NS);
+  for (int64_t left = NAPPING_NS, nap; left > 0; left -= nap) {
+    uint32_t unread = plait_get(&pool->unread);
+    if (unread < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
+    nap = unread < UNREAD_WHEN_AWAY || sits_first(pool, self) ? NAP_NS : LONG_NAP_NS;
+    plait_platform_wait(&self->sleeping, 0, nap);
   }
+}
+
+/*
+ * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile; seq_cst: see wake_worker in task.c.
+ * Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two processors from others.
+ */
+static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
+  uint32_t name = plait_self_id(), nobody = 0, found = 0;
+  int named = atomic_compare_exchange_strong_explicit(&pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
+  if (!named) times = (times + OTHERS_LOOK_LESS - 1) / OTHERS_LOOK_LESS;
+  for (uint32_t i = 0; i < times && !found; i++) {
+    found = (uint32_t)has_work(pool, self);
+    if (!found) plait_platform_pause();
+  }
+  if (named) atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+  return (int)found;
 }
 
 PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
@@ -79,10 +117,7 @@ PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
     nap_while_unread(pool, self);
     spins = 1;
   }
-  for (uint32_t i = 0; i < spins; i++) {
-    if (has_work(pool, self)) return;
-    plait_platform_pause();
-  }
+  if (spins != 0 && look(pool, self, spins)) return;
   uint32_t signal = begin_sleep(pool, self, &pool->signal);
   if (signal == 0) return;
   plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
@@ -126,7 +161,7 @@ static int look_at_worker(plait_thread_t worker, uint32_t now) {
       if (seen > most) most = seen;
       at = plait_load(&((struct plait_task *)plait_at(at))->link);
     }
-    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_STOPPED, memory_order_seq_cst);
   }
   plait_lock_release(&pool->lock);
   return most;
@@ -149,7 +184,8 @@ static int retire_worker(plait_thread_t worker) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   int alive = plait_thread_alive(worker);
-  if (alive) atomic_store_explicit(&slot->condemned, 1, memory_order_seq_cst);
+  if (alive && plait_load(&slot->condemned) == PLAIT_CONDEMNED_NOT)
+    atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_RETIRED, memory_order_seq_cst);
   plait_lock_release(&pool->lock);
   plait_pool_wake(pool);
   return alive;

@@ -198,6 +198,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
   if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
   CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
+  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->looking) == 0);
   drain_into(seen);
   for (uint32_t i = 0; i < tickets; i++) CHECK(seen[i] == 1);
   as(worker);
@@ -436,7 +437,7 @@ static void make_stuck(void) { /* a worker runs a late task and holds another: w
   corpse_is_stuck = 1;
 }
 static void do_give_up(void) {
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) != 0;) {
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) > PLAIT_NEXT_RETRY;) {
     plait_ref_t at = plait_task_output(stand_in, 300);
     if (at != 0) atomic_store(&((struct plait_task *)plait_at(stand_in))->output_status, PLAIT_STATUS_REJECTED);
     plait_task_finish(stand_in);
@@ -445,7 +446,7 @@ static void do_give_up(void) {
 static void make_given_up(void) { /* the actor is the one that goes on; its tasks have been settled */
   make_holder();
   as(main_id), plait_worker_retire(actor);
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) != 0;) plait_task_finish(stand_in);
+  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(stand_in);
 }
 static void do_settle(void) {
   plait_ref_t task = plait_abi_recover(corpse);
@@ -463,6 +464,7 @@ static void do_look(void) { plait_worker_look(worker, 10), plait_worker_look(wor
 
 static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
 static void do_sleep(void) { plait_worker_wait(0, 0); }
+static void do_spin(void) { plait_worker_wait(0, 3); }
 static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
 static void do_retire(void) { plait_worker_retire(worker); }
 static void do_attach(void) { plait_abi_attach(actor, 1), plait_abi_detach(); }
@@ -497,6 +499,7 @@ static const struct scenario {
     {"cut a chunk", make_block, do_cut},
     {"grow", make_block, do_grow},
     {"sleep", make_idle, do_sleep},
+    {"look and sleep", make_idle, do_spin},
     {"hold", make_holder, do_hold},
     {"finish what is held", make_all_held, do_finish_held},
     {"help", make_helper, do_help},

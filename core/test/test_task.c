@@ -324,6 +324,55 @@ static void test_retire(void) {
   nothing_left(0);
 }
 
+static uint32_t wake_ups(void) {
+  return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking);
+}
+
+/* Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all are. */
+static void test_looking(void) {
+  open_pool();
+  plait_thread_t sleeper = new_worker(), looker = new_worker();
+  as(sleeper);
+  CHECK(plait_worker_park_begin() != 0);
+  as(main_id);
+  uint32_t before = wake_ups();
+  submit(client, 1);
+  CHECK(wake_ups() != before);
+  as(looker);
+  uint32_t task = plait_task_next(0, 0);
+  atomic_store(&pool_record()->looking, looker); /* as in the midst of plait_worker_wait() */
+  as(main_id);
+  before = wake_ups();
+  submit(client, 2);
+  CHECK(wake_ups() == before);
+  submit(client, 3); /* it cannot take both at once */
+  CHECK(wake_ups() != before);
+  as(looker);
+  plait_worker_wait(20000, 1); /* another's name stays, and there is work */
+  CHECK(atomic_load(&pool_record()->looking) == looker);
+  while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
+  as(main_id);
+  before = wake_ups();
+  CHECK(plait_worker_retire(looker) == 1 && wake_ups() != before);
+  before = wake_ups();
+  submit(client, 4);
+  CHECK(wake_ups() == before);
+  as(looker);
+  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP && wake_ups() != before); /* it is not to end with that task */
+  as(main_id);
+  before = wake_ups();
+  CHECK(plait_abi_recover(looker) == 0);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->looking) == 0);
+  as(sleeper);
+  plait_worker_park_end();
+  plait_worker_wait(20000, 1);
+  CHECK(atomic_load(&pool_record()->looking) == 0 && atomic_load(&pool_record()->sleepers) == 0);
+  CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
+  end_worker(sleeper);
+  CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4);
+  nothing_left(0);
+}
+
 static void test_look(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -447,12 +496,56 @@ static void test_limit(void) {
   uint32_t task = plait_task_next(0, 0);
   as(main_id);
   CHECK(plait_task_submit(late) == 0 && atomic_load(&pool_record()->queued) == 3);
+  as(worker); /* it may wait for tasks of its own: they are taken, however many wait */
+  plait_ref_t own = plait_client_create(pool);
+  submit(own, 4), submit(own, 5);
+  CHECK(atomic_load(&pool_record()->queued) == 5);
+  as(main_id);
+  late = build(client, 6);
+  CHECK(plait_task_submit(late) == -PLAIT_EAGAIN);
+  plait_task_discard(late);
   plait_abi_recover(worker), plait_task_finish(task);
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, 0, NULL) == 4);
   nothing_left(0);
 }
 
 /* ---- several tasks at once, nested ones, progress, retries ---- */
+
+/* What a task waits for is taken by its worker as long as that is not about to be stopped. */
+static void test_condemned_help(void) {
+  for (int is_late = 0; is_late < 2; is_late++) {
+    open_pool();
+    plait_thread_t worker = new_worker();
+    submit(client, 0);
+    as(worker);
+    plait_ref_t own = plait_client_create(pool), outer = plait_task_next(0, 0);
+    CHECK(plait_task_hold() == 0);
+    submit(own, 1);
+    as(main_id);
+    if (is_late) {
+      atomic_store(&pool_record()->grace_ms, 5);
+      atomic_fetch_or(&record(outer)->control, PLAIT_STOP_ABORT);
+      CHECK(plait_worker_look(worker, 1000) == PLAIT_LOOK_TOLD && plait_worker_look(worker, 1010) == PLAIT_LOOK_OVERDUE);
+    }
+    CHECK(plait_worker_retire(worker) == 1); /* makes no late one better */
+    CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
+    plait_ref_t late = build(client, 3);
+    CHECK(plait_task_submit(late) == -PLAIT_EPIPE);
+    plait_task_discard(late);
+    as(worker);
+    submit(own, 2); /* the task may go on, and so it may do that */
+    CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP);
+    for (uint32_t i = 1; i < 3; i++) {
+      plait_ref_t inner = plait_task_help(own);
+      CHECK(is_late ? inner == PLAIT_NEXT_NONE : atomic_load(&record(inner)->ticket) == i && plait_task_finish(inner) == 0);
+    }
+    CHECK(plait_task_finish(outer) == 0 && drain(own, 0, NULL) == (is_late ? 0 : 2));
+    as(main_id);
+    end_worker(worker);
+    CHECK(drain(client, 0, NULL) == 1);
+    nothing_left(0);
+  }
+}
 
 static void test_hold(void) {
   open_pool();
@@ -642,16 +735,21 @@ static void test_give_up(void) {
     plait_ref_t running = atomic_load(&plait_self()->running);
     atomic_fetch_or(&record(running)->control, PLAIT_STOP_TIMEOUT);
     as(main_id);
-    CHECK(plait_task_give_up(worker) == 0); /* it may take another meanwhile */
+    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
     CHECK(plait_worker_retire(worker) == 1);
+    if (how == 0) { /* a lock that does not move hides what there is */
+      atomic_store(&pool_record()->lock.word, worker);
+      CHECK(plait_task_give_up(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
+      atomic_store(&pool_record()->lock.word, 0);
+    }
     static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
     for (int i = 0; i < 2; i++) {
       plait_ref_t stand_in = plait_task_give_up(worker);
-      CHECK(stand_in != 0 && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
+      CHECK(stand_in > PLAIT_NEXT_RETRY && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
       CHECK((atomic_load(&record(stand_in)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
       CHECK(plait_task_finish(stand_in) == 0);
     }
-    CHECK(plait_task_give_up(worker) == 0 && atomic_load(&pool_record()->finished) == 2);
+    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
     as(worker); /* what it says of them is not heard */
     plait_ref_t word = plait_task_create(client, 10);
     atomic_store(&record(word)->link, running);
@@ -766,7 +864,7 @@ static void run(uint32_t submitters, uint32_t workers) {
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
   for (uint32_t i = 0; i < workers; i++) pthread_join(threads[i], NULL), total += ran[i];
   CHECK(total == each * submitters && atomic_load(&pool_record()->finished) == total);
-  CHECK(atomic_load(&pool_record()->sleepers) == 0);
+  CHECK(atomic_load(&pool_record()->sleepers) == 0 && atomic_load(&pool_record()->looking) == 0);
   nothing_left(0);
 }
 
@@ -833,6 +931,7 @@ static const struct test tests[] = {
     {"dead workers' tasks come back", test_dead_worker},
     {"recovery waits for a stuck pool", test_stuck_pool},
     {"retired workers take no more", test_retire},
+    {"who looks need not be woken", test_looking},
     {"late tasks are told, then overdue", test_look},
     {"the urgent first, clients in turn", test_priorities},
     {"a seat has a queue of its own", test_seats},
@@ -843,6 +942,7 @@ static const struct test tests[] = {
     {"clients of the dead are taken over", test_client_again},
     {"a pool is freed by the last who uses it", test_release},
     {"what a worker runs on is settled without it", test_give_up},
+    {"a worker that is to end helps what it has", test_condemned_help},
     {"undelivered progress is bounded", test_progress_limit},
     {"threads flood the queue", test_flood},
     {"threads sleep and wake", test_small_queues},

@@ -7,7 +7,7 @@ export const Lock = {
   BYTES: 8,
   /** 0 free, else owner's thread id; bit 31: there may be sleepers */
   word: 0,
-  /** how often a thread had to wait (wraps); statistics only */
+  /** how often a thread had to wait (wraps); a hint */
   contests: 4,
 } as const;
 
@@ -36,7 +36,7 @@ export const Slot = {
   sleeping: 36,
   /** how many tasks this thread has ever taken: names the run that is going on */
   takes: 40,
-  /** 1: the worker takes no further task, because it is about to be stopped */
+  /** not 0: the worker takes no further task, and how far that goes (task.h) */
   condemned: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
@@ -831,7 +831,7 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/task.h. */
 export const Pool = {
-  BYTES: 152,
+  BYTES: 160,
   /** guards lanes and inboxes */
   lock: 0,
   /** enum plait_pool_state */
@@ -894,6 +894,10 @@ export const Pool = {
   attended: 144,
   /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
   parking: 148,
+  /** the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  looking: 152,
+  /** zero */
+  unused: 156,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */
@@ -918,7 +922,7 @@ export const LaneWalk = {
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 3;
+export const LAYOUT_VERSION = 4;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
@@ -1188,6 +1192,15 @@ export const Look = {
   OVERDUE: 3,
 } as const;
 
+/** `enum plait_condemned`. */
+export const Condemned = {
+  NOT: 0,
+  /** it takes nothing but what the tasks wait for that it has, and ends after them */
+  RETIRED: 1,
+  /** it takes nothing: it is about to be stopped */
+  STOPPED: 2,
+} as const;
+
 /** `enum plait_alert`. */
 export const Alert = {
   /** of none: it is going to look */
@@ -1229,7 +1242,7 @@ export const PoolState = {
 
 /** `enum plait_next`. */
 export const Next = {
-  /** the queue is empty */
+  /** there is none */
   NONE: 0,
   /** this worker should end */
   STOP: 1,

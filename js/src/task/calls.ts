@@ -19,6 +19,7 @@ import {
   wholeNumber,
 } from './options.ts';
 import { Parts } from './parts.ts';
+import { onAbort } from './signals.ts';
 import { type PoolStats, readStats } from './stats.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
@@ -58,13 +59,13 @@ class SingleCall implements Call {
 
   /** The signal's abort takes the ticket back, and the promise is rejected. */
   obey(signal: AbortSignal, submitter: Submitter, ticket: number): void {
-    const onAbort = (): void => {
+    const takeBack = (): void => {
       submitter.abort(ticket, this);
       this.#reject(signal.reason);
     };
-    if (signal.aborted) onAbort(); // by a getter in the input
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#stopListening = () => signal.removeEventListener('abort', onAbort);
+    if (signal.aborted)
+      takeBack(); // by a getter in the input
+    else this.#stopListening = onAbort(signal, takeBack);
   }
 
   settle(_index: number, fulfilled: boolean, value: unknown): void {
@@ -82,8 +83,7 @@ class Batch implements Call {
   readonly #inputs: readonly unknown[];
   readonly #how: Ticketing;
   readonly #results: unknown[];
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = (): void => this.#fail(this.#signal?.reason);
+  #stopListening: (() => void) | undefined;
   #resolve: Resolve = () => {};
   #reject: Reject = () => {};
   #submitted = 0;
@@ -95,22 +95,22 @@ class Batch implements Call {
     this.#how = how;
     this.#left = inputs.length;
     this.#results = new Array(inputs.length);
-    this.#signal = options?.signal;
+    const signal = options?.signal;
     const listener = options?.onProgress && host.bindContext(options.onProgress);
     this.progress = listener && ((index, value) => listener(value as never, index));
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    if (this.#signal?.aborted) this.#fail(this.#signal.reason);
+    if (signal?.aborted) this.#fail(signal.reason);
     else if (inputs.length === 0) this.#resolve([] as never);
     else {
-      this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
+      this.#stopListening = signal && onAbort(signal, () => this.#fail(signal.reason));
       this.#pump();
     }
   }
 
-  #pump(): void {
+  readonly #pump = (): void => {
     const now = clock();
     try {
       while (this.#left > 0 && this.#submitted < this.#inputs.length) {
@@ -119,10 +119,10 @@ class Batch implements Call {
       }
     } catch (error) {
       // A full queue takes the rest when it has room again.
-      if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL') void host.turn().then(() => this.#pump());
+      if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL') this.#submitter.room.wait(this.#pump);
       else this.#fail(error);
     }
-  }
+  };
 
   settle(index: number, fulfilled: boolean, value: unknown): void {
     if (!fulfilled) {
@@ -135,14 +135,15 @@ class Batch implements Call {
     }
     this.#results[index] = value;
     if (--this.#left > 0) return;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
     this.#resolve(this.#results as never);
   }
 
   #fail(reason: unknown): void {
     if (this.#left <= 0) return;
     this.#left = 0;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
+    this.#submitter.room.forget(this.#pump);
     this.#reject(reason);
     this.#submitter.abortAll(this);
     for (const result of this.#results) release(result); // given ones are nobody's now
@@ -241,9 +242,9 @@ export abstract class PoolCalls {
    * Runs a function for each of the inputs and resolves to all results, in their order. Much quicker than as many run()
    * for small tasks. The first failure rejects, and takes the rest back.
    */
-  runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
+  async runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
     const list = Array.isArray(inputs) ? inputs.slice() : [...inputs]; // the caller's may change while the queue is full
-    return new Batch(this.submitter, list, this.#how(options), options).promise as Promise<Output[]>;
+    return (await new Batch(this.submitter, list, this.#how(options), options).promise) as Output[];
   }
 
   /**
@@ -339,7 +340,7 @@ export abstract class PoolCalls {
 
   /** Whether the queue has reached `maxQueue`; the pool's 'drain' event follows. */
   get needsDrain(): boolean {
-    return this.submitter.needsDrain;
+    return this.submitter.room.needsDrain;
   }
 
   /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */

@@ -8,6 +8,7 @@
 
 import { host } from '../core/host.ts';
 import { release } from '../heap/owned.ts';
+import { onAbort } from './signals.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
 /** What became of one input. */
@@ -61,9 +62,8 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #failure: { readonly reason: unknown } | undefined;
   #ended = false;
   #stepping = false;
-  readonly #onAbort = (): void => {
-    this.#fail(this.#rules.signal?.reason, true);
-  };
+  #stopListening: (() => void) | undefined;
+  readonly #goOn = (): void => this.#step();
 
   constructor(
     submitter: Submitter,
@@ -90,7 +90,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
         this.#ended = true;
         return Promise.reject(reason);
       }
-      signal?.addEventListener('abort', this.#onAbort, { once: true });
+      this.#stopListening = signal && onAbort(signal, () => this.#fail(signal.reason, true));
     }
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
@@ -164,6 +164,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #startOne(): boolean {
     if (this.#stalled !== undefined) {
       const { input } = this.#stalled;
+      if (!this.#submitter.room.isThere) return this.#stall(input);
       this.#stalled = undefined;
       return this.#start(input);
     }
@@ -225,16 +226,19 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#submitter.submit(this, index, input, this.#how);
       this.#running++;
     } catch (reason) {
-      if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') {
-        this.#stalled = { input };
-        if (this.#running === 0) void host.turn().then(() => this.#step());
-        return false;
-      }
+      if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') return this.#stall(input);
       this.#ready.set(index, { fulfilled: false, value: reason });
     }
     this.#taken++;
     if (this.#rules.settled) this.#inputs.set(index, input);
     return true;
+  }
+
+  /** The queue is full; the input is tried again when there is room. */
+  #stall(input: unknown): false {
+    this.#stalled = { input };
+    this.#submitter.room.wait(this.#goOn);
+    return false;
   }
 
   /** Ends the iteration with an error, for the first who waits. */
@@ -248,6 +252,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#running = 0;
       this.#dropReady();
       this.#stalled = undefined;
+      this.#submitter.room.forget(this.#goOn);
       if (close) void this.#closeSource().catch(() => {});
       return;
     }
@@ -271,7 +276,8 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #stop(): void {
     this.#ended = true;
     this.#exhausted = true;
-    this.#rules.signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
+    this.#submitter.room.forget(this.#goOn);
     this.#submitter.abortAll(this);
     this.#dropReady();
     this.#inputs.clear();

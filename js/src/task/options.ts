@@ -5,6 +5,7 @@
  */
 
 import { LANE_COUNT } from '../core/layout.generated.ts';
+import { mustBeSignal } from './signals.ts';
 import { type Ticketing, USUAL_LANE } from './submitter.ts';
 
 /** Options that calls of every kind have. */
@@ -89,6 +90,7 @@ export function ticketing(
   if (options === undefined)
     return { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat: -1, retries: 0 };
   const { priority, affinity, retries, transfer } = options;
+  mustBeSignal(options.signal);
   return {
     name,
     lend: options.lend === true,

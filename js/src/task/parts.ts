@@ -6,6 +6,7 @@
  */
 
 import { release } from '../heap/owned.ts';
+import { onAbort } from './signals.ts';
 import type { Call } from './submitter.ts';
 
 interface Waiter<Part, Output> {
@@ -30,18 +31,17 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
   #outcome: Outcome | undefined;
   #ended = false;
   #takeBack: (() => void) | undefined;
-  #signal: AbortSignal | undefined;
+  #stopListening: (() => void) | undefined;
   #result: PromiseWithResolvers<Output> | undefined;
-  readonly #onAbort = (): void => this.#stop(this.#signal?.reason);
 
   /** `submit` hands the task in and returns what takes it back; what it throws is how this ends. */
   constructor(submit: (call: Call) => () => void, signal: AbortSignal | undefined) {
     try {
       if (signal?.aborted) throw signal.reason;
       this.#takeBack = submit(this);
-      this.#signal = signal;
-      if (signal?.aborted) this.#onAbort(); // by a getter in the input
-      signal?.addEventListener('abort', this.#onAbort, { once: true });
+      if (signal?.aborted)
+        this.#stop(signal.reason); // by a getter in the input
+      else this.#stopListening = signal && onAbort(signal, () => this.#stop(signal.reason));
     } catch (reason) {
       this.settle(0, false, reason);
     }
@@ -59,7 +59,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
       return;
     }
     this.#outcome = { fulfilled, value };
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopListening?.();
     if (this.#result !== undefined) settleWith(this.#result, this.#outcome);
     for (const waiter of this.#waiters.splice(0)) this.#end(waiter);
   }

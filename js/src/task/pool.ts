@@ -9,7 +9,7 @@ import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
-import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import { outOfMemory, type Space } from '../core/space.ts';
 import { release } from '../heap/owned.ts';
 import { PoolCalls } from './calls.ts';
 import { ValueWriter } from './codec.ts';
@@ -23,6 +23,7 @@ import {
   STUCK_MS,
   type WorkerEvent,
 } from './protocol.ts';
+import { mustBeSignal, onAbort } from './signals.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
 
 /** Options of a {@link Pool}; each has a default. */
@@ -85,6 +86,8 @@ const USUAL_IDLE_MS = 10_000;
 const USUAL_GRACE_MS = 100;
 /** Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that. */
 const SLACK_MS = 100;
+/** How often a lock whose owner is stuck is asked for again. */
+const LOCK_RETRY_MS = 20;
 const UNLIMITED = 0xffffffff;
 
 /** How many workers there may be, at least and at most. */
@@ -216,7 +219,7 @@ export class Pool extends PoolCalls {
       set(P.wakeAll, concurrency > 1 ? 1 : 0);
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
-      this.submitter.onRoom = () => this.#emit('drain', undefined);
+      this.submitter.room.onDrain = () => this.#emit('drain', undefined);
       const open: OpenPool = { ...plan, pool: ref };
       link = coordinatorOf(space, open, ahead);
       this.#link = link;
@@ -304,6 +307,7 @@ export class Pool extends PoolCalls {
     const { name = 'default', signal, later } = options;
     const timeout = options.timeout ?? this.timeout;
     if (timeout !== 0) wholeNumber(timeout, 'timeout', 1, MOST_MILLISECONDS);
+    mustBeSignal(signal);
     if (signal?.aborted) throw signal.reason;
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
@@ -313,13 +317,13 @@ export class Pool extends PoolCalls {
       later === true ? { name, input: new ValueWriter().write(input, 'input').slice() } : undefined;
     const seats = await this.#askSeats(call);
     if (signal?.aborted) throw signal.reason;
+    this.submitter.mustBeOpen(); // else nobody is no answer
     const answers = new Answers(seats.length);
     const takeBack = (reason: unknown): void => {
       this.submitter.abortAll(answers);
       answers.fail(reason);
     };
-    const onAbort = (): void => takeBack(signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const stopListening = signal && onAbort(signal, () => takeBack(signal.reason));
     try {
       try {
         for (const [index, seat] of seats.entries()) {
@@ -331,7 +335,7 @@ export class Pool extends PoolCalls {
       }
       return (await answers.promise) as Output[];
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      stopListening?.();
     }
   }
 
@@ -397,8 +401,8 @@ export class Pool extends PoolCalls {
   #end(force: boolean): void {
     this.#forced ||= force;
     const rc = this.space.core.plait_pool_end(this.ref, force ? PoolState.CLOSED : PoolState.CLOSING);
-    if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
-    this.#link.send({ type: 'close', pool: this.ref, force });
+    if (rc !== -Errno.ETIMEDOUT) this.#link.send({ type: 'close', pool: this.ref, force });
+    else setTimeout(() => this.#released || this.#end(this.#forced), LOCK_RETRY_MS); // a stuck lock: another time
   }
 
   async #close(force: boolean): Promise<void> {
@@ -430,6 +434,7 @@ export class Pool extends PoolCalls {
       const watch = setInterval(() => {
         if (this.#forced) patience -= 100;
         if (patience <= 0) {
+          clearInterval(watch);
           const message = `a worker did not end within ${STUCK_MS / 1000} s of having been stopped: it sits in native code`;
           reject(new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message));
         }

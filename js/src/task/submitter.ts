@@ -6,7 +6,7 @@
  * come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and as DROPPED.
  *
  * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or for the
- * next millisecond), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
+ * next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
  * record is this thread's to look at (and its `control` to write) from submit to drain.
  */
 
@@ -27,6 +27,8 @@ import {
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
+import { ResultWait } from './result-wait.ts';
+import { Room } from './room.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -72,27 +74,19 @@ const SUBMITTED = Task.submitted / 8;
 
 /** The lane of a task without a priority. */
 export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
-const FULL_RETRY_MS = 5;
 
 /** How long a blocked thread waits before it asks whether the coordinator lives, and how many times it asks in vain. */
 const DOUBT_MS = 1000;
 const MOST_UNANSWERED = 10;
 const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
 
-/**
- * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
- * holds tasks for so many times as long, so that no worker runs dry before.
- */
-const RESULTS_WORTH_A_WAIT = 4;
-const QUEUE_FOR_A_WAIT = 3;
-
 const IGNORED: Call = { settle() {} };
 
 export class Submitter {
   /** Tasks submitted whose call waits for them. */
   outstanding = 0;
-  /** Called when a queue that was full has room again. */
-  onRoom: (() => void) | undefined;
+  /** What is to be done about a full queue. */
+  readonly room: Room;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
 
@@ -102,18 +96,14 @@ export class Submitter {
   readonly #transport: Transport;
   readonly #busy: (busy: boolean) => void;
   readonly #names: Names;
+  readonly #wait: ResultWait;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
   readonly #tasks: number[] = [];
   readonly #freeTickets: number[] = [];
   #away = 0;
-  /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
-  #heard = 0;
-  #lookedAt = 0;
   #sleeping = false;
-  #full = false;
-  #fullTimer: ReturnType<typeof setTimeout> | undefined;
   #dead: PlaitError | undefined;
 
   /** `busy` hears whether tasks are outstanding, at each change. */
@@ -121,8 +111,10 @@ export class Submitter {
     this.#space = space;
     this.#pool = pool;
     this.#busy = busy;
+    this.room = new Room(space, pool);
     this.#transport = new Transport(space);
     this.#names = new Names(space, pool);
+    this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client === 0) throw outOfMemory(Client.BYTES);
   }
@@ -135,6 +127,12 @@ export class Submitter {
   /** Throws the reason for which nothing can be submitted any more, if there is one. */
   mustWork(): void {
     if (this.#dead !== undefined) throw this.#dead;
+  }
+
+  /** Likewise, and if the pool has failed or is closed. */
+  mustBeOpen(): void {
+    this.mustWork();
+    if (this.#space.load(this.#pool + P.state) !== PoolState.OPEN) throw this.#refusal();
   }
 
   /** Whether tasks of this thread wait in the queue. */
@@ -237,42 +235,11 @@ export class Submitter {
   }
 
   #queueFull(): PlaitError {
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    this.#full = true;
-    // Without a task of this thread outstanding, nothing else would tell that there is room again.
-    if (this.#away === 0) this.#watchRoom();
+    this.room.noteFull();
     return new PlaitError(
       'ERR_PLAIT_QUEUE_FULL',
-      `the pool's queue is full: maxQueue is ${limit}; wait for 'drain', or use map(), which waits by itself`,
+      `the pool's queue is full: maxQueue is ${this.room.limit}; wait for 'drain', or use map(), which waits by itself`,
     );
-  }
-
-  #watchRoom(): void {
-    if (this.#fullTimer !== undefined) return;
-    this.#fullTimer = setTimeout(() => {
-      this.#fullTimer = undefined;
-      this.#tellRoom();
-      if (this.#full && this.#away === 0 && this.#dead === undefined) this.#watchRoom();
-    }, FULL_RETRY_MS);
-    (this.#fullTimer as { unref?(): void }).unref?.();
-  }
-
-  /** Whether the queue is at its limit; from then on, `onRoom` is called when it is down to half of it. */
-  get needsDrain(): boolean {
-    if (this.#dead !== undefined) return false;
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    if (this.#space.load(this.#pool + P.queued) < limit) return false;
-    this.#full = true;
-    if (this.#away === 0) this.#watchRoom();
-    return true;
-  }
-
-  #tellRoom(): void {
-    if (!this.#full || this.#dead !== undefined) return;
-    const limit = this.#space.load(this.#pool + P.queueLimit);
-    if (this.#space.load(this.#pool + P.queued) * 2 > limit) return;
-    this.#full = false;
-    this.onRoom?.();
   }
 
   /** The error with which the module could not be loaded. */
@@ -310,6 +277,7 @@ export class Submitter {
   drain(): void {
     const space = this.#space;
     let task = space.core.plait_client_drain(this.#client) >>> 0;
+    let heard = 0;
     while (task !== 0) {
       space.cover(task + Task.BYTES);
       const at = task >>> 2;
@@ -326,7 +294,7 @@ export class Submitter {
         this.#calls[ticket] = undefined;
         this.#freeTickets.push(ticket);
         this.#away--;
-        this.#heard++;
+        heard++;
         if (call !== IGNORED) {
           this.outstanding--;
           this.#settle(call, this.#indices[ticket]!, at);
@@ -336,7 +304,8 @@ export class Submitter {
       space.core.plait_task_free(task);
       task = next;
     }
-    if (this.#full) this.#tellRoom();
+    if (heard !== 0) this.#wait.heard(heard);
+    this.room.look();
     if (this.outstanding === 0) this.#busy(false);
   }
 
@@ -402,26 +371,18 @@ export class Submitter {
       void host.turn().then(this.#look);
       return;
     }
-    if (host.soon !== undefined && this.#manySoon()) {
-      host.soon(this.#look);
+    const how = this.#wait.next(this.#away);
+    if (how === 'soon') {
+      host.soon?.(this.#look);
+      return;
+    }
+    if (how === 'turn') {
+      void host.turn().then(this.#look);
       return;
     }
     const wait = Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
     if (wait.async) void wait.value.then(this.#look);
     else void host.turn().then(this.#look);
-  }
-
-  /**
-   * Whether results come, and will come, so quickly that waking this thread for each costs more than they do: the worker
-   * two calls of the system, this thread its sleep, and both a processor that another worker was using.
-   */
-  #manySoon(): boolean {
-    const now = clock();
-    const perMillisecond = this.#heard / (now - this.#lookedAt);
-    this.#heard = 0;
-    this.#lookedAt = now;
-    if (!(perMillisecond >= RESULTS_WORTH_A_WAIT)) return false;
-    return this.#space.load(this.#pool + P.queued) > perMillisecond * QUEUE_FOR_A_WAIT;
   }
 
   /**
@@ -463,6 +424,7 @@ export class Submitter {
       if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#dead = error;
+    this.room.end();
     for (const [ticket, call] of this.#calls.entries()) {
       this.#calls[ticket] = undefined;
       if (call === undefined || call === IGNORED) continue;

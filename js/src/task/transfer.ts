@@ -63,6 +63,7 @@ export function freeGiven(value: unknown): void {
 
 /** Checks a transfer list. */
 export function transferable(list: readonly unknown[]): ArrayBuffer[] {
+  if (!Array.isArray(list)) throw new TypeError(`what is to be transferred must be an array, not ${describe(list)}`);
   const seen = new Set<unknown>();
   for (const [index, item] of list.entries()) {
     let problem: string | undefined;

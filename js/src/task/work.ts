@@ -21,7 +21,7 @@
 import { clock, stampOf } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Errno, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ready } from './codec.ts';
 import { bucketOf } from './histogram.ts';
@@ -148,6 +148,8 @@ export class Worker {
     let before = clock();
     let lastTurn = before;
     let idleSteps = 0;
+    const contests = this.#start.pool + P.lock + Lock.contests;
+    let contested = this.#space.load(contests);
     for (;;) {
       let task: number = Next.NONE;
       const takesAny = !this.#leaving && this.#pending.size < concurrency;
@@ -174,6 +176,9 @@ export class Worker {
       }
       if (task > Next.RETRY) {
         idleSteps = 0;
+        const waits = this.#space.load(contests);
+        if (waits !== contested) before = clock(); // whoever has waited for the lock: the task has not run meanwhile
+        contested = waits;
         const started = before;
         this.#begin(task, started);
         const now = clock();

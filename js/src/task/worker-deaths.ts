@@ -7,7 +7,7 @@
 
 import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { Errno, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Next, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ValueWriter } from './codec.ts';
 import { Transport } from './transport.ts';
@@ -33,8 +33,8 @@ export class WorkerDeaths {
     const { core } = this.#space;
     for (const thread of threadsOfHost(this.#space, hostId)) {
       for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
-        // Not again those that were to stop, nor what was stopped by force.
-        const again = this.#control(task) === 0 && worker.stopping === undefined;
+        // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run again.
+        const again = this.#control(task) === 0 && worker.stopping !== 'force';
         if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#whyDied(worker, task, code));
         if (this.#hasAdopted()) break; // delivered later
       }
@@ -53,7 +53,8 @@ export class WorkerDeaths {
     if (seat !== 0) Atomics.compareExchange(this.#space.u32, (seat + Seat.thread) >>> 2, thread, 0);
     while (!this.#hasAdopted()) {
       const standIn = this.#space.core.plait_task_give_up(thread) >>> 0;
-      if (standIn === 0) return;
+      if (standIn === Next.NONE) return;
+      if (standIn === Next.RETRY) break;
       this.#space.cover(standIn + Task.BYTES);
       this.#deliver(standIn, this.#whyDied(worker, standIn, 0));
     }

@@ -91,6 +91,23 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
+      name: 'order: single tasks, quick and slow ones in turn; timers go on meanwhile',
+      run: () =>
+        withPool({ threads: 1 }, async (pool) => {
+          let ticks = 0;
+          const timer = setInterval(() => ticks++, 1);
+          try {
+            // Results that come in an instant are looked for, later ones slept for; those make the thread turn to sleep again.
+            for (let i = 0; ticks < 20 || i < 300; i++) {
+              if (i % 100 === 99) same(await pool.run(2, { name: 'pause' }), 2);
+              else same(await pool.run(i), i);
+            }
+          } finally {
+            clearInterval(timer);
+          }
+        }),
+    },
+    {
       name: 'maxQueue: a further task is refused; drain tells when there is room; map and runMany wait by themselves',
       run: () =>
         withPool({ threads: 1, maxQueue: 4 }, async (pool) => {
@@ -139,6 +156,8 @@ export function poolCases(module: (name: string) => string): Case[] {
             same(error.code, 'ERR_PLAIT_CANNOT_SEND');
             ok(error.message.includes(part), error.message);
           }
+          const noList = await rejection(pool.run(1, { transfer: twice as unknown as unknown[] }));
+          ok(noList instanceof TypeError && noList.message.includes('must be an array'), noList.message);
           same(twice.byteLength, 8, 'nothing was taken');
         }),
     },
