@@ -142,9 +142,9 @@ static inline plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
   struct plait_record *mine = plait__mine();
   uint32_t kept = size < has ? size : has, ample = size;
   plait_ref_t moved = 0;
-  if (size > has) {
-    if (mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) moved = plait__medium_alloc_roomy(mine, size);
-    if (size <= PLAIT_HEAP_FINE_LIMIT / 3 * 2) ample += size / 2;
+  if (size > has && mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) {
+    moved = plait__medium_alloc_roomy(mine, size);
+    ample += size / 2;
   }
   if (moved == 0) moved = ALLOC(ample);
   if (moved == 0) moved = alloc(size);

@@ -44,15 +44,15 @@ PLAIT_COLD uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
 #define SHIFTS 0x444442222332221ull
 
 /*
- * Multiples of 16 up to 128; then eight for each power of two up to 2 KiB; then what cuts a slice into 28 blocks, 25, 22, 20, 18, 16,
- * 14, 13, 12 and so on down to 4.
+ * Multiples of 16 up to 128; then eight for each power of two up to 1 KiB; then what cuts a slice into 60 blocks, 56, 52 and so on to 28
+ * (15 to 8 in a page of 16 KiB), 25, 22, 20, 18, 16, 14, 13, 12 and so on down to 4: so little is left at a page's end.
  */
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
-  for (uint32_t class = 0, unit = 0, size = 0, most = 0, blocks = 28; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+  for (uint32_t class = 0, unit = 0, size = 0, most = 0, blocks = 60; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     uint32_t shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
-    if (class < FEW_BLOCKS) most += class < 8 ? 16 : 8u << class / 8;
-    else most = PLAIT_SLICE_SIZE / blocks & ~15u, blocks -= blocks / 8 + (blocks < 8);
+    if (class < 32) most += class < 8 ? 16 : 8u << class / 8;
+    else most = PLAIT_SLICE_SIZE / blocks & ~31u, blocks -= blocks > 28 ? 4 : blocks / 8 + (blocks < 8);
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += size < PLAIT_HEAP_FINE_LIMIT ? 16 : 128) heap->class_of_unit[unit++] = (uint8_t)class;
   }
@@ -63,11 +63,11 @@ PLAIT_COLD void plait__classes_init(void) {
 
 /*
  * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
- * keeps the one that it allocates from: the rest would wait for it, half empty, while others run. Of whole slices fewer: what
+ * keeps none: they would wait for it, half empty, while others run. Of whole slices fewer: what
  * an owner keeps that does nothing any more is lost to the others until it comes back.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
-  if (plait_get(&list->shared)) return 1;
+  if (plait_get(&list->shared)) return 0;
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 

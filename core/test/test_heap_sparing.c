@@ -1,0 +1,59 @@
+/*
+ * heap, what it needs: blocks fill their pages, and full pages wait for nobody in particular.
+ *
+ * One thread acts as several, so that everything happens in one order.
+ */
+#include "harness.h"
+
+#include "../heap/internal.h"
+
+enum { BLOCKS = 4096 };
+static plait_ref_t blocks[BLOCKS];
+
+static void be(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+  CHECK(plait__bind() != NULL);
+}
+
+static struct plait_page_list *list_for(uint32_t size) {
+  return &plait__mine()->classes[plait__class_of(size)];
+}
+
+/* Where a page holds few blocks, they fill it: what is left at its end is less than a fiftieth. */
+static void test_full_pages(void) {
+  struct plait_heap_details details;
+  test_space(64);
+  plait_heap_details(&details);
+  uint32_t found = 0;
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
+    uint32_t size = details.classes[class].size, page = 1u << plait__class_shift(class);
+    snprintf(test_context, sizeof test_context, "%u bytes in a page of %u", size, page);
+    if (size <= 1024 || size > 2048) continue;
+    CHECK(page % size < page / 50 && size % 32 == 0);
+    found++;
+  }
+  CHECK(found == 8);
+}
+
+/* A thread whose blocks others free keeps one page of their class: full ones are nobody's at once. */
+static void test_full_page_of_shared_class(void) {
+  test_space(256);
+  plait_thread_t owner = plait_slot_claim(0), other = plait_slot_claim(0);
+  be(owner);
+  for (uint32_t i = 0; i < 1024; i++) CHECK((blocks[i] = plait_heap_alloc(256)) != 0);
+  CHECK(plait_get(&list_for(256)->count) == 1024 / 64); /* as long as nobody else frees them */
+  be(other);
+  for (uint32_t i = 0; i < 1024; i += 8) CHECK(plait_heap_free(blocks[i]) == 0);
+  be(owner);
+  for (uint32_t i = 1024; i < BLOCKS; i++) {
+    CHECK((blocks[i] = plait_heap_alloc(256)) != 0);
+    if (i > 1500) CHECK(plait_get(&list_for(256)->count) == 1);
+  }
+  CHECK(plait_heap_check(1) == 0);
+}
+
+static const struct test tests[] = {
+    {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
+    {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
+};
+TEST_MAIN(tests)
