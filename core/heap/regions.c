@@ -169,18 +169,20 @@ static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, u
  * a new region if `index` is 0. 0 if there is no room.
  */
 static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, uint32_t total) {
-  uint32_t slices = 0, have = 0u - PLAIT__HEADER /* a new one has an END to make */, at;
+  uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&record->slices) / 16;
   plait_ref_t header = 0;
   if (index != 0) {
     slices = slices_of(index);
     header = end_before(index + slices);
     uint32_t before = plait_get(&plait__block(header)->before);
-    have = is_free_tag(tag_at(header - before)) ? before : 0; /* less than `total`, or it would have been found */
+    have = is_free_tag(tag_at(header - before)) ? before : 0;
   } else {
     more += LEAST_SLICES;
+    total += PLAIT__HEADER; /* it has an END to make */
   }
-  uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
+  /* If that was too far down its bin to be found, it is found when it is longer. */
+  uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
   if (more < need) more = need;
   while ((at = index != 0 ? index + slices : plait__run_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
@@ -310,8 +312,8 @@ static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t
   plait_ref_t at;
   if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter one is on no bin, and would not be found */
   if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
-  if ((at = find(record, size, BLOCKS_LOOKED_AT)) != 0) return at;
-  while ((at = find(record, size, UINT32_MAX)) == 0 && make_room(record, 0, size)) continue;
+  while ((at = find(record, size, BLOCKS_LOOKED_AT)) == 0)
+    if (!make_room(record, 0, size)) return find(record, size, UINT32_MAX);
   return at;
 }
 
