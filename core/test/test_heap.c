@@ -507,6 +507,12 @@ static void test_growing_into_the_top(void) {
   CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 && plait_heap_realloc(next, 200) == 0);
   CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* what is joined with the top is the top */
   CHECK(test_live_blocks() == 0);
+  plait_thread_t mine = plait_self_id();
+  CHECK((block = plait_heap_realloc(plait_heap_alloc(32), 1000)) + 1008 == plait_get(top));
+  plait_slot_enter(plait_slot_claim(0), 1);
+  CHECK(plait_heap_free(block) == 0);
+  be(mine);
+  CHECK(plait_heap_realloc(block, 1100) == 0 && plait_heap_check(1) == 0); /* freed, though it lies there as it was */
 }
 
 /* Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once. */
