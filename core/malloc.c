@@ -284,7 +284,7 @@ PUBLIC void *realloc(void *block, size_t size) {
   struct plait_record *mine = plait__mine();
   if (mine == NULL || beyond(size)) return realloc_cold(block, size);
   if (plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
-  return block == NULL ? malloc_cold(size) : pointer(plait__realloc(reference(block), (uint32_t)size));
+  return block == NULL ? malloc_cold(size) : pointer(plait__realloc(mine, reference(block), (uint32_t)size));
 }
 
 PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {

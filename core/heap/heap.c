@@ -138,8 +138,7 @@ void free(void *block);
  * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room behind it;
  * a small one only if the one before did grow again, else half as much more.
  */
-static inline plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
-  struct plait_record *mine = plait__mine();
+static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uint32_t size, uint32_t has) {
   uint32_t kept = size < has ? size : has, ample = size;
   plait_ref_t moved = 0;
   if (size > has && mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) {
@@ -156,8 +155,8 @@ static inline plait_ref_t move(plait_ref_t block, uint32_t size, uint32_t has) {
   return moved;
 }
 
-/* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. */
-static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_ref_t block, uint32_t size) {
+/* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. `mine`: plait__mine(). */
+static inline __attribute__((always_inline)) plait_ref_t plait__realloc(struct plait_record *mine, plait_ref_t block, uint32_t size) {
   uint32_t has = plait_heap_size(block);
   if (has == 0) return failed(0);
   struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
@@ -169,11 +168,11 @@ static inline __attribute__((always_inline)) plait_ref_t plait__realloc(plait_re
   } else if (size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block - PLAIT__HEADER, size)) {
     return block;
   }
-  return move(block, size, has);
+  return move(mine, block, size, has);
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   struct plait_record *mine = plait__mine();
   if (mine != NULL && plait__medium_grow(mine, block, size)) return block;
-  return block == 0 ? plait__alloc_cold(size) : plait__realloc(block, size);
+  return block == 0 ? plait__alloc_cold(size) : plait__realloc(mine, block, size);
 }

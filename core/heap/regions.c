@@ -85,10 +85,10 @@ static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size, u
     plait_ref_t header = plait_get(&list->next);
     if (header == plait_ref(list)) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(mask & -mask));
     for (uint32_t i = 0; header != plait_ref(list) && i < looks; i++, header = plait_get(&plait__link(header)->next))
-      if (size_of(tag_at(header)) >= size) return header;
+      if (tag_at(header) >= size) return header;
   }
   plait_ref_t top = plait_get(&record->top);
-  return top != 0 && size_of(tag_at(top)) >= size ? top : 0;
+  return top != 0 && tag_at(top) >= size ? top : 0;
 }
 
 /* ---- splitting and joining; the region's owner only ---- */
@@ -169,18 +169,20 @@ static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, u
  * a new region if `index` is 0. 0 if there is no room.
  */
 static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, uint32_t total) {
-  uint32_t slices = 0, have = 0u - PLAIT__HEADER /* a new one has an END to make */, at;
+  uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&record->slices) / 16;
   plait_ref_t header = 0;
   if (index != 0) {
     slices = slices_of(index);
     header = end_before(index + slices);
     uint32_t before = plait_get(&plait__block(header)->before);
-    have = is_free_tag(tag_at(header - before)) ? before : 0; /* less than `total`, or it would have been found */
+    have = is_free_tag(tag_at(header - before)) ? before : 0;
   } else {
     more += LEAST_SLICES;
+    total += PLAIT__HEADER; /* it has an END to make */
   }
-  uint32_t need = (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
+  /* If that was too far down its bin to be found, it is found when it is longer. */
+  uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
   if (more < need) more = need;
   while ((at = index != 0 ? index + slices : plait__run_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
@@ -307,11 +309,11 @@ PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t h
 
 /* A free block of at least `size` bytes, made if there is none; 0 without memory. */
 static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t size) {
-  plait_ref_t at = 0;
+  plait_ref_t at;
   if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter one is on no bin, and would not be found */
   if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
-  while ((at = find(record, size, UINT32_MAX)) == 0)
-    if (!make_room(record, 0, size)) return 0;
+  while ((at = find(record, size, BLOCKS_LOOKED_AT)) == 0)
+    if (!make_room(record, 0, size)) return find(record, size, UINT32_MAX);
   return at;
 }
 
@@ -336,7 +338,7 @@ plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size
   uint32_t total = plait__total_for(size);
   plait_ref_t at = plait_get(&record->top);
   if (size <= PLAIT_HEAP_FINE_LIMIT && at != 0 && plait_get(&plait__block(at)->before) == PLAIT__LEAST) return 0;
-  if (at == 0 || size_of(tag_at(at)) < 4 * total) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
+  if (at == 0 || tag_at(at) < 4 * total) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
   return carve(record, at, 0, total);
 }

@@ -432,6 +432,23 @@ static void test_run_behind_shorter_ones(void) {
   CHECK(plait_heap_alloc(30 * PLAIT_SLICE_SIZE) == longer && plait_heap_check(1) == 0);
 }
 
+/* Of free blocks that are hardly long enough, or not, two are looked at where there is a longer one; where memory ends, all. */
+static void test_medium_behind_shorter_ones(void) {
+  for (uint32_t i = 0; i < 6; i++) {
+    snprintf(test_context, sizeof test_context, "case %u", i);
+    test_space(64);
+    plait_ref_t blocks[8], small = plait_heap_alloc(16000), got;
+    for (uint32_t k = 0; k < 8; k++) CHECK((blocks[k] = plait_heap_alloc(k == 1 ? 18000 : k == 7 ? 40000 : 17000)) != 0);
+    for (uint32_t size = 65536; i >= 3 && size > 16384; size -= 500)
+      while (plait_heap_alloc(size) != 0) {}
+    for (uint32_t k = 1; k < 6; k += 2) CHECK(plait_heap_free(blocks[k]) == 0); /* the longest is the last of its bin then */
+    if (i % 3 == 0) got = plait_heap_alloc(17500);
+    else got = i % 3 == 1 ? plait_heap_alloc_aligned(17500, 32) : plait_heap_realloc(small, 17500);
+    CHECK(got != 0 && (got - blocks[1] < 18000) == (i >= 3) && plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
 /*
  * A block that grows step by step moves once while it is small, and then stays where it is; when many grow in turn, each
  * keeps its bytes and wastes little.
@@ -490,6 +507,12 @@ static void test_growing_into_the_top(void) {
   CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 && plait_heap_realloc(next, 200) == 0);
   CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* what is joined with the top is the top */
   CHECK(test_live_blocks() == 0);
+  plait_thread_t mine = plait_self_id();
+  CHECK((block = plait_heap_realloc(plait_heap_alloc(32), 1000)) + 1008 == plait_get(top));
+  plait_slot_enter(plait_slot_claim(0), 1);
+  CHECK(plait_heap_free(block) == 0);
+  be(mine);
+  CHECK(plait_heap_realloc(block, 1100) == 0 && plait_heap_check(1) == 0); /* freed, though it lies there as it was */
 }
 
 /* Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once. */
@@ -702,6 +725,7 @@ static const struct test tests[] = {
     {"an idle owner keeps few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
     {"a free run serves behind many shorter ones", test_run_behind_shorter_ones},
+    {"a medium block serves behind shorter ones", test_medium_behind_shorter_ones},
     {"a growing block soon stays", test_growing_block},
     {"a block grows into the top", test_growing_into_the_top},
     {"the longest free region is kept", test_longest_is_kept},
