@@ -135,8 +135,8 @@ void free(void *block);
 #define COPIED_AT_ONCE 1024u
 
 /*
- * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room behind it;
- * a small one only if the one before did grow again, else half as much more.
+ * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room
+ * behind it; a small one only if the one before has grown long, else half as much more.
  */
 static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uint32_t size, uint32_t has) {
   uint32_t kept = size < has ? size : has, ample = size;

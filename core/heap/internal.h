@@ -232,8 +232,8 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
 /* The same at a multiple of `alignment`. */
 plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment);
 /*
- * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. Only if the last one that was laid so
- * has not, a small one is answered with 0.
+ * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. A small one is answered
+ * with 0 if the block in front of the top is a small one, too: the last one that was laid so has not grown long.
  */
 plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size);
 PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {

@@ -337,7 +337,7 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
 plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size) {
   uint32_t total = plait__total_for(size);
   plait_ref_t at = plait_get(&record->top);
-  if (size <= PLAIT_HEAP_FINE_LIMIT && at != 0 && plait_get(&plait__block(at)->before) == PLAIT__LEAST) return 0;
+  if (size <= PLAIT_HEAP_FINE_LIMIT && at != 0 && plait_get(&plait__block(at)->before) - 1 < PLAIT_HEAP_FINE_LIMIT) return 0; /* 0: there is none */
   if (at == 0 || tag_at(at) < 4 * total) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
   return carve(record, at, 0, total);

@@ -52,8 +52,27 @@ static void test_full_page_of_shared_class(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
+/* Blocks that grow once, and live: what is between them serves others. */
+static void test_grown_once(void) {
+  test_space(4096);
+  uint64_t wanted = 0, random = test_seed;
+  static uint32_t sizes[BLOCKS];
+  for (uint32_t i = 0; i < BLOCKS; i++) blocks[i] = 0, sizes[i] = 0;
+  for (uint32_t i = 0; i < 20 * BLOCKS; i++) {
+    uint32_t n = test_random(&random) % BLOCKS;
+    if (blocks[n] != 0) CHECK(plait_heap_free(blocks[n]) == 0);
+    wanted -= sizes[n];
+    sizes[n] = 260 + test_random(&random) % 140;
+    wanted += sizes[n];
+    CHECK((blocks[n] = plait_heap_alloc(150 + test_random(&random) % 100)) != 0);
+    CHECK((blocks[n] = plait_heap_realloc(blocks[n], sizes[n])) != 0);
+  }
+  CHECK((uint64_t)plait_get(&plait_heap()->used) * PLAIT_SLICE_SIZE < wanted * 23 / 10 && plait_heap_check(1) == 0);
+}
+
 static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
+    {"blocks that grow once leave no holes", test_grown_once},
     {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)
