@@ -499,11 +499,11 @@ static void test_growing_into_the_top(void) {
     CHECK(plait_heap_size(block) == PLAIT__LEAST - PLAIT__HEADER && plait_heap_size(small) == 32);
   }
   CHECK((small = plait_heap_realloc(small, 48)) != 0 && plait_heap_size(small) < 100); /* the one before has not grown long */
-  CHECK(plait_heap_realloc(block, 1100) == block && plait_heap_size(block) == 1104 && plait_get(top) == header + 1120);
-  CHECK(plait_heap_realloc(block + 16, 2000) == 0 && plait_heap_realloc(header, 2000) == 0 && plait_heap_realloc(plait_get(top), 2000) == 0);
+  CHECK(plait_heap_realloc(block, 2100) == block && plait_heap_size(block) == 2112 && plait_get(top) == header + 2128);
+  CHECK(plait_heap_realloc(block + 16, 3000) == 0 && plait_heap_realloc(header, 3000) == 0 && plait_heap_realloc(plait_get(top), 3000) == 0);
   plait_ref_t next = plait_heap_realloc(small, 100); /* now it has */
-  CHECK(next == header + 1120 + PLAIT__HEADER && plait_heap_check(1) == 0);
-  CHECK(plait_heap_realloc(block, 1104) == block && plait_heap_free(block) == 0 && plait_heap_realloc(block, 1200) == 0);
+  CHECK(next == header + 2128 + PLAIT__HEADER && plait_heap_check(1) == 0);
+  CHECK(plait_heap_realloc(block, 2112) == block && plait_heap_free(block) == 0 && plait_heap_realloc(block, 2200) == 0);
   CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 && plait_heap_realloc(next, 200) == 0);
   CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* what is joined with the top is the top */
   CHECK(test_live_blocks() == 0);
