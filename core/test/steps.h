@@ -3,6 +3,8 @@
  *
  * - step_record() runs an operation over a write-protected space: each store faults, is let through alone (by the
  *   processor's trap flag) and logged. What a thread has done when it vanishes at any instruction is a prefix of that log.
+ *   Of the stores that the C library makes in a row into one page, copying or filling bytes, the log has the first two and the
+ *   last: the others leave a few more of the same bytes, and there may be ten thousand of them.
  * - step_save() keeps the space as it is, step_apply() adds a logged store to what is kept, step_restore() lays it out. The
  *   image is a file in memory that the space becomes a private mapping of: laying it out costs nothing for untouched pages.
  * - step_turn() runs an operation up to an instruction, then another thread's in its middle, then the rest.
@@ -34,6 +36,7 @@ struct step_log {
 
 static size_t step_size;               /* of the space, in bytes */
 static struct step_log *step_recording;
+static uint32_t step_copies;           /* how many of the last in the log are the C library's, in a row in one page */
 static uint8_t *step_first, *step_last; /* pages of the store in progress */
 static long long step_at;              /* its instruction */
 static int step_file = -1;
@@ -46,6 +49,11 @@ static void step_protect(int flags) {
   if (mprotect(plait_platform_base, step_size, flags) != 0) _exit(4);
 }
 
+/* The pages of the store in progress alone: there may be thousands of others. */
+static void step_protect_store(int flags) {
+  if (mprotect(step_first, (size_t)(step_last - step_first) + STEP_PAGE, flags) != 0) _exit(4);
+}
+
 static void step_on_fault(int number, siginfo_t *info, void *context) {
   (void)number;
   greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -55,19 +63,31 @@ static void step_on_fault(int number, siginfo_t *info, void *context) {
     dprintf(2, "fault at %p (%p of %p) by %p outside of a recording; %s\n", (void *)at, (void *)(at - plait_platform_base), (void *)step_size, (void *)registers[REG_RIP], test_context);
     return;
   }
-  step_first = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(STEP_PAGE - 1));
+  int goes_on = (registers[REG_EFL] & STEP_TRAP) != 0; /* `rep stos` and the like have come to another page */
+  if (!goes_on) step_first = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(STEP_PAGE - 1));
   step_last = (uint8_t *)((uintptr_t)(at + 63) & ~(uintptr_t)(STEP_PAGE - 1)); /* a wide store may reach over the edge */
-  if (step_last >= plait_platform_base + step_size) step_last = step_first;
+  if (step_last >= plait_platform_base + step_size) step_last -= STEP_PAGE;
   step_at = registers[REG_RIP];
-  step_protect(PROT_READ | PROT_WRITE);
+  step_protect_store(PROT_READ | PROT_WRITE);
   registers[REG_EFL] |= STEP_TRAP;
 }
 
-static void step_log_page(const uint8_t *page) {
+/* Whether the instruction is not this program's, but of a library that it is linked to. Linked statically, all are its own. */
+static int step_is_library(long long instruction) {
+  extern const char __executable_start, etext;
+  return instruction < (long long)(uintptr_t)&__executable_start || instruction >= (long long)(uintptr_t)&etext;
+}
+
+static void step_log_page(const uint8_t *page_bytes) {
+  struct step *last = &step_recording->steps[step_recording->count - 1];
+  uint32_t page = (uint32_t)((size_t)(page_bytes - plait_platform_base) / STEP_PAGE);
+  if (!step_is_library(step_at)) step_copies = 0;
+  else if (step_copies == 0 || last->page != page) step_copies = 1;
+  else if (++step_copies > 3) step_recording->count--; /* the one before was not the last */
   if (step_recording->count == STEP_LIMIT) _exit(5);
   struct step *step = &step_recording->steps[step_recording->count++];
-  step->page = (uint32_t)((size_t)(page - plait_platform_base) / STEP_PAGE);
-  memcpy(step->bytes, page, STEP_PAGE);
+  step->page = page;
+  memcpy(step->bytes, page_bytes, STEP_PAGE);
 }
 
 static void step_on_trap(int number, siginfo_t *info, void *context) {
@@ -87,13 +107,10 @@ static void step_on_trap(int number, siginfo_t *info, void *context) {
     registers[REG_EFL] &= ~STEP_TRAP;
     return;
   }
-  if (registers[REG_RIP] == step_at) { /* `rep stos` and the like: one store, however long */
-    step_last = (uint8_t *)((uintptr_t)registers[REG_RDI] & ~(uintptr_t)(STEP_PAGE - 1));
-    return;
-  }
+  if (registers[REG_RIP] == step_at) return; /* `rep stos` and the like: one store, however long */
   registers[REG_EFL] &= ~STEP_TRAP;
-  for (; step_first <= step_last; step_first += STEP_PAGE) step_log_page(step_first);
-  step_protect(PROT_READ);
+  for (uint8_t *page = step_first; page <= step_last; page += STEP_PAGE) step_log_page(page);
+  step_protect_store(PROT_READ);
 }
 
 static inline void step_begin(uint32_t pages) {
@@ -106,7 +123,7 @@ static inline void step_begin(uint32_t pages) {
 
 static inline void step_record(struct step_log *log, void (*operation)(void)) {
   if (log->steps == NULL) log->steps = malloc(STEP_LIMIT * sizeof *log->steps);
-  log->count = 0;
+  log->count = step_copies = 0;
   step_recording = log;
   step_protect(PROT_READ);
   operation();
@@ -146,29 +163,57 @@ static inline void step_apply(struct step *step) {
   memcpy(step->bytes, old, STEP_PAGE);
 }
 
+/* ---- running scenarios ---- */
+
+#define STEP_SCENARIOS 64u
+
+static struct step_child {
+  pid_t id;
+  size_t scenario;
+} step_children[STEP_SCENARIOS];
+static uint32_t step_running;
+
+/* Waits until one of the children ends: whether it failed. */
+static inline int step_wait(const char *(*name)(size_t i)) {
+  int status = 0;
+  pid_t ended = waitpid(-1, &status, 0);
+  CHECK(ended > 0);
+  for (uint32_t i = 0; i < step_running; i++) {
+    if (step_children[i].id != ended) continue;
+    if (status != 0) printf("# %s: failed, status %x\n", name(step_children[i].scenario), (unsigned)status);
+    step_children[i] = step_children[--step_running];
+  }
+  return status != 0;
+}
+
 /*
- * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others. PLAIT_SCENARIO:
- * the name of the only one.
+ * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others, and as many at
+ * a time as there are processors. `run` returns how many states it has looked at. PLAIT_SCENARIO: the name of the only one.
  */
-static inline void step_run_each(size_t count, const char *(*name)(size_t i), void (*run)(size_t i, uint32_t every), uint32_t every) {
+static inline void step_run_each(size_t count, const char *(*name)(size_t i), uint64_t (*run)(size_t i, uint32_t every), uint32_t every) {
   uint32_t failed = 0;
   const char *only = getenv("PLAIT_SCENARIO");
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  CHECK(count <= STEP_SCENARIOS);
   alarm(0); /* each has its own */
   for (size_t i = 0; i < count; i++) {
     if (only != NULL && strcmp(only, name(i)) != 0) continue;
+    if (step_running > 0 && step_running >= processors) failed += (uint32_t)step_wait(name);
     fflush(NULL);
+    uint64_t start = test_now_ms();
     pid_t child = fork();
+    CHECK(child >= 0);
     if (child == 0) {
       alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
-      run(i, every);
+      uint64_t states = run(i, every);
+      printf("# %s: %llu states in %llu ms\n", name(i), (unsigned long long)states, (unsigned long long)(test_now_ms() - start));
       fflush(NULL);
       _exit(0);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (status != 0) printf("# %s: failed, status %x\n", name(i), (unsigned)status);
-    failed += status != 0;
+    step_children[step_running++] = (struct step_child){child, i};
   }
+  while (step_running > 0) failed += (uint32_t)step_wait(name);
+  fflush(NULL);
   CHECK(failed == 0);
 }
 

@@ -250,8 +250,9 @@ static const char *name_of(size_t i) {
   return turns[i].name;
 }
 
-static void run_one(size_t i, uint32_t every) {
+static uint64_t run_one(size_t i, uint32_t every) {
   run_turn(&turns[i], every);
+  return taken;
 }
 
 static void test_turns(void) {
