@@ -5,7 +5,8 @@ CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
 PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
-PLAIT_NATIVE_TESTS := test_sync test_heap test_heap_sparing test_fs test_fs_threads test_task test_message test_message_growth test_steps test_steps_heap test_steps_fs \
+PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_threads \
+	test_task_queue test_task_workers test_task_ends test_task_threads test_message test_message_growth test_steps test_steps_heap test_steps_fs \
 	test_turns_heap test_turns_fs test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
 
@@ -40,8 +41,8 @@ native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_steps_heap te
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see what another process does.
-native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap $(BUILD)/native/tsan/test_fs_threads $(BUILD)/native/tsan/test_task \
-	$(BUILD)/native/tsan/test_message
+native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap_threads $(BUILD)/native/tsan/test_fs_threads \
+	$(BUILD)/native/tsan/test_task_threads $(BUILD)/native/tsan/test_message
 	@$(call native_run,$^,PLAIT_SCALE=20)
 
 # Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture

@@ -1,19 +1,10 @@
 /*
  * heap, what it needs: blocks fill their pages, and full pages wait for nobody in particular.
- *
- * One thread acts as several, so that everything happens in one order.
  */
-#include "harness.h"
-
-#include "../heap/internal.h"
+#include "heap_unit.h"
 
 enum { BLOCKS = 4096 };
 static plait_ref_t blocks[BLOCKS];
-
-static void be(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-  CHECK(plait__bind() != NULL);
-}
 
 static struct plait_page_list *list_for(uint32_t size) {
   return &plait__mine()->classes[plait__class_of(size)];

@@ -1,0 +1,31 @@
+/*
+ * heap unit: what the unit tests of the heap share. Most of them act as several threads by turns, so that everything happens in one
+ * order.
+ */
+#ifndef PLAIT_TEST_HEAP_UNIT_H
+#define PLAIT_TEST_HEAP_UNIT_H
+
+#include "harness.h"
+
+#include "../heap/internal.h"
+
+/* From now on the calling thread is this one, and has a record. */
+static inline void be(plait_thread_t thread) {
+  plait_slot_enter(thread, 1);
+  CHECK(plait__bind() != NULL);
+}
+
+/* Blocks of `size` bytes until memory ends, fewer than `limit`: how many. */
+static inline uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) {
+  uint32_t count = 0;
+  while (count < limit && (blocks[count] = plait_heap_alloc(size)) != 0) count++;
+  CHECK(count < limit);
+  return count;
+}
+
+/* What the slice table says where the block starts. */
+static inline uint32_t kind_at(plait_ref_t block) {
+  return plait__kind(plait_get(&plait__slice(block / PLAIT_SLICE_SIZE)->tag));
+}
+
+#endif

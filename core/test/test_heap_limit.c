@@ -1,0 +1,191 @@
+/*
+ * heap where memory ends. Invariant: as long as there is room for what is asked for, whoever keeps it without a block in use,
+ * nobody is refused; else that is an answer, and costs nothing.
+ */
+#include "heap_unit.h"
+
+static void test_limit(void) {
+  test_space(64);
+  static plait_ref_t blocks[200000];
+  CHECK(plait_heap_alloc(UINT32_MAX) == 0 && plait_heap_alloc(UINT32_MAX - 15) == 0);
+  CHECK(plait_heap_alloc(64 * PLAIT_PAGE_SIZE) == 0 && plait_heap_alloc(1u << 31) == 0);
+  CHECK(plait_platform_pages() < 16); /* what cannot be had costs no growth */
+  for (uint32_t size = 20; size < 300000; size *= 7) {
+    uint32_t count = fill(blocks, 200000, size);
+    CHECK(plait_platform_pages() == 64 && plait_heap_check(1) == 0);
+    CHECK(plait_heap_alloc(size) == 0);
+    for (uint32_t i = 0; i < count; i += count / 97 + 1) /* whichever page has room */
+      CHECK(plait_heap_free(blocks[i]) == 0 && (blocks[i] = plait_heap_alloc(size)) != 0);
+    CHECK(plait_heap_realloc(blocks[0], 2000000) == 0 && plait_heap_size(blocks[0]) >= size);
+    for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+    CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+    struct plait_heap_stats stats;
+    plait_heap_stats(&stats);
+    CHECK(stats.failed > 0 && stats.peak_bytes >= stats.used_bytes && stats.reserved_bytes >= stats.peak_bytes);
+  }
+}
+
+/* Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole page. */
+static void test_kept_at_limit(void) {
+  static plait_ref_t blocks[200000];
+  static const uint32_t wanted[] = {100, 2000, 9000, 40000, 100000};
+  for (uint32_t size = 300; size <= 60000; size = size < 30000 ? size * 5 : size * 2) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+      snprintf(test_context, sizeof test_context, "%u after %u", wanted[i], size);
+      test_space(64);
+      uint32_t count = fill(blocks, 200000, size), from = count, cut = 3 * PLAIT_SLICE_SIZE / size + 1;
+      while (cut-- > 0 && from > 0) CHECK(plait_heap_free(blocks[--from]) == 0);
+      while (from > 0 && blocks[from - 1] % PLAIT_SLICE_SIZE != 0 && count - from < 2000) CHECK(plait_heap_free(blocks[--from]) == 0);
+      plait_ref_t block = plait_heap_alloc(wanted[i]);
+      CHECK(block != 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+      for (uint32_t k = 0; k < from; k++) CHECK(plait_heap_free(blocks[k]) == 0);
+      CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+      plait_posix_unmap();
+    }
+  }
+  test_space(64);
+  uint32_t count = fill(blocks, 2000, 60000);
+  CHECK(plait_heap_free(blocks[count / 2]) == 0);
+  plait_ref_t block = plait_heap_alloc_aligned(4000, 4096); /* there is no page for it, but room in a region */
+  CHECK(block != 0 && block % 4096 == 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+}
+
+/*
+ * Where memory ends, what other threads have freed without the lock serves who has no record yet, a large block that grows
+ * over it, and a region that becomes longer for a block in it.
+ */
+static void test_put_off_at_limit(void) {
+  static plait_ref_t blocks[200];
+  enum { BINDS, LARGE_GROWS, REGION_GROWS, CASES };
+  for (int what = 0; what < CASES; what++) {
+    snprintf(test_context, sizeof test_context, "case %d", what);
+    test_space(64);
+    plait_thread_t ids[] = {plait_self_id(), plait_slot_claim(0), plait_slot_claim(0), plait_slot_claim(0)};
+    for (int i = 2; i >= 0; i--) be(ids[i]);
+    plait_ref_t block = plait_heap_alloc(what == REGION_GROWS ? 60000 : 100000);
+    plait_ref_t behind = plait_heap_alloc(100000), after = plait_heap_alloc(120000), more;
+    CHECK(after / PLAIT_SLICE_SIZE == behind / PLAIT_SLICE_SIZE + 2);
+    uint32_t count = fill(blocks, 200, 65537), size = what == REGION_GROWS ? 120000 : 300000;
+    while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
+    CHECK(plait_heap_realloc(block, size) == 0);
+    struct plait_heap *heap = plait_heap(); /* no room for another record */
+    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+    be(ids[1]);
+    CHECK(plait_heap_free(behind) == 0 && kind_at(behind) == PLAIT__FREED);
+    be(ids[2]);
+    CHECK(what == BINDS || (plait_heap_free(after) == 0 && kind_at(after) == PLAIT__FREED));
+    be(ids[what == BINDS ? 3 : 0]);
+    if (what == BINDS) CHECK(plait_heap_alloc(16) != 0);
+    else CHECK(plait_heap_realloc(block, size) == block && plait_heap_size(block) >= size);
+    CHECK(plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
+/* A thread that gets no record where memory ends empties pages that are nobody's: they serve again. */
+static void test_emptied_without_record(void) {
+  test_space(64);
+  static plait_ref_t blocks[20000];
+  plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
+  be(mine);
+  uint32_t count = fill(blocks, 20000, 2000);
+  struct plait_heap *heap = plait_heap();
+  while ((0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+  plait_slot_enter(other, 1);
+  CHECK(plait__bind() == NULL);
+  for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+  be(mine);
+  uint32_t large = 0;
+  while (plait_heap_alloc(100000) != 0) large++;
+  snprintf(test_context, sizeof test_context, "%u large blocks after %u small ones", large, count);
+  CHECK(large >= 20);
+}
+
+/* A thread that has filled pages of whole slices, and does nothing any more, keeps no more than 32 of a class from the others. */
+static void test_idle_owner(void) {
+  test_space(257);
+  static plait_ref_t blocks[20000];
+  static const uint32_t sizes[] = {2300, 3200, 4600, 16000};
+  plait_thread_t idle = plait_self_id(), other = plait_slot_claim(0);
+  be(other);
+  be(idle);
+  uint32_t count = 0, large = 0;
+  for (int i = 0; i < 4; i++)
+    for (uint32_t bytes = 0; bytes < 3800000; bytes += sizes[i]) CHECK((blocks[count++] = plait_heap_alloc(sizes[i])) != 0);
+  be(other);
+  for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+  while (plait_heap_alloc(100000) != 0) large++;
+  snprintf(test_context, sizeof test_context, "%u large blocks of two slices", large);
+  CHECK(large >= 50);
+}
+
+/* Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends. */
+static void test_free_regions_at_limit(void) {
+  test_space(64);
+  plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
+  struct plait_record *record = plait__bind();
+  plait_ref_t kept[20];
+  for (uint32_t i = 0; i < 12; i += 2) {
+    CHECK((kept[i] = plait_heap_alloc(60000)) != 0 && (kept[i + 1] = plait_heap_alloc(60000)) != 0);
+    CHECK(plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+  }
+  plait_slot_enter(other, 1);
+  CHECK(plait__runs_lock() == 0);
+  plait_slot_enter(mine, 1);
+  plait_self_room = record; /* binding takes the lock */
+  for (uint32_t i = 0; i < 12; i++) CHECK(plait_heap_free(kept[i]) == 0);
+  plait_slot_enter(other, 1);
+  plait__runs_unlock();
+  be(mine);
+  struct plait_heap_details details;
+  plait_heap_details(&details);
+  CHECK(details.region_slices == 12);
+  while (plait_heap_alloc(70000) != 0) {}
+  plait_heap_details(&details);
+  CHECK(details.region_slices == 0 && plait_heap_check(1) == 0);
+}
+
+/* A free run that is long enough serves, however many shorter ones lie on the same list in front of it. */
+static void test_run_behind_shorter_ones(void) {
+  test_space(1000);
+  static plait_ref_t shorter[60];
+  plait_ref_t longer = plait_heap_alloc(30 * PLAIT_SLICE_SIZE);
+  CHECK(longer != 0 && plait_heap_alloc(70000) != 0);
+  for (int i = 0; i < 40; i++)
+    CHECK((shorter[i] = plait_heap_alloc(17 * PLAIT_SLICE_SIZE)) != 0 && plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+  while (plait_heap_alloc(70000) != 0) {}
+  CHECK(plait_heap_free(longer) == 0);
+  for (int i = 0; i < 40; i++) CHECK(plait_heap_free(shorter[i]) == 0);
+  CHECK(plait_heap_alloc(30 * PLAIT_SLICE_SIZE) == longer && plait_heap_check(1) == 0);
+}
+
+/* Of free blocks that are hardly long enough, or not, two are looked at where there is a longer one; where memory ends, all. */
+static void test_medium_behind_shorter_ones(void) {
+  for (uint32_t i = 0; i < 6; i++) {
+    snprintf(test_context, sizeof test_context, "case %u", i);
+    test_space(64);
+    plait_ref_t blocks[8], small = plait_heap_alloc(16000), got;
+    for (uint32_t k = 0; k < 8; k++) CHECK((blocks[k] = plait_heap_alloc(k == 1 ? 18000 : k == 7 ? 40000 : 17000)) != 0);
+    for (uint32_t size = 65536; i >= 3 && size > 16384; size -= 500)
+      while (plait_heap_alloc(size) != 0) {}
+    for (uint32_t k = 1; k < 6; k += 2) CHECK(plait_heap_free(blocks[k]) == 0); /* the longest is the last of its bin then */
+    if (i % 3 == 0) got = plait_heap_alloc(17500);
+    else got = i % 3 == 1 ? plait_heap_alloc_aligned(17500, 32) : plait_heap_realloc(small, 17500);
+    CHECK(got != 0 && (got - blocks[1] < 18000) == (i >= 3) && plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
+static const struct test tests[] = {
+    {"the limit is met and left again", test_limit},
+    {"nobody is refused for what it keeps", test_kept_at_limit},
+    {"what others have put off serves at the limit", test_put_off_at_limit},
+    {"pages emptied by who has no record serve again", test_emptied_without_record},
+    {"an idle owner keeps few pages from the others", test_idle_owner},
+    {"no free region is kept at the limit", test_free_regions_at_limit},
+    {"a free run serves behind many shorter ones", test_run_behind_shorter_ones},
+    {"a medium block serves behind shorter ones", test_medium_behind_shorter_ones},
+};
+TEST_MAIN(tests)
