@@ -153,6 +153,7 @@ static int take_over_one(struct plait_record *record) {
     clear_lists(from);
     settle(from); /* nothing is its own any more: all is passed on */
     plait_put(&from->stale, 0);
+    plait__medium_drain(record); /* what that passed on may be all that its caller can have */
     plait__pages_release_empty(record);
     plait__sweep(record);
     count_orphans();

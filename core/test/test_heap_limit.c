@@ -178,10 +178,46 @@ static void test_medium_behind_shorter_ones(void) {
   }
 }
 
+/*
+ * What a thread that is gone has left may be what others have freed, on its stack: who takes that over where memory ends has it at
+ * once. For each way to ask, freed before the thread was gone and after it.
+ */
+static void test_adopted_returns(void) {
+  static plait_ref_t blocks[200];
+  for (uint32_t what = 0; what < 16; what++) {
+    snprintf(test_context, sizeof test_context, "case %u", what);
+    test_space(64);
+    plait_thread_t gone = plait_self_id(), other = plait_slot_claim(0), mine = plait_slot_claim(0);
+    be(mine);
+    plait_ref_t block = plait_heap_alloc(100);
+    be(other);
+    be(gone);
+    uint32_t count = fill(blocks, 200, 60000);
+    if (what % 2 == 0) plait_heap_leave();
+    be(other);
+    for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+    if (what % 2 == 1) be(gone), plait_heap_leave();
+    be(mine);
+    switch (what / 2) {
+      case 0: block = plait_heap_alloc(60000); break;
+      case 1: block = plait_heap_alloc_zeroed(60000); break;
+      case 2: block = plait_heap_alloc_aligned(40000, 4096); break;
+      case 3: block = plait_heap_realloc(block, 30000); break;
+      case 4: block = plait_heap_alloc(100000); break;
+      case 5: block = plait_heap_alloc_zeroed(100000); break;
+      case 6: block = plait_heap_alloc_aligned(100000, 2 * PLAIT_SLICE_SIZE); break;
+      default: block = plait_heap_alloc_zeroed(2000); break;
+    }
+    CHECK(block != 0 && plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
 static const struct test tests[] = {
     {"the limit is met and left again", test_limit},
     {"nobody is refused for what it keeps", test_kept_at_limit},
     {"what others have put off serves at the limit", test_put_off_at_limit},
+    {"what others freed of a thread that is gone serves at the limit", test_adopted_returns},
     {"pages emptied by who has no record serve again", test_emptied_without_record},
     {"an idle owner keeps few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
