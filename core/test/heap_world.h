@@ -12,7 +12,7 @@
 
 #define PLACES 400u
 
-static plait_thread_t main_id, actor, recoverer, other, corpse;
+static plait_thread_t main_id, other, corpse;
 
 /*
  * Where the blocks are noted, in the space: an operation notes what it has got, and strikes it out before it frees it.

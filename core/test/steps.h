@@ -3,8 +3,8 @@
  *
  * - step_record() runs an operation over a write-protected space: each store faults, is let through alone (by the
  *   processor's trap flag) and logged. What a thread has done when it vanishes at any instruction is a prefix of that log.
- *   Of the stores that the C library makes in a row into one page, copying or filling bytes, the log has the first two and the
- *   last: the others leave a few more of the same bytes, and there may be ten thousand of them.
+ *   Of the stores in a row into one page that copy or fill bytes, by the C library or by one instruction, the log has the first
+ *   two and the last: the others leave a few more of the same bytes, and there may be ten thousand of them.
  * - step_save() keeps the space as it is, step_apply() adds a logged store to what is kept, step_restore() lays it out. The
  *   image is a file in memory that the space becomes a private mapping of: laying it out costs nothing for untouched pages.
  * - step_turn() runs an operation up to an instruction, then another thread's in its middle, then the rest.
@@ -36,7 +36,8 @@ struct step_log {
 
 static size_t step_size;               /* of the space, in bytes */
 static struct step_log *step_recording;
-static uint32_t step_copies;           /* how many of the last in the log are the C library's, in a row in one page */
+static uint32_t step_copies, step_copied; /* how many of the last in the log are a copy's, in a row in one page: which one */
+static int step_repeats;               /* the store in progress is one of several that its instruction makes */
 static uint8_t *step_first, *step_last; /* pages of the store in progress */
 static long long step_at;              /* its instruction */
 static int step_file = -1;
@@ -79,10 +80,9 @@ static int step_is_library(long long instruction) {
 }
 
 static void step_log_page(const uint8_t *page_bytes) {
-  struct step *last = &step_recording->steps[step_recording->count - 1];
   uint32_t page = (uint32_t)((size_t)(page_bytes - plait_platform_base) / STEP_PAGE);
-  if (!step_is_library(step_at)) step_copies = 0;
-  else if (step_copies == 0 || last->page != page) step_copies = 1;
+  if (!step_repeats && !step_is_library(step_at)) step_copies = 0;
+  else if (step_copies == 0 || step_copied != page) step_copies = 1, step_copied = page;
   else if (++step_copies > 3) step_recording->count--; /* the one before was not the last */
   if (step_recording->count == STEP_LIMIT) _exit(5);
   struct step *step = &step_recording->steps[step_recording->count++];
@@ -107,9 +107,14 @@ static void step_on_trap(int number, siginfo_t *info, void *context) {
     registers[REG_EFL] &= ~STEP_TRAP;
     return;
   }
-  if (registers[REG_RIP] == step_at) return; /* `rep stos` and the like: one store, however long */
+  int repeats = registers[REG_RIP] == step_at; /* `rep stos` and the like: the trap comes after each of its stores */
+  step_repeats |= repeats;
+  uint8_t *from = step_first, *to = step_last;
+  if (step_repeats) from = to = (uint8_t *)((uintptr_t)(registers[REG_RDI] - 1) & ~(uintptr_t)(STEP_PAGE - 1));
+  for (; from <= to; from += STEP_PAGE) step_log_page(from);
+  if (repeats) return;
   registers[REG_EFL] &= ~STEP_TRAP;
-  for (uint8_t *page = step_first; page <= step_last; page += STEP_PAGE) step_log_page(page);
+  step_repeats = 0;
   step_protect_store(PROT_READ);
 }
 
@@ -161,6 +166,45 @@ static inline void step_apply(struct step *step) {
   off_t at = (off_t)step->page * STEP_PAGE;
   CHECK(pread(step_file, old, STEP_PAGE, at) == STEP_PAGE && pwrite(step_file, step->bytes, STEP_PAGE, at) == STEP_PAGE);
   memcpy(step->bytes, old, STEP_PAGE);
+}
+
+/* ---- deaths ---- */
+
+static plait_thread_t actor, recoverer; /* who dies: the one in the midst of an operation, the other in the midst of its recovery */
+
+/*
+ * Lays out what `log`, of an operation since step_save(), has left at each death, and calls `aftermath`: `last` is the dead thread to
+ * be recovered by hand, `variant` counts ways to go on. `every` 0: the actor dies after every store, two variants each. Else, after
+ * one in `every`, its recoverer, who does `recovery`, dies after every one of its own stores. How many states that were.
+ */
+static inline uint64_t step_deaths(const char *name, struct step_log *log, void (*recovery)(void),
+                                   void (*aftermath)(plait_thread_t last, uint32_t deaths, uint32_t variant), uint32_t every) {
+  static struct step_log second;
+  uint64_t states = 0;
+  for (uint32_t k = 0; k <= log->count; k++) {
+    if (k > 0) step_apply(&log->steps[k - 1]);
+    for (uint32_t variant = 0; every == 0 && variant < 2; variant++, states++) {
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, variant %u", name, k, log->count, variant);
+      step_restore();
+      plait_thread_note_death(actor);
+      aftermath(actor, 1, variant);
+    }
+    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
+    step_restore();
+    plait_thread_note_death(actor);
+    plait_slot_enter(recoverer, 1);
+    step_record(&second, recovery);
+    for (uint32_t j = 0; j <= second.count; j++, states++) {
+      if (j > 0) step_apply(&second.steps[j - 1]);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", name, k, log->count,
+               j, second.count);
+      step_restore();
+      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
+      aftermath(recoverer, 2, j % 4);
+    }
+    for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);
+  }
+  return states;
 }
 
 /* ---- running scenarios ---- */

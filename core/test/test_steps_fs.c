@@ -10,7 +10,7 @@
 
 #ifdef STEPS
 
-static plait_thread_t main_id, actor, recoverer, other;
+static plait_thread_t main_id, other;
 static int descriptor, second_descriptor;
 
 static void as(plait_thread_t thread) {
@@ -243,7 +243,7 @@ static const struct scenario {
     {"close another's behind a mount", make_far_of_other, do_far_close},
 };
 
-static uint64_t states;
+static uint64_t before, after; /* what there was, and what there is when the operation has ended */
 
 /* All that there is, but what is open to the actor: that goes with it. */
 static uint64_t whole(void) {
@@ -252,8 +252,8 @@ static uint64_t whole(void) {
   return fs_mix(fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor)), watchers);
 }
 
-/* `actor_first`: what its recoverer has left of the recovery is settled only by who goes on with it. */
-static void aftermath(plait_thread_t last, uint32_t deaths, int others_first, int actor_first, uint64_t before, uint64_t after) {
+static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
+  int others_first = variant & 1, actor_first = variant & 2; /* what its recoverer has left is settled only by who goes on with it */
   if (others_first) { /* another thread meets every lock before recovery does */
     as(other);
     fs_digest("/", 1, 1);
@@ -282,55 +282,25 @@ static uint64_t look(void) {
   return digest;
 }
 
-/* `every` 0: the thread dies after every store; else, after one in `every`, its recoverer does after every one of its own. */
-static void run_scenario(const struct scenario *scenario, uint32_t every) {
-  static struct step_log first, second;
+static void recover_actor(void) { plait_abi_sweep(); }
+
+static uint64_t run_scenario(size_t i, uint32_t every) {
+  static struct step_log log;
   world();
-  scenario->prepare();
-  uint64_t before = look();
+  scenarios[i].prepare();
+  before = look();
   step_save();
-  step_record(&first, scenario->operation);
-  uint64_t after = look();
-  for (uint32_t k = 0; k <= first.count; k++) {
-    if (k > 0) step_apply(&first.steps[k - 1]);
-    for (int others_first = 0; every == 0 && others_first < 2; others_first++) {
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k, first.count,
-               others_first ? "others" : "recovery");
-      step_restore();
-      plait_thread_note_death(actor);
-      aftermath(actor, 1, others_first, 0, before, after);
-      states++;
-    }
-    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
-    step_restore();
-    plait_thread_note_death(actor);
-    as(recoverer);
-    step_record(&second, (void (*)(void))plait_abi_sweep);
-    for (uint32_t j = 0; j <= second.count; j++) {
-      if (j > 0) step_apply(&second.steps[j - 1]);
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", scenario->name,
-               k, first.count, j, second.count);
-      step_restore();
-      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
-      aftermath(recoverer, 2, (int)(j & 1), (int)(j & 2), before, after);
-      states++;
-    }
-    for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);
-  }
-  plait_posix_unmap();
+  step_record(&log, scenarios[i].operation);
+  after = look();
+  return step_deaths(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 
 static const char *name_of(size_t i) {
   return scenarios[i].name;
 }
 
-static uint64_t run_one(size_t i, uint32_t every) {
-  run_scenario(&scenarios[i], every);
-  return states;
-}
-
 static void run_all(uint32_t every) {
-  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_one, every);
+  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);
 }
 
 static void test_deaths(void) {

@@ -27,7 +27,8 @@ static void do_large_aligned(void);
 static void (*dying)(void); /* the operation */
 
 /* `last` is to be recovered by hand; the others of the dead are noted. */
-static void aftermath(plait_thread_t last, uint32_t deaths, int others_first) {
+static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
+  int others_first = variant & 1;
   as(main_id);
   if (others_first) check_fresh_is_zero();
   if (others_first) { /* others meet the lock, the pages and the regions before recovery does */
@@ -237,57 +238,24 @@ static const struct scenario {
     {"recover and adopt", make_dead_orphan, do_recover_adopt, 4, 80},
 };
 
-static uint64_t states;
-
-/* `every` 0: the thread dies after every store; else, after one in `every`, its recoverer does after every one of its own. */
-static void run_scenario(const struct scenario *scenario, uint32_t every) {
-  static struct step_log first, second;
+static uint64_t run_scenario(size_t i, uint32_t every) {
+  static struct step_log log;
+  const struct scenario *scenario = &scenarios[i];
   world(scenario->start, scenario->most);
   scenario->prepare();
   dying = scenario->operation;
   step_save();
   as(actor);
-  step_record(&first, scenario->operation);
-  for (uint32_t k = 0; k <= first.count; k++) {
-    if (k > 0) step_apply(&first.steps[k - 1]);
-    for (int others_first = 0; every == 0 && others_first < 2; others_first++) {
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k,
-               first.count, others_first ? "others" : "recovery");
-      step_restore();
-      plait_thread_note_death(actor);
-      aftermath(actor, 1, others_first);
-      states++;
-    }
-    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
-    step_restore();
-    plait_thread_note_death(actor);
-    as(recoverer);
-    step_record(&second, recover_actor);
-    for (uint32_t j = 0; j <= second.count; j++) {
-      if (j > 0) step_apply(&second.steps[j - 1]);
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u",
-               scenario->name, k, first.count, j, second.count);
-      step_restore();
-      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
-      aftermath(recoverer, 2, (int)(j & 1));
-      states++;
-    }
-    for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);
-  }
-  plait_posix_unmap();
+  step_record(&log, scenario->operation);
+  return step_deaths(scenario->name, &log, recover_actor, aftermath, every);
 }
 
 static const char *name_of(size_t i) {
   return scenarios[i].name;
 }
 
-static uint64_t run_one(size_t i, uint32_t every) {
-  run_scenario(&scenarios[i], every);
-  return states;
-}
-
 static void run_all(uint32_t every) {
-  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_one, every);
+  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);
 }
 
 static void test_deaths(void) {

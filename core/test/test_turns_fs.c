@@ -10,7 +10,7 @@
 
 #ifdef STEPS
 
-static plait_thread_t main_id, actor, other, corpse, heir;
+static plait_thread_t main_id, other, corpse, heir;
 static int descriptor, claimed, result, then_result, forced;
 static uint32_t taken;
 

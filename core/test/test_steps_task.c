@@ -1,79 +1,20 @@
 /*
- * steps: death after every single store. An operation runs once, over a space that is write-protected: each store
- * faults, is let through alone (by the processor's trap flag) and logged. What a thread has done when it vanishes at
- * any instruction is a prefix of that log. So each prefix is laid out, the thread declared dead, recovered, and
- * everything looked at: every task came back exactly once, at most one block is lost, all structures hold, nothing
- * hangs. Then the recovery is recorded the same way, and its thread dies after every store too.
+ * steps of the tasks' room: a thread vanishes after every single store of what it does (see steps.h), and the thread that recovers it
+ * after every store of the recovery. Afterwards every task came back exactly once, at most one block is lost for each death, all
+ * structures hold, and nothing hangs.
  *
  * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
  */
-#define _GNU_SOURCE
-#include "harness.h"
+#include "steps.h"
 
-#if defined(__x86_64__) && defined(__linux__)
-#include <ucontext.h>
+#ifdef STEPS
 
 #define PAGES 40u
-#define SIZE (PAGES * PLAIT_PAGE_SIZE)
 #define TASKS 200u
-#define LOG_LIMIT 40000u
-
-/* ---- recording stores ---- */
-
-struct entry {
-  uint32_t page;
-  uint8_t bytes[4096];
-};
-struct log {
-  struct entry *entries;
-  uint32_t count;
-};
-static struct log *recording;
-static uint8_t *fault_page;
-
-static void protect(int flags) {
-  if (mprotect(plait_platform_base, SIZE, flags) != 0) _exit(4);
-}
-
-static void on_fault(int number, siginfo_t *info, void *context) {
-  (void)number;
-  uint8_t *at = info->si_addr;
-  if (recording == NULL || at < plait_platform_base || at >= plait_platform_base + SIZE) {
-    signal(SIGSEGV, SIG_DFL);
-    dprintf(2, "fault at %p outside of a recording; %s\n", (void *)at, test_context);
-    return;
-  }
-  fault_page = plait_platform_base + (((size_t)(at - plait_platform_base)) & ~(size_t)4095);
-  protect(PROT_READ | PROT_WRITE);
-  ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] |= 0x100;
-}
-
-static void on_trap(int number, siginfo_t *info, void *context) {
-  (void)number, (void)info;
-  ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
-  if (recording->count == LOG_LIMIT) _exit(5);
-  struct entry *entry = &recording->entries[recording->count++];
-  entry->page = (uint32_t)((size_t)(fault_page - plait_platform_base) / 4096);
-  memcpy(entry->bytes, fault_page, 4096);
-  protect(PROT_READ);
-}
-
-static void record(struct log *log, void (*operation)(void)) {
-  log->count = 0;
-  recording = log;
-  protect(PROT_READ);
-  operation();
-  recording = NULL;
-  protect(PROT_READ | PROT_WRITE);
-}
-
-static void apply(uint8_t *image, const struct log *log, uint32_t index) {
-  memcpy(image + (size_t)log->entries[index].page * 4096, log->entries[index].bytes, 4096);
-}
 
 /* ---- the world that operations run in ---- */
 
-static plait_thread_t main_id, actor, recoverer, worker, corpse;
+static plait_thread_t main_id, worker, corpse;
 static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_seat, some_block;
 static uint32_t tickets;       /* tasks of the main thread's client */
 static int corpse_is_stuck;    /* it is no corpse, but a worker that was given up */
@@ -116,6 +57,7 @@ static void give_output(plait_ref_t task, uint32_t size) {
 }
 
 static void world(void) {
+  step_begin(PAGES);
   CHECK(plait_posix_map(1, PAGES) == 0 && plait_abi_init(PAGES) == 0);
   /* Pages of all sizes that the room needs: what the heap does to make them is test_steps_heap's matter. */
   static const uint32_t sizes[] = {8, 18, 28, 32, 64, 128, 164, 200, 264, 300, 400, 520, 700, 1100};
@@ -176,7 +118,8 @@ static void end_stuck(int dies) {
 }
 
 /* The calling thread has noted the deaths of `dead`, of which `last` is to be recovered by hand. */
-static void aftermath(plait_thread_t last, uint32_t kills, int others_first) {
+static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
+  int others_first = variant & 1;
   uint32_t seen[TASKS] = {0};
   if (corpse_is_stuck && kills == 2) end_stuck(others_first); /* before any recovery; else after it */
   as(main_id);
@@ -522,66 +465,30 @@ static const struct scenario {
     {"attach", make_nothing, do_attach},
 };
 
-static uint64_t states;
-
-static void run_scenario(const struct scenario *scenario, uint32_t every) {
-  static struct log first, second;
-  static uint8_t *base, *current;
-  if (first.entries == NULL) {
-    first.entries = malloc(LOG_LIMIT * sizeof *first.entries);
-    second.entries = malloc(LOG_LIMIT * sizeof *second.entries);
-    base = malloc(SIZE), current = malloc(SIZE);
-  }
+static uint64_t run_scenario(size_t i, uint32_t every) {
+  static struct step_log log;
   world();
-  scenario->prepare();
-  memcpy(base, plait_platform_base, SIZE);
+  scenarios[i].prepare();
+  step_save();
   as(actor);
-  record(&first, scenario->operation);
-  for (uint32_t k = 0; k <= first.count; k++) {
-    if (k > 0) apply(base, &first, k - 1);
-    for (int others_first = 0; others_first < 2; others_first++) {
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, %s first", scenario->name, k,
-               first.count, others_first ? "others" : "recovery");
-      memcpy(plait_platform_base, base, SIZE);
-      plait_thread_note_death(actor);
-      aftermath(actor, 1, others_first);
-      states++;
-    }
-    if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
-    memcpy(plait_platform_base, base, SIZE);
-    as(recoverer);
-    record(&second, recover_actor);
-    memcpy(current, base, SIZE);
-    for (uint32_t j = 0; j <= second.count; j++) {
-      if (j > 0) apply(current, &second, j - 1);
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u",
-               scenario->name, k, first.count, j, second.count);
-      memcpy(plait_platform_base, current, SIZE);
-      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
-      aftermath(recoverer, 2, (int)(j & 1));
-      states++;
-    }
-  }
-  plait_posix_unmap();
+  step_record(&log, scenarios[i].operation);
+  return step_deaths(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 
-static void catch_signals(void) {
-  struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
-  struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-  CHECK(sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGTRAP, &trap, NULL) == 0);
+static const char *name_of(size_t i) {
+  return scenarios[i].name;
+}
+
+static void run_all(uint32_t every) {
+  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);
 }
 
 static void test_deaths(void) {
-  catch_signals();
-  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) run_scenario(&scenarios[i], 0);
-  printf("# %llu deaths\n", (unsigned long long)states);
+  run_all(0);
 }
 
 static void test_deaths_of_recoverers(void) {
-  catch_signals();
-  uint32_t every = getenv("PLAIT_ROUNDS") != NULL ? 1 : 499;
-  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) run_scenario(&scenarios[i], every);
-  printf("# %llu deaths\n", (unsigned long long)states);
+  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);
 }
 
 static const struct test tests[] = {
