@@ -214,13 +214,42 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
   return plait_get(&page->base) + (spot % 32 * 8 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->step);
 }
 
-/* Frees block `number` of the record's own page: 1, or 0 if it is free already. The next block comes from there: it is still in a cache. */
+/*
+ * Whether counting bits is an instruction of the target. x86-64 has it for those only who ask for it (-mpopcnt); and natively what
+ * it spares is no more than what it takes.
+ */
+#ifndef PLAIT_COUNTS_BITS
+#ifdef __wasm__
+#define PLAIT_COUNTS_BITS 1
+#else
+#define PLAIT_COUNTS_BITS 0
+#endif
+#endif
+
+/*
+ * A block has been freed into `word` of the page's `local`, which had the bits `known`, and `remote` beside it: the next block of the class
+ * comes from there, because it is still in a cache. But not if the word that the spot names has more: the fewer a word has, the
+ * sooner it has none, which a processor does not guess. Where a page has few blocks, what stands for none counts, so that pages get empty.
+ */
+PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known, uint64_t remote) {
+  plait_word_t *spot = plait_at(plait_get(&page->spot));
+  plait_ref_t next = plait_ref(word);
+#if PLAIT_COUNTS_BITS
+  plait_ref_t now = plait_get(spot);
+  next = __builtin_popcountll(known | remote << 52) >= __builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
+#else
+  (void)known, (void)remote;
+#endif
+  plait_put(spot, next);
+}
+
+/* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
 PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
   plait_word64_t *local = &page->local[number / 64];
-  uint64_t bit = 1ull << number % 64, known = plait_get64(local), free = known | plait_get64(&page->remote[number / 64]);
+  uint64_t bit = 1ull << number % 64, known = plait_get64(local), remote = plait_get64(&page->remote[number / 64]), free = known | remote;
   if (free & bit) return 0;
   plait_put64(local, known | bit);
-  plait_put(plait_at(plait_get(&page->spot)), plait_ref(local));
+  plait__page_aim(page, local, known, remote);
   if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }

@@ -8,7 +8,7 @@
  * - Where a word has no block its bit is set in `remote`, always, and never in `local`: so a word is wholly free when both
  *   together are all ones.
  * - A page whose owner word names a record is on that record's list for its class. The record allocates from the word that its
- *   spot for the class names: one of a page on that list, the one that was freed into last if it can be; or one of `empty`.
+ *   spot for the class names: one of a page on that list, or one of `empty`. Freeing moves it; any would do.
  *   An ABANDONED page is on no list and had no free block when it was given up.
  * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word

@@ -26,6 +26,19 @@ static void test_full_pages(void) {
   CHECK(found == 8);
 }
 
+/* The next block comes from where one was freed last, unless the word that blocks come from has more. */
+static void test_word_with_more(void) {
+  test_space(64);
+  for (uint32_t i = 0; i < 256; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0); /* the first 128 are a page: two words */
+  for (uint32_t i = 0; i < 3; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  for (uint32_t i = 64; i < 66; i++) {
+    CHECK(plait_heap_free(blocks[i]) == 0 && plait_heap_alloc(64) == blocks[i - 64]); /* three are more than none, two than one */
+  }
+  CHECK(plait_heap_free(blocks[66]) == 0 && plait_heap_alloc(64) == blocks[64]); /* one is not more than two */
+  CHECK(plait_heap_alloc(64) == blocks[65] && plait_heap_alloc(64) == blocks[66] && plait_heap_alloc(64) == blocks[2]);
+  CHECK(plait_heap_check(1) == 0);
+}
+
 /* A thread whose blocks others free keeps one page of their class: full ones are nobody's at once. */
 static void test_full_page_of_shared_class(void) {
   test_space(256);
@@ -64,6 +77,7 @@ static void test_grown_once(void) {
 static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
+    {"blocks come from the word that has more", test_word_with_more},
     {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)
