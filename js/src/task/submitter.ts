@@ -89,6 +89,8 @@ export class Submitter {
   readonly room: Room;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
+  /** Called when something is asked for that the pool's first worker cannot do without its coordinator, or that cannot wait for it. */
+  onDemand: (() => void) | undefined;
 
   readonly #space: Space;
   readonly #pool: number;
@@ -160,6 +162,9 @@ export class Submitter {
     if (this.outstanding++ === 0) this.#busy(true);
     if (!this.#sleeping) this.#sleep();
     this.onSubmit?.();
+    if (this.onDemand !== undefined && (this.outstanding > 1 || how.timeout + how.retries > 0 || how.seat > 0)) {
+      this.onDemand();
+    }
     return ticket;
   }
 
@@ -397,6 +402,7 @@ export class Submitter {
     const space = this.#space;
     let asked: number | undefined;
     let unanswered = 0;
+    this.onDemand?.();
     while (!isDone() && this.#dead === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();
