@@ -98,6 +98,7 @@ export class CoordinatorLink {
     thread.onExit = () => {
       this.#lent = undefined;
       if (this.#isDead) recoverHost(space, thread.hostId);
+      else this.#thread.begin(); // who recovers it, and says why
       this.#lentIsGone();
     };
   }
@@ -116,8 +117,15 @@ export class CoordinatorLink {
    * Else nobody but the caller knows the pool.
    */
   discard(space: Space, pool: number): boolean {
-    const lent = this.#lent;
-    if (lent === undefined || this.#pools.size > 0) return false;
+    if (this.#lent === undefined || this.#pools.size > 0) return false;
+    this.#thread.begin();
+    const lent = this.#lent as HostThread | undefined;
+    if (lent === undefined) {
+      // It is the coordinator already, and has begun: the pool's few bytes stay there.
+      space.core.plait_pool_end(pool, PoolState.CLOSED);
+      this.#thread.post({ type: 'close', pool, force: true } satisfies ToCoordinator);
+      return true;
+    }
     lent.onExit = () => {
       this.#lent = undefined;
       recoverHost(space, lent.hostId);
@@ -130,6 +138,11 @@ export class CoordinatorLink {
 
   send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
     this.#thread.post(message, transfer);
+  }
+
+  /** Whether a single task may do without the coordinator for now. */
+  get mayWait(): boolean {
+    return this.#thread.mayWait;
   }
 
   /** The coordinator is needed now. */

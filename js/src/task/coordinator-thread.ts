@@ -4,7 +4,7 @@
  * It is put off where a pool's first worker boots already (start-worker.ts): two threads that boot at once take the
  * processors, and the collector's threads, from each other, and the first result waits for one of them only. So it is
  * started when that worker has said something and had a moment for its first result, or after a while, or as soon as
- * something is asked for that needs it (begin()).
+ * something is asked for that needs it (begin()): anything but a single task, which was submitted before that worker ran.
  *
  * By then the owner may be blocked. So before the first worker's thread touches the user's module, it looks whether the
  * owner's event loop turns; if not, it becomes the coordinator itself, and starts all workers.
@@ -50,6 +50,7 @@ export class CoordinatorThread {
   #ahead: LentThread | undefined;
   #sealed: Transferable | undefined;
   #keepsAlive = false;
+  #turned = false;
 
   /** `first`, `ahead`: the pool for which it is started, and the thread of its first worker, which boots. */
   constructor(
@@ -75,8 +76,9 @@ export class CoordinatorThread {
     if (!mayReplace) this.begin();
   }
 
-  get #isPutOff(): boolean {
-    return this.#ahead !== undefined;
+  /** Whether the first worker's thread does not run yet, and the coordinator is put off until it does. */
+  get mayWait(): boolean {
+    return this.#ahead !== undefined && !this.#turned;
   }
 
   /** The host's number for the thread, if there is one. */
@@ -86,7 +88,7 @@ export class CoordinatorThread {
 
   /** The first message, which waits with it: it knows of the first worker. Throws what cannot be cloned. */
   open(message: OpenPool, transfer: readonly Transferable[]): void {
-    if (this.#isPutOff && message.lent !== undefined) this.#sealed = host.sealMessage(message, transfer);
+    if (this.#ahead !== undefined && message.lent !== undefined) this.#sealed = host.sealMessage(message, transfer);
     else this.post(message, transfer);
   }
 
@@ -130,7 +132,8 @@ export class CoordinatorThread {
 
   /** The first worker's thread runs, and this one's event loop turns. */
   #turns(): void {
-    if (!this.#isPutOff) return;
+    if (this.#ahead === undefined) return;
+    this.#turned = true;
     if (this.#decide() === LENT) {
       this.begin();
       return;

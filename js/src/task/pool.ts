@@ -225,7 +225,8 @@ export class Pool extends PoolCalls {
       this.#link = link;
       this.#ended = this.#open(open);
       if (timeout !== 0) link.begin(); // any task may be late
-      this.submitter.onDemand = () => {
+      this.submitter.onDemand = (alone) => {
+        if (alone && this.#link.mayWait) return;
         this.submitter.onDemand = undefined;
         this.#link.begin();
       };

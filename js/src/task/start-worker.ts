@@ -6,7 +6,14 @@
  * Invariant: what a thread says before somebody listens is kept, and told in order to whoever takes it over.
  */
 
-import { type HostThread, host, type Instead, type LentThread, type ThreadOptions, type ThreadScript } from '../core/host.ts';
+import {
+  type HostThread,
+  host,
+  type Instead,
+  type LentThread,
+  type ThreadOptions,
+  type ThreadScript,
+} from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
 import type { BroadcastCall, CoordinatorStart, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
 
