@@ -210,6 +210,19 @@ test('the caller’s asynchronous context is kept', LIMIT, async () => {
       }),
     ),
   );
+  // The inputs' code belongs to whoever iterates, as a generator's does, whatever moment it runs at.
+  const seen = new Set<string | undefined>();
+  function* inputs() {
+    for (let i = 0; i < 100; i++) {
+      seen.add(storage.getStore());
+      yield i;
+    }
+  }
+  const made = storage.run('made', () => pool.map(inputs(), { concurrency: 3 }));
+  await storage.run('read', async () => {
+    for await (const _ of made) if (Math.random() < 0.5) await new Promise((resolve) => setImmediate(resolve));
+  });
+  assert.deepEqual([...seen], ['read']);
   await pool.close();
 });
 

@@ -9,21 +9,21 @@
  */
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
-import type { HostThread, LentThread, ThreadOptions, ThreadScript } from './host.ts';
+import type { HostThread, Instead, LentThread, ThreadOptions, ThreadScript } from './host.ts';
 import { withLateStreams } from './host-node-output.ts';
 import { lent, wrapPort } from './host-node-shared.ts';
-
-/** How long a thread waits for another one before it begins, at most; and how long it lets it go on undisturbed. */
-const PATIENCE_MS = 40;
-const HEAD_START_MS = 3;
 
 /** How a thread's first message travels. */
 export interface Hello {
   readonly script: ThreadScript;
   readonly message: unknown;
-  /** In a lent thread: its end of the channel to its keeper. */
+  /** In a lent thread: its end of the channel to its keeper, and what it does if its starter is blocked. */
   readonly keeper: NodePort | undefined;
+  readonly instead: Instead | undefined;
 }
+
+/** What goes with the first message. */
+type Along = Partial<Pick<Hello, 'keeper' | 'instead'>>;
 
 /**
  * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node has
@@ -33,7 +33,13 @@ export interface Hello {
  */
 const ENTRY = `
 const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
-const run = ({ script, ...hello }) => {
+const run = ({ instead, ...hello }) => {
+  if (instead) {
+    const { word, value, patience } = instead;
+    Atomics.wait(word, 0, 0, patience);
+    if (Atomics.compareExchange(word, 0, 0, value) === 0) hello = instead;
+  }
+  const { script } = hello;
   const { runInThisContext } = process.getBuiltinModule('node:vm');
   const runPart = () => runInThisContext(script.part, 'plait-thread-part.js');
   globalThis.plaitBoot = { hello, runPart, importUrl: (url) => import(url) };
@@ -45,12 +51,6 @@ const posted = receiveMessageOnPort(parentPort);
 if (posted) run(posted.message);
 else parentPort.once('message', run);
 `;
-/** What a thread begins with that is to wait: even reading its message would take the processors from the other one. */
-const WAIT = `{
-const { workerData } = process.getBuiltinModule('node:worker_threads');
-Atomics.wait(workerData, 0, 0, ${PATIENCE_MS});
-Atomics.wait(workerData, 0, 1, ${HEAD_START_MS});
-}`;
 const moduleOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 const scriptOf = (text: string): string => `{
 for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
@@ -70,18 +70,12 @@ function needsModule({ execArgv, env }: ThreadOptions): boolean {
   return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
 }
 
-/** See {@link Host.startThread}. `along`: what goes with the first message. */
-export function startThread(
-  options: ThreadOptions,
-  script: ThreadScript,
-  along: { keeper?: NodePort } = {},
-): HostThread {
+/** A thread, and the same as Node has it. */
+function start(options: ThreadOptions, script: ThreadScript, along: Along): { thread: HostThread; worker: NodeWorker } {
   const { Worker } = process.getBuiltinModule('node:worker_threads');
-  const { after, ...rest } = options;
   const asScript = !needsModule(options);
-  const text = after === undefined ? ENTRY : WAIT + ENTRY;
-  const entry = asScript ? scriptOf(text) : moduleOf(text);
-  const how = { ...rest, ...(after && { workerData: after }), eval: asScript, stdin: asScript };
+  const entry = asScript ? scriptOf(ENTRY) : moduleOf(ENTRY);
+  const how = { ...options, eval: asScript, stdin: asScript };
   const worker: NodeWorker = withLateStreams(() => new Worker(entry, how as never));
   let greeted = false;
   const thread: HostThread = {
@@ -89,8 +83,8 @@ export function startThread(
     post(message, transfer = []) {
       if (greeted) worker.postMessage(message, transfer as never);
       else {
-        const { keeper } = along;
-        const hello: Hello = { script, message, keeper };
+        const { keeper, instead } = along;
+        const hello: Hello = { script, message, keeper, instead };
         worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
       }
       greeted = true;
@@ -105,19 +99,33 @@ export function startThread(
   worker.on('messageerror', (error) => thread.onError?.(error));
   worker.on('error', (error) => thread.onError?.(error));
   worker.on('exit', (code) => thread.onExit?.(code));
-  return thread;
+  return { thread, worker };
+}
+
+/** See {@link Host.startThread}. */
+export function startThread(options: ThreadOptions, script: ThreadScript): HostThread {
+  return start(options, script, {}).thread;
 }
 
 /** See {@link Host.lendThread}. */
 export function lendThread(options: ThreadOptions, script: ThreadScript): LentThread {
-  const along: { keeper?: NodePort } = {};
-  const thread = startThread(options, script, along);
+  const along: Along = {};
+  const { thread, worker } = start(options, script, along);
   const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
   const { port1, port2 } = new MessageChannel();
-  along.keeper = port2;
   thread.setRef(false); // the keeper says when the process is to stay alive
   lent.add(thread.hostId);
-  return { thread, port: port1 };
+  const lentThread: LentThread = {
+    thread,
+    port: port1,
+    begin(message, instead) {
+      Object.assign(along, { keeper: port2, instead });
+      thread.post(message);
+    },
+    onRun: undefined,
+  };
+  worker.on('online', () => lentThread.onRun?.());
+  return lentThread;
 }
 
 /** See {@link Host.adoptThread}. */

@@ -106,6 +106,16 @@ export function createNodeHost(): Host | undefined {
     startThread,
     lendThread,
     adoptThread,
+    sealMessage(message, transfer) {
+      const { port1, port2 } = new threads.MessageChannel();
+      port1.postMessage(message, transfer as never);
+      return port2 as never;
+    },
+    openSealed: (sealed) => threads.receiveMessageOnPort(sealed as NodePort)?.message,
+    dropSealed: (sealed) => (sealed as NodePort).close(),
+    get workerData() {
+      return threads.workerData;
+    },
     onLastWords(listener) {
       let uncaught: { error: unknown } | undefined;
       process.on('uncaughtExceptionMonitor', (error) => {
@@ -128,6 +138,7 @@ export function createNodeHost(): Host | undefined {
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     soon: (listener) => void setTimer(listener, 1),
+    later: (milliseconds, listener) => void setTimer(listener, milliseconds).unref(),
     wrapPort: (port) => wrapPort(port as NodePort),
     builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),

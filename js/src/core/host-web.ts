@@ -73,6 +73,12 @@ export function createWebHost(): Host {
     adoptThread(): never {
       throw new TypeError('a browser does not say when a thread that another one started is gone');
     },
+    sealMessage(): never {
+      throw new TypeError('a browser starts no thread for another one');
+    },
+    openSealed: () => undefined,
+    dropSealed: () => {},
+    workerData: undefined,
     onLastWords: () => {},
     firstMessage() {
       instructions ??= hearFirst();
@@ -91,6 +97,7 @@ export function createWebHost(): Host {
         channel.port2.postMessage(undefined);
       }),
     soon: undefined,
+    later: (milliseconds: number, listener: () => void) => void setTimeout(listener, milliseconds),
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');
     },

@@ -31,6 +31,24 @@ export interface LentThread {
   readonly thread: HostThread;
   /** To be transferred to that thread, and made a {@link HostThread} there. */
   readonly port: unknown;
+  /** Its first message, in the place of `thread.post`. */
+  begin(message: unknown, instead: Instead | undefined): void;
+  /** The thread is there, and about to run its script. */
+  onRun: (() => void) | undefined;
+}
+
+/**
+ * What a lent thread does if its starter is blocked. Before anything else it waits for the word, which is 0, to be changed, for
+ * so many milliseconds at most. If nobody does, the thread makes it `value`, by compare-and-swap, and runs this script with this
+ * message: from then on it is its starter's, as if it had been started for that.
+ */
+export interface Instead {
+  /** In shared memory. */
+  readonly word: Int32Array;
+  readonly value: number;
+  readonly patience: number;
+  readonly script: ThreadScript;
+  readonly message: unknown;
 }
 
 /** What a thread runs. */
@@ -47,11 +65,6 @@ export interface ThreadOptions {
   readonly env?: Record<string, string>;
   readonly execArgv?: readonly string[];
   readonly resourceLimits?: ResourceLimits;
-  /**
-   * A word in shared memory: while it is 0 the thread leaves the processors to others, some 40 ms at most, and 3 ms more if it
-   * is 1 then. In the place of `workerData`.
-   */
-  readonly after?: Int32Array;
 }
 
 /** Limits of a thread's JavaScript memory, in MiB, as Node's `Worker` takes them. */
@@ -100,6 +113,17 @@ export interface Host {
   adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
   /** Hears that this thread ends by itself, and of the error that ends it, if nothing catches it. Node only. */
   onLastWords(listener: (code: number, uncaught: { readonly error: unknown } | undefined) => void): void;
+  /**
+   * A message that is cloned now, and what it transfers gone from here, but posted later: as a port, to be transferred with
+   * another message. Node only.
+   */
+  sealMessage(message: unknown, transfer: readonly Transferable[]): Transferable;
+  /** What was sealed: the message. */
+  openSealed(sealed: unknown): unknown;
+  /** Nobody will open it. */
+  dropSealed(sealed: unknown): void;
+  /** What this thread was started with. */
+  readonly workerData: unknown;
   /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */
@@ -112,6 +136,8 @@ export interface Host {
   turn(): Promise<void>;
   /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
   readonly soon: ((listener: () => void) => void) | undefined;
+  /** Calls back after so many milliseconds, if the thread lives for as long: this does not keep it alive. */
+  later(milliseconds: number, listener: () => void): void;
   wrapPort(port: unknown): HostPort;
   /** A module of Node's own, where there are some. */
   builtin(name: string): unknown;

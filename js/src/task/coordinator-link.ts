@@ -1,5 +1,5 @@
 /**
- * The owner's end of its coordinator: started at the first need, one for each thread that owns pools.
+ * The owner's end of its coordinator, one for each thread that owns pools.
  *
  * Invariant: the coordinator keeps the process alive exactly while some pool of this thread has tasks outstanding or is
  * closing. A coordinator that ends takes its workers with it, and the lent one follows; everything that waits for it is
@@ -8,12 +8,13 @@
 
 import { recoverHost, recoverThread, threadsOfHost, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { type HostThread, host, type LentThread } from '../core/host.ts';
+import type { HostThread, LentThread } from '../core/host.ts';
 import { PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { CoordinatorThread } from './coordinator-thread.ts';
 import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
-import { lendWorker, startAhead } from './start-worker.ts';
-import { COORDINATOR_SCRIPT, WORKER_SCRIPT } from './thread-scripts.ts';
+import { startAhead } from './start-worker.ts';
+import { WORKER_SCRIPT } from './thread-scripts.ts';
 
 interface Listener {
   readonly closed: () => void;
@@ -24,75 +25,71 @@ interface Listener {
 }
 
 export class CoordinatorLink {
-  readonly #thread: HostThread;
+  readonly #thread: CoordinatorThread;
   readonly #pools = new Map<number, Listener>();
   #refs = 0;
   /** A worker that waits for its pool to be opened. */
-  #ahead: (LentThread & { readonly pool: number }) | undefined;
+  #ahead: (Pick<LentThread, 'thread' | 'port'> & { readonly pool: number }) | undefined;
   /** The worker that this thread has started; it lives as long as others do, or less. */
   #lent: HostThread | undefined;
   #isDead = false;
   #lentIsGone = (): void => {};
-  /** 1: the lent worker, which has the processors until then, has said something; 2: the coordinator has something to do. */
-  readonly #begun = new Int32Array(new SharedArrayBuffer(4));
 
   /** `first`: the pool for which the coordinator is started, and `ahead` the thread of its first worker, which boots. */
   constructor(space: Space, first: OpenPool | undefined, ahead: LentThread | undefined) {
-    if (first !== undefined && ahead !== undefined) {
-      lendWorker(ahead, space.handle, first, this.#begun);
-      this.#lend(space, ahead, first);
-    }
-    const after = ahead && this.#begun;
-    this.#thread = host.startThread({ name: 'plait coordinator', ...(after && { after }) }, COORDINATOR_SCRIPT);
-    this.#thread.setRef(false);
-    this.#thread.onMessage = (data) => {
-      const message = data as FromCoordinator;
-      const listener = this.#pools.get(message.pool);
-      switch (message.type) {
-        case 'closed':
-          this.#pools.delete(message.pool);
-          listener?.closed();
-          break;
-        case 'seats':
-          listener?.seats(message.id, message.seats);
-          break;
-        case 'event':
-          listener?.event(message.event);
-          break;
-        case 'terminate':
-          if (this.#lent?.hostId === message.worker) this.#lent.terminate();
-          break;
-        default:
-          message satisfies never;
-      }
-    };
-    let cause: unknown;
-    this.#thread.onError = (error) => {
-      cause = error;
-    };
-    this.#thread.onExit = (code) => {
-      links.delete(space);
-      const why = cause instanceof Error ? `: ${cause.message}` : '';
-      const message = `the coordinator thread ended with code ${code}${why}`;
-      const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
-      this.#isDead = true;
-      const gone = new Promise<void>((resolve) => {
-        if (this.#lent === undefined) resolve();
-        else this.#lentIsGone = resolve;
-      });
-      for (const listener of this.#pools.values()) listener.died(error, gone);
-      // Its workers ended before it did, and there is nobody else to recover them.
-      recoverHost(space, this.#thread.hostId);
-      const lent = this.#lent === undefined ? [] : threadsOfHost(space, this.#lent.hostId);
-      for (const pool of this.#pools.keys()) {
-        space.core.plait_pool_end(pool, PoolState.CLOSED); // what others have queued comes back to them
-        for (const thread of threadsOfPool(space, pool)) if (!lent.includes(thread)) recoverThread(space, thread);
-      }
-      this.#pools.clear();
-      this.#lent?.terminate();
-    };
     const start = { role: 'coordinator', space: space.handle, workerScript: WORKER_SCRIPT } satisfies CoordinatorStart;
-    this.#thread.post(start);
+    const listener = {
+      message: (data: unknown) => this.#hear(data as FromCoordinator),
+      exit: (code: number, cause: unknown) => this.#died(space, code, cause),
+      replaced: () => {
+        this.#lent = undefined; // it is the coordinator now
+      },
+    };
+    this.#thread = new CoordinatorThread(start, listener, first, ahead);
+    if (first !== undefined && ahead !== undefined) this.#lend(space, ahead, first);
+  }
+
+  #hear(message: FromCoordinator): void {
+    const listener = this.#pools.get(message.pool);
+    switch (message.type) {
+      case 'closed':
+        this.#pools.delete(message.pool);
+        listener?.closed();
+        break;
+      case 'seats':
+        listener?.seats(message.id, message.seats);
+        break;
+      case 'event':
+        listener?.event(message.event);
+        break;
+      case 'terminate':
+        if (this.#lent?.hostId === message.worker) this.#lent.terminate();
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  #died(space: Space, code: number, cause: unknown): void {
+    links.delete(space);
+    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    const message = `the coordinator thread ended with code ${code}${why}`;
+    const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
+    this.#isDead = true;
+    const gone = new Promise<void>((resolve) => {
+      if (this.#lent === undefined) resolve();
+      else this.#lentIsGone = resolve;
+    });
+    for (const listener of this.#pools.values()) listener.died(error, gone);
+    // Its workers ended before it did, and there is nobody else to recover them.
+    if (this.#thread.hostId !== undefined) recoverHost(space, this.#thread.hostId);
+    const lent = this.#lent === undefined ? [] : threadsOfHost(space, this.#lent.hostId);
+    for (const pool of this.#pools.keys()) {
+      space.core.plait_pool_end(pool, PoolState.CLOSED); // what others have queued comes back to them
+      for (const thread of threadsOfPool(space, pool)) if (!lent.includes(thread)) recoverThread(space, thread);
+    }
+    this.#pools.clear();
+    this.#lent?.terminate();
   }
 
   #lend(space: Space, { thread, port }: LentThread, { pool }: OpenPool): void {
@@ -101,6 +98,7 @@ export class CoordinatorLink {
     thread.onExit = () => {
       this.#lent = undefined;
       if (this.#isDead) recoverHost(space, thread.hostId);
+      else this.#thread.begin(); // who recovers it, and says why
       this.#lentIsGone();
     };
   }
@@ -110,9 +108,8 @@ export class CoordinatorLink {
     const ahead = this.#ahead?.pool === message.pool ? this.#ahead : undefined;
     this.#ahead = undefined;
     const lent = ahead && { hostId: ahead.thread.hostId, port: ahead.port };
-    this.#thread.post({ ...message, lent }, lent && [lent.port as Transferable]); // throws for workerData that cannot be cloned
+    this.#thread.open({ ...message, lent }, lent ? [lent.port as Transferable] : []); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
-    if (ahead === undefined) this.#begin(); // nobody else starts a worker for it
   }
 
   /**
@@ -120,8 +117,15 @@ export class CoordinatorLink {
    * Else nobody but the caller knows the pool.
    */
   discard(space: Space, pool: number): boolean {
-    const lent = this.#lent;
-    if (lent === undefined || this.#pools.size > 0) return false;
+    if (this.#lent === undefined || this.#pools.size > 0) return false;
+    this.#thread.begin();
+    const lent = this.#lent as HostThread | undefined;
+    if (lent === undefined) {
+      // It is the coordinator already, and has begun: the pool's few bytes stay there.
+      space.core.plait_pool_end(pool, PoolState.CLOSED);
+      this.#thread.post({ type: 'close', pool, force: true } satisfies ToCoordinator);
+      return true;
+    }
     lent.onExit = () => {
       this.#lent = undefined;
       recoverHost(space, lent.hostId);
@@ -134,12 +138,16 @@ export class CoordinatorLink {
 
   send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
     this.#thread.post(message, transfer);
-    this.#begin();
   }
 
-  #begin(): void {
-    Atomics.store(this.#begun, 0, 2);
-    Atomics.notify(this.#begun, 0);
+  /** Whether a single task may do without the coordinator for now. */
+  get mayWait(): boolean {
+    return this.#thread.mayWait;
+  }
+
+  /** The coordinator is needed now. */
+  begin(): void {
+    this.#thread.begin();
   }
 
   /** Counts the reasons to keep the process alive. */
@@ -156,7 +164,7 @@ const links = new Map<Space, CoordinatorLink>();
 
 /**
  * Starts the thread of a pool's first worker, if the pool is the first of this thread: it boots while the pool is made, and
- * while the coordinator boots. To be handed to {@link coordinatorOf}, or stopped.
+ * before the coordinator does. To be handed to {@link coordinatorOf}, or stopped.
  */
 export function threadAhead(space: Space, options: Omit<OpenPool, 'pool'>): LentThread | undefined {
   return links.has(space) ? undefined : startAhead(options, WORKER_SCRIPT);

@@ -1,6 +1,6 @@
 /**
  * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and attaches when
- * one of them is there (coordination.ts). The very first worker boots beside it: see start-worker.ts.
+ * one of them is there (coordination.ts). The very first worker boots before it: see coordinator-thread.ts.
  */
 
 import { host } from '../core/host.ts';
@@ -26,6 +26,9 @@ export async function coordinate(start: CoordinatorStart): Promise<void> {
     else hurry();
     backlog.push(message);
   };
+  const { sealed, open } = start;
+  if (sealed !== undefined) handleMessage(host.openSealed(sealed) as OpenPool);
+  if (open !== undefined) handleMessage({ ...open, workerData: host.workerData });
   host.listenToStarter((message) => handleMessage(message as ToCoordinator));
 
   // The first workers need the processors more than what comes next; nothing of it is due before one of them is there.

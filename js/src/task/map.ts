@@ -32,6 +32,7 @@ interface Waiter {
 }
 
 interface Outcome {
+  readonly index: number;
   readonly fulfilled: boolean;
   readonly value: unknown;
 }
@@ -43,7 +44,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   readonly #how: Ticketing;
   readonly #rules: MapRules;
   readonly #open: () => Iterator<unknown> | AsyncIterator<unknown>;
-  readonly #pull: () => unknown;
+  #pull: () => unknown = () => undefined;
   #source: Iterator<unknown> | AsyncIterator<unknown> | undefined;
   readonly #waiters: Waiter[] = [];
   /** Outcomes that wait to be yielded, by index. */
@@ -61,7 +62,9 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   /** Thrown when what was started before has been yielded. */
   #failure: { readonly reason: unknown } | undefined;
   #ended = false;
-  #stepping = false;
+  #isStepping = false;
+  /** Whether next() is at work: then the inputs' code runs in the context of whoever iterates. */
+  #inNext = false;
   #stopListening: (() => void) | undefined;
   readonly #goOn = (): void => this.#step();
 
@@ -75,8 +78,6 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     this.#how = how;
     this.#rules = rules;
     this.#open = () => iterate(inputs);
-    // The inputs' code runs when results arrive, but in the context of whoever asked for the map.
-    this.#pull = host.bindContext(() => this.#source?.next());
   }
 
   next(): Promise<Step> {
@@ -86,16 +87,30 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       try {
         if (signal?.aborted) throw signal.reason;
         this.#source = this.#open();
+        // The inputs' code runs in the context of whoever iterates, also when it does so because results arrive.
+        this.#pull = host.bindContext(() => this.#source?.next());
       } catch (reason) {
         this.#ended = true;
         return Promise.reject(reason);
       }
       this.#stopListening = signal && onAbort(signal, () => this.#fail(signal.reason, true));
     }
-    return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
+    const waits = this.#isStepping || this.#waiters.length > 0;
+    const step = waits ? undefined : this.#takeReady();
+    const before = this.#inNext;
+    this.#inNext = true;
+    try {
+      if (step === undefined) {
+        return new Promise((resolve, reject) => {
+          this.#waiters.push({ resolve, reject });
+          this.#step();
+        });
+      }
       this.#step();
-    });
+      return Promise.resolve(step);
+    } finally {
+      this.#inNext = before;
+    }
   }
 
   async return(): Promise<Step> {
@@ -122,16 +137,16 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       release(value);
       return;
     }
-    this.#ready.set(index, { fulfilled, value });
+    this.#ready.set(index, { index, fulfilled, value });
     this.#step();
   }
 
   /** Starts what may be started and yields what may be yielded, until neither goes on. */
   #step(): void {
-    if (this.#stepping) return;
-    this.#stepping = true;
+    if (this.#isStepping) return;
+    this.#isStepping = true;
     while (!this.#ended && (this.#yieldOne() || this.#startOne()));
-    this.#stepping = false;
+    this.#isStepping = false;
     if (!this.#ended && this.#exhausted && this.#running + this.#ready.size === 0 && this.#stalled === undefined) {
       if (this.#waiters.length > 0) this.#end();
     }
@@ -139,26 +154,40 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   #yieldOne(): boolean {
     if (this.#waiters.length === 0) return false;
-    let index = this.#yielded;
-    if (!this.#rules.ordered) for (index of this.#ready.keys()) break;
-    const outcome = this.#ready.get(index);
-    if (outcome === undefined) return false;
+    const step = this.#takeReady();
+    if (step !== undefined) {
+      this.#waiters.shift()?.resolve(step);
+      return true;
+    }
+    const failed = this.#nextReady();
+    if (failed === undefined) return false;
+    this.#fail(failed.value, true);
+    return true;
+  }
+
+  /** The outcome that is to be yielded next, if it is there. */
+  #nextReady(): Outcome | undefined {
+    if (this.#rules.ordered) return this.#ready.get(this.#yielded);
+    for (const outcome of this.#ready.values()) return outcome;
+    return undefined;
+  }
+
+  /** Takes that outcome, unless it ends the iteration. */
+  #takeReady(): Step | undefined {
+    const outcome = this.#nextReady();
+    if (outcome === undefined) return undefined;
+    const { index, fulfilled, value } = outcome;
+    const { settled } = this.#rules;
+    if (!fulfilled && !settled) return undefined;
     this.#ready.delete(index);
     this.#yielded++;
-    const { fulfilled, value } = outcome;
-    if (this.#rules.settled) {
-      const input = this.#inputs.get(index);
-      this.#inputs.delete(index);
-      const result: Settled<unknown> = fulfilled
-        ? { index, input, status: 'fulfilled', value }
-        : { index, input, status: 'rejected', reason: value };
-      this.#waiters.shift()?.resolve({ value: result, done: false });
-    } else if (fulfilled) {
-      this.#waiters.shift()?.resolve({ value, done: false });
-    } else {
-      this.#fail(value, true);
-    }
-    return true;
+    if (!settled) return { value, done: false };
+    const input = this.#inputs.get(index);
+    this.#inputs.delete(index);
+    const result: Settled<unknown> = fulfilled
+      ? { index, input, status: 'fulfilled', value }
+      : { index, input, status: 'rejected', reason: value };
+    return { value: result, done: false };
   }
 
   #startOne(): boolean {
@@ -172,7 +201,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     let step: unknown;
     let isAwaited: boolean;
     try {
-      step = this.#pull();
+      step = this.#inNext ? this.#source?.next() : this.#pull();
       isAwaited = isThenable(step);
     } catch (reason) {
       this.#inputsFailed(reason);
@@ -227,7 +256,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#running++;
     } catch (reason) {
       if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') return this.#stall(input);
-      this.#ready.set(index, { fulfilled: false, value: reason });
+      this.#ready.set(index, { index, fulfilled: false, value: reason });
     }
     this.#taken++;
     if (this.#rules.settled) this.#inputs.set(index, input);

@@ -11,7 +11,7 @@ import { host, type ResourceLimits } from '../core/host.ts';
 import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { release } from '../heap/owned.ts';
-import { PoolCalls } from './calls.ts';
+import { PoolCalls, type PoolHandle } from './calls.ts';
 import { ValueWriter } from './codec.ts';
 import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
@@ -224,6 +224,12 @@ export class Pool extends PoolCalls {
       link = coordinatorOf(space, open, ahead);
       this.#link = link;
       this.#ended = this.#open(open);
+      if (timeout !== 0) link.begin(); // any task may be late
+      this.submitter.onDemand = (alone) => {
+        if (alone && this.#link.mayWait) return;
+        this.submitter.onDemand = undefined;
+        this.#link.begin();
+      };
     } catch (error) {
       if (link === undefined) ahead?.thread.terminate();
       if (link?.discard(space, ref) !== true) space.core.plait_pool_destroy(ref);
@@ -261,6 +267,12 @@ export class Pool extends PoolCalls {
     };
     this.#link.open(message, { closed, died, seats, event });
     return ended;
+  }
+
+  /** Tasks may come from others now, whatever this thread does meanwhile. */
+  override get handle(): PoolHandle {
+    this.#link.begin();
+    return super.handle;
   }
 
   #setBusy(busy: boolean): void {

@@ -23,6 +23,10 @@ export interface CoordinatorStart {
   readonly space: SpaceHandle;
   /** What the workers run that it starts. */
   readonly workerScript: ThreadScript;
+  /** What it hears before anything else: an {@link OpenPool}, sealed. */
+  readonly sealed?: unknown;
+  /** Likewise, for a thread that was to be the pool's first worker: but for `workerData`, which it has been started with. */
+  readonly open?: OpenPool;
 }
 
 /** When a worker has done its share, and a fresh one takes its place; 0: never. */

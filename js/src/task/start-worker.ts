@@ -1,12 +1,19 @@
 /**
  * Starting a worker thread. Apart from all else, so that the coordinator can do it before it has loaded the rest of itself:
- * the first workers boot while it does. The very first one of a new pool boots while the coordinator itself does: the
- * owner's thread starts it and lends it to the coordinator.
+ * the first workers boot while it does. The very first one of a new pool boots before the coordinator does: the owner's
+ * thread starts it and lends it to the coordinator (coordinator-thread.ts).
  *
  * Invariant: what a thread says before somebody listens is kept, and told in order to whoever takes it over.
  */
 
-import { type HostThread, host, type LentThread, type ThreadOptions, type ThreadScript } from '../core/host.ts';
+import {
+  type HostThread,
+  host,
+  type Instead,
+  type LentThread,
+  type ThreadOptions,
+  type ThreadScript,
+} from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
 import type { BroadcastCall, CoordinatorStart, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
 
@@ -80,9 +87,15 @@ export function startAhead(options: Omit<OpenPool, 'pool'>, script: ThreadScript
   }
 }
 
-/** Makes that thread the pool's worker. `word` becomes 1 when it has said something. */
-export function lendWorker({ thread }: LentThread, space: SpaceHandle, options: OpenPool, word: Int32Array): void {
-  thread.post(workerStart(space, options, 0, [], word));
+/** Makes that thread the pool's worker. `said` becomes 1 when it has said something. */
+export function lendWorker(
+  lent: LentThread,
+  space: SpaceHandle,
+  options: OpenPool,
+  said: Int32Array,
+  instead: Instead | undefined,
+): void {
+  lent.begin(workerStart(space, options, 0, [], said), instead);
 }
 
 /** The coordinator's end of that, if the pool has such a thread: the owner alone can stop it, and is asked to. */

@@ -89,6 +89,11 @@ export class Submitter {
   readonly room: Room;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
+  /**
+   * Called when something is asked for, until it is set to undefined. `alone`: the pool's first worker can do it without the
+   * coordinator's help: it is the only task, without a timeout, retries or a worker of its own.
+   */
+  onDemand: ((alone: boolean) => void) | undefined;
 
   readonly #space: Space;
   readonly #pool: number;
@@ -160,6 +165,7 @@ export class Submitter {
     if (this.outstanding++ === 0) this.#busy(true);
     if (!this.#sleeping) this.#sleep();
     this.onSubmit?.();
+    this.onDemand?.(this.outstanding === 1 && how.timeout === 0 && how.retries === 0 && how.seat <= 0);
     return ticket;
   }
 
@@ -258,7 +264,7 @@ export class Submitter {
     this.#calls[ticket] = IGNORED;
     const task = this.#tasks[ticket]!;
     if (task !== 0) Atomics.or(this.#space.u32, (task + Task.control) >>> 2, Stop.ABORT);
-    if (tell) this.#space.core.plait_pool_attend(this.#pool);
+    if (tell) this.#attend();
     if (--this.outstanding === 0) this.#busy(false);
   }
 
@@ -270,7 +276,13 @@ export class Submitter {
       some = true;
       this.abort(ticket, call, false);
     }
-    if (some) this.#space.core.plait_pool_attend(this.#pool);
+    if (some) this.#attend();
+  }
+
+  /** The coordinator is to look. */
+  #attend(): void {
+    this.onDemand?.(false);
+    this.#space.core.plait_pool_attend(this.#pool);
   }
 
   /** Tells the calls of all that lies in the inbox. */
@@ -397,6 +409,7 @@ export class Submitter {
     const space = this.#space;
     let asked: number | undefined;
     let unanswered = 0;
+    this.onDemand?.(false);
     while (!isDone() && this.#dead === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();

@@ -1,0 +1,226 @@
+/**
+ * The first pool of a program: its coordinator is put off while its first worker boots. Whatever the main thread does meanwhile,
+ * it gets what any pool gives. Each case is a program of its own, whose first pool it is.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+const LIMIT = { timeout: 120000 };
+const execute = promisify(execFile);
+const index = JSON.stringify(new URL('../../dist/node/index.js', import.meta.url).href);
+const fixtures = new URL('../../js/test/fixtures/', import.meta.url);
+
+/** Runs a program and gives what it has printed as JSON, line by line. It has to end by itself. */
+async function program(source: string): Promise<unknown[]> {
+  const text = `
+    import { Pool } from ${index};
+    const counters = new Int32Array(new SharedArrayBuffer(8));
+    const tasks = new URL(${JSON.stringify(new URL('first-tasks.js', fixtures).href)});
+    const open = (options, module = tasks) => new Pool(module, { threads: 2, workerData: counters, ...options });
+    const say = (value) => console.log(JSON.stringify(value ?? null));
+    const codeOf = (promise) => promise.then(() => 'fulfilled', (error) => (typeof error.code === 'string' ? error.code : error.name));
+    /** Blocks this thread until it holds. */
+    const block = (holds) => {
+      for (const end = performance.now() + 30000; !holds(); ) if (performance.now() > end) throw new Error('in vain');
+    };
+    const threads = [];
+    process.on('worker', ({ threadId }) => threads.push(threadId));
+    ${source}`;
+  const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', text], { timeout: 60000 });
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+test('a program that awaits its first result starts one thread for it, and the others then', LIMIT, async () => {
+  const [first, early, meeting, all] = await program(`
+    const pool = open();
+    say(await pool.run(7));
+    say(threads.length);
+    say(await pool.runMany([1, 2], { name: 'meet' }));
+    say(counters[0]);
+    await pool.close();`);
+  assert.equal(first, 7);
+  assert.ok(early === 1 || early === 2, `${early} threads`); // two on a machine that is slow just then
+  assert.deepEqual([meeting, all], [[1, 2], 2]);
+});
+
+test('main is blocked from the start: all workers are there, with what main gave them', LIMIT, async () => {
+  const said = await program(`
+    const pool = open();
+    block(() => Atomics.load(counters, 0) === 2);
+    const { workers } = pool.stats();
+    say(workers.length);
+    say(await pool.runMany([1, 2], { name: 'meet' }));
+    const second = new Pool(tasks, { threads: 1, workerData: new Int32Array(new SharedArrayBuffer(8)) });
+    say(await second.run(5));
+    say(counters[0]); // the second pool's worker has counted elsewhere
+    await Promise.all([pool.close(), second.close()]);`);
+  assert.deepEqual(said, [2, [1, 2], 5, 2]);
+});
+
+test('main is blocked after one task, which hands out tasks that need more workers', LIMIT, async () => {
+  const said = await program(`
+    const pool = open({ threads: 3 });
+    const result = pool.run(0, { name: 'pairs' });
+    block(() => pool.stats().completed === 3);
+    say(await result);
+    await pool.close();`);
+  assert.deepEqual(said, [[1, 2]]);
+});
+
+test('main is blocked, and what it has asked for is done all the same', LIMIT, async () => {
+  const cases: [string, string][] = [
+    ["Promise.all([codeOf(pool.run(0, { name: 'meet' })), codeOf(pool.run(0, { name: 'meet' }))])", 'completed === 2'],
+    ["codeOf(pool.run(0, { name: 'spin', timeout: 50 }))", 'ended.stopped === 1'],
+    ["codeOf(pool.run(3, { name: 'exit', retries: 1 }))", 'ended.exit === 2'],
+  ];
+  for (const [call, holds] of cases) {
+    const said = await program(`
+      const pool = open({ grace: 20 });
+      const result = ${call};
+      block(() => { const { completed, ended } = pool.stats(); return ${holds}; });
+      say(await result);
+      await pool.close();`);
+    assert.equal(said.length, 1, call);
+  }
+  const timedOut = await program(`
+    const pool = open({ timeout: 50, grace: 20 });
+    const result = codeOf(pool.run(0, { name: 'spin' }));
+    block(() => pool.stats().ended.stopped === 1);
+    say(await result);
+    await pool.close();`);
+  assert.deepEqual(timedOut, ['ERR_PLAIT_TASK_TIMEOUT']);
+});
+
+test('a task is aborted while main blocks right after it', LIMIT, async () => {
+  const said = await program(`
+    const pool = open({ grace: 20 });
+    const controller = new AbortController();
+    const result = codeOf(pool.run(0, { name: 'spin', signal: controller.signal }));
+    block(() => pool.stats().running === 1);
+    controller.abort();
+    block(() => pool.stats().ended.stopped === 1);
+    say(await result);
+    say(await pool.run(4));
+    await pool.close();`);
+  assert.deepEqual(said, ['AbortError', 4]);
+});
+
+test('runSync is the first call, and the worker that runs it dies', LIMIT, async () => {
+  const said = await program(`
+    const pool = open();
+    say(pool.runSync(6));
+    let code;
+    try { pool.runSync(3, { name: 'exit' }); } catch (error) { code = error.code; }
+    say(code);
+    say(pool.runSync(8));
+    await pool.close();`);
+  assert.deepEqual(said, [6, 'ERR_PLAIT_WORKER_DIED', 8]);
+  const first = await program(`
+    const pool = open();
+    try { pool.runSync(3, { name: 'exit' }); } catch (error) { say(error.code); }
+    await pool.close();`);
+  assert.deepEqual(first, ['ERR_PLAIT_WORKER_DIED']);
+});
+
+test('the first worker ends before anybody looks after it', LIMIT, async () => {
+  const said = await program(`
+    const pool = open();
+    say(await codeOf(pool.run(3, { name: 'exit' })));
+    say(await pool.run(1));
+    await pool.close();`);
+  assert.deepEqual(said, ['ERR_PLAIT_WORKER_DIED', 1]);
+  for (const module of ['throws-on-load.js', 'no-such-module.js']) {
+    const failed = await program(`
+      const pool = open({}, new URL(${JSON.stringify(new URL(module, fixtures).href)}));
+      say(await codeOf(pool.run(1)));
+      say(await codeOf(pool.run(2)));
+      await pool.close();`);
+    assert.deepEqual(failed, ['ERR_PLAIT_MODULE_LOAD', 'ERR_PLAIT_MODULE_LOAD'], module);
+    const blocked = await program(`
+      const pool = open({}, new URL(${JSON.stringify(new URL(module, fixtures).href)}));
+      const result = codeOf(pool.run(1));
+      for (const end = performance.now() + 300; performance.now() < end; ); // whoever is the coordinator then
+      say(await result);
+      await pool.close();`);
+    assert.deepEqual(blocked, ['ERR_PLAIT_MODULE_LOAD'], `${module}, main blocked`);
+  }
+});
+
+test('another thread uses the pool while main is blocked', LIMIT, async () => {
+  const said = await program(`
+    const { Worker } = await import('node:worker_threads');
+    const pool = open();
+    const done = new Int32Array(new SharedArrayBuffer(4));
+    const source = \`
+      import { workerData } from 'node:worker_threads';
+      const { connect } = await import(\${JSON.stringify(${index})});
+      const pool = connect(workerData.handle);
+      await pool.runMany([1, 2], { name: 'meet' });
+      pool[Symbol.dispose]();
+      Atomics.store(workerData.done, 0, 1);\`;
+    new Worker(new URL('data:text/javascript,' + encodeURIComponent(source)), { workerData: { handle: pool.handle, done } });
+    block(() => Atomics.load(done, 0) === 1);
+    say('met');
+    await pool.close();`);
+  assert.deepEqual(said, ['met']);
+});
+
+test('a pool that is closed, resized or asked at once', LIMIT, async () => {
+  const said = await program(`
+    const pool = open();
+    pool.resize({ max: 3 });
+    say((await pool.broadcast(0, { name: 'thread' })).length > 0);
+    await pool.close();
+    const next = open();
+    await next.close({ force: true });
+    const last = open();
+    const result = codeOf(last.run(1));
+    const closed = last.close({ force: true });
+    say(['fulfilled', 'ERR_PLAIT_POOL_CLOSED'].includes(await result));
+    await closed;`);
+  assert.deepEqual(said, [true, true]);
+});
+
+test('a program whose pool has nothing to do ends, blocked before that or not', LIMIT, async () => {
+  assert.deepEqual(await program('open();'), []);
+  assert.deepEqual(await program('open(); for (const end = performance.now() + 200; performance.now() < end; );'), []);
+  assert.deepEqual(await program('const pool = open(); say(await pool.run(2));'), [2]);
+  assert.deepEqual(
+    await program(`
+      const pool = open();
+      block(() => Atomics.load(counters, 0) === 2);
+      say(await pool.run(2));`),
+    [2],
+  );
+});
+
+test('the options of the first pool are its own', LIMIT, async () => {
+  const said = await program(`
+    const env = { ...process.env, PLAIT_FIRST: 'first' };
+    const first = new Pool(new URL('data:text/javascript,export default () => process.env.PLAIT_FIRST ?? null'), { threads: 1, env });
+    const second = new Pool(new URL('data:text/javascript,export default () => process.env.PLAIT_FIRST ?? null'), { threads: 1 });
+    for (const end = performance.now() + 200; performance.now() < end; );
+    say([await first.run(), await second.run()]);
+    await Promise.all([first.close(), second.close()]);`);
+  assert.deepEqual(said, [['first', null]]);
+});
+
+test('workerData is as it was when the pool was made, for all workers', LIMIT, async () => {
+  const module = `export default () => workerData.at(0); import { workerData } from 'node:worker_threads';`;
+  const said = await program(`
+    const workerData = ['then'];
+    const pool = new Pool(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(module)}`)}), { threads: 2, workerData });
+    workerData[0] = 'later';
+    say(await pool.run());
+    say(await pool.broadcast());
+    await pool.close();
+    try { new Pool(tasks, { workerData: () => {} }); } catch (error) { say(error.name); }`);
+  assert.deepEqual(said.slice(0, 1), ['then']);
+  assert.ok((said[1] as string[]).every((value) => value === 'then'));
+  assert.equal(said[2], 'DataCloneError');
+});
