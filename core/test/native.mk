@@ -5,7 +5,7 @@ CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
 PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
-PLAIT_NATIVE_TESTS := test_sync test_heap test_heap_sparing test_fs test_fs_threads test_task test_message test_message_growth test_steps test_steps_heap test_steps_fs \
+PLAIT_NATIVE_TESTS := test_sync test_heap test_heap_sparing test_fs test_fs_threads test_task test_task_abort test_message test_message_growth test_steps test_steps_heap test_steps_fs \
 	test_turns_heap test_turns_fs test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
 

@@ -13,17 +13,7 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import {
-  Client,
-  Errno,
-  LANE_COUNT,
-  Pool as P,
-  PoolState,
-  Seat,
-  Stop,
-  Task,
-  TaskStatus,
-} from '../core/layout.generated.ts';
+import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
@@ -250,14 +240,14 @@ export class Submitter {
   }
 
   /**
-   * The call of a ticket wants to hear no more, and its task is told to stop. Does nothing if the ticket is not the call's
-   * any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
+   * The call of a ticket wants to hear no more, and its task is told to stop, or leaves the queue. Does nothing if the
+   * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
    */
   abort(ticket: number, call: Call, tell = true): void {
     if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
     this.#calls[ticket] = IGNORED;
     const task = this.#tasks[ticket]!;
-    if (task !== 0) Atomics.or(this.#space.u32, (task + Task.control) >>> 2, Stop.ABORT);
+    if (task !== 0) this.#space.core.plait_task_abort(task); // a stuck lock: it is told, and stays in the queue
     if (tell) this.#space.core.plait_pool_attend(this.#pool);
     if (--this.outstanding === 0) this.#busy(false);
   }
