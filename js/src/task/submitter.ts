@@ -95,6 +95,8 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #dead: PlaitError | undefined;
+  /** The last error with which the pool refused a task for good. */
+  #refused: unknown;
 
   /** `busy` hears whether tasks are outstanding, at each change. */
   constructor(space: Space, pool: number, busy: (busy: boolean) => void) {
@@ -123,6 +125,11 @@ export class Submitter {
   mustBeOpen(): void {
     this.mustWork();
     if (this.#space.load(this.#pool + P.state) !== PoolState.OPEN) throw this.#refusal();
+  }
+
+  /** Whether `error` was thrown by submit() because the pool takes no tasks any more, whatever they are. */
+  isEnd(error: unknown): boolean {
+    return error !== undefined && (error === this.#dead || error === this.#refused);
   }
 
   /** Whether tasks of this thread wait in the queue. */
@@ -194,7 +201,10 @@ export class Submitter {
     if (given !== 0) u32[at + INPUT_BLOCK] = 0; // it stays the caller's
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
-    if (rc === -Errno.EPIPE) throw this.#refusal();
+    if (rc === -Errno.EPIPE) {
+      this.#refused = this.#refusal();
+      throw this.#refused;
+    }
     if (rc === -Errno.EAGAIN) throw this.#queueFull();
     throw lockTimeout();
   }
