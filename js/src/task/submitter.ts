@@ -19,6 +19,7 @@ import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
 import { ResultWait } from './result-wait.ts';
 import { Room } from './room.ts';
+import { noteTimeout } from './shortest-timeout.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -212,11 +213,7 @@ export class Submitter {
   /** Lets the coordinator know that there are tasks with a timeout, and how often it must look. */
   #noteTimeout(timeout: number): void {
     const word = (this.#pool + P.timeoutMs) >>> 2;
-    const { u32 } = this.#space;
-    const least = Atomics.load(u32, word);
-    if (least !== 0 && least <= timeout) return;
-    Atomics.store(u32, word, timeout);
-    this.#space.core.plait_pool_attend(this.#pool);
+    if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_attend(this.#pool);
   }
 
   #seatOf(index: number): number {
