@@ -13,7 +13,17 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
+import {
+  Client,
+  Errno,
+  LANE_COUNT,
+  Pool as P,
+  POOL_LIMIT,
+  PoolState,
+  Seat,
+  Task,
+  TaskStatus,
+} from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
@@ -36,7 +46,7 @@ export interface Ticketing {
   readonly name: string;
   readonly lend: boolean;
   readonly transfer: readonly unknown[] | undefined;
-  /** 0: the pool's own. */
+  /** Milliseconds; 0: none. */
   readonly timeout: number;
   /** 0: the most urgent. */
   readonly lane: number;
@@ -109,7 +119,12 @@ export class Submitter {
     this.#names = new Names(space, pool);
     this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
-    if (this.#client === 0) throw outOfMemory(Client.BYTES);
+    if (this.#client !== 0) return;
+    const pools = space.core.plait_abi_task_root() >>> 0;
+    for (let index = 0; index < POOL_LIMIT; index++) {
+      if (space.load(pools + index * 4) === pool) throw outOfMemory(Client.BYTES);
+    }
+    throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
   }
 
   /** The client's reference in the space. */

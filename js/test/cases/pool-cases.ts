@@ -612,6 +612,19 @@ export function poolCases(module: (name: string) => string): Case[] {
           other[Symbol.dispose]();
           same((await rejection(other.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
           ok(thrown(() => connect({} as never)) instanceof TypeError, 'no handle');
+          const closed = new Pool(tasks, { threads: 1, space });
+          const { handle } = closed;
+          await closed.close();
+          same(thrown(() => connect(handle, { space })).code, 'ERR_PLAIT_POOL_CLOSED');
+        }),
+    },
+    {
+      name: 'timeout: a call that gives 0 has none, whatever the pool says',
+      run: () =>
+        withPool({ threads: 1, timeout: 30 }, async (pool) => {
+          same((await rejection(pool.run(200, { name: 'pause' }))).code, 'ERR_PLAIT_TASK_TIMEOUT');
+          same(await pool.run(200, { name: 'pause', timeout: 0 }), 200);
+          ok(thrown(() => pool.on('drain', 5 as never)) instanceof TypeError, 'no listener');
         }),
     },
     {
