@@ -21,7 +21,8 @@ static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
   if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity || plait_load(&ring->previous) != 0) return 0;
   for (uint32_t i = head; i != tail; i++) {
     plait_ref_t task = plait_load(&ring->cells[i & (capacity - 1)]);
-    if (!check_task(task, PLAIT_TASK_QUEUED, pool)) return 0;
+    if (task == 0 && i != head && i != tail - 1) continue;
+    if (!check_task(task, PLAIT_TASK_QUEUED, pool) || plait_load(&((struct plait_task *)plait_at(task))->position) != i) return 0;
     if ((plait_load(&((struct plait_task *)plait_at(task))->seat) != 0) != seated) return 0;
   }
   return 1;

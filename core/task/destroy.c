@@ -73,7 +73,7 @@ static void free_linked(plait_word_t *word, plait_ref_t next) {
 static void free_lane(struct plait_lane *lane) {
   for (plait_ref_t task; (task = plait__lane_first(lane)) != 0;) {
     plait__task_strip(task);
-    plait_put(&lane->head, plait_get(&lane->head) + 1);
+    plait_put(&lane->head, plait__lane_after(lane, plait_get(&lane->head)));
     plait_heap_free(task);
   }
   free_linked(&lane->ring, 0);

@@ -3,6 +3,10 @@
  *
  * What a lane holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it, for
  * whoever must not look at every lane; a death may leave them behind, so repair counts anew.
+ *
+ * Who takes an aborted task back leaves a hole in the middle, so that nothing has to move. Each hole is passed once, by
+ * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted, a
+ * ring has at most four times as many cells as it ever held tasks at a time, or FIRST_RING.
  */
 #include "task.h"
 
@@ -45,28 +49,84 @@ void plait__pool_recount(struct plait_pool *pool) {
     at = plait_load(&client->next);
   }
   struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
-    queued += plait_get(&lane->tail) - plait_get(&lane->head);
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    uint32_t tail = plait_get(&lane->tail);
+    for (uint32_t i = plait_get(&lane->head); i != tail; i = plait__lane_after(lane, i), queued++) {
+      struct plait_task *task = queued_task(plait_get(plait__lane_cell(lane, i)));
+      plait_put(&task->state, PLAIT_TASK_QUEUED);
+      plait_put(&task->position, i);
+    }
+  }
   atomic_store_explicit(&pool->mask, all, memory_order_seq_cst);
   atomic_store_explicit(&pool->queued, queued, memory_order_seq_cst);
 }
 
-/* Whether `position` has a cell of its own, beside those in use. */
+uint32_t plait__lane_after(const struct plait_lane *lane, uint32_t position) {
+  uint32_t tail = plait_get(&lane->tail);
+  do position++;
+  while (position != tail && plait_get(plait__lane_cell(lane, position)) == 0);
+  return position;
+}
+
+/* Moves head and tail over holes. */
+static void trim(struct plait_lane *lane) {
+  uint32_t head = plait__lane_after(lane, plait_get(&lane->head) - 1), tail = plait_get(&lane->tail);
+  plait_put(&lane->head, head);
+  while (tail != head && plait_get(plait__lane_cell(lane, tail - 1)) == 0) tail--;
+  plait_put(&lane->tail, tail);
+}
+
+void plait__lane_repair(struct plait_lane *lane) {
+  uint32_t tail = plait_get(&lane->tail);
+  for (uint32_t i = plait_get(&lane->head); i != tail; i++) {
+    plait_word_t *cell = plait__lane_cell(lane, i);
+    plait_ref_t ref = plait_get(cell);
+    if (ref == 0) continue;
+    struct plait_client *client = plait_at(plait_load(&queued_task(ref)->client));
+    if (plait_load(&client->inbox) == ref) plait_put(cell, 0);
+  }
+  trim(lane);
+}
+
+/* Whether there is a cell behind the last one in use. */
 static int has_room(const struct plait_lane *lane) {
   plait_ref_t ring = plait_get(&lane->ring);
   return ring != 0 &&
          plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
 }
 
-/* Doubles the ring of a full lane. Takes and gives back the lock itself: no lock is held while memory is asked for. */
+/*
+ * Copies what the ring of a lane holds to the end of `bigger`, an empty one that has room for as many. What lies before it
+ * there are holes, until trim().
+ */
+static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) {
+  uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&lane->head), to = plait_get(&lane->tail);
+  for (uint32_t i = to; i != head;) {
+    plait_ref_t ref = plait_get(plait__lane_cell(lane, --i));
+    if (ref == 0) continue;
+    plait_put(&bigger->cells[--to & mask], ref);
+    plait_put(&queued_task(ref)->position, to);
+  }
+  while (to != head) plait_put(&bigger->cells[--to & mask], 0);
+}
+
+/* How many cells the ring of a full lane should have: twice as many, or as many where half of those in use are holes. */
+static uint32_t wanted_capacity(const struct plait_lane *lane, uint32_t full) {
+  uint32_t held = 0, tail = plait_get(&lane->tail);
+  if (full == 0) return FIRST_RING;
+  for (uint32_t i = plait_get(&lane->head); i != tail; i = plait__lane_after(lane, i)) held++;
+  return held > full / 2 ? full * 2 : full;
+}
+
+/* Makes room in a full lane. Takes and gives back the lock itself: no lock is held while memory is asked for. */
 static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
   struct plait_slot *self = plait_self();
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   plait_ref_t full_ref = plait_get(&lane->ring);
   uint32_t full = full_ref == 0 ? 0 : plait_get(&((struct plait_ring *)plait_at(full_ref))->capacity);
+  uint32_t capacity = wanted_capacity(lane, full);
   plait_lock_release(&pool->lock);
-  uint32_t capacity = full == 0 ? FIRST_RING : full * 2;
   plait_ref_t bigger_ref = plait_heap_alloc((uint32_t)sizeof(struct plait_ring) + capacity * 4);
   if (bigger_ref == 0) return -PLAIT_ENOMEM;
   plait_put(&self->scratch, bigger_ref);
@@ -79,12 +139,11 @@ static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
     if ((old == NULL ? 0 : plait_get(&old->capacity)) == full) {
       plait_put(&bigger->capacity, capacity);
       plait_put(&bigger->previous, old_ref);
-      uint32_t tail = plait_get(&lane->tail);
-      for (uint32_t i = plait_get(&lane->head); i != tail; i++)
-        plait_put(&bigger->cells[i & (capacity - 1)], plait_get(&old->cells[i & (full - 1)]));
+      copy_ring(lane, bigger);
       plait_put(&lane->ring, bigger_ref); /* the commit; repair knows the rest */
       plait_put(&self->scratch, old_ref);
       plait_put(&bigger->previous, 0);
+      trim(lane);
     }
     plait_lock_release(&pool->lock);
   }
@@ -112,6 +171,15 @@ static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
 }
 
+/* After a task has left its lane: likewise. */
+static void note_left(struct plait_pool *pool, struct plait_task *task, struct plait_lane *lane) {
+  if (plait_get(&task->seat) == 0 && plait_get(&lane->head) == plait_get(&lane->tail)) {
+    struct plait_client *client = plait_at(plait_get(&task->client));
+    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
+  }
+  plait_put(&pool->queued, plait_get(&pool->queued) - 1);
+}
+
 /*
  * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own workers
  * also when its queue is full, and while it closes. What a running task waits for may not wait for those before it, which
@@ -134,6 +202,7 @@ int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
     if (rc == 0 && has_room(lane)) {
       uint32_t tail = plait_get(&lane->tail);
       plait_put(&task->state, PLAIT_TASK_QUEUED);
+      plait_put(&task->position, tail);
       plait_put(plait__lane_cell(lane, tail), ref);
       plait_put(&lane->tail, tail + 1); /* the commit */
       plait_put(&plait_self()->building, 0);
@@ -162,6 +231,7 @@ int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
       plait_put(&task->started_ms, 0);
       plait_put(&task->told_ms, 0);
       plait_put(&task->state, PLAIT_TASK_QUEUED);
+      plait_put(&task->position, head - 1);
       plait_put(plait__lane_cell(lane, head - 1), ref);
       plait_put(&lane->head, head - 1); /* the commit */
       plait_put(&plait_self()->adopted, 0);
@@ -173,6 +243,20 @@ int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
     if (rc == 0) rc = grow_lane(pool, lane);
     if (rc != 0) return rc;
   }
+}
+
+int plait__lane_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait_client **wake) {
+  struct plait_task *task = queued_task(ref);
+  struct plait_lane *lane = lane_of(task);
+  uint32_t position = plait_get(&task->position), head = plait_get(&lane->head);
+  if (position - head >= plait_get(&lane->tail) - head) return 0;
+  plait_word_t *cell = plait__lane_cell(lane, position);
+  if (plait_get(cell) != ref) return 0; /* taken; the position is from before */
+  plait_put(&task->output_status, PLAIT_STATUS_STOPPED);
+  *wake = plait__task_deliver(pool, ref, cell, 0, 1);
+  trim(lane);
+  note_left(pool, task, lane);
+  return 1;
 }
 
 /* The client whose turn it is to have a task of this priority run; NULL: none has one. */
@@ -191,8 +275,8 @@ static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit
   return NULL;
 }
 
-/* The lane whose first task is next for a worker on `seat`; NULL: there is none. `of`: whose lane it is, or NULL. */
-static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref, struct plait_client **of) {
+/* The lane whose first task is next for a worker on `seat`; NULL: there is none. */
+static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref) {
   struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
   plait_ref_t first = seat == NULL ? 0 : plait__lane_first(&seat->lane);
   uint32_t own = first == 0 ? PLAIT_LANE_COUNT : plait_get(&queued_task(first)->lane);
@@ -201,7 +285,6 @@ static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref, 
     if (own <= lane) break;
     struct plait_client *client = client_in_turn(pool, 1u << lane);
     if (client != NULL) {
-      *of = client;
       plait_put(&pool->turn, plait_get(&client->next));
       return &client->lanes[lane];
     }
@@ -211,30 +294,25 @@ static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref, 
 }
 
 /* As choose(), for a worker that helps one client alone. */
-static struct plait_lane *choose_of(struct plait_client *client, plait_ref_t seat_ref, struct plait_client **of) {
+static struct plait_lane *choose_of(struct plait_client *client, plait_ref_t seat_ref) {
   struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
   if (seat != NULL && plait__lane_first(&seat->lane) != 0) return &seat->lane;
   uint32_t mask = plait_get(&client->mask);
-  if (mask == 0) return NULL;
-  *of = client;
-  return &client->lanes[__builtin_ctz(mask)];
+  return mask == 0 ? NULL : &client->lanes[__builtin_ctz(mask)];
 }
 
 plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only) {
-  struct plait_client *client = NULL;
   plait_ref_t seat = plait_get(&self->seat);
-  struct plait_lane *lane = only == NULL ? choose(pool, seat, &client) : choose_of(only, seat, &client);
+  struct plait_lane *lane = only == NULL ? choose(pool, seat) : choose_of(only, seat);
   if (lane == NULL) return 0;
-  uint32_t head = plait_get(&lane->head);
+  uint32_t head = plait_get(&lane->head), after = plait__lane_after(lane, head);
   plait_ref_t ref = plait_get(plait__lane_cell(lane, head));
   struct plait_task *task = queued_task(ref);
   plait_put(&self->running, ref);
-  plait_put(&lane->head, head + 1); /* the commit */
+  plait_put(&lane->head, after); /* the commit */
   plait_put(&task->state, PLAIT_TASK_RUNNING);
   plait_put(&task->worker, plait_self_id());
-  if (client != NULL && head + 1 == plait_get(&lane->tail))
-    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
-  plait_put(&pool->queued, plait_get(&pool->queued) - 1);
+  note_left(pool, task, lane);
   plait_put(&self->takes, plait_get(&self->takes) + 1);
   return ref;
 }

@@ -162,7 +162,7 @@ void plait__pool_return_queued(struct plait_pool *pool) {
     for (plait_ref_t ref; (ref = plait__lane_first(lane)) != 0;) {
       plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
       /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
-      plait__task_deliver(pool, ref, &lane->head, plait_get(&lane->head) + 1, 1);
+      plait__task_deliver(pool, ref, &lane->head, plait__lane_after(lane, plait_get(&lane->head)), 1);
     }
   }
   plait__pool_recount(pool);

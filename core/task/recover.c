@@ -85,12 +85,7 @@ static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
 void plait__pool_repair(struct plait_pool *pool) {
   if (plait_load(&pool->seats) == 0) return; /* not open yet, or as good as freed */
   struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
-    plait_ref_t task = plait__lane_first(lane); /* died while it returned the queue: see plait__pool_return_queued */
-    if (task == 0) continue;
-    struct plait_client *client = client_at(plait_load(&((struct plait_task *)plait_at(task))->client));
-    if (plait_load(&client->inbox) == task) plait_put(&lane->head, plait_get(&lane->head) + 1);
-  }
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) plait__lane_repair(lane);
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
     struct plait_client *client = client_at(at); /* died while it drained: see plait_client_drain */
     if (plait_load(&client->taken) == plait_load(&client->inbox)) clear(&client->taken);

@@ -137,6 +137,19 @@ PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
   return rc;
 }
 
+PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
+  struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
+  atomic_fetch_or_explicit(&task_at(ref)->control, PLAIT_STOP_ABORT, memory_order_seq_cst);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  struct plait_client *wake = NULL;
+  rc = plait__lane_withdraw(pool, ref, &wake);
+  plait_lock_release(&pool->lock);
+  if (rc == 1) free_block(&task_at(ref)->input_block); /* the caller may be slow to drain */
+  if (wake != NULL) plait__client_wake(wake);
+  return rc;
+}
+
 PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
   if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0 ||
       (plait_load(&task_at(ref)->control) & PLAIT_STOP_GIVEN_UP) != 0)

@@ -24,13 +24,16 @@
  * it; its lane is first in, first out whatever the priorities, and competes with the rest by its first task's priority.
  *
  * Invariants, all under the pool's lock
- * - A lane is ring[head .. tail), FIFO. Taking is `slot.running = task`, then head + 1, the commit. Submitting is
- *   the write of the ring's cell, then tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is
- *   the write of the cell before the head, then head - 1, the commit, then `slot.adopted = 0`.
+ * - A lane is ring[head .. tail), FIFO. A cell in between may be 0, a hole, but neither the first nor the last one. So
+ *   "the next head" is the position of the next task. A queued task says at which position it lies.
+ * - Taking is `slot.running = task`, then the next head, the commit. Submitting is the write of the ring's cell, then
+ *   tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is the write of the cell before the
+ *   head, then head - 1, the commit, then `slot.adopted = 0`.
  * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`. Returning a queued task, when the
- *   pool ends, is the store of the inbox's head, then head + 1.
+ *   pool ends, is the store of the inbox's head, then the next head. Taking back an aborted one is the store of the
+ *   inbox's head, the commit, then 0 to its cell; then head and tail move over the holes.
  * - A task is named by one intent record; while a recoverer adopts it, by its own and by dead threads' ones.
- * - `mask` and `queued` follow from the lanes; repair makes them anew. A bit of pool.mask may be set for no lane, never the
+ * - `mask` and `queued`, and what queued tasks say of themselves, follow from the lanes; repair makes them anew. A bit of pool.mask may be set for no lane, never the
  *   other way round.
  * - Of what is freed piece by piece, each piece is unlinked and then freed, so a death loses one block. Only the holder
  *   of the recovery lock frees a pool.
@@ -164,14 +167,14 @@ struct plait_task {
   plait_word_t retries;       /* how often it may still be run again after a worker's death; its input is kept for that */
   plait_word64_t submitted;   /* when it was submitted: a double, the host's clock in milliseconds */
   plait_word_t name_block;    /* block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
-  plait_word_t unused;        /* zero */
+  plait_word_t position;      /* QUEUED: where in its lane */
 };
 _Static_assert(sizeof(struct plait_task) == 112, "the bytes behind the record are aligned to 16");
 
 struct plait_ring {
   plait_word_t capacity;  /* cells, a power of two */
-  plait_word_t previous;  /* while a larger ring takes over: the smaller one; else 0 */
-  plait_word_t cells[];   /* tasks */
+  plait_word_t previous;  /* while another ring takes over: the one before; else 0 */
+  plait_word_t cells[];   /* tasks; 0: a hole */
 };
 
 struct plait_lane {
@@ -356,6 +359,13 @@ void plait_task_discard(plait_ref_t task);
 int plait_task_submit(plait_ref_t task);
 
 /*
+ * Tells a task to stop, for its client wants no result any more. One that is still queued leaves the queue, and lies in the
+ * client's inbox as STOPPED. 1, or, with `control` set: 0 (it was not queued any more) or -PLAIT_ETIMEDOUT (it stays
+ * where it is). pre: the calling thread owns the client, has submitted the task, and has not drained it.
+ */
+int plait_task_abort(plait_ref_t task);
+
+/*
  * Puts the task that the calling thread has adopted back to the front of its lane, with one retry less. 0,
  * -PLAIT_EINVAL (it has none left, or none is adopted), -PLAIT_EPIPE (the pool takes no more), -PLAIT_ENOMEM or
  * -PLAIT_ETIMEDOUT; after an error it is still adopted.
@@ -536,7 +546,19 @@ int plait__lane_put_back(struct plait_pool *pool, plait_ref_t task);
  */
 plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only);
 
-/* Makes `mask` and `queued` anew from the lanes. pre: holds the lock. */
+/*
+ * Takes a queued task out of its lane, wherever it lies there, and delivers it as STOPPED: 1, and `wake` as
+ * plait__task_deliver() gives it; 0: it is in no lane. pre: holds the lock; the task's client has an owner.
+ */
+int plait__lane_withdraw(struct plait_pool *pool, plait_ref_t task, struct plait_client **wake);
+
+/* The position of the next task behind one; the tail: there is none. pre: holds the lock. */
+uint32_t plait__lane_after(const struct plait_lane *lane, uint32_t position);
+
+/* After a death: frees cells whose tasks have been delivered, and moves head and tail over holes. pre: holds the lock. */
+void plait__lane_repair(struct plait_lane *lane);
+
+/* Makes what follows from the lanes anew: `mask`, `queued`, state and position of queued tasks. pre: holds the lock. */
 void plait__pool_recount(struct plait_pool *pool);
 
 /* Walks every pool: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */

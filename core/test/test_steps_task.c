@@ -346,6 +346,47 @@ static void do_requeue(void) {
   plait_ref_t task = plait_abi_recover(corpse);
   if (task != 0) plait_task_requeue(task);
 }
+/* Tasks of the main thread that are aborted here by the actor, so that their ends are counted. */
+static plait_ref_t queue[8];
+static void submit_queue(uint32_t count) {
+  as(main_id);
+  for (uint32_t i = 0; i < count; i++) {
+    queue[i] = make_task(client, tickets++);
+    CHECK(plait_task_submit(queue[i]) == 0);
+  }
+}
+static void make_abort(void) { submit_queue(5); }
+static void do_abort_first(void) { plait_task_abort(queue[0]); }
+static void do_abort_inner(void) { plait_task_abort(queue[2]), plait_task_abort(queue[1]), plait_task_abort(queue[0]); }
+static void do_abort_last(void) { plait_task_abort(queue[3]), plait_task_abort(queue[4]); }
+static void do_abort_all(void) {
+  for (uint32_t i = 0; i < 5; i++) plait_task_abort(queue[i]);
+}
+static void make_abort_seated(void) {
+  submit_main(1);
+  plait_ref_t seat = plait_pool_seat(pool, 0);
+  for (uint32_t i = 0; i < 3; i++) {
+    queue[i] = make_task(client, tickets++);
+    atomic_store(&((struct plait_task *)plait_at(queue[i]))->seat, seat);
+    CHECK(plait_task_submit(queue[i]) == 0);
+  }
+}
+static void do_abort_seated(void) { plait_task_abort(queue[1]), plait_task_abort(queue[0]); }
+static void make_hole(void) { /* behind the first of five that wait */
+  make_abort();
+  for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
+  as(actor), plait_worker_enter(pool);
+}
+static void make_full_of_holes(void) { /* the ring of the actor's client: what it holds has room in one of that size */
+  make_client();
+  plait_ref_t tasks[64];
+  for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
+  for (uint32_t i = 1; i < 60; i++) CHECK(plait_task_abort(tasks[i]) == 1);
+  for (plait_ref_t task = plait_client_drain(actor_client), next; task != 0; task = next) {
+    next = atomic_load(&((struct plait_task *)plait_at(task))->next);
+    plait_task_free(task);
+  }
+}
 static void make_corpse_holder(void) {
   submit_main(3);
   as(corpse), plait_worker_enter(pool);
@@ -451,6 +492,14 @@ static const struct scenario {
     {"submit to a seat", make_seat, do_submit_seat},
     {"take from a seat", make_seated, do_next},
     {"requeue", make_corpse_retry, do_requeue},
+    {"abort the first that waits", make_abort, do_abort_first},
+    {"abort in the middle, then before it", make_abort, do_abort_inner},
+    {"abort the last ones", make_abort, do_abort_last},
+    {"abort all", make_abort, do_abort_all},
+    {"abort on a seat", make_abort_seated, do_abort_seated},
+    {"take before a hole", make_hole, do_take},
+    {"close with a hole", make_hole, do_close},
+    {"submit to a ring full of holes", make_full_of_holes, do_submit},
     {"settle what may be run again", make_corpse_retry, do_settle},
     {"recover a holder", make_corpse_holder, do_recover_all},
     {"let go of a pool with a client", make_others_pool, do_release},

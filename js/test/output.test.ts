@@ -46,6 +46,17 @@ test('once the program has ended its stream, what workers write is dropped', LIM
   assert.equal(stderr, 'from the worker\n'.repeat(2));
 });
 
+for (const [kind, when] of [
+  ['ending', 'while the worker starts'],
+  ['ended before it writes', 'between the start of the worker and what it writes'],
+] as const) {
+  test(`likewise if that happened ${when}`, LIMIT, async () => {
+    const { stdout, stderr } = await run(kind);
+    assert.equal(stdout, 'bye\n');
+    assert.equal(stderr, 'from the worker\n');
+  });
+}
+
 test('many workers that write more than is read at once are nothing to warn of', LIMIT, async () => {
   // Of what waits for the program's own stream when it ends, Node drops the rest, with its own pipes, too: so not each end arrives.
   const { stdout, stderr } = await run('many');

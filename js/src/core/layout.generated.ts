@@ -730,8 +730,8 @@ export const Task = {
   submitted: 96,
   /** block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
   nameBlock: 104,
-  /** zero */
-  unused: 108,
+  /** QUEUED: where in its lane */
+  position: 108,
 } as const;
 
 /** `struct plait_ring` of core/task/task.h. */
@@ -739,9 +739,9 @@ export const Ring = {
   BYTES: 8,
   /** cells, a power of two */
   capacity: 0,
-  /** while a larger ring takes over: the smaller one; else 0 */
+  /** while another ring takes over: the one before; else 0 */
   previous: 4,
-  /** tasks */
+  /** tasks; 0: a hole */
   cells: 8,
 } as const;
 

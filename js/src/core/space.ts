@@ -47,6 +47,7 @@ export interface Core {
   plait_task_next(finished: number, busyMicroseconds: number): number;
   plait_task_finish(task: number): number;
   plait_task_requeue(task: number): number;
+  plait_task_abort(task: number): number;
   plait_task_emit(record: number): number;
   plait_task_help(client: number): number;
   plait_task_hold(): number;

@@ -286,7 +286,11 @@ export abstract class PoolCalls {
     return this.#map(inputs, options, false) as AsyncGenerator<Output, void, undefined>;
   }
 
-  /** As {@link map}, but yields what became of each input, with the input and its index: no error ends it. */
+  /**
+   * As {@link map}, but yields what became of each input, with the input and its index: no task's error ends it. A pool
+   * that takes no more tasks does: once what it accepted has been yielded, the iteration throws ERR_PLAIT_POOL_CLOSED, or
+   * why the pool has failed.
+   */
   mapSettled<Input, Output = unknown>(
     inputs: Iterable<Input> | AsyncIterable<Input>,
     options: MapOptions = {},

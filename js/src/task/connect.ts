@@ -54,7 +54,7 @@ export class ConnectedPool extends PoolCalls {
  * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be closed
  * yet. Tasks of this thread get their fair share whatever others submit.
  *
- * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY also for a pool that is not there any more
+ * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED for a pool that is not there any more, or ERR_PLAIT_OUT_OF_MEMORY
  */
 export function connect(handle: PoolHandle, options: { readonly space?: Space } = {}): ConnectedPool {
   const ref = handle?.plaitPool;

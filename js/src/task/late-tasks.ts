@@ -11,6 +11,7 @@ import { clock, stampOf } from '../core/clock.ts';
 import { Look, Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { OpenPool, ToWorker } from './protocol.ts';
+import { noteTimeout } from './shortest-timeout.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
 /** What the pool does then. */
@@ -48,7 +49,7 @@ export class LateTasks {
       Atomics.store(this.#space.u32, word, 0);
       most = this.#space.load(pool + P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
       if (most === Look.CALM) return;
-      Atomics.compareExchange(this.#space.u32, word, 0, timeout);
+      noteTimeout(this.#space.u32, word, timeout);
     }
     const every = timeout === 0 ? tickOf(grace) : tickOf(timeout);
     if (most !== Look.CALM) this.#listener.lookIn(Math.min(every, tickOf(grace)));

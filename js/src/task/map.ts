@@ -3,7 +3,8 @@
  *
  * Invariant: `#running` + `#ready` (results that wait to be yielded) + a stalled input never exceed the concurrency, so
  * neither endless inputs nor a slow consumer fills the memory. Inputs are asked for, and results given, only inside
- * #step(), which runs until neither is possible.
+ * #step(), which runs until neither is possible. An input that the pool refuses because it takes no more is the last one
+ * that is asked for; the iteration ends with that error, when what was started before has been yielded.
  */
 
 import { host } from '../core/host.ts';
@@ -224,6 +225,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     return false;
   }
 
+  /** No further input is asked for, and what was started before is yielded first. */
   #inputsFailed(reason: unknown): void {
     this.#exhausted = true;
     this.#failure = { reason };
@@ -256,6 +258,11 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#running++;
     } catch (reason) {
       if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') return this.#stall(input);
+      if (this.#submitter.isEnd(reason)) {
+        this.#inputsFailed(reason); // as would all that follow: they may be endless
+        void this.#closeSource().catch(() => {});
+        return true;
+      }
       this.#ready.set(index, { index, fulfilled: false, value: reason });
     }
     this.#taken++;

@@ -17,7 +17,7 @@ export interface CallOptions {
    * shared memory. It must not use the view after it has returned, or after its promise has settled.
    */
   readonly lend?: boolean;
-  /** Milliseconds that the task may run, from its start; the pool's `timeout`, if not given. */
+  /** Milliseconds that the task may run, from its start; 0: as long as it likes; the pool's `timeout`, if not given. */
   readonly timeout?: number;
   /** From 3 (runs first) to -3; 0, if not given. Tasks of one priority run in the order in which they were submitted. */
   readonly priority?: number;
@@ -95,7 +95,7 @@ export function ticketing(
     name,
     lend: options.lend === true,
     transfer,
-    timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 1, MOST_MILLISECONDS),
+    timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),
     lane:
       priority === undefined
         ? USUAL_LANE

@@ -284,6 +284,7 @@ export class Pool extends PoolCalls {
 
   /** Hears of what happens to the pool; see {@link PoolEvents}. Listening does not keep the process alive. */
   on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
+    if (typeof listener !== 'function') throw new TypeError(`a listener must be a function, not ${typeof listener}`);
     let listeners = this.#listeners.get(name);
     if (listeners === undefined) {
       listeners = new Set();

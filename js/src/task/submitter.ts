@@ -18,9 +18,9 @@ import {
   Errno,
   LANE_COUNT,
   Pool as P,
+  POOL_LIMIT,
   PoolState,
   Seat,
-  Stop,
   Task,
   TaskStatus,
 } from '../core/layout.generated.ts';
@@ -29,6 +29,7 @@ import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
 import { ResultWait } from './result-wait.ts';
 import { Room } from './room.ts';
+import { noteTimeout } from './shortest-timeout.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 
@@ -45,7 +46,7 @@ export interface Ticketing {
   readonly name: string;
   readonly lend: boolean;
   readonly transfer: readonly unknown[] | undefined;
-  /** 0: the pool's own. */
+  /** Milliseconds; 0: none. */
   readonly timeout: number;
   /** 0: the most urgent. */
   readonly lane: number;
@@ -110,6 +111,8 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #dead: PlaitError | undefined;
+  /** The last error with which the pool refused a task for good. */
+  #refused: unknown;
 
   /** `busy` hears whether tasks are outstanding, at each change. */
   constructor(space: Space, pool: number, busy: (busy: boolean) => void) {
@@ -121,7 +124,12 @@ export class Submitter {
     this.#names = new Names(space, pool);
     this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
-    if (this.#client === 0) throw outOfMemory(Client.BYTES);
+    if (this.#client !== 0) return;
+    const pools = space.core.plait_abi_task_root() >>> 0;
+    for (let index = 0; index < POOL_LIMIT; index++) {
+      if (space.load(pools + index * 4) === pool) throw outOfMemory(Client.BYTES);
+    }
+    throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
   }
 
   /** The client's reference in the space. */
@@ -138,6 +146,11 @@ export class Submitter {
   mustBeOpen(): void {
     this.mustWork();
     if (this.#space.load(this.#pool + P.state) !== PoolState.OPEN) throw this.#refusal();
+  }
+
+  /** Whether `error` was thrown by submit() because the pool takes no tasks any more, whatever they are. */
+  isEnd(error: unknown): boolean {
+    return error !== undefined && (error === this.#dead || error === this.#refused);
   }
 
   /** Whether tasks of this thread wait in the queue. */
@@ -210,7 +223,10 @@ export class Submitter {
     if (given !== 0) u32[at + INPUT_BLOCK] = 0; // it stays the caller's
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
-    if (rc === -Errno.EPIPE) throw this.#refusal();
+    if (rc === -Errno.EPIPE) {
+      this.#refused = this.#refusal();
+      throw this.#refused;
+    }
     if (rc === -Errno.EAGAIN) throw this.#queueFull();
     throw lockTimeout();
   }
@@ -218,11 +234,7 @@ export class Submitter {
   /** Lets the coordinator know that there are tasks with a timeout, and how often it must look. */
   #noteTimeout(timeout: number): void {
     const word = (this.#pool + P.timeoutMs) >>> 2;
-    const { u32 } = this.#space;
-    const least = Atomics.load(u32, word);
-    if (least !== 0 && least <= timeout) return;
-    Atomics.store(u32, word, timeout);
-    this.#space.core.plait_pool_attend(this.#pool);
+    if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_attend(this.#pool);
   }
 
   #seatOf(index: number): number {
@@ -256,14 +268,14 @@ export class Submitter {
   }
 
   /**
-   * The call of a ticket wants to hear no more, and its task is told to stop. Does nothing if the ticket is not the call's
-   * any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
+   * The call of a ticket wants to hear no more, and its task is told to stop, or leaves the queue. Does nothing if the
+   * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
    */
   abort(ticket: number, call: Call, tell = true): void {
     if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
     this.#calls[ticket] = IGNORED;
     const task = this.#tasks[ticket]!;
-    if (task !== 0) Atomics.or(this.#space.u32, (task + Task.control) >>> 2, Stop.ABORT);
+    if (task !== 0) this.#space.core.plait_task_abort(task); // a stuck lock: it is told, and stays in the queue
     if (tell) this.#attend();
     if (--this.outstanding === 0) this.#busy(false);
   }

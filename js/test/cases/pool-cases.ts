@@ -133,6 +133,69 @@ export function poolCases(module: (name: string) => string): Case[] {
           await automatic.close();
         }),
     },
+    {
+      name: 'maxQueue: aborted tasks make room at once, though every worker is busy; those behind them keep their order',
+      run: () =>
+        withPool({ threads: 1, maxQueue: 6 }, async (pool, space) => {
+          const release = new AbortController();
+          const blocker = await begun(pool, 'untilSignal', { signal: release.signal });
+          const heap = new Heap(() => space);
+          const before = heap.stats().liveBlocks;
+          const stops = Array.from({ length: 6 }, () => new AbortController());
+          const order: number[] = [];
+          const input = new Uint8Array(50_000);
+          const queued = stops.map(({ signal }, i) => {
+            const run = pool.run([i, input], { signal, priority: i === 5 ? 1 : 0 }).then(() => order.push(i));
+            run.catch(() => {}); // heard below
+            return run;
+          });
+          ok(pool.needsDrain, 'the queue is full');
+          same((await rejection(pool.run(9))).code, 'ERR_PLAIT_QUEUE_FULL');
+          const drained = new Promise<void>((resolve) => pool.on('drain', resolve));
+          for (const i of [1, 4, 0, 5]) stops[i]!.abort(new Error(`no ${i}`));
+          same(pool.stats().queued, 2);
+          ok(!pool.needsDrain, 'there is room');
+          await drained;
+          const later = [6, 7, 8, 9].map((i) => pool.run([i, input]).then(() => order.push(i)));
+          same((await rejection(pool.run(10))).code, 'ERR_PLAIT_QUEUE_FULL');
+          for (const i of [1, 4, 0, 5]) same((await rejection(queued[i]!)).message, `no ${i}`);
+          // As often as you like: nothing piles up where nobody can take it away.
+          stops[3]!.abort();
+          await rejection(queued[3]!);
+          for (let i = 0; i < 1000; i++) {
+            const stop = new AbortController();
+            const run = pool.run([i, input], { signal: stop.signal });
+            stop.abort();
+            await rejection(run);
+          }
+          await until(() => heap.stats().liveBlocks - before < 40, 'what they had is freed');
+          release.abort();
+          await rejection(blocker.end);
+          await Promise.all([queued[2], ...later]);
+          alike(order, [2, 6, 7, 8, 9]);
+        }),
+    },
+    {
+      name: 'maxQueue: who leaves map early, or aborts runMany, gives its places in a blocked pool back',
+      run: () =>
+        withPool({ threads: 1, maxQueue: 8 }, async (pool) => {
+          const release = new AbortController();
+          const blocker = await begun(pool, 'untilSignal', { signal: release.signal });
+          const mapped = pool.map(Array.from({ length: 100 }, (_, i) => i));
+          void mapped.next();
+          ok(pool.needsDrain, 'map fills the queue');
+          await mapped.return();
+          same(pool.stats().queued, 0);
+          const stop = new AbortController();
+          const many = pool.runMany(Array(100).fill(1), { signal: stop.signal });
+          ok(pool.needsDrain, 'runMany fills the queue');
+          stop.abort();
+          await rejection(many);
+          same(pool.stats().queued, 0);
+          release.abort();
+          await rejection(blocker.end);
+        }),
+    },
     // ---- values ----
     {
       name: 'transfer: the source is detached, on the way there and on the way back; what cannot is named',
@@ -549,6 +612,19 @@ export function poolCases(module: (name: string) => string): Case[] {
           other[Symbol.dispose]();
           same((await rejection(other.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
           ok(thrown(() => connect({} as never)) instanceof TypeError, 'no handle');
+          const closed = new Pool(tasks, { threads: 1, space });
+          const { handle } = closed;
+          await closed.close();
+          same(thrown(() => connect(handle, { space })).code, 'ERR_PLAIT_POOL_CLOSED');
+        }),
+    },
+    {
+      name: 'timeout: a call that gives 0 has none, whatever the pool says',
+      run: () =>
+        withPool({ threads: 1, timeout: 30 }, async (pool) => {
+          same((await rejection(pool.run(200, { name: 'pause' }))).code, 'ERR_PLAIT_TASK_TIMEOUT');
+          same(await pool.run(200, { name: 'pause', timeout: 0 }), 200);
+          ok(thrown(() => pool.on('drain', 5 as never)) instanceof TypeError, 'no listener');
         }),
     },
     {

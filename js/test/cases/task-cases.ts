@@ -1,6 +1,6 @@
 /** What a pool promises, on any host. `module(name)` gives the URL of a fixture. */
 
-import { Heap, openSpace, PlaitError, Pool } from 'plait';
+import { Heap, openSpace, PlaitError, Pool, type Settled } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
 
 const cyclic: unknown[] = [1];
@@ -230,6 +230,65 @@ export function taskCases(module: (name: string) => string): Case[] {
           );
           ok((await rejection(pool.map(5 as never).next())) instanceof TypeError, 'no iterable');
         }),
+    },
+    {
+      name: 'map, mapSettled: a pool that takes no more tasks ends them, after what was accepted, and closes endless inputs',
+      run: async () => {
+        for (const settled of [false, true]) {
+          for (const when of ['before', 'meanwhile', 'by force']) {
+            const pool = new Pool(module('tasks.js'), { threads: 2 });
+            const how = `settled: ${settled}, ${when}`;
+            let started = 0;
+            let isClosed = false;
+            function* endless(): Generator<number> {
+              try {
+                for (;;) yield started++;
+              } finally {
+                isClosed = true;
+              }
+            }
+            if (when === 'before') await pool.close();
+            const options = { concurrency: 10 };
+            const outputs = settled ? pool.mapSettled(endless(), options) : pool.map(endless(), options);
+            let seen = 0;
+            let closing: Promise<void> | undefined;
+            const error = await rejection(
+              (async () => {
+                for await (const output of outputs) {
+                  ok(seen < 1000, `${how}: it goes on for ever`);
+                  if (!settled) same(output, seen);
+                  else if ((output as Settled<number>).status === 'fulfilled' || when !== 'by force') {
+                    alike(output as Settled<number>, { index: seen, input: seen, status: 'fulfilled', value: seen });
+                  } else
+                    same((output as Settled<number> & { reason: PlaitError }).reason.code, 'ERR_PLAIT_POOL_CLOSED');
+                  if (++seen === 50 && when !== 'before') closing = pool.close({ force: when === 'by force' });
+                }
+              })(),
+            );
+            same(error.code, 'ERR_PLAIT_POOL_CLOSED');
+            ok(when === 'before' ? seen === 0 : seen >= 50, `${how}: ${seen} seen`);
+            if (when === 'meanwhile') ok(seen >= started - 1, `${how}: ${started} taken, ${seen} seen`);
+            ok(isClosed, `${how}: the inputs are closed`);
+            same((await outputs.next()).done, true);
+            await closing;
+          }
+        }
+        const broken = new Pool(module('throws-on-load.js'), { threads: 1 });
+        const all = [];
+        const error = await rejection(
+          (async () => {
+            for await (const { status } of broken.mapSettled(
+              (function* () {
+                for (;;) yield all.push(0);
+              })(),
+            )) {
+              ok(status === 'rejected' && all.length < 10_000, 'it goes on for ever');
+            }
+          })(),
+        );
+        same(error.code, 'ERR_PLAIT_MODULE_LOAD');
+        await broken.close();
+      },
     },
     {
       name: 'map: a result does not wait for the next input, an input that fails ends it, and leaving never hangs',
