@@ -224,3 +224,67 @@ test('workerData is as it was when the pool was made, for all workers', LIMIT, a
   assert.ok((said[1] as string[]).every((value) => value === 'then'));
   assert.equal(said[2], 'DataCloneError');
 });
+
+test('the environment of all workers is the one from when the pool was made', LIMIT, async () => {
+  const module = 'export default () => [process.env.PLAIT_LATER ?? null, process.env.PLAIT_GONE ?? null]';
+  const said = await program(`
+    process.env.PLAIT_GONE = 'there';
+    const pool = new Pool(new URL(${JSON.stringify(`data:text/javascript,${encodeURIComponent(module)}`)}), { threads: 3 });
+    process.env.PLAIT_LATER = 'later';
+    delete process.env.PLAIT_GONE;
+    await pool.run();
+    await pool.runMany([1, 2, 3, 4]);
+    say(await pool.broadcast());
+    await pool.close();`);
+  const [answers] = said as [unknown[]];
+  assert.ok(answers.length > 0);
+  for (const answer of answers) assert.deepEqual(answer, [null, 'there']);
+});
+
+test('a getter in workerData makes a pool while the first one is made', LIMIT, async () => {
+  // It runs twice: for the first worker's thread, and for the coordinator.
+  for (const [at, blocks] of [
+    [1, 0],
+    [2, 0],
+    [2, 200],
+  ]) {
+    // blocked: the first worker's thread is the coordinator by then
+    const said = await program(`
+      let looks = 0;
+      let inner;
+      const workerData = {
+        get value() {
+          if (++looks === ${at}) {
+            for (const end = performance.now() + ${blocks}; performance.now() < end; );
+            inner = open();
+          }
+          return 1;
+        },
+      };
+      const pool = open({ workerData });
+      say(await pool.runMany([1, 2]));
+      say((await pool.broadcast(3)).every((value) => value === 3));
+      say(await inner.runMany([4, 5]));
+      await Promise.all([pool.close(), inner.close()]);
+      say('closed');`);
+    assert.deepEqual(said, [[1, 2], true, [4, 5], 'closed'], `at the look ${at}, ${blocks} ms`);
+  }
+});
+
+test('the thread that has become the coordinator ends before its owner knows', LIMIT, async () => {
+  const said = await program(`
+    const started = [];
+    process.on('worker', (worker) => started.push(worker));
+    const pool = open();
+    const result = codeOf(pool.run(1));
+    await new Promise(process.nextTick); // who is told of the thread
+    block(() => Atomics.load(counters, 0) === 2); // the first thread has started others
+    started[0].terminate();
+    say(await result);
+    await pool.close();
+    const next = open();
+    say(await next.runMany([2, 3]));
+    await next.close();`);
+  assert.ok(said[0] === 'ERR_PLAIT_COORDINATOR_DIED' || said[0] === 'fulfilled', String(said[0]));
+  assert.deepEqual(said[1], [2, 3]);
+});

@@ -111,8 +111,17 @@ export function createNodeHost(): Host | undefined {
       port1.postMessage(message, transfer as never);
       return port2 as never;
     },
-    openSealed: (sealed) => threads.receiveMessageOnPort(sealed as NodePort)?.message,
+    openSealed(sealed) {
+      const message = threads.receiveMessageOnPort(sealed as NodePort)?.message;
+      (sealed as NodePort).close();
+      return message;
+    },
     dropSealed: (sealed) => (sealed as NodePort).close(),
+    environment: () => ({ ...process.env }) as Record<string, string>,
+    setEnvironment(variables) {
+      for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+      Object.assign(process.env, variables);
+    },
     get workerData() {
       return threads.workerData;
     },

@@ -78,6 +78,8 @@ export function createWebHost(): Host {
     },
     openSealed: () => undefined,
     dropSealed: () => {},
+    environment: () => undefined,
+    setEnvironment: () => {},
     workerData: undefined,
     onLastWords: () => {},
     firstMessage() {

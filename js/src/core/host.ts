@@ -122,6 +122,10 @@ export interface Host {
   openSealed(sealed: unknown): unknown;
   /** Nobody will open it. */
   dropSealed(sealed: unknown): void;
+  /** A copy of this thread's environment variables; undefined where there are none. */
+  environment(): Record<string, string> | undefined;
+  /** Makes this thread's environment variables those; for threads that have their own. */
+  setEnvironment(variables: Record<string, string>): void;
   /** What this thread was started with. */
   readonly workerData: unknown;
   /** In a thread that `startThread` started: its instructions, at every call. */

@@ -176,6 +176,8 @@ export function coordinatorOf(space: Space, first?: OpenPool, ahead?: LentThread
   if (link === undefined) {
     link = new CoordinatorLink(space, first, ahead);
     links.set(space, link);
+  } else {
+    ahead?.thread.terminate(); // a getter in `workerData` has made another pool meanwhile, which was the first then
   }
   return link;
 }

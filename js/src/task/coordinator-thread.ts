@@ -15,7 +15,7 @@
  */
 
 import { type HostThread, host, type LentThread } from '../core/host.ts';
-import type { CoordinatorStart, OpenPool } from './protocol.ts';
+import type { CoordinatorStart, OpenPool, SealedOpen } from './protocol.ts';
 import { lendWorker } from './start-worker.ts';
 import { COORDINATOR_SCRIPT } from './thread-scripts.ts';
 
@@ -59,15 +59,17 @@ export class CoordinatorThread {
     first: OpenPool | undefined,
     ahead: LentThread | undefined,
   ) {
-    this.#start = start;
     this.#listener = listener;
     if (first === undefined || ahead === undefined) {
+      this.#start = start;
       this.#launch();
       return;
     }
+    // The program may change its environment before the coordinator is there, whose workers are to have that of now.
+    this.#start = { ...start, env: host.environment() };
     // What that thread was started with would be inherited by the workers of later pools.
     const mayReplace = first.env === undefined && first.execArgv === undefined;
-    const message: CoordinatorStart = { ...start, open: { ...first, workerData: undefined } };
+    const message: CoordinatorStart = { ...start, open: { ...first, workerData: undefined } }; // it has that environment
     const word = this.#words.subarray(WHO);
     const instead = { word, value: LENT, patience: BLOCKED_MS, script: COORDINATOR_SCRIPT, message };
     lendWorker(ahead, start.space, first, this.#words.subarray(SAID), mayReplace ? instead : undefined);
@@ -88,8 +90,20 @@ export class CoordinatorThread {
 
   /** The first message, which waits with it: it knows of the first worker. Throws what cannot be cloned. */
   open(message: OpenPool, transfer: readonly Transferable[]): void {
-    if (this.#ahead !== undefined && message.lent !== undefined) this.#sealed = host.sealMessage(message, transfer);
-    else this.post(message, transfer);
+    const ahead = this.#ahead;
+    if (ahead === undefined || message.lent === undefined) {
+      this.post(message, transfer);
+      return;
+    }
+    const sealed = host.sealMessage(message, transfer);
+    // A getter in `workerData` may have made another pool meanwhile, for which the coordinator is there.
+    if (this.#ahead !== undefined) this.#sealed = sealed;
+    else if (this.#thread === ahead.thread) host.dropSealed(sealed);
+    else this.#postSealed(sealed);
+  }
+
+  #postSealed(sealed: Transferable): void {
+    this.#thread?.post({ type: 'sealed', sealed } satisfies SealedOpen, [sealed]);
   }
 
   post(message: unknown, transfer: readonly Transferable[] = []): void {
@@ -145,10 +159,10 @@ export class CoordinatorThread {
   }
 
   #launch(): void {
-    const sealed = this.#sealed;
     const thread = host.startThread({ name: 'plait coordinator' }, COORDINATOR_SCRIPT);
     this.#listen(thread);
-    thread.post({ ...this.#start, sealed }, sealed && [sealed]);
+    thread.post(this.#start);
+    if (this.#sealed !== undefined) this.#postSealed(this.#sealed);
     thread.setRef(this.#keepsAlive);
   }
 

@@ -5,7 +5,7 @@
 
 import { host } from '../core/host.ts';
 import { Coordination } from './coordination.ts';
-import type { CoordinatorStart, OpenPool, ToCoordinator } from './protocol.ts';
+import type { CoordinatorStart, OpenPool, SealedOpen, ToCoordinator } from './protocol.ts';
 import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';
 
 /** How long the rest waits for a worker, at most. */
@@ -26,10 +26,13 @@ export async function coordinate(start: CoordinatorStart): Promise<void> {
     else hurry();
     backlog.push(message);
   };
-  const { sealed, open } = start;
-  if (sealed !== undefined) handleMessage(host.openSealed(sealed) as OpenPool);
+  const { env, open } = start;
+  if (env !== undefined) host.setEnvironment(env);
   if (open !== undefined) handleMessage({ ...open, workerData: host.workerData });
-  host.listenToStarter((message) => handleMessage(message as ToCoordinator));
+  host.listenToStarter((data) => {
+    const message = data as ToCoordinator | SealedOpen;
+    handleMessage(message.type === 'sealed' ? (host.openSealed(message.sealed) as OpenPool) : message);
+  });
 
   // The first workers need the processors more than what comes next; nothing of it is due before one of them is there.
   await new Promise<void>((resolve) => {

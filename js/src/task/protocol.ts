@@ -23,9 +23,9 @@ export interface CoordinatorStart {
   readonly space: SpaceHandle;
   /** What the workers run that it starts. */
   readonly workerScript: ThreadScript;
-  /** What it hears before anything else: an {@link OpenPool}, sealed. */
-  readonly sealed?: unknown;
-  /** Likewise, for a thread that was to be the pool's first worker: but for `workerData`, which it has been started with. */
+  /** The environment of the workers, where the thread may have been started with another one. */
+  readonly env?: Record<string, string> | undefined;
+  /** What a thread that was to be a pool's first worker hears before anything else; it has been started with `workerData`. */
   readonly open?: OpenPool;
 }
 
@@ -60,6 +60,12 @@ export interface OpenPool {
   readonly resourceLimits: ResourceLimits | undefined;
   /** The worker of seat 0, if it is there already. */
   readonly lent: LentWorker | undefined;
+}
+
+/** Its owner had made the message before there was a coordinator: an {@link OpenPool}; see {@link Host.sealMessage}. */
+export interface SealedOpen {
+  readonly type: 'sealed';
+  readonly sealed: unknown;
 }
 
 /** The pool's state in the space has changed to CLOSING or CLOSED; `closed` follows when its last worker is gone. */
