@@ -79,7 +79,7 @@ test('workers start while main is blocked, from the first one on', LIMIT, async 
 });
 
 test(
-  'the first worker is the pool’s, also if the coordinator is there before it hears of the pool',
+  'a thread is blocked while it makes its pool: the first worker’s thread has become the coordinator by then',
   LIMIT,
   async () => {
     const space = openSpace({ maximum: 2 ** 26 });
@@ -95,10 +95,10 @@ test(
     process.on('worker', onWorker);
     let reads = 0;
     const workerData = {
-      // Read when the first worker is started, then when the coordinator is told of the pool: that comes late now.
+      // Read when the first worker is started, then when the coordinator's message is made: main, the coordinator, its workers.
       get one() {
         const clock = new Int32Array(new SharedArrayBuffer(4));
-        if (++reads > 1) while (live() < 3) Atomics.wait(clock, 0, 0, 5);
+        if (++reads > 1) while (live() < 4) Atomics.wait(clock, 0, 0, 5);
         return 1;
       },
     };
@@ -109,7 +109,8 @@ test(
     await pool.broadcast(1);
     while (started.length < 2) await turn();
     process.off('worker', onWorker);
-    assert.equal(started.find(({ seat }) => seat === 0)?.worker, threads[0]?.threadId);
+    assert.equal(threads.length, 1);
+    assert.ok(started.every(({ worker }) => worker !== threads[0]?.threadId));
     assert.equal(threadsOfPool(space, pool.handle.plaitPool).length, 2);
     await pool.close();
     space.check();
@@ -237,7 +238,7 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
     const note = (worker: Worker) => void started.push(worker);
     process.on('worker', note);
     const pool = new Pool(fixture('tasks.js'), { threads: 2, space });
-    await pool.run(1);
+    await pool.broadcast(1); // the coordinator answers
     process.off('worker', note);
     assert.equal(started.length, 2, 'this thread starts the first worker, the coordinator, and nothing else');
     const tasks = [pool.run(1, { name: 'spin' }), pool.run(2, { name: 'spin' }), pool.run(3)];
@@ -351,8 +352,9 @@ test('a thread that is blocked finds out that the coordinator has ended', LIMIT,
   const note = (worker: Worker) => void started.push(worker);
   process.on('worker', note);
   const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
-  await pool.run(1);
+  await pool.broadcast(1); // the coordinator answers
   process.off('worker', note);
+  assert.equal(started.length, 2);
   void started[1]?.terminate();
   assert.throws(() => pool.runSync(0, { name: 'spin' }), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
   await assert.rejects(pool.run(1), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
