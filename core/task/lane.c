@@ -224,6 +224,8 @@ int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
     if (rc != 0) return rc;
     uint32_t state = plait_get(&pool->state);
     if (state != PLAIT_POOL_OPEN && state != PLAIT_POOL_CLOSING) rc = -PLAIT_EPIPE;
+    /* Under the lock: whoever aborts it from here on finds it in the lane. */
+    else if (plait_load(&task->control) != 0) rc = -PLAIT_EINVAL;
     if (rc == 0 && has_room(lane)) {
       uint32_t head = plait_get(&lane->head);
       plait_put(&task->retries, plait_get(&task->retries) - 1);

@@ -151,9 +151,7 @@ PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
 }
 
 PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
-  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0 ||
-      (plait_load(&task_at(ref)->control) & PLAIT_STOP_GIVEN_UP) != 0)
-    return -PLAIT_EINVAL;
+  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0) return -PLAIT_EINVAL;
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int rc = plait__lane_put_back(pool, ref);
   if (rc == 0) wake_worker(pool, 1);

@@ -367,7 +367,7 @@ int plait_task_abort(plait_ref_t task);
 
 /*
  * Puts the task that the calling thread has adopted back to the front of its lane, with one retry less. 0,
- * -PLAIT_EINVAL (it has none left, or none is adopted), -PLAIT_EPIPE (the pool takes no more), -PLAIT_ENOMEM or
+ * -PLAIT_EINVAL (it has none left, is to stop, or none is adopted), -PLAIT_EPIPE (the pool takes no more), -PLAIT_ENOMEM or
  * -PLAIT_ETIMEDOUT; after an error it is still adopted.
  */
 int plait_task_requeue(plait_ref_t task);

@@ -387,6 +387,46 @@ static void make_full_of_holes(void) { /* the ring of the actor's client: what i
     plait_task_free(task);
   }
 }
+static void make_full_with_holes(void) { /* the same, but what it holds needs a larger one */
+  make_client();
+  plait_ref_t tasks[64];
+  for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
+  for (uint32_t i = 1; i < 40; i += 2) CHECK(plait_task_abort(tasks[i]) == 1);
+  for (plait_ref_t task = plait_client_drain(actor_client), next; task != 0; task = next) {
+    next = atomic_load(&((struct plait_task *)plait_at(task))->next);
+    plait_task_free(task);
+  }
+}
+static void make_left_holes(void) { /* of a client whose thread is gone, and in front of that what the main thread waits for */
+  submit_queue(4);
+  for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
+  as(corpse);
+  plait_ref_t gone = plait_client_create(pool), tasks[5];
+  for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(gone, 0)) == 0);
+  for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
+  plait_thread_note_death(corpse);
+  as(main_id), plait_abi_recover(corpse);
+}
+static void make_own_pool_with_holes(void) {
+  submit_main(1);
+  as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
+  plait_ref_t tasks[5];
+  for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(actor_client, 0)) == 0);
+  for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
+}
+static void make_corpse_before_holes(void) { /* a dead worker has the first of six, which may be run again; holes are behind it */
+  submit_queue(6);
+  as(corpse), plait_worker_enter(pool);
+  plait_ref_t task = plait_task_next(0, 0);
+  give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
+  plait_thread_note_death(corpse);
+  as(main_id);
+  CHECK(plait_task_abort(queue[1]) == 1 && plait_task_abort(queue[3]) == 1);
+}
+static void do_requeue_and_abort(void) {
+  do_requeue();
+  plait_task_abort(queue[2]), plait_task_abort(queue[0]);
+}
 static void make_corpse_holder(void) {
   submit_main(3);
   as(corpse), plait_worker_enter(pool);
@@ -500,6 +540,10 @@ static const struct scenario {
     {"take before a hole", make_hole, do_take},
     {"close with a hole", make_hole, do_close},
     {"submit to a ring full of holes", make_full_of_holes, do_submit},
+    {"submit to a full ring with some holes", make_full_with_holes, do_submit},
+    {"close with holes of a client that is gone", make_left_holes, do_close},
+    {"destroy with holes", make_own_pool_with_holes, do_destroy},
+    {"requeue before holes and abort", make_corpse_before_holes, do_requeue_and_abort},
     {"settle what may be run again", make_corpse_retry, do_settle},
     {"recover a holder", make_corpse_holder, do_recover_all},
     {"let go of a pool with a client", make_others_pool, do_release},

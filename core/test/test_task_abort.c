@@ -36,6 +36,22 @@ static void test_abort(void) {
   nothing_left(0);
 }
 
+/* One that is aborted between its worker's death and its second run does not go back into the queue. */
+static void test_abort_before_requeue(void) {
+  open_pool();
+  plait_thread_t worker = new_worker();
+  plait_ref_t task = build(client, 1);
+  atomic_store(&record(task)->retries, 1);
+  CHECK(plait_task_submit(task) == 0);
+  as(worker);
+  CHECK(plait_task_next(0, 0) == task);
+  plait_thread_note_death(worker), as(main_id);
+  CHECK(plait_abi_recover(worker) == task && plait_task_abort(task) == 0);
+  CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && atomic_load(&pool_record()->queued) == 0);
+  CHECK(plait_task_finish(task) == 0 && drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 1);
+  nothing_left(0);
+}
+
 static uint32_t ring_capacity(void) {
   struct plait_ring *ring = plait_at(atomic_load(&((struct plait_client *)plait_at(client))->lanes[3].ring));
   return atomic_load(&ring->capacity);
@@ -63,6 +79,11 @@ static void test_window(void) {
   nothing_left(0);
 }
 
+/* As if so many tasks had gone through the lane that its positions are about to wrap. */
+static void age(struct plait_lane *lane) {
+  atomic_store(&lane->head, UINT32_MAX - 1000), atomic_store(&lane->tail, UINT32_MAX - 1000);
+}
+
 /* Submitting, aborting, taking and putting back in any order, against a list. */
 static void test_abort_at_random(void) {
   enum { MOST = 300 };
@@ -70,6 +91,7 @@ static void test_abort_at_random(void) {
   plait_thread_t worker = new_worker();
   plait_ref_t list[MOST], seat = plait_pool_seat(pool, 0);
   as(worker), plait_worker_sit(seat), as(main_id);
+  age(&((struct plait_client *)plait_at(client))->lanes[3]), age(&((struct plait_seat *)plait_at(seat))->lane);
   uint64_t random = test_seed;
   uint32_t count = 0, ends = 0, sent = 0;
   for (uint32_t round = 0; round < test_work(200000); round++) {
@@ -122,6 +144,7 @@ static void test_abort_at_random(void) {
 
 static const struct test tests[] = {
     {"aborted tasks leave the queue", test_abort},
+    {"an aborted task is not run again", test_abort_before_requeue},
     {"holes do not make a ring grow", test_window},
     {"tasks leave the queue in any order", test_abort_at_random},
 };
