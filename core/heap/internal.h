@@ -202,16 +202,19 @@ PLAIT_TINY struct plait_page *plait__page_of_spot(plait_ref_t spot) {
   return plait_at(spot & ~63u);
 }
 
-/* A block of the class out of the word that its spot names; 0 if there is none left in it. */
-PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
-  plait_ref_t spot = plait_get(&record->spots[class]);
-  plait_word64_t *word = plait_at(spot);
-  uint64_t bits = plait_get64(word);
-  if (bits == 0) return 0;
-  plait_put64(word, bits & (bits - 1));
+/* Takes a block out of the word of `local` that a spot may name. `bits`: what the word says, at least one. */
+PLAIT_TINY plait_ref_t plait__page_take(plait_ref_t spot, uint64_t bits) {
+  plait_put64(plait_at(spot), bits & (bits - 1));
   struct plait_page *page = plait__page_of_spot(spot);
   /* `local` fills the second half of a cache line: where the word lies says which it is. */
   return plait_get(&page->base) + (spot % 32 * 8 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->step);
+}
+
+/* A block of the class out of the word that its spot names; 0 if there is none left in it. */
+PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
+  plait_ref_t spot = plait_get(&record->spots[class]);
+  uint64_t bits = plait_get64(plait_at(spot));
+  return bits == 0 ? 0 : plait__page_take(spot, bits);
 }
 
 /*

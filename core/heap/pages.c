@@ -92,9 +92,9 @@ static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_p
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
-/* From where the class's blocks come, until some are found or freed. */
-PLAIT_TINY void aim_at_nothing(struct plait_record *record, uint32_t class) {
-  plait_put(&record->spots[class], plait_ref(plait_heap()->empty.local));
+/* From where a class's blocks come, until some are found or freed. */
+PLAIT_TINY void aim_at_nothing(plait_word_t *spot) {
+  plait_put(spot, plait_ref(plait_heap()->empty.local));
 }
 
 PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
@@ -103,7 +103,7 @@ PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *
 }
 
 static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page *page) {
-  aim_at_nothing(record, plait_get(&page->class));
+  aim_at_nothing(plait_at(plait_get(&page->spot)));
   page_unlink(record->classes, page);
 }
 
@@ -117,7 +117,7 @@ PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count
 
 PLAIT_COLD void plait__own_clear(struct plait_record *record) {
   plait__pages_clear(record->classes, PLAIT_HEAP_LIST_COUNT);
-  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) aim_at_nothing(record, class);
+  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) aim_at_nothing(&record->spots[class]);
 }
 
 /* ---- pages; under the lock ---- */
@@ -266,9 +266,11 @@ static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *p
 /* The next block out of any word of the record's page, and more from there: 0 if its owner knows of none. */
 static PLAIT_ONCE plait_ref_t alloc_from(struct plait_record *record, struct plait_page *page, uint32_t class) {
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) { /* those that are not in use are 0 */
-    if (plait_get64(&page->local[word]) == 0) continue;
-    plait_put(&record->spots[class], plait_ref(&page->local[word]));
-    return plait__page_alloc(record, class);
+    uint64_t bits = plait_get64(&page->local[word]);
+    if (bits == 0) continue;
+    plait_ref_t spot = plait_ref(&page->local[word]);
+    plait_put(&record->spots[class], spot);
+    return plait__page_take(spot, bits);
   }
   return 0;
 }
