@@ -261,5 +261,33 @@ static inline void step_run_each(size_t count, const char *(*name)(size_t i), ui
   CHECK(failed == 0);
 }
 
+/*
+ * The rest of a test of deaths: `scenarios[]`, each with a name, and run_scenario() for one of them. First every state that a death can
+ * leave; then, of some of these, every state that the recoverer's death can.
+ */
+#define STEP_DEATHS_MAIN                                                      \
+  static const char *name_of(size_t i) {                                      \
+    return scenarios[i].name;                                                 \
+  }                                                                           \
+  static void run_all(uint32_t every) {                                       \
+    step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every); \
+  }                                                                           \
+  static void test_deaths(void) {                                             \
+    run_all(0);                                                               \
+  }                                                                           \
+  static void test_deaths_of_recoverers(void) {                               \
+    run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);                        \
+  }                                                                           \
+  static const struct test tests[] = {                                        \
+      {"death after every store", test_deaths},                               \
+      {"death of the recoverer after every store", test_deaths_of_recoverers}, \
+  };                                                                          \
+  TEST_MAIN(tests)
+
+#else
+int main(void) {
+  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
+  return 0;
+}
 #endif
 #endif

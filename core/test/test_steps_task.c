@@ -568,31 +568,6 @@ static uint64_t run_scenario(size_t i, uint32_t every) {
   return step_deaths(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 
-static const char *name_of(size_t i) {
-  return scenarios[i].name;
-}
+STEP_DEATHS_MAIN
 
-static void run_all(uint32_t every) {
-  step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);
-}
-
-static void test_deaths(void) {
-  run_all(0);
-}
-
-static void test_deaths_of_recoverers(void) {
-  run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);
-}
-
-static const struct test tests[] = {
-    {"death after every store", test_deaths},
-    {"death of the recoverer after every store", test_deaths_of_recoverers},
-};
-TEST_MAIN(tests)
-
-#else
-int main(void) {
-  printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");
-  return 0;
-}
 #endif
