@@ -9,6 +9,7 @@
 
 import { host } from '../core/host.ts';
 import { release } from '../heap/owned.ts';
+import { InOrder } from './in-order.ts';
 import { onAbort } from './signals.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
@@ -32,10 +33,13 @@ interface Waiter {
   readonly reject: (reason: unknown) => void;
 }
 
-interface Outcome {
-  readonly index: number;
-  readonly fulfilled: boolean;
-  readonly value: unknown;
+/** What ends the iteration when it is its turn to be yielded. */
+class Failure {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
 }
 
 const DONE: Step = { value: undefined, done: true };
@@ -48,12 +52,12 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #pull: () => unknown = () => undefined;
   #source: Iterator<unknown> | AsyncIterator<unknown> | undefined;
   readonly #waiters: Waiter[] = [];
-  /** Outcomes that wait to be yielded, by index. */
-  readonly #ready = new Map<number, Outcome>();
+  /** What waits to be yielded: by index, or in the order in which it came. */
+  readonly #ready = new InOrder<Step | Failure>();
   readonly #inputs = new Map<number, unknown>();
   #running = 0;
   #taken = 0;
-  #yielded = 0;
+  #come = 0;
   /** The inputs have ended, or are wanted no more. */
   #exhausted = false;
   /** Whether the next input has been asked for and has not come: results do not wait for it. */
@@ -97,18 +101,19 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#stopListening = signal && onAbort(signal, () => this.#fail(signal.reason, true));
     }
     const waits = this.#isStepping || this.#waiters.length > 0;
-    const step = waits ? undefined : this.#takeReady();
+    const next = waits ? undefined : this.#ready.peek();
     const before = this.#inNext;
     this.#inNext = true;
     try {
-      if (step === undefined) {
+      if (next === undefined || next instanceof Failure) {
         return new Promise((resolve, reject) => {
           this.#waiters.push({ resolve, reject });
           this.#step();
         });
       }
+      this.#ready.take();
       this.#step();
-      return Promise.resolve(step);
+      return Promise.resolve(next);
     } finally {
       this.#inNext = before;
     }
@@ -138,8 +143,24 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       release(value);
       return;
     }
-    this.#ready.set(index, { index, fulfilled, value });
-    this.#step();
+    this.#keep(index, fulfilled, value);
+    // It takes the place among those under way that its task had: without somebody who waits nothing can be started either.
+    if (this.#waiters.length > 0) this.#step();
+  }
+
+  /** What has become of an input waits to be yielded. */
+  #keep(index: number, fulfilled: boolean, value: unknown): void {
+    this.#ready.put(this.#rules.ordered ? index : this.#come++, this.#outcome(index, fulfilled, value));
+  }
+
+  #outcome(index: number, fulfilled: boolean, value: unknown): Step | Failure {
+    if (!this.#rules.settled) return fulfilled ? { value, done: false } : new Failure(value);
+    const input = this.#inputs.get(index);
+    this.#inputs.delete(index);
+    const settled: Settled<unknown> = fulfilled
+      ? { index, input, status: 'fulfilled', value }
+      : { index, input, status: 'rejected', reason: value };
+    return { value: settled, done: false };
   }
 
   /** Starts what may be started and yields what may be yielded, until neither goes on. */
@@ -155,40 +176,14 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   #yieldOne(): boolean {
     if (this.#waiters.length === 0) return false;
-    const step = this.#takeReady();
-    if (step !== undefined) {
-      this.#waiters.shift()?.resolve(step);
-      return true;
+    const next = this.#ready.peek();
+    if (next === undefined) return false;
+    if (next instanceof Failure) this.#fail(next.reason, true);
+    else {
+      this.#ready.take();
+      this.#waiters.shift()?.resolve(next);
     }
-    const failed = this.#nextReady();
-    if (failed === undefined) return false;
-    this.#fail(failed.value, true);
     return true;
-  }
-
-  /** The outcome that is to be yielded next, if it is there. */
-  #nextReady(): Outcome | undefined {
-    if (this.#rules.ordered) return this.#ready.get(this.#yielded);
-    for (const outcome of this.#ready.values()) return outcome;
-    return undefined;
-  }
-
-  /** Takes that outcome, unless it ends the iteration. */
-  #takeReady(): Step | undefined {
-    const outcome = this.#nextReady();
-    if (outcome === undefined) return undefined;
-    const { index, fulfilled, value } = outcome;
-    const { settled } = this.#rules;
-    if (!fulfilled && !settled) return undefined;
-    this.#ready.delete(index);
-    this.#yielded++;
-    if (!settled) return { value, done: false };
-    const input = this.#inputs.get(index);
-    this.#inputs.delete(index);
-    const result: Settled<unknown> = fulfilled
-      ? { index, input, status: 'fulfilled', value }
-      : { index, input, status: 'rejected', reason: value };
-    return { value: result, done: false };
   }
 
   #startOne(): boolean {
@@ -253,6 +248,8 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   /** Whether it was started, or has failed; false: the queue is full. */
   #start(input: unknown): boolean {
     const index = this.#taken;
+    let failed = false;
+    let failure: unknown;
     try {
       this.#submitter.submit(this, index, input, this.#how);
       this.#running++;
@@ -263,10 +260,12 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
         void this.#closeSource().catch(() => {});
         return true;
       }
-      this.#ready.set(index, { index, fulfilled: false, value: reason });
+      failed = true;
+      failure = reason;
     }
     this.#taken++;
     if (this.#rules.settled) this.#inputs.set(index, input);
+    if (failed) this.#keep(index, false, failure);
     return true;
   }
 
@@ -322,8 +321,10 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   /** Nobody takes what waits to be yielded; given bytes among it are freed. */
   #dropReady(): void {
-    for (const { value } of this.#ready.values()) release(value);
-    this.#ready.clear();
+    for (const outcome of this.#ready.empty()) {
+      if (outcome instanceof Failure) continue;
+      release(this.#rules.settled ? (outcome.value as { value?: unknown }).value : outcome.value);
+    }
   }
 
   async #finish(): Promise<void> {

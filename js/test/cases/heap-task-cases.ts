@@ -99,6 +99,11 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
               await pool.run('behind them all'); // so the other results are here, and wait
               break;
             }
+            for await (const settled of pool.mapSettled<number, HeapBytes>(inputs, { name })) {
+              if (settled.status === 'fulfilled') heap.free(settled.value);
+              await pool.run('behind them all');
+              break;
+            }
           },
           { threads: 1 },
         );
