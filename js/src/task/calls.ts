@@ -78,6 +78,7 @@ class SingleCall implements Call {
 /** Many tasks whose results come together. The first failure takes the rest back. */
 class Batch implements Call {
   readonly promise: Promise<never[]>;
+  readonly root = (): string => `inputs[${this.#submitted}]`;
   readonly progress: ((index: number, value: unknown) => void) | undefined;
   readonly #submitter: Submitter;
   readonly #inputs: readonly unknown[];

@@ -71,6 +71,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   /** Whether next() is at work: then the inputs' code runs in the context of whoever iterates. */
   #inNext = false;
   #stopListening: (() => void) | undefined;
+  readonly root = (): string => `inputs[${this.#taken}]`;
   readonly #goOn = (): void => this.#step();
 
   constructor(

@@ -32,11 +32,14 @@ import { Room } from './room.ts';
 import { noteTimeout } from './shortest-timeout.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
+import type { Root } from './value-kinds.ts';
 
 /** Who waits for one or more tasks. */
 export interface Call {
   /** The task of that index has ended. */
   settle(index: number, fulfilled: boolean, value: unknown): void;
+  /** What an error calls the input that is being submitted; 'input' where there is only one. */
+  readonly root?: (() => string) | undefined;
   /** It says something meanwhile. */
   readonly progress?: ((index: number, value: unknown) => void) | undefined;
 }
@@ -167,7 +170,7 @@ export class Submitter {
     const ticket = this.#freeTickets.pop() ?? this.#calls.push(undefined) - 1;
     try {
       this.mustWork();
-      this.#tasks[ticket] = this.#put(input, how, given, ticket, now);
+      this.#tasks[ticket] = this.#put(input, how, given, ticket, now, call.root ?? 'input');
     } catch (error) {
       this.#freeTickets.push(ticket);
       throw error;
@@ -182,7 +185,7 @@ export class Submitter {
     return ticket;
   }
 
-  #put(input: unknown, how: Ticketing, given: number, ticket: number, now: number): number {
+  #put(input: unknown, how: Ticketing, given: number, ticket: number, now: number, root: Root): number {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
@@ -191,7 +194,7 @@ export class Submitter {
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
       given === 0
-        ? transport.prepare(input, 'input', how.lend)
+        ? transport.prepare(input, root, how.lend)
         : transport.prepareGiven(input as Uint8Array, given, Kind.lentBytes);
     this.mustWork(); // a getter in the input may have let go of the client
     const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;

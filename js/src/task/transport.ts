@@ -12,6 +12,7 @@ import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
 import { own } from '../heap/owned.ts';
 import { readValue, ValueWriter } from './codec.ts';
+import type { Root } from './value-kinds.ts';
 
 /** What the words mean; part of the shared layout (docs/MEMORY.md). */
 export const Kind = {
@@ -104,7 +105,7 @@ export class Transport {
    *
    * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND, naming the part of `root` that cannot be sent
    */
-  prepare(value: unknown, root: string, lend = false): number {
+  prepare(value: unknown, root: Root, lend = false): number {
     this.low = 0;
     this.high = 0;
     switch (typeof value) {

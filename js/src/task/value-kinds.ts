@@ -9,6 +9,9 @@
 
 import { PlaitError } from '../core/errors.ts';
 
+/** What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one. */
+export type Root = string | (() => string);
+
 /** What stops a value from being sent, and where it is; thrown inside the writer and turned into a PlaitError there. */
 export class Unsendable {
   /** What it is, with its article: 'a function'. */
@@ -24,8 +27,8 @@ export class Unsendable {
   }
 
   /** The whole sentence, for a value that its user knows as `root`. */
-  describe(root: string): string {
-    const path = root + this.steps.toReversed().join('');
+  describe(root: Root): string {
+    const path = (typeof root === 'string' ? root : root()) + this.steps.toReversed().join('');
     return `${path} is ${this.what}, and ${this.which} cannot be sent to another thread`;
   }
 }

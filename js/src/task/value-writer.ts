@@ -29,6 +29,7 @@ import {
   kindOfPrototype,
   memberStep,
   propertyStep,
+  type Root,
   Unsendable,
   unsendableObject,
   withStep,
@@ -429,10 +430,10 @@ export class ValueWriter {
    * A getter inside the value may call this again: the inner call works in a buffer of its own. What a getter throws
    * is thrown from here unchanged.
    *
-   * @param root What an error's path begins with, such as 'input'.
+   * @param root What an error's path begins with.
    * @throws PlaitError ERR_PLAIT_CANNOT_SEND if a part of the value cannot be sent; its message says which.
    */
-  write(value: unknown, root: string): Uint8Array {
+  write(value: unknown, root: Root): Uint8Array {
     const encoder = this.#idle ?? new Encoder();
     this.#idle = undefined;
     try {

@@ -235,7 +235,9 @@ export function poolCases(module: (name: string) => string): Case[] {
           alike(await pool.runMany([]), []);
           const error = await rejection(pool.runMany(['x', 'y'], { name: 'fail' }));
           ok(error instanceof RangeError, 'the first failure');
-          same((await rejection(pool.runMany([1, () => 1, 2]))).code, 'ERR_PLAIT_CANNOT_SEND');
+          const unsendable = await rejection(pool.runMany([1, { call: () => 1 }, 2]));
+          same(unsendable.code, 'ERR_PLAIT_CANNOT_SEND');
+          ok(unsendable.message.startsWith('inputs[1].call is a function'), unsendable.message);
           const stop = new AbortController();
           const many = rejection(pool.runMany(Array(50).fill(20), { name: 'pause', signal: stop.signal }));
           stop.abort(new URIError('enough'));

@@ -152,6 +152,10 @@ export function taskCases(module: (name: string) => string): Case[] {
           const result = await rejection(pool.run(1, { name: 'returnFunction' }));
           same(result.code, 'ERR_PLAIT_CANNOT_SEND');
           ok(result.message.includes('output.list[1]'), result.message);
+          const mapped = pool.map([1, 2, [Symbol('x')]]);
+          alike([(await mapped.next()).value, (await mapped.next()).value], [1, 2]);
+          const third = await rejection(mapped.next());
+          ok(third.message.startsWith('inputs[2][0] is a symbol'), third.message);
           same(await pool.run('still'), 'still');
         }),
     },
