@@ -1,8 +1,11 @@
-/** What a pool's calls promise, in Node. */
+/** What a pool promises, in Node. */
 import { test } from 'node:test';
+import { poolCallCases } from './cases/pool-call-cases.ts';
 import { poolCases } from './cases/pool-cases.ts';
+import { poolOrderCases } from './cases/pool-order-cases.ts';
 
 const fixtures = new URL('../../js/test/fixtures/', import.meta.url);
-for (const { name, run, skip } of poolCases((file) => new URL(file, fixtures).href)) {
+const fixture = (file: string): string => new URL(file, fixtures).href;
+for (const { name, run, skip } of [...poolOrderCases(fixture), ...poolCallCases(fixture), ...poolCases(fixture)]) {
   test(name, { skip: skip ?? false, timeout: 60000 }, run);
 }

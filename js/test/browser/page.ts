@@ -8,7 +8,9 @@ import { fs } from 'plait/fs';
 import { type Case, ok, same } from '../cases/check.ts';
 import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
+import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
+import { poolOrderCases } from '../cases/pool-order-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
 const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
@@ -128,6 +130,8 @@ const cases: Case[] = [
   ...heapCases(heap, seed, fixture),
   ...taskCases(fixture),
   ...fsCases(fs, fixture),
+  ...poolOrderCases(fixture),
+  ...poolCallCases(fixture),
   ...poolCases(fixture),
   ...browserCases,
 ];

@@ -1,0 +1,43 @@
+/** A pool of the fixtures' tasks for one case, and waiting for what it does. On any host. */
+
+import { openSpace, Pool, type PoolOptions, type Space } from 'plait';
+import { ok } from './check.ts';
+
+export const isNode: boolean =
+  typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule === 'function';
+
+/** Resolves when `what` holds; a test waits for states, never for times. */
+export async function until(what: () => boolean, why: string): Promise<void> {
+  const end = performance.now() + 20000;
+  while (!what()) {
+    ok(performance.now() < end, why);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+export type WithPool = (options: PoolOptions, body: (pool: Pool, space: Space) => Promise<void>) => Promise<void>;
+
+/** Gives the body a pool of the module in a space of its own; afterwards nothing may be wrong there. */
+export function poolsOf(tasks: string): WithPool {
+  return async (options, body) => {
+    const space = openSpace({ maximum: 2 ** 27 });
+    const pool = new Pool(tasks, { threads: 2, space, ...options });
+    try {
+      await body(pool, space);
+    } finally {
+      await pool.close({ force: true });
+    }
+    space.check();
+  };
+}
+
+/** Runs a task and resolves when it has begun. */
+export async function begun(pool: Pool, name: string, options: object = {}): Promise<{ end: Promise<unknown> }> {
+  let end: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    end = pool.run(0, { name, onProgress: () => resolve(), ...options });
+    end.catch(reject);
+  });
+  end.catch(() => {});
+  return { end };
+}
