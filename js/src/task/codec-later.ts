@@ -8,6 +8,7 @@
 
 import { host } from '../core/host.ts';
 import type * as codec from './codec.ts';
+import type { PartApart } from './value-sink.ts';
 
 let loaded: typeof codec | undefined;
 
@@ -30,8 +31,8 @@ export function readValue(bytes: Uint8Array): unknown {
 export class ValueWriter {
   #writer: codec.ValueWriter | undefined;
 
-  write(root: unknown, name: string): Uint8Array {
+  write(value: unknown, root: string, apart?: PartApart[]): Uint8Array {
     this.#writer ??= new (load().ValueWriter)();
-    return this.#writer.write(root, name);
+    return this.#writer.write(value, root, apart);
   }
 }
