@@ -7,7 +7,8 @@
  * memcpy may be one instruction that some processors are slow at, where the two addresses are alike in their last bits.
  *
  * Invariant: nothing outside of the target is written, whichever way is taken, and no code of the user's runs.
- * pre of all: nobody else writes source or target meanwhile.
+ * pre of all: nobody else writes the target meanwhile. Where somebody writes the source, which may be shared memory of the user's, the
+ * copy has some of both, as with the engine's own.
  */
 
 interface BufferModule {
@@ -51,14 +52,15 @@ const SMALL_ALLOCATION = 64;
  */
 const above: { last: ArrayBuffer | undefined } = { last: undefined };
 
-/** Writes the bytes of `source` over those of `target`. pre: both are of the same length, and neither can grow. */
-export function copyBytes(target: Uint8Array, source: Uint8Array): void {
+/** Writes the bytes of `source` over those of `target` from `at` on. pre: they end within it, and neither of the two can grow. */
+export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): void {
   const size = source.length;
-  const isAskew = size >= LARGE_ASKEW && (source.byteOffset - target.byteOffset) % WORD !== 0;
-  if (size < LARGE && !isAskew) target.set(source);
-  else if (memcpy !== undefined) memcpy.call(target, source, 0, size);
+  const isAskew = size >= LARGE_ASKEW && (source.byteOffset - target.byteOffset - at) % WORD !== 0;
+  if (size < LARGE && !isAskew) target.set(source, at);
+  // Offsets beyond 2 GiB are not for every version of the function.
+  else if (memcpy !== undefined) memcpy.call(target.subarray(at, at + size), source, 0, size);
   // A copy in private memory lies as it should. To make one costs less than a byte at a time.
-  else target.set(isAskew && target.byteOffset % WORD === 0 ? new Uint8Array(source) : source);
+  else target.set(isAskew && (target.byteOffset + at) % WORD === 0 ? new Uint8Array(source) : source, at);
 }
 
 /**
@@ -73,7 +75,7 @@ export function privateCopy(source: Uint8Array): Uint8Array<ArrayBuffer> {
     return copy;
   }
   const copy = new Uint8Array(nodeBuffer.allocUnsafeSlow(size).buffer as ArrayBuffer);
-  copyBytes(copy, source);
+  copyBytes(copy, 0, source);
   above.last = new ArrayBuffer(SMALL_ALLOCATION);
   return copy;
 }

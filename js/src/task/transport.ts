@@ -114,7 +114,9 @@ export class Transport {
     this.high = 0;
     this.#bytes = bytes;
     this.#apart = apart;
-    return apart.reduce((size, { source }) => size + source.length, bytes.length);
+    let size = bytes.length;
+    for (const { source } of apart) size += source.length;
+    return size;
   }
 
   /**
@@ -165,12 +167,11 @@ export class Transport {
     for (const { at, source } of this.#apart) {
       u8.set(bytes.subarray(from, at), to);
       to += at - from;
-      copyBytes(u8.subarray(to, to + source.length), source);
+      copyBytes(u8, to, source);
       to += source.length;
       from = at;
     }
-    const rest = from === 0 ? bytes : bytes.subarray(from);
-    copyBytes(u8.subarray(to, to + rest.length), rest);
+    copyBytes(u8, to, from === 0 ? bytes : bytes.subarray(from));
   }
 
   #fillText(ref: number, size: number): void {

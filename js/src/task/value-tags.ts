@@ -28,7 +28,7 @@
 /** The first byte of every message. */
 export const FORMAT_VERSION = 2;
 
-/** How many bytes there are before a buffer's own, whose length ends at `position`. */
+/** How many bytes of padding there are before a buffer's own if its length ends at `position`. */
 export function paddingAt(position: number): number {
   return -position & 7;
 }
