@@ -10,6 +10,7 @@ import vm from 'node:vm';
 import { MessageChannel, Worker } from 'node:worker_threads';
 
 import { readValue } from '../../dist/task/value-reader.js';
+import { FORMAT_VERSION } from '../../dist/task/value-tags.js';
 import { ValueWriter } from '../../dist/task/value-writer.js';
 
 const writer = new ValueWriter();
@@ -639,10 +640,10 @@ test('a few bytes cannot ask for much memory', () => {
     [0x09, ...huge],
     [0x23, 0x80, 0x80, 0x80, 0x80, 0x10, 0],
   ]) {
-    assert.throws(() => readValue(new Uint8Array([1, 0, ...body])), isBadMessage);
+    assert.throws(() => readValue(new Uint8Array([FORMAT_VERSION, 0, ...body])), isBadMessage);
   }
   const before = process.memoryUsage().rss;
-  const longest = readValue(new Uint8Array([1, 0, 0x23, 0x80, 0x80, 0x80, 0x08, 0])) as unknown[];
+  const longest = readValue(new Uint8Array([FORMAT_VERSION, 0, 0x23, 0x80, 0x80, 0x80, 0x08, 0])) as unknown[];
   assert.equal(longest.length, 2 ** 24);
   assert.ok(process.memoryUsage().rss - before < 50e6);
 });

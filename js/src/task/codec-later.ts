@@ -9,6 +9,7 @@
 import { host } from '../core/host.ts';
 import type * as codec from './codec.ts';
 import type { Root } from './value-kinds.ts';
+import type { PartApart } from './value-sink.ts';
 
 let loaded: typeof codec | undefined;
 
@@ -31,8 +32,8 @@ export function readValue(bytes: Uint8Array): unknown {
 export class ValueWriter {
   #writer: codec.ValueWriter | undefined;
 
-  write(value: unknown, root: Root): Uint8Array {
+  write(value: unknown, root: Root, apart?: PartApart[]): Uint8Array {
     this.#writer ??= new (load().ValueWriter)();
-    return this.#writer.write(value, root);
+    return this.#writer.write(value, root, apart);
   }
 }

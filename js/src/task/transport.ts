@@ -12,7 +12,9 @@ import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
 import { own } from '../heap/owned.ts';
 import { readValue, ValueWriter } from './codec.ts';
+import { copyBytes, nodeBuffer, privateCopy } from './copy.ts';
 import type { Root } from './value-kinds.ts';
+import type { PartApart } from './value-sink.ts';
 
 /** What the words mean; part of the shared layout (docs/MEMORY.md). */
 export const Kind = {
@@ -38,41 +40,16 @@ export const Kind = {
   givenBytes: 11,
 } as const;
 
+const NONE: readonly PartApart[] = [];
+
 const NOT_LATIN1 = /[^\0-\xff]/;
 /** Below this many characters a loop is quicker than a call into the host. */
 const SHORT_STRING = 48;
-/** From this many bytes on, uncleared memory is worth another call into the host. */
-const LARGE_COPY = 4096;
-/** The least that has a place of its own in the host's memory. */
-const SMALL_ALLOCATION = 64;
 /** Few enough arguments for String.fromCharCode on any stack. */
 const CHUNK = 8192;
 
-/**
- * What was allocated after the last large copy. glibc gives what is free at the end of a thread's memory back to the system,
- * and the next copy pays for it anew, page by page, several times what copying costs. What is freed below something that
- * lives is used again instead.
- */
-const above: { last: ArrayBuffer | undefined } = { last: undefined };
-
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
-
-interface NativeBuffer extends Uint8Array {
-  latin1Slice(start: number, end: number): string;
-  ucs2Slice(start: number, end: number): string;
-  latin1Write(text: string, offset: number, length: number): number;
-  ucs2Write(text: string, offset: number, length: number): number;
-}
-
-interface BufferModule {
-  from(buffer: ArrayBufferLike, offset: number, length: number): NativeBuffer;
-  /** Not of a pool: its `buffer` is its own. */
-  allocUnsafeSlow(size: number): NativeBuffer;
-}
-
-/** Node's Buffer, whose string functions are native; browsers use the loops. */
-const nodeBuffer = (globalThis as unknown as { Buffer?: BufferModule }).Buffer;
 
 const readLength = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!;
 
@@ -94,6 +71,7 @@ export class Transport {
   readonly #writer: ValueWriter = new ValueWriter();
   #text = '';
   #bytes: Uint8Array | undefined;
+  #apart: readonly PartApart[] = NONE;
 
   constructor(space: Space) {
     this.#space = space;
@@ -129,13 +107,17 @@ export class Transport {
     }
     const isBytes = ArrayBuffer.isView(value) && value instanceof Uint8Array;
     // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
-    const bytes = isBytes ? fixedBytes(value) : this.#writer.write(value, root);
+    const apart: PartApart[] = [];
+    const bytes = isBytes ? fixedBytes(value) : this.#writer.write(value, root, apart);
     if (!isBytes) this.kind = Kind.graph;
     else this.kind = lend ? Kind.lentBytes : Kind.bytes;
     this.low = 0;
     this.high = 0;
     this.#bytes = bytes;
-    return bytes.length;
+    this.#apart = apart;
+    let size = bytes.length;
+    for (const { source } of apart) size += source.length;
+    return size;
   }
 
   /**
@@ -173,9 +155,24 @@ export class Transport {
       this.#fillText(ref, size);
       this.#text = '';
     } else if (this.#bytes !== undefined) {
-      space.u8.set(this.#bytes, ref);
+      this.#fillBytes(ref, this.#bytes);
       this.#bytes = undefined;
+      this.#apart = NONE;
     }
+  }
+
+  #fillBytes(ref: number, bytes: Uint8Array): void {
+    const { u8 } = this.#space;
+    let from = 0;
+    let to = ref;
+    for (const { at, source } of this.#apart) {
+      u8.set(bytes.subarray(from, at), to);
+      to += at - from;
+      copyBytes(u8, to, source);
+      to += source.length;
+      from = at;
+    }
+    copyBytes(u8, to, from === 0 ? bytes : bytes.subarray(from));
   }
 
   #fillText(ref: number, size: number): void {
@@ -222,7 +219,7 @@ export class Transport {
       case Kind.utf16:
         return this.#readText(ref, size, kind === Kind.utf16);
       case Kind.bytes:
-        return this.#copy(ref, size);
+        return privateCopy(this.#space.u8.subarray(ref, ref + size));
       case Kind.lentBytes:
         return this.#space.u8.subarray(ref, ref + size);
       case Kind.givenBytes:
@@ -232,16 +229,6 @@ export class Transport {
       default:
         throw new PlaitError('ERR_PLAIT_BAD_MESSAGE', `a task holds a value of the unknown kind ${kind}`);
     }
-  }
-
-  /** A private copy. A large one is made on memory that nobody has cleared, which costs as much as the copying itself. */
-  #copy(ref: number, size: number): Uint8Array {
-    const { u8 } = this.#space;
-    if (nodeBuffer === undefined || size < LARGE_COPY) return u8.slice(ref, ref + size);
-    const copy = new Uint8Array(nodeBuffer.allocUnsafeSlow(size).buffer);
-    copy.set(u8.subarray(ref, ref + size));
-    above.last = new ArrayBuffer(SMALL_ALLOCATION);
-    return copy;
   }
 
   #readText(ref: number, size: number, wide: boolean): string {

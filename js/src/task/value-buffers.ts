@@ -7,6 +7,7 @@
 
 import { Unsendable } from './value-kinds.ts';
 import type { ByteSink } from './value-sink.ts';
+import { paddingAt } from './value-tags.ts';
 
 interface BufferSpan {
   readonly index: number;
@@ -51,7 +52,7 @@ export class BufferSpans {
 
   /** Writes the table of buffers and, last, where it begins. */
   write(sink: ByteSink): void {
-    const at = sink.position;
+    const at = sink.position; // nothing is apart yet
     sink.varint(this.#spans.size);
     for (const { buffer, start, end } of this.#spans.values()) {
       if (end > buffer.byteLength) {
@@ -59,6 +60,7 @@ export class BufferSpans {
       }
       sink.varint(start);
       sink.varint(end - start);
+      sink.zeros(paddingAt(sink.position + sink.sizeApart));
       sink.copy(new Uint8Array(buffer, start, end - start));
     }
     sink.double(at);

@@ -7,6 +7,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { privateCopy } from './copy.ts';
 import { makeDomError, makeError, setErrorProperty } from './error-shape.ts';
 import { ByteSource, bad } from './value-source.ts';
 import {
@@ -14,6 +15,7 @@ import {
   FORMAT_VERSION,
   HAS_BUFFERS,
   INLINE_DEPTH,
+  paddingAt,
   SHORT_STRING,
   SMALL_INTEGER,
   TAG,
@@ -289,10 +291,10 @@ class Decoder extends ByteSource {
     for (let left = this.count(); left > 0; left--) {
       const origin = this.varint();
       const size = this.varint();
+      this.take(paddingAt(this.position));
       const at = this.take(size);
-      const copy = new Uint8Array(size);
-      copy.set(this.bytes.subarray(at, at + size));
-      this.#buffers.push({ buffer: copy.buffer, start: origin });
+      const { buffer } = privateCopy(this.bytes.subarray(at, at + size));
+      this.#buffers.push({ buffer, start: origin });
     }
     if (this.position !== this.end) throw bad('the table of buffers is too long.');
     this.position = resume;

@@ -10,6 +10,9 @@ const FIRST_SIZE = 4096;
 /** Scratch space beyond this size is given back when a message left most of it unused. */
 const KEPT_SIZE = 1 << 20;
 
+/** From this many bytes on, it pays to copy them once instead of twice. */
+const LARGE_PART = 16384;
+
 /** Below this many units a loop over the string beats a call into the host. */
 const LONG_STRING = 64;
 
@@ -25,12 +28,21 @@ const hostBuffer = Reflect.get(globalThis, 'Buffer') as StringCopierClass | unde
 /** No Latin-1 string holds one of these; an engine need not even look at a string that it keeps as one-byte units. */
 const WIDE_UNIT = /[\u0100-\uffff]/;
 
+/** Bytes of the message that stay where they are, to be copied from there: they come before those at `at` in the scratch buffer. */
+export interface PartApart {
+  readonly at: number;
+  readonly source: Uint8Array;
+}
+
 /** A growable run of bytes and the writers of the format's small parts. */
 export class ByteSink {
   /** The scratch space; replaced by a bigger one when it grows. */
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_SIZE);
   /** How many bytes are written. */
   position = 0;
+  /** Large parts that are left where they are, if whoever wants the message can put them in; and how many bytes these have. */
+  apart: PartApart[] | undefined;
+  sizeApart = 0;
   #view = new DataView(this.bytes.buffer);
 
   /** Makes room for `count` more bytes. */
@@ -53,6 +65,7 @@ export class ByteSink {
   restart(): void {
     if (this.bytes.length > KEPT_SIZE && this.position < this.bytes.length / 4) this.#use(new Uint8Array(FIRST_SIZE));
     this.position = 0;
+    this.sizeApart = 0;
   }
 
   /** Writes one byte. */
@@ -104,8 +117,20 @@ export class ByteSink {
     }
   }
 
-  /** Writes bytes as they are. */
+  /** Writes so many zeros. */
+  zeros(count: number): void {
+    this.reserve(count);
+    this.bytes.fill(0, this.position, this.position + count);
+    this.position += count;
+  }
+
+  /** Writes bytes as they are, or notes where they are. */
   copy(source: Uint8Array): void {
+    if (this.apart !== undefined && source.length >= LARGE_PART) {
+      this.apart.push({ at: this.position, source });
+      this.sizeApart += source.length;
+      return;
+    }
     this.reserve(source.length);
     this.bytes.set(source, this.position);
     this.position += source.length;

@@ -34,7 +34,7 @@ import {
   unsendableObject,
   withStep,
 } from './value-kinds.ts';
-import { ByteSink } from './value-sink.ts';
+import { ByteSink, type PartApart } from './value-sink.ts';
 import {
   boxedValue,
   bufferSize,
@@ -76,8 +76,9 @@ class Encoder extends ByteSink {
   #attempts = 0;
   #depth = 0;
 
-  encode(root: unknown): Uint8Array {
+  encode(root: unknown, apart: PartApart[] | undefined): Uint8Array {
     this.restart();
+    this.apart = apart;
     this.byte(FORMAT_VERSION);
     this.byte(0);
     this.#value(root);
@@ -91,6 +92,7 @@ class Encoder extends ByteSink {
 
   /** Drops every reference to the value. */
   forget(): void {
+    this.apart = undefined;
     if (this.#objects.size > 0) this.#objects.clear();
     if (this.#keys.size > 0) this.#keys.clear();
     if (this.#buffers.size > 0) this.#buffers = new BufferSpans();
@@ -431,13 +433,15 @@ export class ValueWriter {
    * is thrown from here unchanged.
    *
    * @param root What an error's path begins with.
+   * @param apart Takes the large parts of the message, in order, where they are: what is returned lacks them then. They are the
+   *   value's own memory, so they are to be copied before any code of the user's runs.
    * @throws PlaitError ERR_PLAIT_CANNOT_SEND if a part of the value cannot be sent; its message says which.
    */
-  write(value: unknown, root: Root): Uint8Array {
+  write(value: unknown, root: Root, apart?: PartApart[]): Uint8Array {
     const encoder = this.#idle ?? new Encoder();
     this.#idle = undefined;
     try {
-      return encoder.encode(value);
+      return encoder.encode(value, apart);
     } catch (error) {
       if (error instanceof Unsendable) throw new PlaitError('ERR_PLAIT_CANNOT_SEND', error.describe(root));
       throw error;

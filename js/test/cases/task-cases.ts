@@ -41,6 +41,18 @@ export const SAMPLES: readonly unknown[] = [
   { a: 1, 'b c': [true, 'two'], nested: { list: Array.from({ length: 100 }, (_, i) => ({ i })) } },
 ];
 
+function isEqual(actual: Uint8Array, expected: Uint8Array): boolean {
+  return actual.length === expected.length && actual.every((byte, i) => byte === expected[i]);
+}
+
+/** Fails unless the bytes are those, alone in an ordinary buffer. */
+function ownBytes(actual: Uint8Array, expected: Uint8Array, what: string): void {
+  ok(isEqual(actual, expected), what);
+  same(Object.getPrototypeOf(actual), Uint8Array.prototype, `${what}, class`);
+  same(Object.getPrototypeOf(actual.buffer), ArrayBuffer.prototype, `${what}, class of the buffer`);
+  same(actual.buffer.byteLength, expected.length, `${what}, size of the buffer`);
+}
+
 export function taskCases(module: (name: string) => string): Case[] {
   const tasks = module('tasks.js');
   const withPool = async (
@@ -64,6 +76,43 @@ export function taskCases(module: (name: string) => string): Case[] {
           for (const [index, value] of SAMPLES.entries()) alike(await pool.run(value), value, `sample ${index}`);
           const back = (await pool.run(cyclic)) as unknown[];
           same(back[1], back, 'a cycle');
+        }),
+    },
+    {
+      name: 'many bytes, wherever they lie, arrive alone and in objects, in memory of their own',
+      run: () =>
+        withPool({}, async (pool) => {
+          const all = new Uint8Array(2 ** 20 + 64).map((_, i) => i * 31 + (i >>> 8));
+          for (const size of [2100, 16384, 70001, 2 ** 19, 2 ** 20]) {
+            for (const at of [0, 1, 8, 13]) {
+              const what = `${size} bytes from ${at}`;
+              const bytes = all.subarray(at, at + size);
+              ownBytes((await pool.run(bytes)) as Uint8Array, bytes, what);
+              const shared = new Uint8Array(new SharedArrayBuffer(size + at), at);
+              shared.set(bytes);
+              const numbers = new Float64Array(all.slice(0, 2000).buffer, 8);
+              const inner: Promise<unknown>[] = [];
+              const input = {
+                bytes,
+                shared,
+                numbers,
+                get other() {
+                  inner.push(pool.run({ rest: all.subarray(size) }));
+                  return all.buffer.slice(at, 40000);
+                },
+                again: bytes,
+              };
+              const back = (await pool.run(input)) as Omit<typeof input, 'shared'> & { shared: Uint8Array };
+              ownBytes(back.shared, bytes, `${what}, shared`);
+              ownBytes(new Uint8Array(back.other), all.subarray(at, 40000), `${what}, a whole buffer`);
+              alike(back.numbers, numbers, `${what}, numbers`);
+              same(back.again, back.bytes, `${what}, twice the same`);
+              // The buffer of these is sent once, as much of it as both cover.
+              ok(isEqual(back.bytes, bytes), what);
+              const { rest } = (await inner[0]) as { rest: Uint8Array };
+              ownBytes(rest, all.subarray(size), `${what}, sent by a getter`);
+            }
+          }
         }),
     },
     {
