@@ -107,11 +107,13 @@ export const Slice = {
 
 /** `struct plait_leaf` of core/heap/heap.h. */
 export const Leaf = {
-  BYTES: 24576,
+  BYTES: 32768,
   /** the slices */
   slices: 0,
-  /** for each 4 KiB the page record, as of when its slice was last cut into pages */
-  pages: 8192,
+  /** reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  hints: 8192,
+  /** what a block's reference is multiplied by; see note_hints() in pages.c */
+  factors: 24576,
 } as const;
 
 /** `struct plait_page` of core/heap/heap.h. */
@@ -125,22 +127,18 @@ export const Page = {
   base: 12,
   /** bytes from one block to the next */
   step: 16,
-  /** of the odd factor of `step`, modulo 2^32 */
-  inverse: 20,
-  /** how often `step` can be halved */
-  turn: 24,
   /** blocks */
-  count: 28,
+  count: 20,
+  /** reference of the word of its owner's record that says where the next block comes from */
+  spot: 24,
+  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
+  class: 28,
   /** a bit for each block: free, and the owner knows */
   local: 32,
   /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   remote: 64,
-  /** reference of the word of its owner's record that says where the next block comes from */
-  spot: 96,
-  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 100,
   /** zero */
-  unused: 104,
+  unused: 96,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
