@@ -146,7 +146,7 @@ def tables(found, places):
         size, where = places[name]
         out += [f"### struct {name}: {size} bytes ({header})", "", "| offset | field | type | meaning |", "|---|---|---|---|"]
         for kind, field, dimensions, comment in fields:
-            shown = kind.replace("plait_word_t", "u32").replace("plait_word64_t", "u64").replace("plait_half_t", "u16")
+            shown = kind.replace("plait_word_t", "u32").replace("plait_word64_t", "u64")
             shown = shown.replace("uint8_t", "u8").replace("struct ", "")
             meaning = comment.replace("|", "\\|")
             out.append(f"| {where[field]} | `{field}` | {shown}{dimensions} | {meaning} |")

@@ -44,10 +44,11 @@ static int is_record(uint32_t owner) {
 static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
   struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_LEAF_SLICES]));
   for (uint32_t at = base; at < base + (1u << shift); at += PLAIT_HEAP_GRANULE) {
-    uint32_t granule = at / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES, hint = plait_get(&leaf->hints[granule]);
-    if (hint == 0 || plait__hinted(hint) != page) return 0;
+    struct plait_hint *hint = &leaf->hints[at / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+    uint32_t known = plait_get(&hint->page);
+    if (known == 0 || plait__hinted(known) != page) return 0;
     for (uint32_t n = 0; n < plait_get(&page->count); n++)
-      if (plait__guess(hint, plait_get16(&leaf->factors[granule]), base + n * plait_get(&page->step)) != n) return 0;
+      if (plait__guess(hint, known, base + n * plait_get(&page->step)) != n) return 0;
   }
   return 1;
 }

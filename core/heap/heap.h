@@ -31,9 +31,9 @@
 #include "list.h"
 
 #define PLAIT_SLICE_SIZE 65536u
-#define PLAIT_HEAP_LEAF_SLICES 256u
-#define PLAIT_HEAP_LEAF_LIMIT 256u
-#define PLAIT_HEAP_LEAF_PAGES 4096u
+#define PLAIT_HEAP_LEAF_SLICES 128u
+#define PLAIT_HEAP_LEAF_LIMIT 512u
+#define PLAIT_HEAP_LEAF_PAGES 2048u
 #define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
 #define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
@@ -59,15 +59,20 @@ struct plait_slice {
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
 /*
- * What is noted about 16 MiB. From `hints` and `factors` freeing guesses, for each 4 KiB, a block's page and its number there, without a look at
- * the slice. The page says whether both are right, so they may be out of date: they are as of when a page was last made there.
+ * What freeing guesses from, for the blocks in 4 KiB: their page, and the number that a block has there. The page says whether
+ * both are right, so a hint may be out of date: it is as of when a page was last made there.
  */
+struct plait_hint {
+  plait_word_t page;   /* reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
+};
+
+/* What is noted about 8 MiB. */
 struct plait_leaf {
   struct plait_slice slices[PLAIT_HEAP_LEAF_SLICES]; /* the slices */
-  plait_word_t hints[PLAIT_HEAP_LEAF_PAGES];   /* reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
-  plait_half_t factors[PLAIT_HEAP_LEAF_PAGES]; /* what a block's reference is multiplied by; see note_hints() in pages.c */
+  struct plait_hint hints[PLAIT_HEAP_LEAF_PAGES];    /* for each 4 KiB */
 };
-_Static_assert(sizeof(struct plait_leaf) == PLAIT_SLICE_SIZE / 2, "a slice has room for two");
+_Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "bookkeeping memory is taken in whole granules; a slice has room for three");
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
@@ -122,7 +127,7 @@ struct plait_record {
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
   plait_word_t unused[7];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see `hints`");
+_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see struct plait_hint");
 
 struct plait_heap {
   struct plait_page empty;   /* a page without blocks: in place of one where there is none */
@@ -140,7 +145,7 @@ struct plait_heap {
   plait_word_t end;          /* index behind the last slice */
   plait_word_t limit;        /* index that the heap must not grow beyond */
   plait_word_t failed;       /* allocations answered with 0 (wraps) */
-  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
+  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 8 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */

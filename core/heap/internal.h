@@ -184,14 +184,14 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
 /* Which block of the page starts at `block`; UINT32_MAX, or the number of a bit without a block, if none does. Of a page that is not in use it says nothing. */
 uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
 
-/* The page that the hint names, if it names one. */
-PLAIT_TINY struct plait_page *plait__hinted(uint32_t hint) {
-  return plait_at(hint & ~((uint32_t)sizeof(struct plait_page) - 1));
+/* The page that a hint names. `known`: its first word, not 0. */
+PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
+  return plait_at(known & ~((uint32_t)sizeof(struct plait_page) - 1));
 }
 
-/* The number that a block has in its page, if the hint and the factor are right: one of the page's bits in any case. */
-PLAIT_TINY uint32_t plait__guess(uint32_t hint, uint32_t factor, plait_ref_t block) {
-  return (block * factor << 16) >> (hint & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
+/* The number that a block has in its page, if the hint is right: one of the page's bits in any case. */
+PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
+  return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
 }
 
 /* The page in whose `local` the word lies. */
@@ -420,15 +420,15 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
   struct plait_record *record = plait__mine();
   uint32_t at = block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES);
-  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]); /* most programs have no other: what comes from one place need not wait for the block */
+  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]); /* small programs have no other: what comes from one place need not wait for the block */
   if (at != 0) noted = plait_get(&plait_heap()->leaves[at]);
   if (record == NULL || noted == 0) return 0;
   struct plait_leaf *leaf = plait_at(noted);
-  uint32_t granule = block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES, hint = plait_get(&leaf->hints[granule]);
-  uint32_t number = plait__guess(hint, plait_get16(&leaf->factors[granule]), block);
-  struct plait_page *page = plait__hinted(hint);
+  struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+  uint32_t known = plait_get(&hint->page), number = plait__guess(hint, known, block);
+  struct plait_page *page = plait__hinted(known);
   /* A number that no block of the page has is one of a free block, to what comes then. */
-  if (hint != 0 && plait_get(&page->base) + number * plait_get(&page->step) == block) {
+  if (known != 0 && plait_get(&page->base) + number * plait_get(&page->step) == block) {
     uint32_t owner = plait_get(&page->owner);
     if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
     if (owner != 0) return plait__small_free_remote(page, number) == 0;

@@ -125,17 +125,17 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
 
 /*
  * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n << turn)`, and `base` a
- * multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^16, it is a multiple of 2^shift, + (n << turn): so the places
- * from `turn` on and below `shift` are n. The factor has those above shifted out of 16 already.
+ * multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple of 2^shift, + (n << turn): so the places
+ * from `turn` on and below `shift` are n. The factor has those above shifted out already.
  */
 PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
-  for (int i = 0; i < 3; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
+  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
   struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]));
-  uint32_t at = base / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES, end = at + (1u << shift) / PLAIT_HEAP_GRANULE;
-  for (; at < end; at++) {
-    plait_put(&leaf->hints[at], plait_ref(page) | (32 - shift + turn));
-    plait_put16(&leaf->factors[at], inverse << (16 - shift));
+  struct plait_hint *hint = &leaf->hints[base / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES], *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
+  for (; hint < end; hint++) {
+    plait_put(&hint->page, plait_ref(page) | (32 - shift + turn));
+    plait_put(&hint->factor, inverse << (32 - shift));
   }
 }
 

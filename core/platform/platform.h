@@ -42,7 +42,6 @@
 typedef uint32_t plait_ref_t;
 
 /* A word that several threads read and write. Natural alignment. */
-typedef _Atomic uint16_t plait_half_t;
 typedef _Atomic uint32_t plait_word_t;
 typedef _Atomic uint64_t plait_word64_t;
 
@@ -152,19 +151,11 @@ PLAIT_TINY uint32_t plait_load_near(const plait_word_t *word) {
  * fence, ten times as dear as these; volatile keeps the order, which is what recovery after a death relies on.
  */
 #ifdef __wasm__
-PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) { return *(const volatile uint16_t *)half; }
-PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) { *(volatile uint16_t *)half = (uint16_t)value; }
 PLAIT_TINY uint32_t plait_get(const plait_word_t *word) { return *(const volatile uint32_t *)word; }
 PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
 PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
 PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
 #else
-PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) {
-  return atomic_load_explicit((const volatile plait_half_t *)half, memory_order_relaxed);
-}
-PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) {
-  atomic_store_explicit((volatile plait_half_t *)half, (uint16_t)value, memory_order_relaxed);
-}
 PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
   return atomic_load_explicit((const volatile plait_word_t *)word, memory_order_relaxed);
 }
