@@ -227,18 +227,19 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
 #endif
 
 /*
- * A block has been freed into `word` of the page's `local`, which had the bits `known`, and `remote` beside it: the next block of the class
+ * A block has been freed into `word` of the page's `local`, which had the bits `known`: the next block of the class
  * comes from there, because it is still in a cache. But not if the word that the spot names has more: the fewer a word has, the
- * sooner it has none, which a processor does not guess. Where a page has few blocks, what stands for none counts, so that pages get empty.
+ * sooner it has none, which a processor does not guess. Where blocks are large, it counts for more, a bit for each KiB of one: so pages get empty.
  */
-PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known, uint64_t remote) {
+PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
   plait_ref_t next = plait_ref(word);
 #if PLAIT_COUNTS_BITS
   plait_ref_t now = plait_get(spot);
-  next = __builtin_popcountll(known | remote << 52) >= __builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
+  uint32_t count = (uint32_t)__builtin_popcountll(known) + plait_get(&page->step) / 1024;
+  next = count >= (uint32_t)__builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
 #else
-  (void)known, (void)remote;
+  (void)known;
 #endif
   plait_put(spot, next);
 }
@@ -249,7 +250,7 @@ PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait
   uint64_t bit = 1ull << number % 64, known = plait_get64(local), remote = plait_get64(&page->remote[number / 64]), free = known | remote;
   if (free & bit) return 0;
   plait_put64(local, known | bit);
-  plait__page_aim(page, local, known, remote);
+  plait__page_aim(page, local, known);
   if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }
