@@ -40,6 +40,19 @@ static int is_record(uint32_t owner) {
   return 0;
 }
 
+/* Whether the hints for the page's blocks name it, and what is guessed from them is right. */
+static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_LEAF_SLICES]));
+  for (uint32_t at = base; at < base + (1u << shift); at += PLAIT_HEAP_GRANULE) {
+    struct plait_hint *hint = &leaf->hints[at / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+    uint32_t known = plait_get(&hint->page);
+    if (known == 0 || plait__hinted(known) != page) return 0;
+    for (uint32_t n = 0; n < plait_get(&page->count); n++)
+      if (plait__guess(hint, known, base + n * plait_get(&page->step)) != n) return 0;
+  }
+  return 1;
+}
+
 static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
   if (owner == 0) return 0;
@@ -50,6 +63,7 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
+  if (!is_hinted(page, base, shift)) return fail();
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     uint64_t none = ~plait__page_full(page, word);
     if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();

@@ -39,15 +39,6 @@ static uint32_t all_used(uint32_t shift) {
   return (uint32_t)((1ull << (PLAIT_SLICE_SIZE >> shift)) - 1);
 }
 
-void plait__pages_note(uint32_t index) {
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]));
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t base = index * PLAIT_SLICE_SIZE;
-  for (uint32_t at = 0; at < PLAIT_SLICE_SIZE; at += PLAIT_HEAP_GRANULE)
-    plait_put(&leaf->pages[(base + at) / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES],
-              plait_ref(plait__page_around(slice, plait_get(&slice->tag), base + at)));
-}
-
 void plait__slice_inherit(struct plait_record *record, uint32_t index) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), partial = plait_get(&slice->used) != all_used(shift);
@@ -100,7 +91,6 @@ static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
   plait_put(&slice->used, 0);
   plait_put(&slice->owner, plait_ref(record));
   plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));
-  plait__pages_note(index);
   plait__partial_link(index, shift);
   return index;
 }

@@ -93,7 +93,7 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   return -PLAIT_EINVAL;
 }
 
-PLAIT_EXPORT PLAIT_ONCE uint32_t plait_heap_size(plait_ref_t block) {
+PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
   struct plait_slice *slice = slice_of(block);
   uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag);
   enum plait__slice_kind kind = plait__kind(tag);

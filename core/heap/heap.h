@@ -31,9 +31,9 @@
 #include "list.h"
 
 #define PLAIT_SLICE_SIZE 65536u
-#define PLAIT_HEAP_LEAF_SLICES 256u
-#define PLAIT_HEAP_LEAF_LIMIT 256u
-#define PLAIT_HEAP_LEAF_PAGES 4096u
+#define PLAIT_HEAP_LEAF_SLICES 128u
+#define PLAIT_HEAP_LEAF_LIMIT 512u
+#define PLAIT_HEAP_LEAF_PAGES 2048u
 #define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
 #define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
@@ -59,14 +59,20 @@ struct plait_slice {
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
 /*
- * What is noted about 16 MiB. `pages` is a hint that spares a look at the slice: an entry names a page record of the same
- * slice, which says itself what it holds, or is 0; it may be out of date.
+ * What freeing guesses from, for the blocks in 4 KiB: their page, and the number that a block has there. The page says whether
+ * both are right, so a hint may be out of date: it is as of when a page was last made there.
  */
+struct plait_hint {
+  plait_word_t page;   /* reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
+};
+
+/* What is noted about 8 MiB. */
 struct plait_leaf {
   struct plait_slice slices[PLAIT_HEAP_LEAF_SLICES]; /* the slices */
-  plait_word_t pages[PLAIT_HEAP_LEAF_PAGES]; /* for each 4 KiB the page record, as of when its slice was last cut into pages */
+  struct plait_hint hints[PLAIT_HEAP_LEAF_PAGES];    /* for each 4 KiB */
 };
-_Static_assert(sizeof(struct plait_leaf) == 6 * PLAIT_HEAP_GRANULE, "bookkeeping memory is taken in whole granules");
+_Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "bookkeeping memory is taken in whole granules; a slice has room for three");
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
@@ -74,14 +80,12 @@ struct plait_page {
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t step;       /* bytes from one block to the next */
-  plait_word_t inverse;    /* of the odd factor of `step`, modulo 2^32 */
-  plait_word_t turn;       /* how often `step` can be halved */
   plait_word_t count;      /* blocks */
-  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
-  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   plait_word_t spot;       /* reference of the word of its owner's record that says where the next block comes from */
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  plait_word_t unused[6];  /* zero */
+  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
+  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
+  plait_word_t unused[8];  /* zero */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
 
@@ -123,7 +127,7 @@ struct plait_record {
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
   plait_word_t unused[7];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow");
+_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see struct plait_hint");
 
 struct plait_heap {
   struct plait_page empty;   /* a page without blocks: in place of one where there is none */
@@ -141,7 +145,7 @@ struct plait_heap {
   plait_word_t end;          /* index behind the last slice */
   plait_word_t limit;        /* index that the heap must not grow beyond */
   plait_word_t failed;       /* allocations answered with 0 (wraps) */
-  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 16 MiB lie; 0 none yet */
+  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 8 MiB lie; 0 none yet */
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */

@@ -137,16 +137,13 @@ void plait__partial_unlink(uint32_t index, uint32_t shift);
 /* What the slice of pages has unused becomes the record's. */
 void plait__slice_inherit(struct plait_record *record, uint32_t index);
 
-/* Notes for each 4 KiB of a slice that is cut into pages where the page's record is. */
-void plait__pages_note(uint32_t index);
-
 /* ---- pages.c ---- */
 
 /* A block of the class, from wherever there is one; 0. Looks at other words of the page, other pages, then makes one. */
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number`, UINT32_MAX if there is no such block, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+/* Frees block `number`, UINT32_MAX or a number that has a bit but no block if there is none, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The live block's size, or 0. */
 uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
@@ -184,18 +181,18 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
 }
 
-/*
- * Which block of the page starts at `block`; UINT32_MAX if none does. Multiplying by the inverse of an odd number, modulo 2^32, and
- * turning the bits both map numbers one to one; together they map `step * n` to n. So what becomes a number of a block is the start of one.
- */
-PLAIT_TINY uint32_t plait__page_number_inline(struct plait_page *page, plait_ref_t block) {
-  uint32_t product = (block - plait_get(&page->base)) * plait_get(&page->inverse), turn = plait_get(&page->turn);
-  uint32_t number = product >> (turn & 31) | product << (-turn & 31);
-  return number < plait_get(&page->count) ? number : UINT32_MAX;
+/* Which block of the page starts at `block`; UINT32_MAX, or the number of a bit without a block, if none does. Of a page that is not in use it says nothing. */
+uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
+
+/* The page that a hint names. `known`: its first word, not 0. */
+PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
+  return plait_at(known & ~((uint32_t)sizeof(struct plait_page) - 1));
 }
 
-/* The same as a function, for the places that are not hot. */
-uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
+/* The number that a block has in its page, if the hint is right: one of the page's bits in any case. */
+PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
+  return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
+}
 
 /* The page in whose `local` the word lies. */
 PLAIT_TINY struct plait_page *plait__page_of_spot(plait_ref_t spot) {
@@ -230,18 +227,19 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
 #endif
 
 /*
- * A block has been freed into `word` of the page's `local`, which had the bits `known`, and `remote` beside it: the next block of the class
+ * A block has been freed into `word` of the page's `local`, which had the bits `known`: the next block of the class
  * comes from there, because it is still in a cache. But not if the word that the spot names has more: the fewer a word has, the
- * sooner it has none, which a processor does not guess. Where a page has few blocks, what stands for none counts, so that pages get empty.
+ * sooner it has none, which a processor does not guess. Where blocks are large, it counts for more, a bit for each KiB of one: so pages get empty.
  */
-PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known, uint64_t remote) {
+PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
   plait_ref_t next = plait_ref(word);
 #if PLAIT_COUNTS_BITS
   plait_ref_t now = plait_get(spot);
-  next = __builtin_popcountll(known | remote << 52) >= __builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
+  uint32_t count = (uint32_t)__builtin_popcountll(known) + plait_get(&page->step) / 1024;
+  next = count >= (uint32_t)__builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
 #else
-  (void)known, (void)remote;
+  (void)known;
 #endif
   plait_put(spot, next);
 }
@@ -252,7 +250,7 @@ PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait
   uint64_t bit = 1ull << number % 64, known = plait_get64(local), remote = plait_get64(&page->remote[number / 64]), free = known | remote;
   if (free & bit) return 0;
   plait_put64(local, known | bit);
-  plait__page_aim(page, local, known, remote);
+  plait__page_aim(page, local, known);
   if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }
@@ -422,15 +420,19 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
   struct plait_record *record = plait__mine();
-  plait_ref_t noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  uint32_t at = block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES);
+  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]); /* small programs have no other: what comes from one place need not wait for the block */
+  if (at != 0) noted = plait_get(&plait_heap()->leaves[at]);
   if (record == NULL || noted == 0) return 0;
   struct plait_leaf *leaf = plait_at(noted);
-  plait_ref_t hint = plait_get(&leaf->pages[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES]);
-  struct plait_page *page = plait_at(hint);
-  if (hint != 0) {
-    uint32_t number = plait__page_number_inline(page, block), owner = plait_get(&page->owner);
-    if (number != UINT32_MAX && owner == plait_ref(record)) return plait__small_free_local(record, page, number);
-    if (number != UINT32_MAX && owner != 0) return plait__small_free_remote(page, number) == 0;
+  struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+  uint32_t known = plait_get(&hint->page), number = plait__guess(hint, known, block);
+  struct plait_page *page = plait__hinted(known);
+  /* A number that no block of the page has is one of a free block, to what comes then. */
+  if (known != 0 && plait_get(&page->base) + number * plait_get(&page->step) == block) {
+    uint32_t owner = plait_get(&page->owner);
+    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
+    if (owner != 0) return plait__small_free_remote(page, number) == 0;
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));

@@ -28,7 +28,8 @@
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
 PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
-  return plait__page_number_inline(page, block);
+  uint32_t offset = block - plait_get(&page->base), step = plait_get(&page->step);
+  return step != 0 && offset % step == 0 ? offset / step % (PLAIT_PAGE_WORDS * 64) : UINT32_MAX;
 }
 
 PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
@@ -122,11 +123,26 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
 
 /* ---- pages; under the lock ---- */
 
-/* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
-static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
-  uint32_t size = plait__class_size(class), count = (1u << plait__class_shift(class)) / size;
+/*
+ * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n << turn)`, and `base` a
+ * multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple of 2^shift, + (n << turn): so the places
+ * from `turn` on and below `shift` are n. The factor has those above shifted out already.
+ */
+PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
+  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]));
+  struct plait_hint *hint = &leaf->hints[base / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES], *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
+  for (; hint < end; hint++) {
+    plait_put(&hint->page, plait_ref(page) | (32 - shift + turn));
+    plait_put(&hint->factor, inverse << (32 - shift));
+  }
+}
+
+/* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
+static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
+  uint32_t size = plait__class_size(class), shift = plait__class_shift(class), count = (1u << shift) / size;
+  note_hints(page, base, size, shift);
   plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     uint64_t full = plait__page_full(page, word);
@@ -135,8 +151,6 @@ static PLAIT_COLD void page_init(struct plait_page *page, uint32_t base, uint32_
   }
   plait_put(&page->base, base);
   plait_put(&page->step, size);
-  plait_put(&page->inverse, inverse);
-  plait_put(&page->turn, turn);
   plait_put(&page->class, class);
 }
 
@@ -345,7 +359,7 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
 }
 
 /* The same when the page that was looked at last has nothing left. */
-static PLAIT_ONCE plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
+static PLAIT_COLD plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
   struct plait_page_list *kept = &record->classes[kept_class(class)];
   for (uint32_t looks = class >= FEW_BLOCKS ? MOST_LOOKS : FIRST_LOOKS;;) {
     struct plait_page *page = find_own(record, class, looks);

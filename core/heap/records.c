@@ -268,7 +268,6 @@ static uint32_t repair_used(uint32_t index) {
     if (owner == PLAIT__POOLED) plait__page_link(plait_heap()->pooled, page);
   }
   plait_put(&slice->used, used);
-  plait__pages_note(index);
   return used;
 }
 

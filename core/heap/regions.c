@@ -79,7 +79,7 @@ static PLAIT_ONCE void block_take(struct plait_record *record, plait_ref_t heade
 }
 
 /* A free block of at least `size` bytes; 0 none, among `looks` of those that may be too short, and all others. */
-static PLAIT_ONCE plait_ref_t find(struct plait_record *record, uint32_t size, uint32_t looks) {
+static PLAIT_COLD plait_ref_t find(struct plait_record *record, uint32_t size, uint32_t looks) {
   for (uint64_t mask = plait_get64(&record->bin_mask) & ~0ull << bin_of(size); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &record->bins[__builtin_ctzll(mask)];
     plait_ref_t header = plait_get(&list->next);
@@ -168,7 +168,7 @@ static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, u
  * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer for it, or in
  * a new region if `index` is 0. 0 if there is no room.
  */
-static PLAIT_COLD int region_cover(struct plait_record *record, uint32_t index, uint32_t total) {
+static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&record->slices) / 16;
   plait_ref_t header = 0;

@@ -105,13 +105,22 @@ export const Slice = {
   used: 28,
 } as const;
 
+/** `struct plait_hint` of core/heap/heap.h. */
+export const Hint = {
+  BYTES: 8,
+  /** reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  page: 0,
+  /** what a block's reference is multiplied by; see note_hints() in pages.c */
+  factor: 4,
+} as const;
+
 /** `struct plait_leaf` of core/heap/heap.h. */
 export const Leaf = {
-  BYTES: 24576,
+  BYTES: 20480,
   /** the slices */
   slices: 0,
-  /** for each 4 KiB the page record, as of when its slice was last cut into pages */
-  pages: 8192,
+  /** for each 4 KiB */
+  hints: 4096,
 } as const;
 
 /** `struct plait_page` of core/heap/heap.h. */
@@ -125,22 +134,18 @@ export const Page = {
   base: 12,
   /** bytes from one block to the next */
   step: 16,
-  /** of the odd factor of `step`, modulo 2^32 */
-  inverse: 20,
-  /** how often `step` can be halved */
-  turn: 24,
   /** blocks */
-  count: 28,
+  count: 20,
+  /** reference of the word of its owner's record that says where the next block comes from */
+  spot: 24,
+  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
+  class: 28,
   /** a bit for each block: free, and the owner knows */
   local: 32,
   /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   remote: 64,
-  /** reference of the word of its owner's record that says where the next block comes from */
-  spot: 96,
-  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 100,
   /** zero */
-  unused: 104,
+  unused: 96,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
@@ -212,7 +217,7 @@ export const Record = {
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 3800,
+  BYTES: 4824,
   /** a page without blocks: in place of one where there is none */
   empty: 0,
   /** guards the slice table and the records of nobody */
@@ -243,16 +248,16 @@ export const Heap = {
   limit: 456,
   /** allocations answered with 0 (wraps) */
   failed: 460,
-  /** where the descriptions of each 16 MiB lie; 0 none yet */
+  /** where the descriptions of each 8 MiB lie; 0 none yet */
   leaves: 464,
   /** where each slot's record lies; 0 none yet */
-  records: 1488,
+  records: 2512,
   /** pages with free blocks for whoever needs them first */
-  pooled: 2512,
+  pooled: 3536,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 3424,
+  classInfo: 4448,
   /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 3538,
+  classOfUnit: 4562,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -927,9 +932,9 @@ export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
 export const SLICE_SIZE = 65536;
-export const HEAP_LEAF_SLICES = 256;
-export const HEAP_LEAF_LIMIT = 256;
-export const HEAP_LEAF_PAGES = 4096;
+export const HEAP_LEAF_SLICES = 128;
+export const HEAP_LEAF_LIMIT = 512;
+export const HEAP_LEAF_PAGES = 2048;
 /** the smallest page; also what bookkeeping memory is taken in */
 export const HEAP_GRANULE = 4096;
 export const HEAP_CLASS_COUNT = 57;
