@@ -146,8 +146,8 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
   plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
     uint64_t full = plait__page_full(page, word);
+    plait_put64(&page->remote[word], ~full); /* first: in a page that was kept each block stays free, in `local` as it was */
     plait_put64(&page->local[word], full);
-    plait_put64(&page->remote[word], ~full);
   }
   plait_put(&page->base, base);
   plait_put(&page->step, size);

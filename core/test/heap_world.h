@@ -68,9 +68,15 @@ static void fill_medium(uint32_t place, uint32_t size) {
   note_filled(place, plait__medium_alloc(plait__bind(), size), size);
 }
 
+/* Where blocks were that somebody has struck out, in this scenario: not in the space, so that laying out an image leaves them. */
+static plait_ref_t dropped[2000];
+static uint32_t dropped_count;
+
 static void drop(uint32_t place) {
   plait_ref_t block = atomic_exchange(&note(place)->at, 0);
-  if (block != 0 && plait_heap_free(block) != 0) _exit(7);
+  if (block == 0) return;
+  if (dropped_count < sizeof dropped / sizeof *dropped) dropped[dropped_count++] = block;
+  if (plait_heap_free(block) != 0) _exit(7);
 }
 
 static void resize(uint32_t place, uint32_t size) {

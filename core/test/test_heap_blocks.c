@@ -33,6 +33,22 @@ static void test_wrong_frees(void) {
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
 }
 
+/* A page that is not in use, or is being made, has no block, whatever its record says and whichever hints name it. */
+static void test_page_without_owner(void) {
+  test_space(64);
+  for (uint32_t size = 16; size <= PLAIT_HEAP_SMALL_LIMIT; size *= 2) {
+    plait_ref_t block = plait_heap_alloc(size);
+    struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
+    struct plait_page *page = plait__page_around(slice, plait_get(&slice->tag), block);
+    uint32_t owner = plait_get(&page->owner);
+    CHECK(kind_at(block) == PLAIT__PAGES && plait_heap_size(block) == size);
+    plait_put(&page->owner, 0);
+    CHECK(plait_heap_free(block) == -PLAIT_EINVAL && plait_heap_size(block) == 0 && plait_heap_place(block) == PLAIT_PLACE_UNUSED);
+    plait_put(&page->owner, owner);
+    CHECK(plait_heap_size(block) == size && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+  }
+}
+
 static void test_joining(void) {
   test_space(64);
   static plait_ref_t blocks[2000];
@@ -229,6 +245,7 @@ static void test_resizing(void) {
 
 static const struct test tests[] = {
     {"wrong frees are refused", test_wrong_frees},
+    {"a page without an owner has no blocks", test_page_without_owner},
     {"a slice's unused pages are inherited", test_inheritance},
     {"free runs join", test_joining},
     {"the end of references", test_end_of_references},

@@ -2,7 +2,7 @@
  * heap and model: random blocks of one thread that acts as several, which live and die. A model in ordinary memory says what must
  * hold: each block keeps its bytes, none lies in another, and each is freed once.
  */
-#include "harness.h"
+#include "heap_unit.h"
 
 struct held {
   plait_ref_t at;
@@ -60,6 +60,7 @@ static void be_anyone(uint64_t *random, int deaths) {
     plait_abi_recover(other);
   }
   plait_slot_enter(actors[actor], 1);
+  if (test_random(random) % 8 != 0) plait__bind(); /* else it frees as who has no record, or has not come to it */
 }
 
 /* A random way to get a block; it holds `block->byte` afterwards. */
@@ -144,9 +145,92 @@ static void test_model_at_limit(void) {
   run_model(300, 1);
 }
 
+/*
+ * Whatever is freed, a block is if it is live, and nothing else is: the model has a bit for each place where one may start. Every few
+ * thousand rounds other sizes are asked for, and little is kept of the ones before: so slices are cut anew into other pages, by and
+ * among several threads, while addresses of blocks that were there once come back.
+ */
+enum { SPACE = 512, GONE = 4096, SIZES = 3 };
+static uint64_t live_at[SPACE * PLAIT_PAGE_SIZE / 16 / 64];
+
+static int is_live(plait_ref_t at) {
+  return at % 16 == 0 && at / PLAIT_PAGE_SIZE < SPACE && (live_at[at / 16 / 64] >> at / 16 % 64 & 1) != 0;
+}
+
+static void turn_live(plait_ref_t at) {
+  live_at[at / 16 / 64] ^= 1ull << at / 16 % 64;
+}
+
+static plait_ref_t any_address(const struct held *blocks, uint32_t count, const plait_ref_t *gone, uint64_t *random) {
+  uint32_t kind = test_random(random) % 6;
+  plait_ref_t was = gone[test_random(random) % GONE], near = count == 0 ? was : blocks[test_random(random) % count].at;
+  switch (kind) {
+    case 0: return was;
+    case 1: return was + 16 * (test_random(random) % 64) - 512;
+    case 2: return near + 1 + test_random(random) % 4096;
+    case 3: return (near & ~4095u) + 16 * (test_random(random) % 1024); /* what follows in its pages */
+    case 4: return 16 * (test_random(random) % (plait_platform_pages() * (PLAIT_PAGE_SIZE / 16) + 4096));
+    default: return test_random(random) % 4 == 0 ? 0u - 16 * (test_random(random) % 8192) : test_random(random);
+  }
+}
+
+static void run_frees(int deaths) {
+  test_space(SPACE);
+  static struct held blocks[LIMIT];
+  static plait_ref_t gone[GONE];
+  uint32_t count = 0, rounds = test_work(test_rounds(400000)), turn = 0, sizes[SIZES] = {0};
+  uint64_t random = test_seed;
+  for (int i = 0; i < ACTORS; i++) CHECK((actors[i] = plait_slot_claim(0)) != 0);
+  for (uint32_t round = 0; round < rounds; round++) {
+    snprintf(test_context, sizeof test_context, "round %u", round);
+    be_anyone(&random, deaths);
+    if (round % 4096 == 0) { /* most sizes are small ones, as many pages are */
+      for (int i = 0; i < SIZES; i++) sizes[i] = 1 + test_random(&random) % (16u << test_random(&random) % 11);
+      for (uint32_t keep = test_random(&random) % 4; count > keep; turn++) {
+        plait_ref_t at = gone[turn % GONE] = blocks[--count].at;
+        CHECK(plait_heap_free(at) == 0);
+        turn_live(at);
+        if (turn % 16 == 0) be_anyone(&random, 0);
+      }
+      CHECK(plait_heap_check(1) == 0 && test_live_blocks() == count);
+    }
+    uint32_t chance = test_random(&random) % 100;
+    if (count < LIMIT && chance < 40) {
+      struct held block = {.size = sizes[test_random(&random) % SIZES], .byte = (uint8_t)round};
+      obtain(&block, &random);
+      if (block.at == 0) continue;
+      CHECK(!is_live(block.at));
+      turn_live(block.at);
+      blocks[count++] = block;
+    } else if (count > 0 && chance < 60) {
+      uint32_t victim = test_random(&random) % count;
+      CHECK(holds(&blocks[victim]) && plait_heap_free(blocks[victim].at) == 0);
+      turn_live(gone[turn++ % GONE] = blocks[victim].at);
+      blocks[victim] = blocks[--count];
+    } else {
+      plait_ref_t any = any_address(blocks, count, gone, &random);
+      if (is_live(any)) CHECK(plait_heap_size(any) != 0 && plait_heap_place(any) == PLAIT_PLACE_LIVE);
+      else CHECK(plait_heap_size(any) == 0 && plait_heap_place(any) != PLAIT_PLACE_LIVE && plait_heap_free(any) == -PLAIT_EINVAL);
+    }
+    if (round % 1024 == 0) CHECK(plait_heap_check(1) == 0 && test_live_blocks() == count);
+  }
+  while (count > 0) CHECK(holds(&blocks[--count]) && plait_heap_free(blocks[count].at) == 0);
+  CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
+}
+
+static void test_frees(void) {
+  run_frees(0);
+}
+
+static void test_frees_among_deaths(void) {
+  run_frees(1);
+}
+
 static const struct test tests[] = {
     {"random blocks behave as the model", test_model},
     {"random blocks behave as the model while threads die", test_model_of_deaths},
     {"random blocks behave as the model where memory ends", test_model_at_limit},
+    {"what is freed is what is live", test_frees},
+    {"what is freed is what is live while threads die", test_frees_among_deaths},
 };
 TEST_MAIN(tests)

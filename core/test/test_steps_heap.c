@@ -23,6 +23,18 @@ static void check_lost_is_no_larger(uint32_t slices) {
   CHECK(details.large_slices <= slices);
 }
 
+/* Nobody frees a second time, whatever state the page is in: as many blocks at most as are in flight, one for each death. */
+static void check_second_frees(uint32_t deaths) {
+  uint32_t freed = 0;
+  plait_self_room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(main_id)])); /* binding would repair */
+  for (uint32_t i = 0; i < dropped_count; i++) {
+    int known = 0;
+    for (uint32_t place = 0; place < PLACES && !known; place++) known = atomic_load(&note(place)->at) == dropped[i];
+    if (!known && plait_heap_free(dropped[i]) == 0) freed++;
+  }
+  CHECK(freed <= deaths);
+}
+
 static void do_large_aligned(void);
 static void (*dying)(void); /* the operation */
 
@@ -30,6 +42,7 @@ static void (*dying)(void); /* the operation */
 static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   int others_first = variant & 1;
   as(main_id);
+  if (!others_first) check_second_frees(deaths);
   if (others_first) check_fresh_is_zero();
   if (others_first) { /* others meet the lock, the pages and the regions before recovery does */
     use(0);
@@ -76,7 +89,7 @@ static void make_left(void) { make_nothing(), fill_places(0, 30, 300), fill_medi
 
 static void make_pages(void) { as(actor), fill_places(0, 130, 500), drop_places(10, 16); }
 static void do_pages(void) { for (uint32_t i = 200; i < 275; i++) get(i, 500); }
-static void do_empty_pages(void) { drop_places(0, 130); }
+static void do_empty_pages(void) { plait__bind(), drop_places(0, 130); }
 
 /* What others have freed into one's own pages. */
 static void make_freed(void) { make_pages(), as(other), drop_places(20, 50), drop_places(90, 120), as(actor); }
@@ -118,7 +131,7 @@ static void do_empty_pooled(void) { for (uint32_t i = 69; i < 384; i += 8) drop(
 /* Pages of whole slices, with few blocks each: 18 of them lie in 3, of which one has room, and one is full. */
 static void make_slices(void) { as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9); }
 static void do_slices(void) { for (uint32_t i = 20; i < 26; i++) get(i, 9000); }
-static void do_empty_slices(void) { drop_places(1, 18), get(20, 16000); }
+static void do_empty_slices(void) { plait__bind(), drop_places(1, 18), get(20, 16000); }
 static void do_grow_up(void) { resize(10, 9300), resize(11, 9400), resize(12, 30000); }
 
 /* A block that grows out of a page into a region, and there. */
@@ -137,9 +150,9 @@ static void do_move(void) { resize(0, 4000), resize(1, 100), resize(1, 2000), re
 static void do_regions(void) { for (uint32_t i = 30; i < 37; i++) get(i, 50000); }
 static void make_blocked(void) { make_medium(), as(other), fill(40, 40000), fill(41, 70000), as(actor); }
 static void make_regions(void) { make_blocked(), do_regions(), as(other), fill(42, 60000), as(actor), fill_places(43, 50, 50000); }
-static void do_release_regions(void) { drop_places(0, 10), drop_places(30, 37), drop_places(43, 50); }
+static void do_release_regions(void) { plait__bind(), drop_places(0, 10), drop_places(30, 37), drop_places(43, 50); }
 static void make_long(void) { as(actor), fill_places(0, 24, 60000); }
-static void do_trim(void) { drop_places(0, 24); }
+static void do_trim(void) { plait__bind(), drop_places(0, 24); }
 static void do_resize_at_end(void) { resize(23, 64000), resize(23, 120000), resize(23, 600); }
 
 static void make_foreign(void) { make_medium(), as(main_id), fill_medium_places(50, 70, 3000), as(actor); }
@@ -175,6 +188,8 @@ static void do_zeroed(void) { keep(20, plait_heap_alloc(300000), 300000), drop(2
 static void do_region(void) { get(20, 60000), get(21, 60000); }
 static void do_grow(void) { get(20, 3000000), get(21, 60000), get(22, 500); }
 static void do_grow_far(void) { get(20, 40 * PLAIT_SLICE_SIZE), drop(20), get(21, 500); }
+
+static void do_grow_very_far(void) { get(20, 520 * PLAIT_SLICE_SIZE), drop(20), get(21, 500); }
 
 static void make_orphan(void) { /* of a record that is nobody's: pages, regions of many slices, blocks on its stack */
   as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
@@ -234,6 +249,7 @@ static const struct scenario {
     {"resize a large block on fresh memory", make_large, do_large_resize, 60, 120},
     {"grow", make_nothing, do_grow, 4, 120},
     {"grow over the end of a leaf", make_nothing, do_grow_far, 1020, 1100},
+    {"grow over the ends of four leaves", make_nothing, do_grow_very_far, 120, 700},
     {"adopt", make_orphan, do_adopt, 4, 80},
     {"recover and adopt", make_dead_orphan, do_recover_adopt, 4, 80},
 };
