@@ -39,6 +39,21 @@ static void test_word_with_more(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
+/* Where blocks are large, the word where one was freed counts for a bit more for each KiB of one: so the other page gets empty. */
+static void test_word_of_large_blocks(void) {
+  test_space(64);
+  for (uint32_t size = 1024; size <= 4096; size *= 2) {
+    uint32_t more = size / 1024, in_page = (1u << plait__class_shift(plait__class_of(size))) / size;
+    for (uint32_t i = 0; i < 2 * in_page; i++) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
+    for (uint32_t i = 0; i < more; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+    CHECK(plait_heap_free(blocks[in_page]) == 0 && plait_heap_alloc(size) == blocks[in_page]); /* as many are not more */
+    CHECK(plait_heap_free(blocks[more]) == 0 && plait_heap_alloc(size) == blocks[0]);
+    CHECK(plait_heap_free(blocks[0]) == 0); /* the first page has one more than counts */
+    CHECK(plait_heap_free(blocks[in_page]) == 0 && plait_heap_alloc(size) == blocks[0]);
+  }
+  CHECK(plait_heap_check(1) == 0);
+}
+
 /* A thread whose blocks others free keeps one page of their class: full ones are nobody's at once. */
 static void test_full_page_of_shared_class(void) {
   test_space(256);
@@ -78,6 +93,7 @@ static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
     {"blocks come from the word that has more", test_word_with_more},
+    {"a word of large blocks counts for more", test_word_of_large_blocks},
     {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)
