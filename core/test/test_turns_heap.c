@@ -133,6 +133,7 @@ static void make_stale(void) {
   as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at), drop_places(0, 28);
 }
 static void do_free_stale(void) { plait_heap_free(stale); }
+static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); } /* the hot way, by what was guessed before */
 static void do_reuse(void) { get(300, 16000); }
 
 static const struct turn {
@@ -173,6 +174,7 @@ static const struct turn {
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
     {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
+    {"free a block again with a record, its page changes its class", make_stale, do_free_stale_bound, do_reuse, &main_id},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
@@ -210,7 +212,7 @@ static void aftermath(void) {
   if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
   as(main_id);
   CHECK(plait_heap_check(1) == 0);
-  for (uint32_t i = 301; i < 309 && now->operation == do_free_stale; i++) get(i, 16000); /* what the page holds, and more */
+  for (uint32_t i = 301; i < 309 && now->prepare == make_stale; i++) get(i, 16000); /* what the page holds, and more */
   check_notes();
   static const plait_thread_t *who[] = {&main_id, &other, &actor};
   for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50);
@@ -232,7 +234,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   turn->prepare();
   step_save();
   if (turn->operation == do_give_up && every > DENSE) every = DENSE;
-  if (turn->operation == do_free_stale) every = 1;
+  if (turn->prepare == make_stale) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
