@@ -245,7 +245,7 @@ test('broadcast: a signal counts from the call on; what is not submitted whole i
 );
 
 test('a signal that the input itself aborts is heard', LIMIT, () =>
-  withPool({}, async (pool) => {
+  withPool({ threads: 2 }, async (pool) => {
     const abortingInput = (): [object, AbortSignal] => {
       const stop = new AbortController();
       const input = {
@@ -260,6 +260,11 @@ test('a signal that the input itself aborts is heard', LIMIT, () =>
     assert.equal((await rejection(pool.run(first, { signal }))).message, 'by the input');
     const [second, other] = abortingInput();
     assert.equal((await rejection(pool.parts(second, { signal: other }).next())).message, 'by the input');
+    await until(() => pool.stats().threads === 2);
+    const [third, last] = abortingInput();
+    const everywhere = pool.broadcast(third, { signal: last, name: 'forEver' });
+    assert.equal((await rejection(everywhere)).message, 'by the input');
+    await until(() => pool.stats().running + pool.stats().queued === 0);
   }),
 );
 
