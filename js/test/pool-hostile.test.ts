@@ -63,7 +63,9 @@ test('bytes are as many as there are, whatever the object says', LIMIT, () =>
       assert.deepEqual(await pool.run(input), new Uint8Array(size).fill(7));
       space.check();
     }
-    for (const value of [Object.create(Uint8Array.prototype), new Proxy(new Uint8Array(3), {})]) {
+    const detached = new Uint8Array(3);
+    structuredClone(detached.buffer, { transfer: [detached.buffer] });
+    for (const value of [Object.create(Uint8Array.prototype), new Proxy(new Uint8Array(3), {}), detached]) {
       assert.equal((await rejection(pool.run(value))).code, 'ERR_PLAIT_CANNOT_SEND');
     }
     assert.equal((await rejection(pool.run('notBytes', { name: 'giveOdd' }))).code, 'ERR_PLAIT_CANNOT_SEND');

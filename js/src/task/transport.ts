@@ -60,12 +60,16 @@ const bufferOf = viewGetter<ArrayBufferLike>('buffer');
 const offsetOf = viewGetter<number>('byteOffset');
 const lengthOf = viewGetter<number>('length');
 
-const NO_BYTES = new Uint8Array(0);
-
-/** The same bytes, as a view of our own: no code of the user's runs when it is looked at, and it does not grow with its memory. */
-function fixedBytes(view: Uint8Array): Uint8Array {
-  const length = lengthOf(view);
-  return length === 0 ? NO_BYTES : new Uint8Array(bufferOf(view), offsetOf(view), length); // no view on what is detached
+/**
+ * The same bytes, as a view of our own: no code of the user's runs when it is looked at, and it does not grow with its
+ * memory. Undefined if that was detached.
+ */
+function fixedBytes(view: Uint8Array): Uint8Array | undefined {
+  try {
+    return new Uint8Array(bufferOf(view), offsetOf(view), lengthOf(view));
+  } catch {
+    return undefined;
+  }
 }
 
 /** One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may. */
@@ -113,11 +117,11 @@ export class Transport {
       this.kind = Kind.null;
       return -1;
     }
-    const isBytes = ArrayBuffer.isView(value) && value instanceof Uint8Array;
+    const own = ArrayBuffer.isView(value) && value instanceof Uint8Array ? fixedBytes(value) : undefined;
     // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
     const apart: PartApart[] = [];
-    const bytes = isBytes ? fixedBytes(value) : this.#writer.write(value, root, apart);
-    if (!isBytes) this.kind = Kind.graph;
+    const bytes = own ?? this.#writer.write(value, root, apart);
+    if (own === undefined) this.kind = Kind.graph;
     else this.kind = lend ? Kind.lentBytes : Kind.bytes;
     this.low = 0;
     this.high = 0;
