@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 
 type Copy = typeof import('../../dist/task/copy.js');
 
@@ -86,6 +87,24 @@ for (const [name, stand] of [
     checkCopies(copy);
   });
 }
+
+test('with the Buffer of another realm', async () => {
+  const own = globalThis.Buffer;
+  class Foreign extends Buffer {
+    static override allocUnsafeSlow = runInNewContext(
+      '(size) => new Uint8Array(size)',
+    ) as typeof Buffer.allocUnsafeSlow;
+  }
+  Object.assign(globalThis, { Buffer: Foreign });
+  let copy: Copy;
+  try {
+    copy = (await import(`../../dist/task/copy.js?${'realm'}`)) as Copy;
+  } finally {
+    Object.assign(globalThis, { Buffer: own });
+  }
+  assert.equal(copy.nodeBuffer, Foreign);
+  checkCopies(copy);
+});
 
 test('a function of the program that takes the place of fill is not called', async () => {
   const { copyBytes }: Copy = await import('../../dist/task/copy.js');

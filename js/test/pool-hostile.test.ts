@@ -63,10 +63,58 @@ test('bytes are as many as there are, whatever the object says', LIMIT, () =>
       assert.deepEqual(await pool.run(input), new Uint8Array(size).fill(7));
       space.check();
     }
-    for (const value of [Object.create(Uint8Array.prototype), new Proxy(new Uint8Array(3), {})]) {
+    const detached = new Uint8Array(3);
+    structuredClone(detached.buffer, { transfer: [detached.buffer] });
+    for (const value of [Object.create(Uint8Array.prototype), new Proxy(new Uint8Array(3), {}), detached]) {
       assert.equal((await rejection(pool.run(value))).code, 'ERR_PLAIT_CANNOT_SEND');
     }
     assert.equal((await rejection(pool.run('notBytes', { name: 'giveOdd' }))).code, 'ERR_PLAIT_CANNOT_SEND');
+  }),
+);
+
+test('bytes are as they are, whatever the object says, and does, when it is asked again', LIMIT, () =>
+  withPool({}, async (pool, space) => {
+    const SIZE = 100_000;
+    for (const heard of ['length', 'byteOffset', 'byteLength', 'buffer', 'BYTES_PER_ELEMENT']) {
+      for (const later of [0, 16, 2 ** 20]) {
+        for (const whole of [true, false]) {
+          const bytes = new Uint8Array(SIZE + 1).subarray(1).fill(7);
+          let asked = 0;
+          const nested: Promise<unknown>[] = [];
+          Object.defineProperty(bytes, heard, {
+            get() {
+              nested.push(pool.run('a text that takes the place of what is being sent'));
+              return asked++ === 0 ? Reflect.get(Uint8Array.prototype, heard, new Uint8Array(SIZE)) : later;
+            },
+          });
+          const got = whole
+            ? pool.run(bytes)
+            : pool.run({ bytes }).then((value) => (value as { bytes: unknown }).bytes);
+          assert.deepEqual(await got, new Uint8Array(SIZE).fill(7), `${heard} ${later}`);
+          await Promise.all(nested);
+        }
+        space.check();
+      }
+    }
+  }),
+);
+
+test('bytes that are left where they are until they are copied: nothing of the user’s runs meanwhile', LIMIT, () =>
+  withPool({}, async (pool, space) => {
+    const first = new Uint8Array(2 ** 17).fill(7);
+    let asked = 0;
+    const buffer = Object.defineProperty(new ArrayBuffer(64), 'byteLength', {
+      get() {
+        if (asked++ > 0) structuredClone(first.buffer, { transfer: [first.buffer] });
+        return 64;
+      },
+    });
+    const second = new Uint8Array(buffer);
+    assert.deepEqual(await pool.run({ first, second }), {
+      first: new Uint8Array(2 ** 17).fill(7),
+      second: new Uint8Array(64),
+    });
+    space.check();
   }),
 );
 
@@ -199,7 +247,7 @@ test('broadcast: a signal counts from the call on; what is not submitted whole i
 );
 
 test('a signal that the input itself aborts is heard', LIMIT, () =>
-  withPool({}, async (pool) => {
+  withPool({ threads: 2 }, async (pool) => {
     const abortingInput = (): [object, AbortSignal] => {
       const stop = new AbortController();
       const input = {
@@ -214,6 +262,11 @@ test('a signal that the input itself aborts is heard', LIMIT, () =>
     assert.equal((await rejection(pool.run(first, { signal }))).message, 'by the input');
     const [second, other] = abortingInput();
     assert.equal((await rejection(pool.parts(second, { signal: other }).next())).message, 'by the input');
+    await until(() => pool.stats().threads === 2);
+    const [third, last] = abortingInput();
+    const everywhere = pool.broadcast(third, { signal: last, name: 'forEver' });
+    assert.equal((await rejection(everywhere)).message, 'by the input');
+    await until(() => pool.stats().running + pool.stats().queued === 0);
   }),
 );
 
@@ -276,6 +329,64 @@ test('map: aborted while an input is awaited and nobody waits for a result', LIM
     await until(() => pool.stats().running + pool.stats().queued === 0);
     assert.equal((await rejection(outputs.next())).message, 'no more');
     assert.equal(pool.stats().completed, 1);
+  }),
+);
+
+test('map: results that come while an input is asked for, the last of all, are yielded', LIMIT, () =>
+  withPool({}, async (pool) => {
+    for (const ordered of [true, false]) {
+      const outputs: unknown[] = [];
+      function* inputs() {
+        yield 1;
+        yield 2;
+        pool.runSync(3); // what was submitted before it ends before it
+      }
+      for await (const output of pool.map(inputs(), { ordered })) outputs.push(output);
+      assert.deepEqual(outputs, [1, 2]);
+    }
+    let inner: Promise<unknown> | undefined;
+    function* asking() {
+      yield 1;
+      yield 2;
+      inner = outer.next();
+    }
+    const outer = pool.map(asking(), { concurrency: 2 });
+    assert.deepEqual(await outer.next(), { value: 1, done: false });
+    assert.deepEqual(await inner, { value: 2, done: false });
+    assert.deepEqual(await outer.next(), { value: undefined, done: true });
+  }),
+);
+
+test('map, runMany: a getter in an input that aborts the call takes that task back, too', LIMIT, () =>
+  withPool({}, async (pool) => {
+    for (const ordered of [true, false]) {
+      for (const waits of [true, false]) {
+        const stop = new AbortController();
+        const aborting = {
+          get part() {
+            stop.abort(new SyntaxError('no more'));
+            return 1;
+          },
+        };
+        const options = { concurrency: waits ? 3 : 2, signal: stop.signal, ordered };
+        const outputs = pool.map(waits ? [aborting, 2] : [1, 2, aborting, 4], options);
+        if (!waits) assert.deepEqual(await outputs.next(), { value: 1, done: false });
+        assert.equal((await rejection(outputs.next())).message, 'no more');
+        assert.deepEqual(await outputs.next(), { value: undefined, done: true });
+      }
+    }
+    const stop = new AbortController();
+    const inputs = [
+      {
+        get milliseconds() {
+          stop.abort(new SyntaxError('no more'));
+          return 1;
+        },
+      },
+    ];
+    assert.equal((await rejection(pool.runMany(inputs, { signal: stop.signal, name: 'forEver' }))).message, 'no more');
+    await until(() => pool.stats().running + pool.stats().queued === 0);
+    assert.equal(await pool.run(1), 1);
   }),
 );
 

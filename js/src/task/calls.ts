@@ -115,10 +115,12 @@ class Batch implements Call {
     const now = clock();
     try {
       while (this.#left > 0 && this.#submitted < this.#inputs.length) {
-        this.#submitter.submit(this, this.#submitted, this.#inputs[this.#submitted], this.#how, 0, now);
+        const ticket = this.#submitter.submit(this, this.#submitted, this.#inputs[this.#submitted], this.#how, 0, now);
         this.#submitted++;
+        if (this.#left <= 0) this.#submitter.abort(ticket, this); // a getter in the input has aborted the call
       }
     } catch (error) {
+      if (this.#left <= 0) return;
       // A full queue takes the rest when it has room again.
       if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL') this.#submitter.room.wait(this.#pump);
       else this.#fail(error);

@@ -36,6 +36,9 @@ export const nodeBuffer: BufferModule | undefined =
 /** Another function's, once and for all: a program may put its own in its place. */
 const memcpy = nodeBuffer?.prototype.fill as unknown as Fill | undefined;
 
+/** Not in a realm with a global Buffer of another one (of Node's own in a `node:vm` context): its ArrayBuffers are no instances here. */
+const uncleared = nodeBuffer?.allocUnsafeSlow(1).buffer instanceof ArrayBuffer ? nodeBuffer : undefined;
+
 /** From this many bytes on, uncleared memory is worth another call into the host. */
 const UNCLEARED = 4096;
 /** From this many bytes on, and for as many as lie differently within a word, the plain memcpy is quicker. */
@@ -69,12 +72,12 @@ export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): v
  */
 export function privateCopy(source: Uint8Array): Uint8Array<ArrayBuffer> {
   const size = source.length;
-  if (nodeBuffer === undefined || size < UNCLEARED) {
+  if (uncleared === undefined || size < UNCLEARED) {
     const copy = new Uint8Array(size);
-    copy.set(source);
+    copyBytes(copy, 0, source);
     return copy;
   }
-  const copy = new Uint8Array(nodeBuffer.allocUnsafeSlow(size).buffer as ArrayBuffer);
+  const copy = new Uint8Array(uncleared.allocUnsafeSlow(size).buffer as ArrayBuffer);
   copyBytes(copy, 0, source);
   above.last = new ArrayBuffer(SMALL_ALLOCATION);
   return copy;

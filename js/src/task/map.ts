@@ -168,7 +168,8 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #step(): void {
     if (this.#isStepping) return;
     this.#isStepping = true;
-    while (!this.#ended && (this.#yieldOne() || this.#startOne()));
+    // Asking for an input may bring results, and somebody who waits for them, also where none comes.
+    while (!this.#ended && (this.#yieldOne() || this.#startOne() || this.#yieldOne()));
     this.#isStepping = false;
     if (!this.#ended && this.#exhausted && this.#running + this.#ready.size === 0 && this.#stalled === undefined) {
       if (this.#waiters.length > 0) this.#end();
@@ -252,9 +253,14 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     let failed = false;
     let failure: unknown;
     try {
-      this.#submitter.submit(this, index, input, this.#how);
+      const ticket = this.#submitter.submit(this, index, input, this.#how);
+      if (this.#exhausted) {
+        this.#submitter.abort(ticket, this); // a getter in the input has left or aborted the iteration
+        return false;
+      }
       this.#running++;
     } catch (reason) {
+      if (this.#exhausted) return false;
       if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') return this.#stall(input);
       if (this.#submitter.isEnd(reason)) {
         this.#inputsFailed(reason); // as would all that follow: they may be endless

@@ -343,6 +343,7 @@ export class Pool extends PoolCalls {
           const how = { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat, retries: 0 };
           this.submitter.submit(answers, index, input, how);
         }
+        if (signal?.aborted) takeBack(signal.reason); // by a getter in the input
       } catch (reason) {
         takeBack(reason);
       }

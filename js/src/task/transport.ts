@@ -51,13 +51,25 @@ const CHUNK = 8192;
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 
-const readLength = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!;
+/** What a view itself knows of its bytes, whatever its own properties, or its class's, say. */
+function viewGetter<T>(key: 'buffer' | 'byteOffset' | 'length'): (view: Uint8Array) => T {
+  const get = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), key)!.get!;
+  return (view) => get.call(view);
+}
+const bufferOf = viewGetter<ArrayBufferLike>('buffer');
+const offsetOf = viewGetter<number>('byteOffset');
+const lengthOf = viewGetter<number>('length');
 
-/** The same bytes, as a view whose `length` is true and stays so: not the object's own, nor that of memory which may grow. */
-function fixedBytes(view: Uint8Array): Uint8Array {
-  const length: number = readLength.call(view);
-  const canGrow = (view.buffer as { growable?: boolean }).growable === true;
-  return canGrow || view.length !== length ? new Uint8Array(view.buffer, view.byteOffset, length) : view;
+/**
+ * The same bytes, as a view of our own: no code of the user's runs when it is looked at, and it does not grow with its
+ * memory. Undefined if that was detached.
+ */
+function fixedBytes(view: Uint8Array): Uint8Array | undefined {
+  try {
+    return new Uint8Array(bufferOf(view), offsetOf(view), lengthOf(view));
+  } catch {
+    return undefined;
+  }
 }
 
 /** One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may. */
@@ -105,11 +117,11 @@ export class Transport {
       this.kind = Kind.null;
       return -1;
     }
-    const isBytes = ArrayBuffer.isView(value) && value instanceof Uint8Array;
+    const own = ArrayBuffer.isView(value) && value instanceof Uint8Array ? fixedBytes(value) : undefined;
     // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
     const apart: PartApart[] = [];
-    const bytes = isBytes ? fixedBytes(value) : this.#writer.write(value, root, apart);
-    if (!isBytes) this.kind = Kind.graph;
+    const bytes = own ?? this.#writer.write(value, root, apart);
+    if (own === undefined) this.kind = Kind.graph;
     else this.kind = lend ? Kind.lentBytes : Kind.bytes;
     this.low = 0;
     this.high = 0;
@@ -127,7 +139,7 @@ export class Transport {
   prepareGiven(bytes: Uint8Array, block: number, kind: number): number {
     this.kind = kind;
     this.low = block;
-    this.high = bytes.length;
+    this.high = lengthOf(bytes);
     return -1;
   }
 

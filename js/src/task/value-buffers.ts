@@ -55,15 +55,21 @@ export class BufferSpans {
     const at = sink.position; // nothing is apart yet
     sink.varint(this.#spans.size);
     for (const { buffer, start, end } of this.#spans.values()) {
-      if (end > buffer.byteLength) {
-        throw new Unsendable('holding a buffer that shrank while it was read', 'values that change meanwhile');
-      }
       sink.varint(start);
       sink.varint(end - start);
       sink.zeros(paddingAt(sink.position + sink.sizeApart));
-      sink.copy(new Uint8Array(buffer, start, end - start));
+      sink.copy(partOf(buffer, start, end));
     }
     sink.double(at);
+  }
+}
+
+/** What of a buffer is sent. Its own properties are not looked at: that would be code of the user's, while other parts are left apart. */
+function partOf(buffer: ArrayBufferLike, start: number, end: number): Uint8Array {
+  try {
+    return new Uint8Array(buffer, start, end - start);
+  } catch {
+    throw new Unsendable('holding a buffer that shrank while it was read', 'values that change meanwhile');
   }
 }
 

@@ -18,7 +18,19 @@ const readSetSize = getterOf(Set.prototype, 'size');
 const readByteLength = getterOf(ArrayBuffer.prototype, 'byteLength');
 const readSource = getterOf(RegExp.prototype, 'source');
 const readFlags = getterOf(RegExp.prototype, 'flags');
-const readViewName = getterOf(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
+const viewPrototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
+const readViewName = getterOf(viewPrototype, Symbol.toStringTag);
+
+/** How to read where views of a kind lie. */
+function extentSlots(prototype: object) {
+  return {
+    buffer: getterOf(prototype, 'buffer') as (view: ArrayBufferView) => ArrayBufferLike,
+    start: getterOf(prototype, 'byteOffset') as (view: ArrayBufferView) => number,
+    size: getterOf(prototype, 'byteLength') as (view: ArrayBufferView) => number,
+  };
+}
+const arraySlots = extentSlots(viewPrototype);
+const dataViewSlots = extentSlots(DataView.prototype);
 
 /** Reads a slot of what has the prototype of the class `name`. */
 function slot<T>(name: string, read: () => T): T {
@@ -77,8 +89,9 @@ export function viewName(view: ArrayBufferView): string {
 
 /** Where a view lies in its buffer, in bytes. */
 export function viewExtent(view: ArrayBufferView): { buffer: ArrayBufferLike; start: number; size: number } {
+  const slots = readViewName(view) === undefined ? dataViewSlots : arraySlots;
   try {
-    return { buffer: view.buffer, start: view.byteOffset, size: view.byteLength };
+    return { buffer: slots.buffer(view), start: slots.start(view), size: slots.size(view) };
   } catch {
     // A DataView says so itself when its buffer is gone or has shrunk.
     throw new Unsendable('a view outside its buffer', 'views without bytes');

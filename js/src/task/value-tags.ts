@@ -118,6 +118,9 @@ export const VIEW_NAMES = [
   'BigUint64Array',
 ] as const;
 
+/** How many bytes an element of each has: the number in its name is that of the bits. A DataView's are single bytes. */
+export const ELEMENT_SIZES: readonly number[] = VIEW_NAMES.map((name) => Number(/\d+/.exec(name)?.[0] ?? 8) / 8);
+
 /** The built-in classes of errors by their number in a message. */
 export const ERROR_NAMES = [
   'Error',

@@ -46,6 +46,7 @@ import {
   viewName,
 } from './value-slots.ts';
 import {
+  ELEMENT_SIZES,
   FORMAT_VERSION,
   HAS_BUFFERS,
   INLINE_DEPTH,
@@ -221,7 +222,7 @@ class Encoder extends ByteSink {
     const kind = (VIEW_NAMES as readonly string[]).indexOf(name);
     if (kind < 0) throw unsendableObject(name);
     const { buffer, start, size } = viewExtent(view);
-    const elementSize = (view as { BYTES_PER_ELEMENT?: number }).BYTES_PER_ELEMENT ?? 1;
+    const elementSize = ELEMENT_SIZES[kind]!;
     const index = this.#buffers.add(buffer, start, start + size, elementSize);
     this.#register(view);
     this.byte(TAG.View);
