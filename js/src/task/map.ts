@@ -57,6 +57,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   readonly #inputs = new Map<number, unknown>();
   #running = 0;
   #taken = 0;
+  /** How many results have come: the position of the next one, where they are yielded as they come. */
   #come = 0;
   /** The inputs have ended, or are wanted no more. */
   #exhausted = false;
