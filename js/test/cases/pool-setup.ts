@@ -7,7 +7,7 @@ export const isNode: boolean =
   typeof (globalThis as { process?: { getBuiltinModule?: unknown } }).process?.getBuiltinModule === 'function';
 
 /** Resolves when `what` holds; a test waits for states, never for times. */
-export async function until(what: () => boolean, why: string): Promise<void> {
+export async function until(what: () => boolean, why = `in vain: ${what}`): Promise<void> {
   const end = performance.now() + 20000;
   while (!what()) {
     ok(performance.now() < end, why);
@@ -17,11 +17,11 @@ export async function until(what: () => boolean, why: string): Promise<void> {
 
 export type WithPool = (options: PoolOptions, body: (pool: Pool, space: Space) => Promise<void>) => Promise<void>;
 
-/** Gives the body a pool of the module in a space of its own; afterwards nothing may be wrong there. */
-export function poolsOf(tasks: string): WithPool {
+/** Gives the body a pool of the module in a space of its own, with so many threads unless the options say; afterwards nothing may be wrong there. */
+export function poolsOf(tasks: string | URL, threads = 2): WithPool {
   return async (options, body) => {
     const space = openSpace({ maximum: 2 ** 27 });
-    const pool = new Pool(tasks, { threads: 2, space, ...options });
+    const pool = new Pool(tasks, { ...(options.maxThreads === undefined && { threads }), space, ...options });
     try {
       await body(pool, space);
     } finally {
