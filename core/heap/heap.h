@@ -125,7 +125,9 @@ struct plait_record {
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t unused[7];    /* zero */
+  plait_word_t grower;       /* header of the block in front of the top; 0: there is no top, or it is not known */
+  plait_word_t grower_end;   /* where the top behind it ends */
+  plait_word_t unused[5];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see struct plait_hint");
 

@@ -27,11 +27,6 @@
 #define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
-PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
-  uint32_t offset = block - plait_get(&page->base), step = plait_get(&page->step);
-  return step != 0 && offset % step == 0 ? offset / step % (PLAIT_PAGE_WORDS * 64) : UINT32_MAX;
-}
-
 PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
   int32_t blocks = (int32_t)(plait_get(&page->count) - word * 64);
   return blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
@@ -405,7 +400,6 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
-  if (number == UINT32_MAX || plait_get(&page->owner) == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
   if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
@@ -420,15 +414,22 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   return 0;
 }
 
-static int is_free(struct plait_page *page, uint32_t number) {
+static inline int is_free(struct plait_page *page, uint32_t number) {
   uint64_t known = plait_get64(&page->local[number / 64]) | plait_get64(&page->remote[number / 64]);
   return known >> number % 64 & 1;
 }
 
-uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
-  struct plait_page *page = plait__page_around(slice, tag, block);
-  uint32_t owner = plait_get(&page->owner), number = plait__page_number(page, block);
-  return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
+PLAIT_ONCE uint64_t plait__small_find(plait_ref_t block) {
+  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  uint32_t number;
+  struct plait_page *page = leaf == 0 ? NULL : plait__page_at(plait_at(leaf), block, &number);
+  return page == NULL || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
+}
+
+PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
+  uint64_t found = plait__small_find(block);
+  struct plait_page *page = plait_at((plait_ref_t)(found >> 32));
+  return found == 0 || is_free(page, (uint32_t)found) ? 0 : plait_get(&page->step);
 }
 
 PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {

@@ -211,8 +211,12 @@ export const Record = {
   refills: 1756,
   /** the free medium block behind the one that has grown last, on no bin; 0 none */
   top: 1760,
+  /** header of the block in front of the top; 0: there is no top, or it is not known */
+  grower: 1764,
+  /** where the top behind it ends */
+  growerEnd: 1768,
   /** zero */
-  unused: 1764,
+  unused: 1772,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
