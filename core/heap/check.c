@@ -64,8 +64,9 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   if (!is_hinted(page, base, shift)) return fail();
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t none = ~plait__page_full(page, word);
+  for (uint32_t word = 0, left = count; word < PLAIT_PAGE_WORDS; left -= left < 64 ? left : 64, word++) {
+    uint64_t none = left >= 64 ? 0 : ~0ull << left;
+    if (plait_get64(&page->blocks[word]) != ~none) return fail();
     if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();
     if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }

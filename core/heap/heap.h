@@ -85,7 +85,7 @@ struct plait_page {
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
   plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
   plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
-  plait_word_t unused[8];  /* zero */
+  plait_word64_t blocks[PLAIT_PAGE_WORDS]; /* a bit for each block there is */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
 

@@ -159,10 +159,10 @@ PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
 }
 /* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
-/* The bits that word `word` of the page's blocks has. */
-uint64_t plait__page_full(struct plait_page *page, uint32_t word);
-/* Those of them that others have freed, and its owner has not collected. */
-uint64_t plait__page_remote(struct plait_page *page, uint32_t word);
+/* The blocks of word `word` that others have freed, and the page's owner has not collected. */
+PLAIT_TINY uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
+  return near_load(&page->remote[word], memory_order_seq_cst) & plait_get64(&page->blocks[word]);
+}
 /* Whether others have freed into the page, and its owner has not collected it. */
 int plait__page_is_freed_into(struct plait_page *page);
 /* The page puts what others have freed among what its owner knows: how many blocks are free, | COLLECTED if there was any. Its owner; under the lock if it is pooled. */

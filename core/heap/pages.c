@@ -27,15 +27,6 @@
 #define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
-PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
-  int32_t blocks = (int32_t)(plait_get(&page->count) - word * 64);
-  return blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
-}
-
-PLAIT_COLD uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
-  return near_load(&page->remote[word], memory_order_seq_cst) & plait__page_full(page, word);
-}
-
 /* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
 #define SHIFTS 0x444442222332221ull
 
@@ -140,7 +131,9 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
   note_hints(page, base, size, shift);
   plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t full = plait__page_full(page, word);
+    int32_t blocks = (int32_t)(count - word * 64);
+    uint64_t full = blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
+    plait_put64(&page->blocks[word], full);
     plait_put64(&page->remote[word], ~full); /* first: in a page that was kept each block stays free, in `local` as it was */
     plait_put64(&page->local[word], full);
   }

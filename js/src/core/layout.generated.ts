@@ -144,8 +144,8 @@ export const Page = {
   local: 32,
   /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   remote: 64,
-  /** zero */
-  unused: 96,
+  /** a bit for each block there is */
+  blocks: 96,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
