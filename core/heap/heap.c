@@ -86,7 +86,8 @@ PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   /* What is the caller's own takes the same way, if it has not been freed above: if the hint was out of date, for one. */
   if (kind == PLAIT__PAGES) {
     struct plait_page *page = plait__page_around(slice, tag, block);
-    return plait__small_free_remote(page, plait__page_number(page, block));
+    uint32_t number = plait__page_number(page, block);
+    return number != UINT32_MAX && plait_get(&page->owner) != 0 && plait__small_free_remote(page, number) ? 0 : -PLAIT_EINVAL;
   }
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_free_remote(slice, block);
   if (kind == PLAIT__LARGE) return plait__large_free(block);

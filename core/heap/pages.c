@@ -263,6 +263,7 @@ static PLAIT_COLD int pool(struct plait_page *page) {
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
+  plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
   struct plait_page_list *list = &record->classes[plait_get(&page->class)];
   if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
@@ -384,10 +385,14 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 /* ---- freeing ---- */
 
 /*
- * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
+ * Somebody has freed block `number` of a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
  * no record, and gets none, leaves it to the pool.
  */
-static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
+static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t number, uint32_t owner) {
+  if (owner == PLAIT__POOLED) { /* `local` after `remote`: it has what was cleared there before that was done */
+    uint64_t remote = near_load(&page->remote[number / 64], memory_order_seq_cst);
+    if ((remote | plait_get64(&page->local[number / 64])) != ~0ull) return;
+  }
   struct plait_record *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock. */
@@ -404,20 +409,16 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   plait__runs_unlock();
 }
 
+/* Short, and with few numbers to keep over a call: what it does seldom is elsewhere. */
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
-  if (number == UINT32_MAX || plait_get(&page->owner) == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
-  plait__reach();
-  uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
-  if (known & bit) return -PLAIT_EINVAL;
+  if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
+  plait_platform_reach(remote); /* and with it the whole record */
+  if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return 0;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__POOLED) { /* `local` has what was cleared in `remote` before it was set there */
-    if ((known | bit | plait_get64(local)) != ~0ull) return 0;
-  }
-  if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
-  return 0;
+  if (owner % 2 != 0) freed_into(page, number, owner);
+  return 1;
 }
 
 static int is_free(struct plait_page *page, uint32_t number) {
