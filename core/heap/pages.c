@@ -385,14 +385,10 @@ plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class)
 /* ---- freeing ---- */
 
 /*
- * Somebody has freed block `number` of a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
+ * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
  * no record, and gets none, leaves it to the pool.
  */
-static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t number, uint32_t owner) {
-  if (owner == PLAIT__POOLED) { /* `local` after `remote`: it has what was cleared there before that was done */
-    uint64_t remote = near_load(&page->remote[number / 64], memory_order_seq_cst);
-    if ((remote | plait_get64(&page->local[number / 64])) != ~0ull) return;
-  }
+static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock. */
@@ -409,15 +405,17 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t number, uint
   plait__runs_unlock();
 }
 
-/* Short, and with few numbers to keep over a call: what it does seldom is elsewhere. */
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
   if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
   plait_platform_reach(remote); /* and with it the whole record */
-  if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return 0;
+  uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
+  if (known & bit) return 0;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner % 2 != 0) freed_into(page, number, owner);
+  if (owner % 2 == 0) return 1;
+  /* If it is pooled: `local` has what was cleared in `remote`, which was set there before. */
+  if (owner == PLAIT__ABANDONED || (known | bit | plait_get64(local)) == ~0ull) freed_into(page, owner);
   return 1;
 }
 
