@@ -80,7 +80,7 @@ PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
 
 PLAIT_COLD int plait__free_cold(plait_ref_t block) {
   uint64_t found = plait__small_find(block);
-  if (found != 0) return plait__small_free_remote(plait_at((plait_ref_t)(found >> 32)), (uint32_t)found);
+  if (found != 0) return plait__small_free_remote(plait_at((plait_ref_t)(found >> 32)), (uint32_t)found) ? 0 : -PLAIT_EINVAL;
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return -PLAIT_EINVAL;
   uint32_t tag = plait_load(&slice->tag); /* what the block is was written before it was given out */

@@ -42,7 +42,7 @@ enum plait__block_state {
 };
 
 #define PLAIT__HEADER ((uint32_t)sizeof(struct plait_block))
-/* Owners of a page that are no record. */
+/* Owners of a page that are no record: odd, as no reference of one is. */
 #define PLAIT__ABANDONED 1u          /* nobody; it was full when it was given up */
 #define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
 
@@ -53,9 +53,8 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
 
 /*
  * From here on the caller reaches all that is the heap's by now (see platform.h): whatever it finds there is near. Needed
- * with the lock, because others may have grown the heap since; and when a block comes from elsewhere, because its page, its
- * region's owner and the table may lie above what this thread knows. All lie below `end`, which was stored before the block
- * was given out. What a thread allocates from it reaches: it had the lock, or a block of it, when that became its own, or has asked
+ * with the lock, because others may have grown the heap since: all lies below `end`. Who meets a single thing without the lock asks for
+ * that alone. What a thread allocates from it reaches: it had the lock, or has asked for it, when that became its own, or has asked
  * when it entered.
  */
 PLAIT_TINY void plait__reach(void) {
@@ -143,7 +142,7 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number`, or a number that has a bit but no block, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+/* Frees block `number`, or a number that has a bit but no block, of anybody's page: 1, or 0 if it is free already; the caller, if the page is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The page in use that `block` starts a block of, << 32, | its number as in plait__page_at(); 0 if there is none. Any reference. */
 uint64_t plait__small_find(plait_ref_t block);
@@ -437,7 +436,7 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   if (page != NULL) {
     uint32_t owner = plait_get(&page->owner);
     if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
-    if (owner != 0) return plait__small_free_remote(page, number) == 0;
+    if (owner != 0) return plait__small_free_remote(page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));

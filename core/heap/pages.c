@@ -251,6 +251,7 @@ static PLAIT_COLD int pool(struct plait_page *page) {
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
+  plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
   struct plait_page_list *list = &record->classes[plait_get(&page->class)];
   if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
@@ -395,16 +396,15 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
-  plait__reach();
+  if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
+  plait_platform_reach(remote); /* and with it the whole record */
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
-  if (known & bit) return -PLAIT_EINVAL;
+  if (known & bit) return 0;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__POOLED) { /* `local` has what was cleared in `remote` before it was set there */
-    if ((known | bit | plait_get64(local)) != ~0ull) return 0;
-  }
-  if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
-  return 0;
+  if (owner % 2 == 0) return 1;
+  /* If it is pooled: `local` has what was cleared in `remote`, which was set there before. */
+  if (owner == PLAIT__ABANDONED || (known | bit | plait_get64(local)) == ~0ull) freed_into(page, owner);
+  return 1;
 }
 
 static inline int is_free(struct plait_page *page, uint32_t number) {
