@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { connect, openSpace, Pool } from 'plait';
 import { rejection } from './cases/check.ts';
 
@@ -138,6 +140,32 @@ test('drain is told when others have emptied the queue, too', LIMIT, async () =>
   wake(flags, 1);
   assert.equal(await running, 7);
   other[Symbol.dispose]();
+  await pool.close();
+});
+
+test('drain is told to another thread that found the queue full', LIMIT, async () => {
+  const { pool, running, queued, release } = await fullPool('announce', 7);
+  const script = `const { parentPort, workerData } = require('node:worker_threads');
+    import(workerData.plait).then(async ({ connect }) => {
+      const pool = connect(workerData.handle);
+      let unheard = true;
+      const not = () => { unheard = false; };
+      pool.on('drain', not).off('drain', not);
+      pool.on('drain', () => parentPort.postMessage(unheard && !pool.needsDrain));
+      parentPort.postMessage(pool.needsDrain);
+      parentPort.once('message', () => pool[Symbol.dispose]());
+    });`;
+  const workerData = { plait: import.meta.resolve('plait'), handle: pool.handle };
+  const worker = new Worker(script, { eval: true, workerData });
+  const [isFull] = await once(worker, 'message');
+  assert.equal(isFull, true);
+  const drained = once(worker, 'message');
+  release();
+  assert.deepEqual(await drained, [true]);
+  assert.deepEqual(await Promise.all([running, ...queued]), [7, 1, 2]);
+  const ended = once(worker, 'exit');
+  worker.postMessage('end');
+  assert.deepEqual(await ended, [0]);
   await pool.close();
 });
 

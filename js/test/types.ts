@@ -51,14 +51,17 @@ export async function calls(pool: Pool): Promise<void> {
   const inline: number = await pool.runInline((text: string) => text.length, 'text');
   // @ts-expect-error the function's input
   await pool.runInline((text: string) => text.length, 5);
-  pool.on('end', ({ reason, worker, at }) => void [reason.length, worker + at]);
+  pool.on('end', ({ reason, worker, at, error }) => void [reason.length, worker + at, error as Error]);
   // @ts-expect-error no such event
   pool.on('explode', () => {});
   // @ts-expect-error a priority is a number
   await pool.run(1, { priority: 'high' });
   const stats: PoolStats = pool.stats();
   const utilisation: number | undefined = stats.workers[0]?.utilisation;
-  const other: unknown = await connect(pool.handle).run(1);
+  const connected = connect(pool.handle).on('drain', () => {});
+  // @ts-expect-error what happens to workers is told to the owner alone
+  connected.on('end', () => {});
+  const other: unknown = await connected.run(1);
   void [digest, count, now, wrong, unknown, typed, many, whole, synchronous, everywhere, inline, utilisation, other];
 }
 

@@ -99,6 +99,7 @@ export function createWebHost(): Host {
         channel.port2.postMessage(undefined);
       }),
     soon: undefined,
+    warn: (message: string, code: string, detail: string) => console.warn(`[${code}] ${message}\n${detail}`),
     later: (milliseconds: number, listener: () => void) => void setTimeout(listener, milliseconds),
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');

@@ -140,6 +140,8 @@ export interface Host {
   turn(): Promise<void>;
   /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
   readonly soon: ((listener: () => void) => void) | undefined;
+  /** Tells whoever runs the program of something that is no error of the calling code; `code` names the kind of it. */
+  warn(message: string, code: string, detail: string): void;
   /** Calls back after so many milliseconds, if the thread lives for as long: this does not keep it alive. */
   later(milliseconds: number, listener: () => void): void;
   wrapPort(port: unknown): HostPort;

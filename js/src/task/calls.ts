@@ -345,7 +345,7 @@ export abstract class PoolCalls {
     return this.run(input, { ...options, name: `=${call}` });
   }
 
-  /** Whether the queue has reached `maxQueue`; the pool's 'drain' event follows. */
+  /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */
   get needsDrain(): boolean {
     return this.submitter.room.needsDrain;
   }

@@ -7,8 +7,13 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
+import { Listeners } from './listeners.ts';
+import type { PoolEvents } from './pool.ts';
 import { key, scope, type WorkerContext } from './run.ts';
 import { Submitter } from './submitter.ts';
+
+/** What a {@link ConnectedPool}'s listeners hear: what happens to workers is told to the pool's owner alone. */
+export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
 
 /**
  * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the space
@@ -16,6 +21,7 @@ import { Submitter } from './submitter.ts';
  */
 export class ConnectedPool extends PoolCalls {
   readonly #worker: WorkerContext | undefined;
+  readonly #listeners = new Listeners<ConnectedPoolEvents>();
   #disposed = false;
 
   /** `worker`: the thread is that worker of this pool, and helps to run what it submits here. */
@@ -31,7 +37,20 @@ export class ConnectedPool extends PoolCalls {
     });
     super(space, ref, submitter);
     this.#worker = worker;
+    submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
     worker?.helps(submitter);
+  }
+
+  /** Hears when a queue that this thread found full is down to half of `maxQueue`. Listening does not keep the thread alive. */
+  on<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
+    this.#listeners.add(name, listener);
+    return this;
+  }
+
+  /** Hears no more. */
+  off<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
+    this.#listeners.remove(name, listener);
+    return this;
   }
 
   protected override whyNotBlock(): string | undefined {

@@ -5,7 +5,7 @@ import { commonSpace } from '../core/boot.ts';
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
 export type { ResourceLimits } from '../core/host.ts';
 export { PoolCalls, type PoolHandle, type Proxied } from './calls.ts';
-export { ConnectedPool, connect } from './connect.ts';
+export { ConnectedPool, type ConnectedPoolEvents, connect } from './connect.ts';
 export { type TaskContext, task } from './context.ts';
 export { expose } from './expose.ts';
 export type { Settled } from './map.ts';

@@ -12,8 +12,9 @@ import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { release } from '../heap/owned.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
-import { ValueWriter } from './codec.ts';
+import { readValue, ValueWriter } from './codec.ts';
 import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
+import { Listeners } from './listeners.ts';
 import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
 import {
   type BroadcastCall,
@@ -44,6 +45,11 @@ export interface PoolOptions {
   readonly concurrentTasksPerWorker?: number;
   /** Milliseconds that a task may run, from its start, if it says nothing else. */
   readonly timeout?: number;
+  /**
+   * Milliseconds that a worker may take, from its start, until it has loaded the module; as long as it wants, if not given. One
+   * that takes longer is stopped, and counts as one that could not load it.
+   */
+  readonly loadTimeout?: number;
   /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
   readonly grace?: number;
   /** Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that. */
@@ -74,8 +80,11 @@ export interface CloseOptions {
 export interface PoolEvents {
   /** A worker is ready. */
   start: WorkerEvent;
-  /** A worker has ended, and why. */
-  end: WorkerEvent & { readonly reason: EndReason };
+  /**
+   * A worker has ended, and why. `error`: what nothing in it caught, or for which it could not load the module, if that was so.
+   * If nobody listens, what no task was told of either is a warning of the process, with the stack.
+   */
+  end: WorkerEvent & { readonly reason: EndReason; readonly error?: unknown };
   /** A queue that was full is down to half of `maxQueue`. */
   drain: undefined;
 }
@@ -102,6 +111,13 @@ function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number;
   }
   const max = wholeNumber(maxThreads ?? Math.max(usual(), minThreads as number), 'maxThreads', 1, MOST_THREADS);
   return { min: wholeNumber(minThreads ?? Math.min(1, max), 'minThreads', 0, max), max };
+}
+
+/** Nobody else is told of this error, which has ended an idle worker. */
+function warnOf(error: unknown): void {
+  const { stack } = Object(error) as { stack?: unknown };
+  const detail = typeof stack === 'string' ? stack : String(error);
+  host.warn('an idle worker of a pool ended after an error that nothing in it caught', 'PLAIT_WORKER_DIED', detail);
 }
 
 /** One broadcast's answers, by seat. */
@@ -155,7 +171,7 @@ class Answers implements Call {
 export class Pool extends PoolCalls {
   readonly #link: CoordinatorLink;
   readonly #ended: Promise<void>;
-  readonly #listeners = new Map<keyof PoolEvents, Set<(detail: never) => void>>();
+  readonly #listeners = new Listeners<PoolEvents>();
   readonly #asked = new Map<number, (seats: readonly number[]) => void>();
   #questions = 0;
   #closing: Promise<void> | undefined;
@@ -186,6 +202,7 @@ export class Pool extends PoolCalls {
     const rules = {
       concurrency,
       grace,
+      loadTimeout: optional('loadTimeout', 0, 0, MOST_MILLISECONDS),
       idleTimeout: optional('idleTimeout', USUAL_IDLE_MS, 0, MOST_MILLISECONDS),
       recycle: {
         tasks: recycle.tasks === undefined ? 0 : wholeNumber(recycle.tasks, 'recycle.tasks', 1, 2 ** 31),
@@ -219,12 +236,12 @@ export class Pool extends PoolCalls {
       set(P.wakeAll, concurrency > 1 ? 1 : 0);
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
-      this.submitter.room.onDrain = () => this.#emit('drain', undefined);
+      this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
       const open: OpenPool = { ...plan, pool: ref };
       link = coordinatorOf(space, open, ahead);
       this.#link = link;
       this.#ended = this.#open(open);
-      if (timeout !== 0) link.begin(); // any task may be late
+      if (timeout !== 0 || rules.loadTimeout !== 0) link.begin(); // any task may be late, or the first worker itself
       this.submitter.onDemand = (alone) => {
         if (alone && this.#link.mayWait) return;
         this.submitter.onDemand = undefined;
@@ -261,11 +278,7 @@ export class Pool extends PoolCalls {
       this.#asked.get(id)?.(list);
       this.#asked.delete(id);
     };
-    const event = (happened: PoolEvent): void => {
-      const { type, ...detail } = happened;
-      this.#emit(type, detail as never);
-    };
-    this.#link.open(message, { closed, died, seats, event });
+    this.#link.open(message, { closed, died, seats, event: (event) => this.#happened(event) });
     return ended;
   }
 
@@ -284,32 +297,30 @@ export class Pool extends PoolCalls {
 
   /** Hears of what happens to the pool; see {@link PoolEvents}. Listening does not keep the process alive. */
   on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    if (typeof listener !== 'function') throw new TypeError(`a listener must be a function, not ${typeof listener}`);
-    let listeners = this.#listeners.get(name);
-    if (listeners === undefined) {
-      listeners = new Set();
-      this.#listeners.set(name, listeners);
-    }
-    listeners.add(listener as never);
+    this.#listeners.add(name, listener);
     return this;
   }
 
   /** Hears no more. */
   off<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    this.#listeners.get(name)?.delete(listener as never);
+    this.#listeners.remove(name, listener);
     return this;
   }
 
-  #emit<Name extends keyof PoolEvents>(name: Name, detail: PoolEvents[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      try {
-        (listener as (detail: PoolEvents[Name]) => void)(detail);
-      } catch (error) {
-        queueMicrotask(() => {
-          throw error; // a listener's error is its own, and uncaught
-        });
-      }
+  #happened(event: PoolEvent): void {
+    if (event.type === 'start') {
+      const { type, ...detail } = event;
+      this.#listeners.tell(type, detail);
+      return;
     }
+    const { type, uncaught, ...detail } = event;
+    if (uncaught === undefined) {
+      this.#listeners.tell(type, detail);
+      return;
+    }
+    const error = readValue(uncaught.error);
+    if (!uncaught.isTold && !this.#listeners.has('end')) warnOf(error);
+    this.#listeners.tell(type, { ...detail, error });
   }
 
   /**
@@ -382,7 +393,8 @@ export class Pool extends PoolCalls {
   /**
    * Takes no more tasks, lets those that were submitted end (or, with `force`, stops and rejects them), then ends the
    * workers. Resolves when all of it is gone from the space. Further calls give the same promise; one with `force`
-   * hurries a close that is under way, one with `timeout` does so later.
+   * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module that never
+   * ends loading, as for a task that never ends; when none are, workers that load are stopped.
    *
    * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if a worker is still there 5 s after it was stopped, because it sits in native
    * code. What it runs is rejected; what the pool has in the space stays there, for the worker may still look at it.

@@ -1,7 +1,8 @@
 /** A worker thread as its pool's coordinator knows it. */
 
 import type { HostThread } from '../core/host.ts';
-import type { EndReason } from './protocol.ts';
+import { encodeError } from './encode-error.ts';
+import type { EndReason, Uncaught } from './protocol.ts';
 
 export interface WorkerRecord {
   readonly thread: HostThread;
@@ -16,6 +17,8 @@ export interface WorkerRecord {
   /** What it said or threw last. */
   error: unknown;
   hasError: boolean;
+  /** A task was rejected with that error as its cause. */
+  isErrorTold: boolean;
   /** With which code a lent one has said that it ends. */
   code: number | undefined;
   /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
@@ -27,6 +30,12 @@ export const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
 export function isOutOfMemory(worker: WorkerRecord): boolean {
   return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
+}
+
+/** The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or passes. */
+export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
+  if (!worker.hasError && worker.state !== 'failed') return undefined;
+  return { error: encodeError(worker.error), isTold: worker.isErrorTold || worker.state !== 'ready' };
 }
 
 /** Why a worker has ended. `closing`: its pool is. */
