@@ -241,6 +241,46 @@ test('a task with retries is run again when one beside it did not stop', LIMIT, 
   }
 });
 
+test('tasks that are rejected because the pool was closed by force share the error', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  const running = rejection(pool.run(60000, { name: 'pause' }));
+  const queued = Array.from({ length: 100 }, (_, input) => rejection(pool.run(input)));
+  await until(() => pool.stats().running === 1);
+  await pool.close({ force: true });
+  const errors = new Set(await Promise.all(queued));
+  assert.deepEqual(
+    [...errors].map(({ code }) => code),
+    ['ERR_PLAIT_POOL_CLOSED'],
+  );
+  assert.ok(!errors.has(await running), 'of the one that ran, more can be said');
+});
+
+test('one pool too many is told what the limit is, and what to do', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 27 });
+  const newPool = (): Pool => new Pool(tasks, { minThreads: 0, maxThreads: 1, space });
+  const pools = Array.from({ length: 128 }, newPool);
+  assert.throws(newPool, { code: 'ERR_PLAIT_OUT_OF_MEMORY', message: /128 pools.*openSpace\(\)/ });
+  await pools.pop()?.close();
+  pools.push(newPool());
+  await Promise.all(pools.map((pool) => pool.close()));
+  const full = openSpace({ maximum: 2 ** 20 });
+  for (let size = 2 ** 18; size >= 8; size /= 2) while (full.core.plait_heap_alloc(size) >>> 0 !== 0);
+  assert.throws(() => new Pool(tasks, { threads: 1, space: full }), {
+    code: 'ERR_PLAIT_OUT_OF_MEMORY',
+    message: /cannot give/,
+  });
+});
+
+test('a connection that was let go of says so, and a pool that is closed, that', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  const connected = connect(pool.handle);
+  connected[Symbol.dispose]();
+  assert.throws(() => connected.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
+  assert.throws(() => connected.runSync(1), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
+  await pool.close();
+  assert.throws(() => pool.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /the pool is closed/ });
+});
+
 test('a pool that has failed answers no broadcast by silence', LIMIT, async () => {
   const pool = new Pool(new URL('none-such.js', tasks), { threads: 1 });
   assert.equal((await rejection(pool.run(1))).code, 'ERR_PLAIT_MODULE_LOAD');

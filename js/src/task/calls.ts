@@ -178,7 +178,8 @@ export abstract class PoolCalls {
   protected readonly submitter: Submitter;
   /** The pool's timeout for tasks that have none of their own, in milliseconds; 0: none. */
   protected readonly timeout: number;
-  #gone = false;
+  /** Why the pool's memory is not looked at from here any more; empty: it is. */
+  #gone = '';
 
   protected constructor(space: Space, ref: number, submitter: Submitter) {
     this.space = space;
@@ -188,12 +189,12 @@ export abstract class PoolCalls {
   }
 
   /** The pool's memory is not looked at from here any more. */
-  protected leave(): void {
-    this.#gone = true;
+  protected leave(why: string): void {
+    this.#gone = why;
   }
 
   #how(options: (CallOptions & Pick<RunOptions, 'transfer'>) | undefined): Ticketing {
-    const seats = options?.affinity === undefined || this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
+    const seats = options?.affinity === undefined || this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads);
     return ticketing(options, this.timeout, seats);
   }
 
@@ -302,7 +303,7 @@ export abstract class PoolCalls {
   }
 
   #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions, settled: boolean): MapRun {
-    const threads = this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
+    const threads = this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads);
     const { concurrency = Math.max(256, threads * 8) } = options;
     wholeNumber(concurrency, 'concurrency', 1, 2 ** 20);
     return new MapRun(this.submitter, this.#how(options), inputs, {
@@ -352,7 +353,7 @@ export abstract class PoolCalls {
 
   /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
   stats(): PoolStats {
-    if (this.#gone) throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed; its counters went with it');
+    if (this.#gone !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#gone);
     return readStats(this.space, this.ref);
   }
 

@@ -62,8 +62,9 @@ export class ConnectedPool extends PoolCalls {
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
-    this.leave();
+    const why = 'this thread has let go of the pool';
+    this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', why));
+    this.leave(why);
     this.#worker?.ends.delete(this.submitter);
     this.space.core.plait_client_release(this.submitter.client);
   }

@@ -8,7 +8,7 @@
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
-import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
+import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { release } from '../heap/owned.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
@@ -24,6 +24,7 @@ import {
   STUCK_MS,
   type WorkerEvent,
 } from './protocol.ts';
+import { isFullOfPools } from './registry.ts';
 import { mustBeSignal, onAbort } from './signals.ts';
 import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
 
@@ -113,6 +114,11 @@ function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number;
   return { min: wholeNumber(minThreads ?? Math.min(1, max), 'minThreads', 0, max), max };
 }
 
+function tooManyPools(): PlaitError {
+  const message = `a space has room for ${POOL_LIMIT} pools, and has them all: close those that are not used any more, or give this one a space of its own, with the option space: openSpace()`;
+  return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message);
+}
+
 /** Nobody else is told of this error, which has ended an idle worker. */
 function warnOf(error: unknown): void {
   const { stack } = Object(error) as { stack?: unknown };
@@ -183,7 +189,7 @@ export class Pool extends PoolCalls {
    * @param module the module's URL, or its path (from the current folder, in Node)
    * @throws {TypeError|RangeError} for options outside their range
    * @throws {DataCloneError} for `workerData` that cannot be cloned
-   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 of them
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 pools already
    */
   constructor(module: string | URL, options: PoolOptions = {}) {
     if (!(module instanceof URL) && (typeof module !== 'string' || module === '')) {
@@ -219,7 +225,7 @@ export class Pool extends PoolCalls {
     const ref = space.core.plait_pool_create() >>> 0;
     if (ref === 0) {
       ahead?.thread.terminate();
-      throw outOfMemory(P.BYTES);
+      throw isFullOfPools(space) ? tooManyPools() : outOfMemory(P.BYTES);
     }
     let link: CoordinatorLink | undefined;
     try {
@@ -447,7 +453,7 @@ export class Pool extends PoolCalls {
     }
     this.#answerAll();
     this.submitter.abandon(closed);
-    this.leave();
+    this.leave('the pool is closed; its counters went with it');
     this.#released = true; // what was the pool's may be anybody's from here on
     this.space.core.plait_client_release(this.submitter.client);
     this.space.core.plait_pool_release(this.ref);
