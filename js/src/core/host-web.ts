@@ -86,6 +86,7 @@ export function createWebHost(): Host {
       instructions ??= hearFirst();
       return instructions;
     },
+    postToLender: () => {},
     postToStarter: (message: unknown, transfer: readonly Transferable[] = []) =>
       self.postMessage(message, [...transfer]),
     listenToStarter(hear: (message: unknown) => void) {

@@ -10,20 +10,24 @@ import { outOfMemory } from '../core/space.ts';
 import { readValue } from './codec.ts';
 import { encodeError } from './encode-error.ts';
 import { findExport, loadError, loadModule } from './module.ts';
-import type { FromWorker, WorkerStart } from './protocol.ts';
+import type { FromWorker, WorkerStart, WorkerThrew, WorkerWord } from './protocol.ts';
 import { Worker } from './work.ts';
 
 /** Runs until this thread ends. */
 export async function serve(start: WorkerStart): Promise<void> {
   const { lent } = start;
   const tell = (message: FromWorker): void => {
-    host.postToStarter(message);
+    host.postToStarter({ plait: message } satisfies WorkerWord);
     if (lent !== undefined && Atomics.compareExchange(lent, 0, 0, 1) === 0) Atomics.notify(lent, 0);
   };
   host.bequeathSpace(start.space);
   if (lent !== undefined) {
     host.onLastWords((code, uncaught) => {
-      if (uncaught !== undefined) tell({ type: 'threw', error: encodeError(uncaught.error) });
+      if (uncaught !== undefined) {
+        const threw: WorkerThrew = { type: 'threw', error: encodeError(uncaught.error) };
+        tell(threw);
+        host.postToLender({ plait: threw } satisfies WorkerWord);
+      }
       tell({ type: 'ends', code });
     });
   }
