@@ -86,8 +86,8 @@ export function createWebHost(): Host {
       instructions ??= hearFirst();
       return instructions;
     },
-    postToStarter: (message: unknown, transfer: readonly Transferable[] = []) =>
-      self.postMessage(message, [...transfer]),
+    postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
+      self.postMessage(message, [...transfer] as Transferable[]),
     listenToStarter(hear: (message: unknown) => void) {
       listener = hear;
       for (const message of backlog.splice(0)) hear(message);
