@@ -87,8 +87,8 @@ export function createWebHost(): Host {
       return instructions;
     },
     postToLender: () => {},
-    postToStarter: (message: unknown, transfer: readonly Transferable[] = []) =>
-      self.postMessage(message, [...transfer]),
+    postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
+      self.postMessage(message, [...transfer] as Transferable[]),
     listenToStarter(hear: (message: unknown) => void) {
       listener = hear;
       for (const message of backlog.splice(0)) hear(message);

@@ -8,6 +8,8 @@ import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
 import { Listeners } from './listeners.ts';
+import { checkOptions } from './option-names.ts';
+import { CALLS, mustBeSpace } from './options.ts';
 import type { PoolEvents } from './pool.ts';
 import { key, scope, type WorkerContext } from './run.ts';
 import { Submitter } from './submitter.ts';
@@ -70,16 +72,24 @@ export class ConnectedPool extends PoolCalls {
   }
 }
 
+/** Options of {@link connect}. */
+export interface ConnectOptions {
+  /** The space that the pool lies in; the common one, if not given. */
+  readonly space?: Space | undefined;
+}
+
 /**
  * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be closed
  * yet. Tasks of this thread get their fair share whatever others submit.
  *
  * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED for a pool that is not there any more, or ERR_PLAIT_OUT_OF_MEMORY
  */
-export function connect(handle: PoolHandle, options: { readonly space?: Space } = {}): ConnectedPool {
+export function connect(handle: PoolHandle, options?: ConnectOptions): ConnectedPool {
   const ref = handle?.plaitPool;
   if (!Number.isInteger(ref) || ref <= 0) throw new TypeError("connect needs a pool's handle");
-  const space = options.space ?? commonSpace();
+  checkOptions(options, CALLS.connect);
+  mustBeSpace(options?.space);
+  const space = options?.space ?? commonSpace();
   const worker = scope[key];
   const isOwn = worker?.pool === ref && worker.space.handle.memory === space.handle.memory;
   return new ConnectedPool(space, ref, isOwn ? worker : undefined);
