@@ -28,7 +28,7 @@ WASM_TS := js/src/core/wasm.generated.ts
 THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
-.PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test \
+.PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test node-test \
 	heap-debug debug-test heap-library browser-test bundlers-test fs-programs-test torture clean
 
 all: build
@@ -151,8 +151,29 @@ $(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	node_modules/.bin/tsc -b js/test
 	@touch $@
 
-js-test: $(BUILD)/test.stamp
+# The types, as users compile them: with those of Node, of browsers, and of both.
+TYPES := node web both
+
+$(BUILD)/types.stamp: $(BUILD)/test.stamp $(wildcard js/test/types/*)
+	$(foreach host,$(TYPES),node_modules/.bin/tsc -p js/test/types/tsconfig.$(host).json &&) touch $@
+
+js-test: $(BUILD)/test.stamp $(BUILD)/types.stamp
 	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/*.test.js
+
+# The same on other versions of Node, from npm's package `node`: make node-test-24, or node-test for all of them.
+NODE_VERSIONS ?= 22 24 26
+
+node-test: $(addprefix node-test-,$(NODE_VERSIONS))
+
+node-test-%: $(BUILD)/node-%/.installed $(BUILD)/test.stamp
+	$(BUILD)/node-$*/node_modules/node/bin/node --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/*.test.js
+
+.PRECIOUS: $(BUILD)/node-%/.installed
+$(BUILD)/node-%/.installed:
+	@tools/need.sh $(NPM) npm
+	@mkdir -p $(@D)
+	$(NPM) install --prefix $(@D) --no-audit --no-fund --loglevel=error node@$*
+	@touch $@
 
 browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium

@@ -255,7 +255,7 @@ struct plait_pool {
   plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
   plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
   plait_word_t looking;     /* the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
-  plait_word_t unused;      /* zero */
+  plait_word_t usual_retries; /* retries of a task that says none */
 };
 _Static_assert(sizeof(struct plait_pool) == 160, "no padding");
 

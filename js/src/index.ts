@@ -7,6 +7,6 @@
 
 export { attach, commonSpace, openSpace, type SpaceOptions } from './core/boot.ts';
 export { ERROR_CODES } from './core/errors.ts';
-export type { Space, SpaceHandle } from './core/space.ts';
+export type { SharedMemory, Space, SpaceHandle } from './core/space.ts';
 export * from './heap/index.ts';
 export * from './task/index.ts';

@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { connect, openSpace, Pool } from 'plait';
 import { rejection } from './cases/check.ts';
 
@@ -141,6 +143,32 @@ test('drain is told when others have emptied the queue, too', LIMIT, async () =>
   await pool.close();
 });
 
+test('drain is told to another thread that found the queue full', LIMIT, async () => {
+  const { pool, running, queued, release } = await fullPool('announce', 7);
+  const script = `const { parentPort, workerData } = require('node:worker_threads');
+    import(workerData.plait).then(async ({ connect }) => {
+      const pool = connect(workerData.handle);
+      let unheard = true;
+      const not = () => { unheard = false; };
+      pool.on('drain', not).off('drain', not);
+      pool.on('drain', () => parentPort.postMessage(unheard && !pool.needsDrain));
+      parentPort.postMessage(pool.needsDrain);
+      parentPort.once('message', () => pool[Symbol.dispose]());
+    });`;
+  const workerData = { plait: import.meta.resolve('plait'), handle: pool.handle };
+  const worker = new Worker(script, { eval: true, workerData });
+  const [isFull] = await once(worker, 'message');
+  assert.equal(isFull, true);
+  const drained = once(worker, 'message');
+  release();
+  assert.deepEqual(await drained, [true]);
+  assert.deepEqual(await Promise.all([running, ...queued]), [7, 1, 2]);
+  const ended = once(worker, 'exit');
+  worker.postMessage('end');
+  assert.deepEqual(await ended, [0]);
+  await pool.close();
+});
+
 test('many calls on one signal add one listener, and leave none', LIMIT, async () => {
   const pool = new Pool(tasks, { threads: 1 });
   const controller = new AbortController();
@@ -211,6 +239,46 @@ test('a task with retries is run again when one beside it did not stop', LIMIT, 
     else assert.equal(await beside, 500);
     await pool.close();
   }
+});
+
+test('tasks that are rejected because the pool was closed by force share the error', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  const running = rejection(pool.run(60000, { name: 'pause' }));
+  const queued = Array.from({ length: 100 }, (_, input) => rejection(pool.run(input)));
+  await until(() => pool.stats().running === 1);
+  await pool.close({ force: true });
+  const errors = new Set(await Promise.all(queued));
+  assert.deepEqual(
+    [...errors].map(({ code }) => code),
+    ['ERR_PLAIT_POOL_CLOSED'],
+  );
+  assert.ok(!errors.has(await running), 'of the one that ran, more can be said');
+});
+
+test('one pool too many is told what the limit is, and what to do', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 27 });
+  const newPool = (): Pool => new Pool(tasks, { minThreads: 0, maxThreads: 1, space });
+  const pools = Array.from({ length: 128 }, newPool);
+  assert.throws(newPool, { code: 'ERR_PLAIT_OUT_OF_MEMORY', message: /128 pools.*openSpace\(\)/ });
+  await pools.pop()?.close();
+  pools.push(newPool());
+  await Promise.all(pools.map((pool) => pool.close()));
+  const full = openSpace({ maximum: 2 ** 20 });
+  for (let size = 2 ** 18; size >= 8; size /= 2) while (full.core.plait_heap_alloc(size) >>> 0 !== 0);
+  assert.throws(() => new Pool(tasks, { threads: 1, space: full }), {
+    code: 'ERR_PLAIT_OUT_OF_MEMORY',
+    message: /cannot give/,
+  });
+});
+
+test('a connection that was let go of says so, and a pool that is closed, that', LIMIT, async () => {
+  const pool = new Pool(tasks, { threads: 1 });
+  const connected = connect(pool.handle);
+  connected[Symbol.dispose]();
+  assert.throws(() => connected.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
+  assert.throws(() => connected.runSync(1), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
+  await pool.close();
+  assert.throws(() => pool.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /the pool is closed/ });
 });
 
 test('a pool that has failed answers no broadcast by silence', LIMIT, async () => {

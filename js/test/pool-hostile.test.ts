@@ -3,12 +3,13 @@
  * are stuck, a coordinator that has gone.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { connect, heap, openSpace, Pool } from 'plait';
+import { connect, heap, openSpace, Pool, type PoolEvents } from 'plait';
 import { rejection } from './cases/check.ts';
 import { poolsOf, until } from './cases/pool-setup.ts';
 
@@ -370,4 +371,77 @@ test('how long a lock was stuck is no time that the next task ran', LIMIT, async
   assert.equal(pool.stats().run.max < 1000, true);
   await pool.close();
   space.check();
+});
+
+test('a worker that has run nothing is not replaced because of its memory', LIMIT, () =>
+  withPool({ recycle: { bytes: 1 } }, async (pool) => {
+    const ran = new Set<number>();
+    const ended: number[] = [];
+    pool.on('end', ({ worker }) => ended.push(worker));
+    const isFresh = (): boolean =>
+      pool.stats().workers.some(({ worker, heapUsed }) => !ran.has(worker) && heapUsed > 0) ||
+      ended.some((worker) => !ran.has(worker));
+    for (let round = 1; round < 4; round++) {
+      await until(isFresh); // it has looked at its memory
+      while (ended.length < round) ran.add(await pool.run(0, { name: 'worker' }));
+    }
+    for (const worker of ended) assert.ok(ran.has(worker), 'it ended without having run a task');
+  }),
+);
+
+/** The next end of a worker that the pool tells of. */
+async function nextEnd(pool: Pool): Promise<PoolEvents['end']> {
+  const ends: PoolEvents['end'][] = [];
+  const listener = (end: PoolEvents['end']): void => void ends.push(end);
+  pool.on('end', listener);
+  await until(() => ends.length > 0);
+  pool.off('end', listener);
+  return ends[0] as PoolEvents['end'];
+}
+
+test('why a worker ended is told to who listens, though it had no task', LIMIT, async () => {
+  for (const concurrentTasksPerWorker of [1, 2]) {
+    await withPool({ concurrentTasksPerWorker }, async (pool) => {
+      for (const kind of ['throws', 'rejects']) {
+        const end = nextEnd(pool);
+        await pool.run(kind, { name: 'stray' });
+        const { reason, error } = await end;
+        assert.equal(reason, 'crashed');
+        assert.ok(error instanceof RangeError, `${error}`);
+        assert.match(error.stack ?? '', /boom\n.*hostile-tasks\.js/);
+      }
+      const end = nextEnd(pool);
+      assert.equal((await rejection(pool.run(3, { name: 'exit' }))).code, 'ERR_PLAIT_WORKER_DIED');
+      const ended = await end;
+      assert.equal(ended.reason, 'exit');
+      assert.equal('error' in ended, false);
+    });
+  }
+  const broken = new Pool(new URL('../../js/test/fixtures/throws-on-load.js', import.meta.url), { threads: 1 });
+  const { error } = await nextEnd(broken);
+  assert.equal(((error as Error).cause as Error).name, 'URIError');
+  await broken.close();
+});
+
+test('why an idle worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
+  const run = (body: string): string => {
+    const program = `import { Pool } from 'plait';
+      const pool = new Pool(${JSON.stringify(tasks.href)}, { threads: 1 });
+      ${body}
+      await pool.close();`;
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    return stderr;
+  };
+  const untilReplaced = 'while (pool.stats().started < 2) await new Promise((resolve) => setTimeout(resolve, 2));';
+  const alone = run(`await pool.run('throws', { name: 'stray' }); ${untilReplaced}`);
+  assert.match(
+    alone,
+    /^\(node:\d+\) \[PLAIT_WORKER_DIED\] PlaitWarning: [^\n]*\nRangeError: boom\n {4}at .*hostile-tasks\.js/,
+  );
+  assert.equal(alone.match(/PLAIT_WORKER_DIED/g)?.length, 1, alone);
+  assert.equal(run(`pool.on('end', () => {}); await pool.run('throws', { name: 'stray' }); ${untilReplaced}`), '');
+  assert.equal(run(`await pool.run(0, { name: 'strayAndStay' }).catch(() => {}); ${untilReplaced}`), '');
 });

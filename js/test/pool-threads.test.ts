@@ -79,7 +79,7 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   };
   const submitters = [1e6, 3e7].map((base) => {
     const workerData = { handle: pool.handle, rounds: batches, size, base };
-    const worker = new Worker(fixture('submitter.js'), workerOptions({ workerData }) as never);
+    const worker = new Worker(fixture('submitter.js'), workerOptions({ workerData }));
     return { base, done: once(worker, 'message') };
   });
   let sum = 0;

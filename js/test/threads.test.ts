@@ -333,8 +333,14 @@ test('a first worker that reaches its memory limit says so, with main blocked', 
 
 test('a pool that cannot be opened leaves nothing, though its first worker was on its way', LIMIT, async () => {
   const space = openSpace({ maximum: 2 ** 26 });
-  const env = { NO_TEXT: (() => {}) as unknown as string };
-  assert.throws(() => new Pool(fixture('tasks.js'), { threads: 1, space, env }), { name: 'DataCloneError' });
+  let asked = 0;
+  const workerData = {
+    get call() {
+      return asked++ === 0 ? 'the first worker gets this' : () => {}; // and the coordinator cannot
+    },
+  };
+  assert.throws(() => new Pool(fixture('tasks.js'), { threads: 1, space, workerData }), { name: 'DataCloneError' });
+  assert.equal(asked, 2);
   const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
   assert.equal(await pool.run('on'), 'on');
   await pool.close();
@@ -427,6 +433,31 @@ test('options reach the worker', LIMIT, async () => {
   assert.equal((seen.limits as Record<string, unknown>).maxOldGenerationSizeMb, 50);
   assert.equal(await pool.run(0, { name: 'tellParent' }), true);
   await pool.close();
+});
+
+test('env: process.env is copied, and what is undefined left out', LIMIT, async () => {
+  const module = new URL('data:text/javascript,export default () => ({ ...process.env })');
+  process.env.PLAIT_ENV = 'given';
+  const pools = [process.env, { PLAIT_ENV: 'given', ABSENT: undefined }].map(
+    (env) => new Pool(module, { threads: 1, env }),
+  );
+  process.env.PLAIT_ENV = 'changed';
+  const [whole, small] = (await Promise.all(pools.map((pool) => pool.run()))) as Record<string, string>[];
+  delete process.env.PLAIT_ENV;
+  assert.equal(whole?.PLAIT_ENV, 'given');
+  assert.equal(whole?.PATH, process.env.PATH);
+  assert.deepEqual(small, { PLAIT_ENV: 'given' });
+  for (const pool of pools) await pool.close();
+});
+
+test('options for a Worker of one’s own: what is none is refused by name', () => {
+  for (const [options, message] of [
+    [null, 'options must be an object, not null'],
+    [{ transferList: 5 }, 'options.transferList must be an array, not 5'],
+    [{ workerData: [] }, /^options\.workerData must be a plain object/],
+  ] as const) {
+    assert.throws(() => workerOptions(options as never), { name: 'TypeError', message });
+  }
 });
 
 test('options that Node refuses are an answer, not a pool that hangs', LIMIT, async () => {

@@ -8,7 +8,7 @@
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
-import { type Core, outOfMemory, Space, type SpaceHandle } from './space.ts';
+import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
@@ -21,7 +21,7 @@ export interface SpaceOptions {
    * The most bytes that the space may ever have: up to 4 GiB, at least 1 MiB, rounded up to 64 KiB. Address space is
    * taken for all of it at once, memory only as it is used.
    */
-  readonly maximum?: number;
+  readonly maximum?: number | undefined;
 }
 
 const GIB = 2 ** 30;
@@ -36,7 +36,8 @@ function compile(): WebAssembly.Module {
 }
 
 function instantiate(handle: SpaceHandle): Core {
-  return new WebAssembly.Instance(handle.module, { env: { memory: handle.memory } }).exports as unknown as Core;
+  const imports = { env: { memory: handle.memory as unknown as WebAssembly.Memory } };
+  return new WebAssembly.Instance(handle.module as WebAssembly.Module, imports).exports as unknown as Core;
 }
 
 /**
@@ -63,7 +64,7 @@ function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: nu
 /** Attaches the calling thread, whose module instance is `core`. */
 function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   const ref = core.plait_abi_space() >>> 0;
-  const words = new Int32Array(handle.memory.buffer as unknown as SharedArrayBuffer);
+  const words = new Int32Array(handle.memory.buffer);
   const thread = claimSlot(words, ref, role, pool);
   if (thread === 0) {
     throw new PlaitError('ERR_PLAIT_TOO_MANY_THREADS', `a space has room for ${SLOT_LIMIT} threads, and all are taken`);
@@ -148,7 +149,7 @@ export function slotOf(space: Space, thread: number): number {
   return (space.core.plait_abi_space() >>> 0) + S.slots + (thread & 255) * Slot.BYTES;
 }
 
-function sharedMemory(maximum: number | undefined): { memory: WebAssembly.Memory; pages: number } {
+function sharedMemory(maximum: number | undefined): { memory: SharedMemory; pages: number } {
   if (typeof SharedArrayBuffer === 'undefined') {
     throw new PlaitError(
       'ERR_PLAIT_NOT_ISOLATED',
@@ -162,7 +163,8 @@ function sharedMemory(maximum: number | undefined): { memory: WebAssembly.Memory
   for (const bytes of attempts) {
     const pages = Math.ceil(bytes / PAGE_SIZE);
     try {
-      return { memory: new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: pages, shared: true }), pages };
+      const memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: pages, shared: true });
+      return { memory: memory as unknown as SharedMemory, pages };
     } catch (error) {
       cause = error;
     }

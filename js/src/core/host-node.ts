@@ -148,6 +148,7 @@ export function createNodeHost(): Host | undefined {
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
     soon: (listener) => void setTimer(listener, 1),
+    warn: (message, code, detail) => process.emitWarning(message, { type: 'PlaitWarning', code, detail }),
     later: (milliseconds, listener) => void setTimer(listener, milliseconds).unref(),
     wrapPort: (port) => wrapPort(port as NodePort),
     builtin: (name) => process.getBuiltinModule(name),

@@ -115,8 +115,9 @@ export function startThread({ name }: ThreadOptions, script: ThreadScript): Host
     post(message, transfer = []) {
       const sent = greeted ? message : ({ plaitHostId: hostId, message } satisfies Hello);
       greeted = true;
-      if (unsent === undefined) worker.postMessage(sent, [...transfer]);
-      else unsent.push({ message: sent, transfer: [...transfer] });
+      const along = [...transfer] as Transferable[];
+      if (unsent === undefined) worker.postMessage(sent, along);
+      else unsent.push({ message: sent, transfer: along });
     },
     terminate() {
       worker.terminate();

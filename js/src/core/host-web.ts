@@ -87,8 +87,8 @@ export function createWebHost(): Host {
       return instructions;
     },
     postToLender: () => {},
-    postToStarter: (message: unknown, transfer: readonly Transferable[] = []) =>
-      self.postMessage(message, [...transfer]),
+    postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
+      self.postMessage(message, [...transfer] as Transferable[]),
     listenToStarter(hear: (message: unknown) => void) {
       listener = hear;
       for (const message of backlog.splice(0)) hear(message);
@@ -100,6 +100,7 @@ export function createWebHost(): Host {
         channel.port2.postMessage(undefined);
       }),
     soon: undefined,
+    warn: (message: string, code: string, detail: string) => console.warn(`[${code}] ${message}\n${detail}`),
     later: (milliseconds: number, listener: () => void) => void setTimeout(listener, milliseconds),
     wrapPort(): never {
       throw new TypeError('a browser does not say when the thread behind a port is gone');

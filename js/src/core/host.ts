@@ -14,7 +14,7 @@ export interface HostThread {
   /** The host's number for the thread, unique in the process or page; the thread's slot carries it. */
   readonly hostId: number;
   /** Sends a message; the thread takes the first one as its instructions ({@link Host.firstMessage}). */
-  post(message: unknown, transfer?: readonly Transferable[]): void;
+  post(message: unknown, transfer?: readonly unknown[]): void;
   /** Stops the thread at once; `onExit` follows. */
   terminate(): void;
   /** Whether the thread keeps the process alive (Node only). */
@@ -69,10 +69,10 @@ export interface ThreadOptions {
 
 /** Limits of a thread's JavaScript memory, in MiB, as Node's `Worker` takes them. */
 export interface ResourceLimits {
-  maxOldGenerationSizeMb?: number;
-  maxYoungGenerationSizeMb?: number;
-  codeRangeSizeMb?: number;
-  stackSizeMb?: number;
+  maxOldGenerationSizeMb?: number | undefined;
+  maxYoungGenerationSizeMb?: number | undefined;
+  codeRangeSizeMb?: number | undefined;
+  stackSizeMb?: number | undefined;
 }
 
 /** A port of a channel whose other end another thread holds. */
@@ -117,7 +117,7 @@ export interface Host {
    * A message that is cloned now, and what it transfers gone from here, but posted later: as a port, to be transferred with
    * another message. Node only.
    */
-  sealMessage(message: unknown, transfer: readonly Transferable[]): Transferable;
+  sealMessage(message: unknown, transfer: readonly unknown[]): unknown;
   /** What was sealed: the message. */
   openSealed(sealed: unknown): unknown;
   /** Nobody will open it. */
@@ -131,7 +131,7 @@ export interface Host {
   /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */
-  postToStarter(message: unknown, transfer?: readonly Transferable[]): void;
+  postToStarter(message: unknown, transfer?: readonly unknown[]): void;
   /** In a lent thread: sends to the one that started it, past its keeper. Node only. */
   postToLender(message: unknown): void;
   /** In such a thread: hears the further messages of that one, and stays alive for them. */
@@ -142,6 +142,8 @@ export interface Host {
   turn(): Promise<void>;
   /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
   readonly soon: ((listener: () => void) => void) | undefined;
+  /** Tells whoever runs the program of something that is no error of the calling code; `code` names the kind of it. */
+  warn(message: string, code: string, detail: string): void;
   /** Calls back after so many milliseconds, if the thread lives for as long: this does not keep it alive. */
   later(milliseconds: number, listener: () => void): void;
   wrapPort(port: unknown): HostPort;

@@ -905,8 +905,8 @@ export const Pool = {
   parking: 148,
   /** the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
   looking: 152,
-  /** zero */
-  unused: 156,
+  /** retries of a task that says none */
+  usualRetries: 156,
 } as const;
 
 /** `struct plait_task_root` of core/task/task.h. */

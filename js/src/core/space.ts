@@ -9,17 +9,27 @@
 import { PlaitError } from './errors.ts';
 import { Errno } from './layout.generated.ts';
 
+/**
+ * A shared `WebAssembly.Memory`. Said in words of our own: that name is known only where the types of browsers, or newer ones
+ * of Node, are.
+ */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer;
+  grow(pages: number): number;
+}
+
 /** What another thread needs to attach to a space; can be sent with postMessage. */
 export interface SpaceHandle {
-  readonly memory: WebAssembly.Memory;
-  readonly module: WebAssembly.Module;
+  readonly memory: SharedMemory;
+  /** A `WebAssembly.Module`. */
+  readonly module: object;
   readonly layoutVersion: number;
 }
 
 /** The core's exports (core/abi.txt). References come back signed: make them `>>> 0`. */
 export interface Core {
-  readonly __stack_pointer: WebAssembly.Global<'i32'>;
-  readonly __tls_size: WebAssembly.Global<'i32'>;
+  readonly __stack_pointer: { value: number };
+  readonly __tls_size: { readonly value: number };
   __wasm_init_tls(block: number): void;
   plait_heap_alloc(size: number): number;
   plait_heap_alloc_aligned(size: number, alignment: number): number;
@@ -154,7 +164,7 @@ export class Space {
     this.handle = handle;
     this.core = core;
     this.thread = thread;
-    const buffer = handle.memory.buffer as unknown as SharedArrayBuffer;
+    const { buffer } = handle.memory;
     this.u8 = new Uint8Array(buffer);
     this.u32 = new Uint32Array(buffer);
     this.i32 = new Int32Array(buffer);
@@ -168,10 +178,10 @@ export class Space {
 
   #renew(end: number): void {
     const { memory } = this.handle;
-    let buffer = memory.buffer as unknown as SharedArrayBuffer;
+    let { buffer } = memory;
     if (buffer.byteLength < end) {
       memory.grow(0);
-      buffer = memory.buffer as unknown as SharedArrayBuffer;
+      buffer = memory.buffer;
     }
     if (buffer.byteLength < end) {
       throw new PlaitError('ERR_PLAIT_CORRUPT', `a reference to byte ${end} of a space of ${buffer.byteLength} bytes`);

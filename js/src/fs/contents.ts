@@ -26,18 +26,23 @@ import {
 import type { Volume } from './volume.ts';
 
 export type ReadFileOptions =
-  | { encoding?: FsEncoding | 'buffer' | null; flag?: string | number }
+  | { encoding?: FsEncoding | 'buffer' | null | undefined; flag?: string | number | undefined }
   | FsEncoding
   | 'buffer'
   | null;
 export type WriteFileOptions =
-  | { encoding?: FsEncoding | null; mode?: number | string; flag?: string | number; flush?: boolean }
+  | {
+      encoding?: FsEncoding | null | undefined;
+      mode?: number | string | undefined;
+      flag?: string | number | undefined;
+      flush?: boolean | undefined;
+    }
   | FsEncoding
   | null;
 export interface ReadOptions {
-  offset?: number;
-  length?: number;
-  position?: number | bigint | null;
+  offset?: number | undefined;
+  length?: number | undefined;
+  position?: number | bigint | null | undefined;
 }
 /** A file's bytes in shared memory. `close()`, or `using`, gives up the view. */
 export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbol.dispose](): void };
@@ -89,7 +94,7 @@ export class ContentsFs {
 
   readSync = (
     fd: number,
-    buffer: NodeJS.ArrayBufferView,
+    buffer: ArrayBufferView,
     offsetOrOptions?: number | ReadOptions | null,
     ...more: [length?: number | null, position?: number | bigint | null]
   ): number => {
@@ -123,7 +128,7 @@ export class ContentsFs {
 
   writeSync = (
     fd: number,
-    data: NodeJS.ArrayBufferView | string,
+    data: ArrayBufferView | string,
     offsetOrPosition?: number | bigint | ReadOptions | null,
     lengthOrEncoding?: number | string | null,
     position?: number | bigint | null,
@@ -156,7 +161,7 @@ export class ContentsFs {
     return rc;
   };
 
-  readvSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
+  readvSync = (fd: number, buffers: readonly ArrayBufferView[], position?: number | null): number => {
     checkFd(fd);
     const { all, parts } = gather(buffers);
     if (parts.length === 0) throw this.volume.error(-Errno.EINVAL, 'read');
@@ -172,7 +177,7 @@ export class ContentsFs {
     return rc;
   };
 
-  writevSync = (fd: number, buffers: readonly NodeJS.ArrayBufferView[], position?: number | null): number => {
+  writevSync = (fd: number, buffers: readonly ArrayBufferView[], position?: number | null): number => {
     checkFd(fd);
     const { all, parts } = gather(buffers);
     if (parts.length === 0) return 0;
@@ -243,8 +248,14 @@ export class ContentsFs {
   }
 
   readFileSync: {
-    (path: PathLike | number, options?: { encoding?: null; flag?: string | number } | null): Uint8Array<ArrayBuffer>;
-    (path: PathLike | number, options: FsEncoding | { encoding: FsEncoding; flag?: string | number }): string;
+    (
+      path: PathLike | number,
+      options?: { encoding?: null | undefined; flag?: string | number | undefined } | null,
+    ): Uint8Array<ArrayBuffer>;
+    (
+      path: PathLike | number,
+      options: FsEncoding | { encoding: FsEncoding; flag?: string | number | undefined },
+    ): string;
     (path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer>;
   } = ((path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer> => {
     const encoding = options === undefined ? undefined : encodingOf(options);
@@ -253,21 +264,13 @@ export class ContentsFs {
     return encoding === undefined ? bytes : decode(bytes, encoding);
   }) as never;
 
-  writeFileSync = (
-    path: PathLike | number,
-    data: string | NodeJS.ArrayBufferView,
-    options?: WriteFileOptions,
-  ): void => {
+  writeFileSync = (path: PathLike | number, data: string | ArrayBufferView, options?: WriteFileOptions): void => {
     const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
     const name = encodingOf(options) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, WRITE_FLAGS), modeOf(mode, 0o666));
   };
 
-  appendFileSync = (
-    path: PathLike | number,
-    data: string | NodeJS.ArrayBufferView,
-    options?: WriteFileOptions,
-  ): void => {
+  appendFileSync = (path: PathLike | number, data: string | ArrayBufferView, options?: WriteFileOptions): void => {
     const { mode, flag } = optionsOf<{ mode: number; flag: string }>(options);
     const name = encodingOf(options) ?? 'utf8';
     this.#writeWhole(path, data, name, flagsOf(flag, flagsOf('a')), modeOf(mode, 0o666));
@@ -368,7 +371,12 @@ export class ContentsFs {
    */
   lockSync = (
     fd: number,
-    options: { exclusive?: boolean; start?: number; end?: number; wait?: boolean | number } = {},
+    options: {
+      exclusive?: boolean | undefined;
+      start?: number | undefined;
+      end?: number | undefined;
+      wait?: boolean | number | undefined;
+    } = {},
   ): void => {
     const { exclusive = true, start = 0, end = Number.POSITIVE_INFINITY, wait = true } = options;
     const timeout = wait === true ? -1 : wait === false ? 0 : wait;
@@ -377,7 +385,7 @@ export class ContentsFs {
   };
 
   /** Gives back locks of the descriptor on these bytes. */
-  unlockSync = (fd: number, options: { start?: number; end?: number } = {}): void => {
+  unlockSync = (fd: number, options: { start?: number | undefined; end?: number | undefined } = {}): void => {
     const { start = 0, end = Number.MAX_SAFE_INTEGER * 2 } = options;
     this.answer(
       this.volume.core.plait_fs_lock(checkFd(fd), 0, start, Math.min(end, Number.MAX_SAFE_INTEGER * 2), 0),
@@ -414,7 +422,7 @@ function writeEncoding(text: string, encoding: unknown): string {
 }
 
 /** The views as bytes, and private room for all of them. */
-function gather(buffers: readonly NodeJS.ArrayBufferView[]): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
+function gather(buffers: readonly ArrayBufferView[]): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
   if (!Array.isArray(buffers)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
   const parts = buffers.map((buffer) => {
     if (!ArrayBuffer.isView(buffer)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);

@@ -8,9 +8,9 @@ import type { SyncFs } from './sync.ts';
 import { checkInteger, decode, optionsOf, type PathLike, pathOf, pathText } from './values.ts';
 
 export interface DirOptions {
-  encoding?: string | null;
-  bufferSize?: number;
-  recursive?: boolean;
+  encoding?: string | null | undefined;
+  bufferSize?: number | undefined;
+  recursive?: boolean | undefined;
 }
 
 type Callback<Result> = (error: Error | null, result?: Result) => void;

@@ -7,10 +7,10 @@ import type { TreeFs } from './tree.ts';
 
 export interface GlobOptions {
   /** Where relative patterns start; the root. */
-  cwd?: string;
+  cwd?: string | undefined;
   /** What to leave out: directories that it leaves out are not looked into. */
-  exclude?: ((path: string) => boolean) | readonly string[];
-  withFileTypes?: boolean;
+  exclude?: ((path: string) => boolean) | readonly string[] | undefined;
+  withFileTypes?: boolean | undefined;
 }
 
 /** `a{b,c}d` as `abd`, `acd`. */

@@ -2,7 +2,6 @@
  * FileHandle: an open file with promises.
  */
 
-import type { Interface } from 'node:readline';
 import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
 import { checkAbort, codedError, wrongType } from './errors.ts';
 import type { BigIntStats, Stats } from './stats.ts';
@@ -12,11 +11,19 @@ import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
 import { type Data, writeData } from './write-data.ts';
 
+/** What `readLines` gives: in Node its own `readline.Interface`; elsewhere it can be iterated over, and that is all. */
+export interface Lines extends AsyncIterable<string> {
+  on(event: 'line', listener: (line: string) => void): this;
+  on(event: 'close' | 'pause' | 'resume', listener: () => void): this;
+  once(event: 'close', listener: () => void): this;
+  close(): void;
+}
+
 /** Streams over files, from streams.ts; Node's are used where there are some. */
 export interface StreamMaker {
   read(handle: FileHandle, options?: object): AsyncIterable<Uint8Array | string>;
   write(handle: FileHandle, options?: object): object;
-  lines(handle: FileHandle, options?: object): Interface;
+  lines(handle: FileHandle, options?: object): Lines;
 }
 
 /** An open file. `close()` it, or `await using`. */
@@ -43,13 +50,13 @@ export class FileHandle {
   }
 
   async read(
-    buffer?: NodeJS.ArrayBufferView | (ReadOptions & { buffer?: NodeJS.ArrayBufferView }),
+    buffer?: ArrayBufferView | (ReadOptions & { buffer?: ArrayBufferView | undefined }),
     offset?: number | ReadOptions | null,
     length?: number | null,
     position?: number | bigint | null,
-  ): Promise<{ bytesRead: number; buffer: NodeJS.ArrayBufferView }> {
+  ): Promise<{ bytesRead: number; buffer: ArrayBufferView }> {
     const fd = this.#open('read');
-    let view: NodeJS.ArrayBufferView;
+    let view: ArrayBufferView;
     if (ArrayBuffer.isView(buffer)) {
       view = buffer;
     } else {
@@ -63,7 +70,7 @@ export class FileHandle {
     return { bytesRead: this.#fs.readSync(fd, view, from, length ?? view.byteLength - from, position), buffer: view };
   }
 
-  async write<Data extends NodeJS.ArrayBufferView | string>(
+  async write<Data extends ArrayBufferView | string>(
     data: Data,
     offset?: number | bigint | ReadOptions | null,
     length?: number | string | null,
@@ -73,14 +80,14 @@ export class FileHandle {
     return { bytesWritten: this.#fs.writeSync(this.#open('write'), data, from, length, position), buffer: data };
   }
 
-  async readv<Views extends readonly NodeJS.ArrayBufferView[]>(
+  async readv<Views extends readonly ArrayBufferView[]>(
     buffers: Views,
     position?: number | null,
   ): Promise<{ bytesRead: number; buffers: Views }> {
     return { bytesRead: this.#fs.readvSync(this.#open('read'), buffers, position), buffers };
   }
 
-  async writev<Views extends readonly NodeJS.ArrayBufferView[]>(
+  async writev<Views extends readonly ArrayBufferView[]>(
     buffers: Views,
     position?: number | null,
   ): Promise<{ bytesWritten: number; buffers: Views }> {
@@ -99,7 +106,7 @@ export class FileHandle {
     await writeData(this.#fs, this.#open('write'), data, options, 'a');
   }
   async stat(options?: StatOptions): Promise<Stats | BigIntStats> {
-    return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false });
+    return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false | undefined });
   }
   async truncate(length?: number): Promise<void> {
     this.#fs.ftruncateSync(this.#open('ftruncate'), length);
@@ -126,7 +133,7 @@ export class FileHandle {
   createWriteStream(options?: object): object {
     return this.#streams.write(this, options);
   }
-  readLines(options?: object): Interface {
+  readLines(options?: object): Lines {
     return this.#streams.lines(this, options);
   }
 

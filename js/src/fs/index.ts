@@ -19,6 +19,7 @@ export type { DirOptions } from './dir.ts';
 export type { FsError } from './errors.ts';
 export { createFs, type Fs } from './files.ts';
 export type { GlobOptions } from './glob.ts';
+export type { Lines } from './handle.ts';
 export type { MountInfo, MountOptions } from './mount-table.ts';
 export type { StatsFs } from './stats.ts';
 export type { ReadStreamClass, WriteStreamClass } from './streams.ts';

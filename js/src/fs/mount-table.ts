@@ -19,7 +19,7 @@ export interface MountOptions {
   type: 'host';
   directory: string | URL;
   /** Every change is EROFS. Default: false. */
-  readOnly?: boolean;
+  readOnly?: boolean | undefined;
 }
 
 /** A mount, as `fs.mounts()` tells of it. */

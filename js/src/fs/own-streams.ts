@@ -13,16 +13,16 @@ import type { TreeFs } from './tree.ts';
 import { checkInteger, dataBytes, decode, encodingOf, newBytes, optionsOf, type PathLike, pathOf } from './values.ts';
 
 interface CommonOptions {
-  flags?: string | number;
-  mode?: number | string;
-  encoding?: string | null;
-  fd?: number | { fd: number; close?(): Promise<void> } | null;
-  autoClose?: boolean;
-  emitClose?: boolean;
-  start?: number;
-  end?: number;
-  highWaterMark?: number;
-  signal?: AbortSignal;
+  flags?: string | number | undefined;
+  mode?: number | string | undefined;
+  encoding?: string | null | undefined;
+  fd?: number | { fd: number; close?(): Promise<void> } | null | undefined;
+  autoClose?: boolean | undefined;
+  emitClose?: boolean | undefined;
+  start?: number | undefined;
+  end?: number | undefined;
+  highWaterMark?: number | undefined;
+  signal?: AbortSignal | undefined;
 }
 type Done = (error?: Error | null) => void;
 interface Sink {
@@ -297,7 +297,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   }
 
   /** Writes all of it to `sink`, which is ended behind it unless `end` is false. */
-  pipe<Goal extends Sink>(sink: Goal, options?: { end?: boolean }): Goal {
+  pipe<Goal extends Sink>(sink: Goal, options?: { end?: boolean | undefined }): Goal {
     this.on('data', (chunk) => {
       if (sink.write(chunk) !== false) return;
       this.pause();

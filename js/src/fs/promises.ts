@@ -52,11 +52,11 @@ export class FsPromises {
   ) => this.#fs.lstatSync(path, options)) as never;
   stat: AsyncOf<TreeFs['statSync']> = (async (path: PathLike, options?: StatOptions) =>
     this.#fs.statSync(path, options)) as never;
-  statfs = async (path: PathLike, options?: { bigint?: boolean }): Promise<object> =>
-    this.#fs.statfsSync(path, options as { bigint?: false });
+  statfs = async (path: PathLike, options?: { bigint?: boolean | undefined }): Promise<object> =>
+    this.#fs.statfsSync(path, options as { bigint?: false | undefined });
   mkdir = async (
     path: PathLike,
-    options?: { recursive?: boolean; mode?: number | string } | number | string | null,
+    options?: { recursive?: boolean | undefined; mode?: number | string | undefined } | number | string | null,
   ): Promise<string | undefined> => this.#fs.mkdirSync(path, options);
   mkdtemp = async (prefix: string, options?: FsEncoding): Promise<string> => this.#fs.mkdtempSync(prefix, options);
   open = async (path: PathLike, flags?: string | number, mode?: number | string): Promise<FileHandle> =>
@@ -67,11 +67,11 @@ export class FsPromises {
   readFile: {
     (
       path: PathLike | FileHandle,
-      options?: ({ encoding?: null; flag?: string | number } & Abortable) | null,
+      options?: ({ encoding?: null | undefined; flag?: string | number | undefined } & Abortable) | null,
     ): Promise<Uint8Array<ArrayBuffer>>;
     (
       path: PathLike | FileHandle,
-      options: FsEncoding | ({ encoding: FsEncoding; flag?: string | number } & Abortable),
+      options: FsEncoding | ({ encoding: FsEncoding; flag?: string | number | undefined } & Abortable),
     ): Promise<string>;
   } = (async (path: PathLike | FileHandle, options?: ReadFileOptions) => {
     checkAbort(options);

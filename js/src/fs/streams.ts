@@ -3,10 +3,9 @@
  * Elsewhere they are those of own-streams.ts.
  */
 
-import type { Interface } from 'node:readline';
 import { host } from '../core/host.ts';
 import type { CallbackFs } from './callback.ts';
-import { FileHandle, type StreamMaker } from './handle.ts';
+import { FileHandle, type Lines, type StreamMaker } from './handle.ts';
 import { linesOf, ReadStream, WriteStream } from './own-streams.ts';
 import type { TreeFs } from './tree.ts';
 import { optionsOf, type PathLike, pathOf } from './values.ts';
@@ -114,11 +113,10 @@ export class Streams implements StreamMaker {
     return new this.WriteStream('', { ...options, fd: handle });
   }
 
-  lines(handle: FileHandle, options?: object): Interface {
+  lines(handle: FileHandle, options?: object): Lines {
     const input = this.read(handle, options);
-    // Without Node's readline there is no Interface: lines can be iterated over.
-    if (input instanceof ReadStream) return linesOf(input) as unknown as Interface;
-    const readline = host.builtin('node:readline') as { createInterface(options: object): Interface };
+    if (input instanceof ReadStream) return linesOf(input) as unknown as Lines;
+    const readline = host.builtin('node:readline') as { createInterface(options: object): Lines };
     return readline.createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   }
 }

@@ -25,13 +25,13 @@ import {
 
 type EncodingOptions = { encoding?: FsEncoding | 'buffer' | null | undefined } | FsEncoding | 'buffer' | null;
 export interface RmdirOptions {
-  recursive?: boolean;
-  maxRetries?: number;
-  retryDelay?: number;
+  recursive?: boolean | undefined;
+  maxRetries?: number | undefined;
+  retryDelay?: number | undefined;
 }
 export interface StatOptions {
-  bigint?: boolean;
-  throwIfNoEntry?: boolean;
+  bigint?: boolean | undefined;
+  throwIfNoEntry?: boolean | undefined;
 }
 
 /** The basic operations on one volume. Methods are bound: they can be passed on by themselves. */
@@ -53,21 +53,21 @@ export class SyncFs extends ContentsFs {
   }
 
   statSync: {
-    (path: PathLike, options?: { bigint?: false; throwIfNoEntry?: true }): Stats;
-    (path: PathLike, options: { bigint: true; throwIfNoEntry?: true }): BigIntStats;
+    (path: PathLike, options?: { bigint?: false | undefined; throwIfNoEntry?: true | undefined }): Stats;
+    (path: PathLike, options: { bigint: true; throwIfNoEntry?: true | undefined }): BigIntStats;
     (path: PathLike, options?: StatOptions): Stats | BigIntStats | undefined;
   } = ((path: PathLike, options?: StatOptions) =>
     this.#stat(this.volume.core.plait_fs_stat(-1 - this.volume.first(path), 1), options, 'stat', path)) as never;
 
   lstatSync: {
-    (path: PathLike, options?: { bigint?: false; throwIfNoEntry?: true }): Stats;
-    (path: PathLike, options: { bigint: true; throwIfNoEntry?: true }): BigIntStats;
+    (path: PathLike, options?: { bigint?: false | undefined; throwIfNoEntry?: true | undefined }): Stats;
+    (path: PathLike, options: { bigint: true; throwIfNoEntry?: true | undefined }): BigIntStats;
     (path: PathLike, options?: StatOptions): Stats | BigIntStats | undefined;
   } = ((path: PathLike, options?: StatOptions) =>
     this.#stat(this.volume.core.plait_fs_stat(-1 - this.volume.first(path), 0), options, 'lstat', path)) as never;
 
   fstatSync: {
-    (fd: number, options?: { bigint?: false }): Stats;
+    (fd: number, options?: { bigint?: false | undefined }): Stats;
     (fd: number, options: { bigint: true }): BigIntStats;
   } = ((fd: number, options?: StatOptions) =>
     this.#stat(this.volume.core.plait_fs_stat(checkFd(fd), 1), { bigint: options?.bigint === true }, 'fstat')) as never;
@@ -92,7 +92,7 @@ export class SyncFs extends ContentsFs {
     path: unknown,
     follow: number,
     mask: number,
-    values: { mode?: number; uid?: number; gid?: number },
+    values: { mode?: number | undefined; uid?: number | undefined; gid?: number | undefined },
   ): void {
     const { mode = 0, uid = 0, gid = 0 } = values;
     const rc = this.volume.core.plait_fs_set(target, follow, mask, mode, uid, gid, 0, 0, 0, 0, Date.now());
@@ -263,7 +263,7 @@ export class SyncFs extends ContentsFs {
   // ---- limits ----
 
   /** The most that files may hold from now on, in bytes and in files; 0: no limit but the memory's. More is ENOSPC. */
-  setLimits = (limits: { bytes?: number; files?: number }): void => {
+  setLimits = (limits: { bytes?: number | undefined; files?: number | undefined }): void => {
     if (typeof limits !== 'object' || limits === null) throw wrongType('limits', 'of type object', limits);
     const bytes = checkInteger(limits.bytes ?? 0, 'limits.bytes', 0, Number.MAX_SAFE_INTEGER);
     this.volume.core.plait_fs_limit(bytes, checkInteger(limits.files ?? 0, 'limits.files', 0, 2 ** 32 - 1));
@@ -280,9 +280,9 @@ export class SyncFs extends ContentsFs {
   }
 
   statfsSync: {
-    (path: PathLike, options?: { bigint?: false }): StatsFs<number>;
+    (path: PathLike, options?: { bigint?: false | undefined }): StatsFs<number>;
     (path: PathLike, options: { bigint: true }): StatsFs<bigint>;
-  } = ((path: PathLike, options?: { bigint?: boolean }) => {
+  } = ((path: PathLike, options?: { bigint?: boolean | undefined }) => {
     const { volume } = this;
     this.answer(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
     const stats = volume.mounts.statfs() ?? this.#usage();

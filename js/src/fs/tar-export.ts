@@ -12,7 +12,7 @@ import { encode, type PathLike, pathOf } from './values.ts';
 
 export interface ExportTarOptions {
   /** Told of what is left out because archives of ours have no such thing: pipes, sockets and devices behind mounts. */
-  onSkip?: (path: string) => void;
+  onSkip?: ((path: string) => void) | undefined;
 }
 
 /** Behind mounts, files above this are read in pieces; in memory a file is one copy. */

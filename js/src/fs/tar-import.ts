@@ -26,11 +26,11 @@ import { decode, encode, type PathLike } from './values.ts';
 
 export interface ImportTarOptions {
   /** Also owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
-  owners?: boolean;
+  owners?: boolean | undefined;
   /** `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`. */
-  links?: 'inside' | 'any';
+  links?: 'inside' | 'any' | undefined;
   /** The most that may be made. Beyond it: ERR_PLAIT_TAR. */
-  limits?: { entries?: number; bytes?: number };
+  limits?: { entries?: number | undefined; bytes?: number | undefined } | undefined;
 }
 
 export interface ImportTarResult {

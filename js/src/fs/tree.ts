@@ -25,30 +25,30 @@ import {
 } from './values.ts';
 
 export interface ReaddirOptions {
-  encoding?: FsEncoding | 'buffer' | null;
-  withFileTypes?: boolean;
-  recursive?: boolean;
+  encoding?: FsEncoding | 'buffer' | null | undefined;
+  withFileTypes?: boolean | undefined;
+  recursive?: boolean | undefined;
 }
 export interface RmOptions {
-  force?: boolean;
-  recursive?: boolean;
-  maxRetries?: number;
-  retryDelay?: number;
+  force?: boolean | undefined;
+  recursive?: boolean | undefined;
+  maxRetries?: number | undefined;
+  retryDelay?: number | undefined;
 }
 export interface CopyOptions {
-  dereference?: boolean;
-  errorOnExist?: boolean;
-  filter?: (source: string, destination: string) => boolean;
-  force?: boolean;
-  mode?: number;
-  preserveTimestamps?: boolean;
-  recursive?: boolean;
-  verbatimSymlinks?: boolean;
+  dereference?: boolean | undefined;
+  errorOnExist?: boolean | undefined;
+  filter?: ((source: string, destination: string) => boolean) | undefined;
+  force?: boolean | undefined;
+  mode?: number | undefined;
+  preserveTimestamps?: boolean | undefined;
+  recursive?: boolean | undefined;
+  verbatimSymlinks?: boolean | undefined;
 }
 
-type EncodingOption = { encoding?: FsEncoding | 'buffer' | null } | FsEncoding | 'buffer' | null;
+type EncodingOption = { encoding?: FsEncoding | 'buffer' | null | undefined } | FsEncoding | 'buffer' | null;
 interface Realpath {
-  (path: PathLike, options?: { encoding?: FsEncoding | null } | FsEncoding | null): string;
+  (path: PathLike, options?: { encoding?: FsEncoding | null | undefined } | FsEncoding | null): string;
   (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
 }
 
@@ -76,18 +76,24 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
 
 export class TreeFs extends SyncFs {
   mkdirSync: {
-    (path: PathLike, options: { recursive: true; mode?: number | string }): string | undefined;
-    (path: PathLike, options?: { recursive?: false; mode?: number | string } | number | string | null): undefined;
+    (path: PathLike, options: { recursive: true; mode?: number | string | undefined }): string | undefined;
     (
       path: PathLike,
-      options?: { recursive?: boolean; mode?: number | string } | number | string | null,
+      options?: { recursive?: false | undefined; mode?: number | string | undefined } | number | string | null,
+    ): undefined;
+    (
+      path: PathLike,
+      options?: { recursive?: boolean | undefined; mode?: number | string | undefined } | number | string | null,
     ): string | undefined;
-  } = ((path: PathLike, options?: { recursive?: boolean; mode?: number | string } | number | string | null) => {
+  } = ((
+    path: PathLike,
+    options?: { recursive?: boolean | undefined; mode?: number | string | undefined } | number | string | null,
+  ) => {
     pathOf(path);
     const plain = typeof options === 'number' || typeof options === 'string';
     const { recursive = false, mode } = ((plain ? { mode: options } : options) ?? {}) as {
-      recursive?: boolean;
-      mode?: number | string;
+      recursive?: boolean | undefined;
+      mode?: number | string | undefined;
     };
     const bits = modeOf(mode, 0o777);
     if (typeof recursive !== 'boolean') throw wrongType('options.recursive', 'of type boolean', recursive);
@@ -117,7 +123,7 @@ export class TreeFs extends SyncFs {
   }
 
   mkdtempSync: {
-    (prefix: PathLike, options?: { encoding?: FsEncoding | null } | FsEncoding | null): string;
+    (prefix: PathLike, options?: { encoding?: FsEncoding | null | undefined } | FsEncoding | null): string;
     (prefix: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
   } = ((prefix: PathLike, options?: EncodingOption): string | Uint8Array => {
     optionsOf(options);
@@ -135,12 +141,22 @@ export class TreeFs extends SyncFs {
   readdirSync: {
     (
       path: PathLike,
-      options?: { encoding?: FsEncoding | null; withFileTypes?: false; recursive?: boolean } | FsEncoding | null,
+      options?:
+        | {
+            encoding?: FsEncoding | null | undefined;
+            withFileTypes?: false | undefined;
+            recursive?: boolean | undefined;
+          }
+        | FsEncoding
+        | null,
     ): string[];
-    (path: PathLike, options: { withFileTypes: true; encoding?: FsEncoding | null; recursive?: boolean }): Dirent[];
     (
       path: PathLike,
-      options: { encoding: 'buffer'; withFileTypes?: false; recursive?: boolean } | 'buffer',
+      options: { withFileTypes: true; encoding?: FsEncoding | null | undefined; recursive?: boolean | undefined },
+    ): Dirent[];
+    (
+      path: PathLike,
+      options: { encoding: 'buffer'; withFileTypes?: false | undefined; recursive?: boolean | undefined } | 'buffer',
     ): Uint8Array[];
     (path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null): string[] | Dirent[] | Uint8Array[];
   } = ((path: PathLike, options?: ReaddirOptions | FsEncoding | 'buffer' | null) => {

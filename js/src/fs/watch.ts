@@ -13,10 +13,10 @@ import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText } from './values.ts';
 
 export interface WatchOptions {
-  encoding?: string;
-  persistent?: boolean;
-  recursive?: boolean;
-  signal?: AbortSignal;
+  encoding?: string | undefined;
+  persistent?: boolean | undefined;
+  recursive?: boolean | undefined;
+  signal?: AbortSignal | undefined;
 }
 export interface WatchEvent {
   eventType: 'rename' | 'change';
@@ -223,7 +223,7 @@ export class StatWatchers {
 
   watch(
     path: PathLike,
-    options: { persistent?: boolean; interval?: number } | StatListener,
+    options: { persistent?: boolean | undefined; interval?: number | undefined } | StatListener,
     listener?: StatListener,
   ): void {
     const callback = typeof options === 'function' ? options : (listener as StatListener);

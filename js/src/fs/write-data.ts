@@ -9,9 +9,9 @@ import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { optionsOf, type PathLike } from './values.ts';
 
-export type Part = string | NodeJS.ArrayBufferView;
+export type Part = string | ArrayBufferView;
 export type Data = Part | Iterable<Part> | AsyncIterable<Part>;
-export type Abortable = { signal?: AbortSignal };
+export type Abortable = { signal?: AbortSignal | undefined };
 
 /** Writes it all, to a descriptor from where it stands. `usual`: how the file is opened if the options say nothing. */
 export async function writeData(

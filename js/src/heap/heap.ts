@@ -18,9 +18,9 @@ import { type HeapStats, readStats } from './stats.ts';
 /** Options of {@link Heap.alloc} and {@link Heap.bytes}. */
 export interface AllocOptions {
   /** The reference is a multiple of it: a power of two, up to 2147483648. 16, if not given. */
-  readonly alignment?: number;
+  readonly alignment?: number | undefined;
   /** Whether all bytes are zero; else they are whatever was there before. */
-  readonly zeroed?: boolean;
+  readonly zeroed?: boolean | undefined;
 }
 
 const LARGEST = 2 ** 32 - 1 - PAGE_SIZE;
@@ -202,7 +202,7 @@ export class Heap {
    *
    * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where
    */
-  check(options: { readonly quiescent?: boolean } = {}): void {
+  check(options: { readonly quiescent?: boolean | undefined } = {}): void {
     const space = this.#space();
     const rc = space.core.plait_abi_check(options.quiescent === true ? 1 : 0);
     if (rc === -Errno.ETIMEDOUT) throw lockTimeout();

@@ -10,13 +10,16 @@ import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
 import { MapRun, type Settled } from './map.ts';
+import { checkOptions, flag, type KnownOptions } from './option-names.ts';
 import {
-  type CallOptions,
+  CALLS,
   type MapOptions,
+  mapRules,
   type RunManyOptions,
   type RunOptions,
+  type TaskOptions,
   ticketing,
-  wholeNumber,
+  type UsualTask,
 } from './options.ts';
 import { Parts } from './parts.ts';
 import { onAbort } from './signals.ts';
@@ -176,25 +179,26 @@ export abstract class PoolCalls {
   protected readonly space: Space;
   protected readonly ref: number;
   protected readonly submitter: Submitter;
-  /** The pool's timeout for tasks that have none of their own, in milliseconds; 0: none. */
-  protected readonly timeout: number;
-  #gone = false;
+  /** What the pool's options say for tasks that say nothing. */
+  protected readonly usual: UsualTask;
+  /** Why the pool's memory is not looked at from here any more; empty: it is. */
+  #gone = '';
 
   protected constructor(space: Space, ref: number, submitter: Submitter) {
     this.space = space;
     this.ref = ref;
     this.submitter = submitter;
-    this.timeout = space.load(ref + P.usualTimeoutMs);
+    this.usual = { timeout: space.load(ref + P.usualTimeoutMs), retries: space.load(ref + P.usualRetries) };
   }
 
   /** The pool's memory is not looked at from here any more. */
-  protected leave(): void {
-    this.#gone = true;
+  protected leave(why: string): void {
+    this.#gone = why;
   }
 
-  #how(options: (CallOptions & Pick<RunOptions, 'transfer'>) | undefined): Ticketing {
-    const seats = options?.affinity === undefined || this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
-    return ticketing(options, this.timeout, seats);
+  #how(options: TaskOptions | undefined, known: KnownOptions): Ticketing {
+    const seats = options?.affinity === undefined || this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads);
+    return ticketing(options, known, this.usual, seats);
   }
 
   /**
@@ -209,12 +213,11 @@ export abstract class PoolCalls {
    */
   run<Output = unknown>(input?: unknown, options?: RunOptions): Promise<Output> {
     return new Promise<Output>((resolve, reject) => {
+      const how = this.#how(options, CALLS.run);
       const signal = options?.signal;
       if (signal?.aborted) throw signal.reason;
       const call = new SingleCall(resolve as Resolve, reject, options?.onProgress);
-      const how = this.#how(options);
-      const given = options?.give === true ? this.#blockOf(input) : 0;
-      const ticket = this.submitter.submit(call, 0, input, how, given);
+      const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
       if (signal !== undefined) call.obey(signal, this.submitter, ticket);
     });
   }
@@ -229,13 +232,15 @@ export abstract class PoolCalls {
     options?: Omit<RunOptions, 'onProgress'>,
   ): Parts<Part, Output> {
     return new Parts<Part, Output>((call) => {
-      const given = options?.give === true ? this.#blockOf(input) : 0;
-      const ticket = this.submitter.submit(call, 0, input, this.#how(options), given);
+      const how = this.#how(options, CALLS.parts);
+      const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
       return () => this.submitter.abort(ticket, call);
     }, options?.signal);
   }
 
-  #blockOf(input: unknown): number {
+  /** The block that is given; 0: the input is copied. */
+  #given(input: unknown, options: Pick<RunOptions, 'give'> | undefined): number {
+    if (!flag(options?.give, 'give')) return 0;
     const block = ownedBlock(input, this.space);
     if (block !== undefined) return block;
     throw new TypeError('only a view from heap.bytes() can be given, once, to a pool on the same space');
@@ -246,8 +251,9 @@ export abstract class PoolCalls {
    * for small tasks. The first failure rejects, and takes the rest back.
    */
   async runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
+    const how = this.#how(options, CALLS.runMany);
     const list = Array.isArray(inputs) ? inputs.slice() : [...inputs]; // the caller's may change while the queue is full
-    return (await new Batch(this.submitter, list, this.#how(options), options).promise) as Output[];
+    return (await new Batch(this.submitter, list, how, options).promise) as Output[];
   }
 
   /**
@@ -260,9 +266,9 @@ export abstract class PoolCalls {
   runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
     const problem = this.whyNotBlock();
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
+    const how = this.#how(options, CALLS.runSync);
     const call = new SyncCall(options?.onProgress);
-    const given = options?.give === true ? this.#blockOf(input) : 0;
-    const ticket = this.submitter.submit(call, 0, input, this.#how(options), given);
+    const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
     try {
       this.submitter.block(() => call.done);
     } catch (error) {
@@ -284,7 +290,7 @@ export abstract class PoolCalls {
    */
   map<Output = unknown>(
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
-    options: MapOptions = {},
+    options?: MapOptions,
   ): AsyncGenerator<Output, void, undefined> {
     return this.#map(inputs, options, false) as AsyncGenerator<Output, void, undefined>;
   }
@@ -296,21 +302,15 @@ export abstract class PoolCalls {
    */
   mapSettled<Input, Output = unknown>(
     inputs: Iterable<Input> | AsyncIterable<Input>,
-    options: MapOptions = {},
+    options?: MapOptions,
   ): AsyncGenerator<Settled<Input, Output>, void, undefined> {
     return this.#map(inputs, options, true) as AsyncGenerator<Settled<Input, Output>, void, undefined>;
   }
 
-  #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions, settled: boolean): MapRun {
-    const threads = this.#gone ? 1 : this.space.load(this.ref + P.maxThreads);
-    const { concurrency = Math.max(256, threads * 8) } = options;
-    wholeNumber(concurrency, 'concurrency', 1, 2 ** 20);
-    return new MapRun(this.submitter, this.#how(options), inputs, {
-      ordered: options.ordered !== false,
-      concurrency,
-      settled,
-      signal: options.signal,
-    });
+  #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions | undefined, settled: boolean): MapRun {
+    const how = this.#how(options, CALLS.map);
+    const rules = mapRules(options, this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads));
+    return new MapRun(this.submitter, how, inputs, { ...rules, settled, signal: options?.signal });
   }
 
   /**
@@ -342,17 +342,22 @@ export abstract class PoolCalls {
     options?: Omit<RunOptions, 'name'>,
   ): Promise<Awaited<Output>> {
     if (typeof call !== 'function') return Promise.reject(new TypeError('runInline needs a function'));
+    try {
+      checkOptions(options, CALLS.runInline);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     return this.run(input, { ...options, name: `=${call}` });
   }
 
-  /** Whether the queue has reached `maxQueue`; the pool's 'drain' event follows. */
+  /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */
   get needsDrain(): boolean {
     return this.submitter.room.needsDrain;
   }
 
   /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
   stats(): PoolStats {
-    if (this.#gone) throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed; its counters went with it');
+    if (this.#gone !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#gone);
     return readStats(this.space, this.ref);
   }
 

@@ -7,8 +7,15 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
+import { Listeners } from './listeners.ts';
+import { checkOptions } from './option-names.ts';
+import { CALLS, mustBeSpace } from './options.ts';
+import type { PoolEvents } from './pool.ts';
 import { key, scope, type WorkerContext } from './run.ts';
 import { Submitter } from './submitter.ts';
+
+/** What a {@link ConnectedPool}'s listeners hear: what happens to workers is told to the pool's owner alone. */
+export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
 
 /**
  * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the space
@@ -16,6 +23,7 @@ import { Submitter } from './submitter.ts';
  */
 export class ConnectedPool extends PoolCalls {
   readonly #worker: WorkerContext | undefined;
+  readonly #listeners = new Listeners<ConnectedPoolEvents>();
   #disposed = false;
 
   /** `worker`: the thread is that worker of this pool, and helps to run what it submits here. */
@@ -31,7 +39,20 @@ export class ConnectedPool extends PoolCalls {
     });
     super(space, ref, submitter);
     this.#worker = worker;
+    submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
     worker?.helps(submitter);
+  }
+
+  /** Hears when a queue that this thread found full is down to half of `maxQueue`. Listening does not keep the thread alive. */
+  on<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
+    this.#listeners.add(name, listener);
+    return this;
+  }
+
+  /** Hears no more. */
+  off<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
+    this.#listeners.remove(name, listener);
+    return this;
   }
 
   protected override whyNotBlock(): string | undefined {
@@ -43,11 +64,18 @@ export class ConnectedPool extends PoolCalls {
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'this thread has let go of the pool'));
-    this.leave();
+    const why = 'this thread has let go of the pool';
+    this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', why));
+    this.leave(why);
     this.#worker?.ends.delete(this.submitter);
     this.space.core.plait_client_release(this.submitter.client);
   }
+}
+
+/** Options of {@link connect}. */
+export interface ConnectOptions {
+  /** The space that the pool lies in; the common one, if not given. */
+  readonly space?: Space | undefined;
 }
 
 /**
@@ -56,10 +84,12 @@ export class ConnectedPool extends PoolCalls {
  *
  * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED for a pool that is not there any more, or ERR_PLAIT_OUT_OF_MEMORY
  */
-export function connect(handle: PoolHandle, options: { readonly space?: Space } = {}): ConnectedPool {
+export function connect(handle: PoolHandle, options?: ConnectOptions): ConnectedPool {
   const ref = handle?.plaitPool;
   if (!Number.isInteger(ref) || ref <= 0) throw new TypeError("connect needs a pool's handle");
-  const space = options.space ?? commonSpace();
+  checkOptions(options, CALLS.connect);
+  mustBeSpace(options?.space);
+  const space = options?.space ?? commonSpace();
   const worker = scope[key];
   const isOwn = worker?.pool === ref && worker.space.handle.memory === space.handle.memory;
   return new ConnectedPool(space, ref, isOwn ? worker : undefined);

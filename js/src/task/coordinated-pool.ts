@@ -4,7 +4,8 @@
  * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
  * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
  * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool
- * has failed, and every task gets the reason. A lent one that is to be stopped may go on for as long as the owner is
+ * has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as one that
+ * cannot load. A lent one that is to be stopped may go on for as long as the owner is
  * busy: it is given up, and sits nowhere from then on.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
@@ -22,6 +23,7 @@ import { Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.gen
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
 import { takeOver } from './early-death.ts';
+import { LateLoads } from './late-loads.ts';
 import { LateTasks } from './late-tasks.ts';
 import {
   type BroadcastCall,
@@ -37,7 +39,7 @@ import {
 import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
-import { endsWithoutWord, OUT_OF_MEMORY, type WorkerRecord } from './worker-record.ts';
+import { endsWithoutWord, OUT_OF_MEMORY, uncaughtError, type WorkerRecord } from './worker-record.ts';
 
 /** What a pool's coordinator tells its owner. */
 export interface PoolListener {
@@ -66,6 +68,7 @@ export class CoordinatedPool {
   readonly #deaths: WorkerDeaths;
   readonly #queue: QueueWatch;
   readonly #lateTasks: LateTasks;
+  readonly #lateLoads: LateLoads;
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
@@ -97,6 +100,7 @@ export class CoordinatedPool {
       stop: (worker) => this.#stopLate(worker),
       lookIn: (milliseconds) => this.#lookIn(milliseconds),
     });
+    this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#loadedLate(worker));
     this.#started = early.length;
     for (const [seat, thread] of early.entries()) this.#take(thread, seat);
     this.#complete = true;
@@ -285,12 +289,14 @@ export class CoordinatedPool {
       leaving: undefined,
       error: undefined,
       hasError: false,
+      isErrorTold: false,
       endedAs: started.lent && takeOver(started.lent.word),
       code: undefined,
       takes: 0,
       since: performance.now(),
     };
     this.#workers.add(worker);
+    this.#lateLoads.begin(worker);
     if (worker.endedAs === undefined) this.#count(P.born);
     this.#setWord(P.threads, this.#workers.size);
     started.listen({
@@ -310,12 +316,14 @@ export class CoordinatedPool {
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
+        this.#lateLoads.end(worker);
         worker.since = performance.now();
         this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: wallClock() });
         this.#look();
         break;
       case 'failed':
         worker.state = 'failed';
+        worker.error = readValue(message.error);
         this.#loadError = message.error;
         break;
       case 'leaves':
@@ -345,6 +353,7 @@ export class CoordinatedPool {
   // ---- deaths ----
 
   #exited(worker: WorkerRecord, exitCode: number): void {
+    this.#lateLoads.end(worker);
     const code = worker.code ?? exitCode;
     // Of a lent one that did not come to its first word, nobody can say why: the next one tells.
     const isUnexplained = worker.state === 'loading' && endsWithoutWord(worker);
@@ -389,7 +398,9 @@ export class CoordinatedPool {
   #leaves(worker: WorkerRecord, reason: EndReason): void {
     this.#workers.delete(worker);
     this.#setWord(P.threads, this.#workers.size);
-    this.#listener.event({ type: 'end', worker: worker.thread.hostId, seat: worker.seat, at: wallClock(), reason });
+    const { thread, seat } = worker;
+    const uncaught = uncaughtError(worker);
+    this.#listener.event({ type: 'end', worker: thread.hostId, seat, at: wallClock(), reason, uncaught });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
@@ -399,6 +410,16 @@ export class CoordinatedPool {
     worker.stopping = 'overdue';
     worker.thread.terminate();
     if (worker.isLent) this.#giveUp(worker);
+  }
+
+  /** A worker was stopped because it took too long to load the module. */
+  #loadedLate(worker: WorkerRecord): void {
+    worker.state = 'failed';
+    this.#loadError = this.#deaths.encodeLoadError(worker, 0);
+    if (!worker.isLent) return; // the rest follows when it has ended
+    this.#giveUp(worker);
+    this.#settle(worker);
+    this.#look();
   }
 
   /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */
@@ -428,8 +449,12 @@ export class CoordinatedPool {
     return isOpen && worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
   }
 
-  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. */
+  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. Nobody has to load for less. */
   #serveRest(): void {
+    if (this.#word(P.queued) === 0) {
+      const again = this.#lateLoads.stopAll(this.#workers);
+      if (again !== undefined) this.#lookIn(again);
+    }
     const isAbandoned = this.#workers.size === 0 && this.#word(P.queued) > 0;
     if (this.#loadError !== undefined) {
       if (isAbandoned) this.#deaths.fail(this.#loadError as Uint8Array);

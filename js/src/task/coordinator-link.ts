@@ -112,7 +112,7 @@ export class CoordinatorLink {
     const ahead = this.#ahead?.pool === message.pool ? this.#ahead : undefined;
     this.#ahead = undefined;
     const lent = ahead && { hostId: ahead.hostId, port: ahead.port, word: ahead.word };
-    this.#thread.open({ ...message, lent }, lent ? [lent.port as Transferable] : []); // throws for workerData that cannot be cloned
+    this.#thread.open({ ...message, lent }, lent ? [lent.port] : []); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
   }
 
@@ -140,7 +140,7 @@ export class CoordinatorLink {
     return true;
   }
 
-  send(message: ToCoordinator, transfer: readonly Transferable[] = []): void {
+  send(message: ToCoordinator, transfer: readonly unknown[] = []): void {
     this.#thread.post(message, transfer);
   }
 

@@ -49,7 +49,7 @@ export class CoordinatorThread {
   #thread: HostThread | undefined;
   /** The first worker's thread, while the coordinator is put off. */
   #ahead: LentThread | undefined;
-  #sealed: Transferable | undefined;
+  #sealed: unknown;
   #keepsAlive = false;
   #turned = false;
 
@@ -90,7 +90,7 @@ export class CoordinatorThread {
   }
 
   /** The first message, which waits with it: it knows of the first worker. Throws what cannot be cloned. */
-  open(message: OpenPool, transfer: readonly Transferable[]): void {
+  open(message: OpenPool, transfer: readonly unknown[]): void {
     const ahead = this.#ahead;
     if (ahead === undefined || message.lent === undefined) {
       this.post(message, transfer);
@@ -103,11 +103,11 @@ export class CoordinatorThread {
     else this.#postSealed(sealed);
   }
 
-  #postSealed(sealed: Transferable): void {
+  #postSealed(sealed: unknown): void {
     this.#thread?.post({ type: 'sealed', sealed } satisfies SealedOpen, [sealed]);
   }
 
-  post(message: unknown, transfer: readonly Transferable[] = []): void {
+  post(message: unknown, transfer: readonly unknown[] = []): void {
     this.begin();
     this.#thread?.post(message, transfer);
   }

@@ -44,7 +44,14 @@ export class EarlyDeath {
     this.#space = space;
     this.#pool = pool;
     this.#deaths = new WorkerDeaths(space, pool, module);
-    const worker: EndedWorker = { thread, stopping: undefined, leaving: undefined, error: undefined, hasError: false };
+    const worker: EndedWorker = {
+      thread,
+      stopping: undefined,
+      leaving: undefined,
+      error: undefined,
+      hasError: false,
+      isErrorTold: false,
+    };
     this.#worker = worker;
     thread.onError = (error) => {
       worker.error = error;

@@ -1,35 +1,37 @@
 /**
  * The options of calls, checked and with defaults filled in.
  *
- * Invariant: misuse (a wrong type or range) is a TypeError or RangeError that names the option.
+ * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option.
  */
 
 import { LANE_COUNT } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { checkOptions, flag, type KnownOptions, knownOptions, shown, wrongOption } from './option-names.ts';
 import { mustBeSignal } from './signals.ts';
 import { type Ticketing, USUAL_LANE } from './submitter.ts';
 
 /** Options that calls of every kind have. */
 export interface CallOptions {
   /** Which of the module's exports to call; 'default', if not given. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Lends a `Uint8Array` to the function instead of giving it a copy of its own: what the function gets is a view on
    * shared memory. It must not use the view after it has returned, or after its promise has settled.
    */
-  readonly lend?: boolean;
+  readonly lend?: boolean | undefined;
   /** Milliseconds that the task may run, from its start; 0: as long as it likes; the pool's `timeout`, if not given. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** From 3 (runs first) to -3; 0, if not given. Tasks of one priority run in the order in which they were submitted. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /**
    * Tasks with the same key run on the same worker, one after the other in the order of submission (while that worker
    * lives; after it, on the one that takes its place).
    */
-  readonly affinity?: string | number;
-  /** How often the task is run again when its worker dies under it (not when it fails or is stopped); 0, if not given. */
-  readonly retries?: number;
+  readonly affinity?: string | number | undefined;
+  /** How often the task is run again when its worker dies under it (not when it fails or is stopped); the pool's `retries`, if not given. */
+  readonly retries?: number | undefined;
   /** Stops the task: its promise is rejected with the signal's reason at once; see docs/task.md for the rest. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of `pool.run`. */
@@ -39,61 +41,119 @@ export interface RunOptions extends CallOptions {
    * were lent, and they are freed when it has returned or its promise has settled. The caller must not use the view
    * again. If the task cannot be submitted, the view stays the caller's.
    */
-  readonly give?: boolean;
+  readonly give?: boolean | undefined;
   /** ArrayBuffers of the input that are detached here once they have been sent. */
-  readonly transfer?: readonly unknown[];
+  readonly transfer?: readonly unknown[] | undefined;
   /** Hears what the task tells with `task.progress(value)`, in order, before the promise settles. */
-  readonly onProgress?: (value: never) => void;
+  readonly onProgress?: ((value: never) => void) | undefined;
 }
 
 /** Options of `pool.runMany`. */
 export interface RunManyOptions extends CallOptions {
   /** Hears what the tasks tell with `task.progress(value)`, with the index of the input. */
-  readonly onProgress?: (value: never, index: number) => void;
+  readonly onProgress?: ((value: never, index: number) => void) | undefined;
 }
 
 /** Options of `pool.map` and `pool.mapSettled`. */
 export interface MapOptions extends CallOptions {
   /** Whether results come in the order of the inputs (the default) or as they are ready. */
-  readonly ordered?: boolean;
+  readonly ordered?: boolean | undefined;
   /** The most inputs under way at once; eight for each worker and at least 256, if not given. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
 }
 
 /** Options of `pool.broadcast`. */
 export interface BroadcastOptions {
-  readonly name?: string;
-  readonly timeout?: number;
-  readonly signal?: AbortSignal;
+  readonly name?: string | undefined;
+  readonly timeout?: number | undefined;
+  readonly retries?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Workers that are started later make the call too, before their first task; its result then is of no interest. */
-  readonly later?: boolean;
+  readonly later?: boolean | undefined;
+}
+
+/** What options of any call say of a task. */
+export interface TaskOptions extends CallOptions {
+  readonly transfer?: readonly unknown[] | undefined;
+  readonly onProgress?: ((value: never, index: never) => void) | undefined;
+}
+
+/** What holds for a task that says nothing else. */
+export interface UsualTask {
+  /** Milliseconds; 0: none. */
+  readonly timeout: number;
+  readonly retries: number;
 }
 
 export const MOST_MILLISECONDS: number = 2 ** 31 - 1;
+export const MOST_RETRIES = 1000;
 const MOST_PRIORITY = (LANE_COUNT - 1) / 2;
-const MOST_RETRIES = 1000;
+const MOST_CONCURRENCY = 2 ** 20;
 
-/** Checks that a number is whole and in its range. */
-export function wholeNumber(value: unknown, name: string, least: number, most: number): number {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
-  const text = typeof value === 'string' ? `'${value}'` : String(value);
-  throw new RangeError(`options.${name} must be a whole number from ${least} to ${most}, not ${text}`);
+const CALL = ['name', 'lend', 'timeout', 'priority', 'affinity', 'retries', 'signal'];
+const SINGLE = [...CALL, 'give', 'transfer', 'onProgress'];
+const HINTS = {
+  transferList: 'it is called transfer',
+  abortSignal: 'it is called signal',
+  on: 'it is called onProgress',
+  filename: 'a pool runs the functions of one module; make another pool for another one',
+};
+const NOT_SINGLE = 'only calls with a single input have it';
+const MANY_HINTS = { ...HINTS, transferList: NOT_SINGLE, transfer: NOT_SINGLE, give: NOT_SINGLE };
+
+type CallName = 'run' | 'parts' | 'runSync' | 'runInline' | 'runMany' | 'map' | 'broadcast' | 'connect';
+/** What calls take. */
+export const CALLS: Readonly<Record<CallName, KnownOptions>> = {
+  run: knownOptions('run()', SINGLE, HINTS),
+  parts: knownOptions('parts()', without(SINGLE, 'onProgress'), { ...HINTS, onProgress: 'iterate over the parts' }),
+  runSync: knownOptions('runSync()', without(SINGLE, 'signal'), {
+    ...HINTS,
+    signal: 'a blocked thread hears none; there is timeout',
+  }),
+  runInline: knownOptions('runInline()', without(SINGLE, 'name'), { ...HINTS, name: 'the function is given itself' }),
+  runMany: knownOptions('runMany()', [...CALL, 'onProgress'], MANY_HINTS),
+  map: knownOptions('map()', [...CALL, 'ordered', 'concurrency'], {
+    ...MANY_HINTS,
+    onProgress: 'run(), runMany() and runSync() have it',
+  }),
+  broadcast: knownOptions('broadcast()', ['name', 'timeout', 'retries', 'signal', 'later'], HINTS),
+  connect: knownOptions('connect()', ['space']),
+};
+
+function without(names: readonly string[], left: string): string[] {
+  return names.filter((name) => name !== left);
 }
 
-/** The part of the options that says how a task is submitted. `timeout`, `seats`: the pool's. */
+/** Checks that a number is whole and in its range. `or`: what else there may be, for the message. */
+export function wholeNumber(value: unknown, name: string, least: number, most: number, or = ''): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  throw new RangeError(`options.${name} must be ${or}a whole number from ${least} to ${most}, not ${shown(value)}`);
+}
+
+/** Throws for what is no space. */
+export function mustBeSpace(space: unknown): void {
+  if (space === undefined || typeof (Object(space) as Partial<Space>).core?.plait_pool_create === 'function') return;
+  throw wrongOption('options.space', 'a space, of openSpace() or attach()', space);
+}
+
+/** The part of the options that says how a task is submitted. `known`: which there may be. `seats`: the pool's. */
 export function ticketing(
-  options: (CallOptions & Pick<RunOptions, 'transfer'>) | undefined,
-  timeout: number,
+  options: TaskOptions | undefined,
+  known: KnownOptions,
+  usual: UsualTask,
   seats: number,
 ): Ticketing {
-  const name = options?.name ?? 'default';
+  const { timeout, retries } = usual;
   if (options === undefined)
-    return { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat: -1, retries: 0 };
-  const { priority, affinity, retries, transfer } = options;
+    return { name: 'default', lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat: -1, retries };
+  checkOptions(options, known);
+  const { priority, affinity, transfer, onProgress } = options;
   mustBeSignal(options.signal);
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw wrongOption('options.onProgress', 'a function', onProgress);
   return {
-    name,
-    lend: options.lend === true,
+    name: functionName(options.name),
+    lend: flag(options.lend, 'lend'),
     transfer,
     timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),
     lane:
@@ -101,15 +161,32 @@ export function ticketing(
         ? USUAL_LANE
         : USUAL_LANE - wholeNumber(priority, 'priority', -MOST_PRIORITY, MOST_PRIORITY),
     seat: affinity === undefined ? -1 : seatOfKey(affinity, seats),
-    retries: retries === undefined ? 0 : wholeNumber(retries, 'retries', 0, MOST_RETRIES),
+    retries: options.retries === undefined ? retries : wholeNumber(options.retries, 'retries', 0, MOST_RETRIES),
   };
+}
+
+/** What only map() takes; see {@link ticketing} for the rest. `threads`: the most that the pool may have. */
+export function mapRules(options: MapOptions | undefined, threads: number): { ordered: boolean; concurrency: number } {
+  const { ordered, concurrency } = options ?? {};
+  return {
+    ordered: ordered === undefined || flag(ordered, 'ordered'),
+    concurrency:
+      concurrency === undefined
+        ? Math.max(256, threads * 8)
+        : wholeNumber(concurrency, 'concurrency', 1, MOST_CONCURRENCY),
+  };
+}
+
+function functionName(name: unknown): string {
+  if (name === undefined) return 'default';
+  if (typeof name !== 'string') throw wrongOption('options.name', 'a string', name);
+  return name;
 }
 
 /** The seat that a key belongs to: always the same one. */
 function seatOfKey(key: string | number, seats: number): number {
-  if (typeof key !== 'string' && typeof key !== 'number') {
-    throw new TypeError(`options.affinity must be a string or a number, not ${key === null ? 'null' : typeof key}`);
-  }
+  if (typeof key !== 'string' && typeof key !== 'number')
+    throw wrongOption('options.affinity', 'a string or a number', key);
   const text = String(key);
   let hash = 0x811c9dc5; // FNV-1a
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

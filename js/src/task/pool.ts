@@ -5,16 +5,25 @@
  * the owner's handle on both.
  */
 
-import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { host, type ResourceLimits } from '../core/host.ts';
-import { Errno, Pool as P, PoolState } from '../core/layout.generated.ts';
-import { outOfMemory, type Space } from '../core/space.ts';
+import { host } from '../core/host.ts';
+import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
+import { outOfMemory } from '../core/space.ts';
 import { release } from '../heap/owned.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
-import { ValueWriter } from './codec.ts';
+import { readValue, ValueWriter } from './codec.ts';
 import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
-import { type BroadcastOptions, MOST_MILLISECONDS, wholeNumber } from './options.ts';
+import { Listeners } from './listeners.ts';
+import { flag } from './option-names.ts';
+import { type BroadcastOptions, CALLS, ticketing } from './options.ts';
+import {
+  type CloseOptions,
+  closeRules,
+  type PoolOptions,
+  poolRules,
+  type ResizeOptions,
+  resizeRules,
+} from './pool-options.ts';
 import {
   type BroadcastCall,
   type EndReason,
@@ -23,85 +32,38 @@ import {
   STUCK_MS,
   type WorkerEvent,
 } from './protocol.ts';
-import { mustBeSignal, onAbort } from './signals.ts';
-import { type Call, Submitter, USUAL_LANE } from './submitter.ts';
-
-/** Options of a {@link Pool}; each has a default. */
-export interface PoolOptions {
-  /** How many workers; the number of processors that the process may use, if not given. */
-  readonly threads?: number;
-  /** The fewest and the most workers, instead of a fixed number; the rest of it is in docs/task.md. */
-  readonly minThreads?: number;
-  readonly maxThreads?: number;
-  /** Milliseconds after which an idle worker above `minThreads` ends; 10 seconds, if not given. */
-  readonly idleTimeout?: number;
-  /**
-   * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of `maxThreads`.
-   * As many as there is memory for, if not given.
-   */
-  readonly maxQueue?: number | 'auto';
-  /** How many asynchronous tasks a worker runs at a time; one, if not given. */
-  readonly concurrentTasksPerWorker?: number;
-  /** Milliseconds that a task may run, from its start, if it says nothing else. */
-  readonly timeout?: number;
-  /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
-  readonly grace?: number;
-  /** Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that. */
-  readonly recycle?: { readonly tasks?: number; readonly bytes?: number };
-  /** Whether `runInline` may send functions as source to the workers. */
-  readonly inline?: boolean;
-  /** Handed to each worker as `workerData` of node:worker_threads. */
-  readonly workerData?: unknown;
-  /** Environment of the workers, instead of a copy of this thread's (Node only). */
-  readonly env?: Record<string, string>;
-  /** Node's options of the workers, instead of this thread's (Node only). */
-  readonly execArgv?: readonly string[];
-  /** Limits of each worker's JavaScript memory (Node only). */
-  readonly resourceLimits?: ResourceLimits;
-  /** The space that holds queue and tasks; the common one, if not given. */
-  readonly space?: Space;
-}
-
-/** Options of {@link Pool.close}. */
-export interface CloseOptions {
-  /** Stop running tasks and reject queued ones, instead of finishing them first. */
-  readonly force?: boolean;
-  /** Milliseconds after which what is left is stopped by force; never, if not given. */
-  readonly timeout?: number;
-}
+import { isFullOfPools } from './registry.ts';
+import { onAbort } from './signals.ts';
+import { type Call, Submitter } from './submitter.ts';
 
 /** What a pool's listeners hear, by name. */
 export interface PoolEvents {
   /** A worker is ready. */
   start: WorkerEvent;
-  /** A worker has ended, and why. */
-  end: WorkerEvent & { readonly reason: EndReason };
+  /**
+   * A worker has ended, and why. `error`: what nothing in it caught, or for which it could not load the module, if that was so.
+   * If nobody listens, what no task was told of either is a warning of the process, with the stack.
+   */
+  end: WorkerEvent & { readonly reason: EndReason; readonly error?: unknown };
   /** A queue that was full is down to half of `maxQueue`. */
   drain: undefined;
 }
 
-const MOST_THREADS = 250;
-const MOST_CONCURRENCY = 10000;
-const USUAL_IDLE_MS = 10_000;
-const USUAL_GRACE_MS = 100;
 /** Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that. */
 const SLACK_MS = 100;
 /** How often a lock whose owner is stuck is asked for again. */
 const LOCK_RETRY_MS = 20;
-const UNLIMITED = 0xffffffff;
 
-/** How many workers there may be, at least and at most. */
-function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number; max: number } {
-  if (threads !== undefined && (minThreads !== undefined || maxThreads !== undefined)) {
-    throw new RangeError('options.threads is a fixed number of workers: give it, or minThreads and maxThreads');
-  }
-  const usual = (): number => Math.min(host.parallelism, MOST_THREADS);
-  if (minThreads === undefined && maxThreads === undefined) {
-    const fixed = wholeNumber(threads ?? usual(), 'threads', 1, MOST_THREADS);
-    return { min: fixed, max: fixed };
-  }
-  const max = wholeNumber(maxThreads ?? Math.max(usual(), minThreads as number), 'maxThreads', 1, MOST_THREADS);
-  return { min: wholeNumber(minThreads ?? Math.min(1, max), 'minThreads', 0, max), max };
+function tooManyPools(): PlaitError {
+  const message = `a space has room for ${POOL_LIMIT} pools, and has them all: close those that are not used any more, or give this one a space of its own, with the option space: openSpace()`;
+  return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message);
+}
+
+/** Nobody else is told of this error, which has ended an idle worker. */
+function warnOf(error: unknown): void {
+  const { stack } = Object(error) as { stack?: unknown };
+  const detail = typeof stack === 'string' ? stack : String(error);
+  host.warn('an idle worker of a pool ended after an error that nothing in it caught', 'PLAIT_WORKER_DIED', detail);
 }
 
 /** One broadcast's answers, by seat. */
@@ -155,7 +117,7 @@ class Answers implements Call {
 export class Pool extends PoolCalls {
   readonly #link: CoordinatorLink;
   readonly #ended: Promise<void>;
-  readonly #listeners = new Map<keyof PoolEvents, Set<(detail: never) => void>>();
+  readonly #listeners = new Listeners<PoolEvents>();
   readonly #asked = new Map<number, (seats: readonly number[]) => void>();
   #questions = 0;
   #closing: Promise<void> | undefined;
@@ -165,44 +127,18 @@ export class Pool extends PoolCalls {
 
   /**
    * @param module the module's URL, or its path (from the current folder, in Node)
-   * @throws {TypeError|RangeError} for options outside their range
+   * @throws {TypeError|RangeError} for options that there are not, or that are outside their range
    * @throws {DataCloneError} for `workerData` that cannot be cloned
-   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 of them
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 pools already
    */
-  constructor(module: string | URL, options: PoolOptions = {}) {
-    if (!(module instanceof URL) && (typeof module !== 'string' || module === '')) {
-      throw new TypeError('a pool needs the URL or path of a module: new Pool(new URL("./work.js", import.meta.url))');
-    }
-    const { min, max } = range(options);
-    const optional = (name: keyof PoolOptions & string, usual: number, least: number, most: number): number => {
-      const value = options[name] as number | undefined;
-      return value === undefined ? usual : wholeNumber(value, name, least, most);
-    };
-    const { recycle = {}, maxQueue } = options;
-    const timeout = options.timeout === 0 ? 0 : optional('timeout', 0, 1, MOST_MILLISECONDS);
-    const grace = optional('grace', USUAL_GRACE_MS, 0, MOST_MILLISECONDS);
-    const concurrency = optional('concurrentTasksPerWorker', 1, 1, MOST_CONCURRENCY);
-    const limit = maxQueue === 'auto' ? max * max : optional('maxQueue', UNLIMITED, 1, UNLIMITED);
-    const rules = {
-      concurrency,
-      grace,
-      idleTimeout: optional('idleTimeout', USUAL_IDLE_MS, 0, MOST_MILLISECONDS),
-      recycle: {
-        tasks: recycle.tasks === undefined ? 0 : wholeNumber(recycle.tasks, 'recycle.tasks', 1, 2 ** 31),
-        bytes:
-          recycle.bytes === undefined ? 0 : wholeNumber(recycle.bytes, 'recycle.bytes', 1, Number.MAX_SAFE_INTEGER),
-      },
-      inline: options.inline === true,
-    };
-    const space = options.space ?? commonSpace();
-    const { workerData, env, execArgv, resourceLimits } = options;
-    const message = { type: 'open', threads: min, module: host.moduleUrl(module), ...rules } as const;
-    const plan: Omit<OpenPool, 'pool'> = { ...message, workerData, env, execArgv, resourceLimits, lent: undefined };
+  constructor(module: string | URL, options?: PoolOptions) {
+    const { space, plan, minThreads, maxThreads, maxQueue, timeout, retries } = poolRules(module, options);
+    const { concurrency, grace } = plan;
     const ahead = threadAhead(space, plan);
     const ref = space.core.plait_pool_create() >>> 0;
     if (ref === 0) {
       ahead?.thread.terminate();
-      throw outOfMemory(P.BYTES);
+      throw isFullOfPools(space) ? tooManyPools() : outOfMemory(P.BYTES);
     }
     let link: CoordinatorLink | undefined;
     try {
@@ -210,21 +146,22 @@ export class Pool extends PoolCalls {
       const set = (offset: number, value: number) => {
         space.u32[(ref + offset) >>> 2] = value;
       };
-      set(P.queueLimit, limit);
+      set(P.queueLimit, maxQueue);
       set(P.graceMs, grace + (concurrency > 1 ? SLACK_MS : 0));
       set(P.usualTimeoutMs, timeout);
+      set(P.usualRetries, retries);
       set(P.timeoutMs, timeout);
-      set(P.minThreads, min);
-      set(P.maxThreads, max);
+      set(P.minThreads, minThreads);
+      set(P.maxThreads, maxThreads);
       set(P.wakeAll, concurrency > 1 ? 1 : 0);
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
-      this.submitter.room.onDrain = () => this.#emit('drain', undefined);
+      this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
       const open: OpenPool = { ...plan, pool: ref };
       link = coordinatorOf(space, open, ahead);
       this.#link = link;
       this.#ended = this.#open(open);
-      if (timeout !== 0) link.begin(); // any task may be late
+      if (timeout !== 0 || plan.loadTimeout !== 0) link.begin(); // any task may be late, or the first worker itself
       this.submitter.onDemand = (alone) => {
         if (alone && this.#link.mayWait) return;
         this.submitter.onDemand = undefined;
@@ -261,11 +198,7 @@ export class Pool extends PoolCalls {
       this.#asked.get(id)?.(list);
       this.#asked.delete(id);
     };
-    const event = (happened: PoolEvent): void => {
-      const { type, ...detail } = happened;
-      this.#emit(type, detail as never);
-    };
-    this.#link.open(message, { closed, died, seats, event });
+    this.#link.open(message, { closed, died, seats, event: (event) => this.#happened(event) });
     return ended;
   }
 
@@ -284,50 +217,48 @@ export class Pool extends PoolCalls {
 
   /** Hears of what happens to the pool; see {@link PoolEvents}. Listening does not keep the process alive. */
   on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    if (typeof listener !== 'function') throw new TypeError(`a listener must be a function, not ${typeof listener}`);
-    let listeners = this.#listeners.get(name);
-    if (listeners === undefined) {
-      listeners = new Set();
-      this.#listeners.set(name, listeners);
-    }
-    listeners.add(listener as never);
+    this.#listeners.add(name, listener);
     return this;
   }
 
   /** Hears no more. */
   off<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
-    this.#listeners.get(name)?.delete(listener as never);
+    this.#listeners.remove(name, listener);
     return this;
   }
 
-  #emit<Name extends keyof PoolEvents>(name: Name, detail: PoolEvents[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      try {
-        (listener as (detail: PoolEvents[Name]) => void)(detail);
-      } catch (error) {
-        queueMicrotask(() => {
-          throw error; // a listener's error is its own, and uncaught
-        });
-      }
+  #happened(event: PoolEvent): void {
+    if (event.type === 'start') {
+      const { type, ...detail } = event;
+      this.#listeners.tell(type, detail);
+      return;
     }
+    const { type, uncaught, ...detail } = event;
+    if (uncaught === undefined) {
+      this.#listeners.tell(type, detail);
+      return;
+    }
+    const error = readValue(uncaught.error);
+    if (!uncaught.isTold && !this.#listeners.has('end')) warnOf(error);
+    this.#listeners.tell(type, { ...detail, error });
   }
 
   /**
    * Runs a function once on every worker that there is, and resolves to all results. With `later`, workers that are started
    * from then on call it as well, before their first task.
    */
-  async broadcast<Output = unknown>(input?: unknown, options: BroadcastOptions = {}): Promise<Output[]> {
-    const { name = 'default', signal, later } = options;
-    const timeout = options.timeout ?? this.timeout;
-    if (timeout !== 0) wholeNumber(timeout, 'timeout', 1, MOST_MILLISECONDS);
-    mustBeSignal(signal);
+  async broadcast<Output = unknown>(input?: unknown, options?: BroadcastOptions): Promise<Output[]> {
+    const how = ticketing(options, CALLS.broadcast, this.usual, 1);
+    const later = flag(options?.later, 'later');
+    const signal = options?.signal;
     if (signal?.aborted) throw signal.reason;
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
     }
     this.submitter.mustWork();
-    const call: BroadcastCall | undefined =
-      later === true ? { name, input: new ValueWriter().write(input, 'input').slice() } : undefined;
+    const call: BroadcastCall | undefined = later
+      ? { name: how.name, input: new ValueWriter().write(input, 'input').slice() }
+      : undefined;
     const seats = await this.#askSeats(call);
     if (signal?.aborted) throw signal.reason;
     this.submitter.mustBeOpen(); // else nobody is no answer
@@ -340,8 +271,7 @@ export class Pool extends PoolCalls {
     try {
       try {
         for (const [index, seat] of seats.entries()) {
-          const how = { name, lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat, retries: 0 };
-          this.submitter.submit(answers, index, input, how);
+          this.submitter.submit(answers, index, input, { ...how, seat });
         }
         if (signal?.aborted) takeBack(signal.reason); // by a getter in the input
       } catch (reason) {
@@ -368,29 +298,28 @@ export class Pool extends PoolCalls {
   }
 
   /** Changes how many workers there may be. More start when they are needed; too many end when they have done their tasks. */
-  resize({ min, max }: { readonly min?: number; readonly max?: number }): void {
+  resize(options: ResizeOptions): void {
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and cannot be resized');
     }
-    const most = wholeNumber(max ?? this.space.load(this.ref + P.maxThreads), 'max', 1, MOST_THREADS);
-    const least = wholeNumber(min ?? Math.min(this.space.load(this.ref + P.minThreads), most), 'min', 0, most);
-    Atomics.store(this.space.u32, (this.ref + P.maxThreads) >>> 2, most);
-    Atomics.store(this.space.u32, (this.ref + P.minThreads) >>> 2, least);
+    const load = (word: number): number => this.space.load(this.ref + word);
+    const { min, max } = resizeRules(options, load(P.minThreads), load(P.maxThreads));
+    Atomics.store(this.space.u32, (this.ref + P.maxThreads) >>> 2, max);
+    Atomics.store(this.space.u32, (this.ref + P.minThreads) >>> 2, min);
     this.#link.send({ type: 'resize', pool: this.ref });
   }
 
   /**
    * Takes no more tasks, lets those that were submitted end (or, with `force`, stops and rejects them), then ends the
    * workers. Resolves when all of it is gone from the space. Further calls give the same promise; one with `force`
-   * hurries a close that is under way, one with `timeout` does so later.
+   * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module that never
+   * ends loading, as for a task that never ends; when none are, workers that load are stopped.
    *
    * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if a worker is still there 5 s after it was stopped, because it sits in native
    * code. What it runs is rejected; what the pool has in the space stays there, for the worker may still look at it.
    */
-  close(options: CloseOptions = {}): Promise<void> {
-    const force = options.force === true;
-    const deadline =
-      options.timeout === undefined ? undefined : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS);
+  close(options?: CloseOptions): Promise<void> {
+    const { force, timeout: deadline } = closeRules(options);
     if (this.#closing === undefined) {
       this.#link.hold();
       this.#closing = this.#close(force).finally(() => this.#link.release());
@@ -435,7 +364,7 @@ export class Pool extends PoolCalls {
     }
     this.#answerAll();
     this.submitter.abandon(closed);
-    this.leave();
+    this.leave('the pool is closed; its counters went with it');
     this.#released = true; // what was the pool's may be anybody's from here on
     this.space.core.plait_client_release(this.submitter.client);
     this.space.core.plait_pool_release(this.ref);

@@ -54,6 +54,8 @@ export interface OpenPool {
   readonly concurrency: number;
   readonly grace: number;
   readonly idleTimeout: number;
+  /** Milliseconds that a worker may take until it has loaded the module; 0: any time. */
+  readonly loadTimeout: number;
   readonly recycle: RecycleRule;
   readonly inline: boolean;
   readonly workerData: unknown;
@@ -136,7 +138,15 @@ export interface WorkerEvent {
 
 export type PoolEvent =
   | ({ readonly type: 'start' } & WorkerEvent)
-  | ({ readonly type: 'end'; readonly reason: EndReason } & WorkerEvent);
+  | ({ readonly type: 'end'; readonly reason: EndReason; readonly uncaught: Uncaught | undefined } & WorkerEvent);
+
+/** The error that ended a worker, or for which it could not load the module. */
+export interface Uncaught {
+  /** Encoded. */
+  readonly error: Uint8Array;
+  /** Whether some task, or whoever asks the pool for one, is told of it, too. */
+  readonly isTold: boolean;
+}
 
 export interface PoolHappening {
   readonly type: 'event';

@@ -13,20 +13,11 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import {
-  Client,
-  Errno,
-  LANE_COUNT,
-  Pool as P,
-  POOL_LIMIT,
-  PoolState,
-  Seat,
-  Task,
-  TaskStatus,
-} from '../core/layout.generated.ts';
+import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
+import { isPool } from './registry.ts';
 import { ResultWait } from './result-wait.ts';
 import { Room } from './room.ts';
 import { noteTimeout } from './shortest-timeout.ts';
@@ -114,6 +105,9 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #dead: PlaitError | undefined;
+  /** Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest. */
+  #forced: PlaitError | undefined;
+  #failed: unknown;
   /** The last error with which the pool refused a task for good. */
   #refused: unknown;
 
@@ -128,10 +122,7 @@ export class Submitter {
     this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client !== 0) return;
-    const pools = space.core.plait_abi_task_root() >>> 0;
-    for (let index = 0; index < POOL_LIMIT; index++) {
-      if (space.load(pools + index * 4) === pool) throw outOfMemory(Client.BYTES);
-    }
+    if (isPool(space, pool)) throw outOfMemory(Client.BYTES);
     throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
   }
 
@@ -267,7 +258,8 @@ export class Submitter {
   #failure(): unknown {
     const block = this.#space.load(this.#pool + P.failure);
     if (block === 0) return new PlaitError('ERR_PLAIT_MODULE_LOAD', 'no worker could load the module');
-    return this.#transport.read(Kind.graph, block, this.#space.load(this.#pool + P.failureSize));
+    this.#failed ??= this.#transport.read(Kind.graph, block, this.#space.load(this.#pool + P.failureSize));
+    return this.#failed;
   }
 
   /**
@@ -373,7 +365,11 @@ export class Submitter {
       case TaskStatus.NO_MEMORY:
         return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', 'the space has no room for the result of the task');
       case TaskStatus.POOL_CLOSED:
-        return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was queued');
+        this.#forced ??= new PlaitError(
+          'ERR_PLAIT_POOL_CLOSED',
+          'the pool was closed by force while the task was queued',
+        );
+        return this.#forced;
       case TaskStatus.POOL_FAILED:
         return this.#failure();
       default:

@@ -442,7 +442,8 @@ export class Worker {
     if (run > u32[seat + (Seat.runMax >>> 2)]!) u32[seat + (Seat.runMax >>> 2)] = Math.min(run, 0xffffffff);
     if (isBusy && this.#pending.size === 0) this.#addBusy(now - started);
     const { tasks } = this.#start.recycle;
-    if (tasks !== 0 && ++this.#done >= tasks) this.#leave();
+    this.#done++;
+    if (tasks !== 0 && this.#done >= tasks) this.#leave();
   }
 
   /** The task has ended without this worker, and another may sit on its seat: the counters there are not its own any more. */
@@ -471,7 +472,8 @@ export class Worker {
     f64[(this.#seat + Seat.looked) / 8] = clock();
     u32[(this.#seat + Seat.memoryKib) >>> 2] = used / 1024;
     const { bytes } = this.#start.recycle;
-    if (bytes !== 0 && used > bytes) this.#leave();
+    // One that has done nothing yet is as fresh as the one in its place would be.
+    if (bytes !== 0 && used > bytes && this.#done > 0) this.#leave();
   }
 
   #find(task: number): TaskFunction {

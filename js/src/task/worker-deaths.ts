@@ -95,6 +95,7 @@ export class WorkerDeaths {
     }
     if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
     const cause = worker.hasError ? { cause: worker.error } : undefined;
+    worker.isErrorTold ||= worker.hasError;
     if (isOutOfMemory(worker)) {
       return new PlaitError(
         'ERR_PLAIT_WORKER_OUT_OF_MEMORY',

@@ -5,11 +5,20 @@
 import { commonSpace } from '../core/boot.ts';
 import { WATCH_PORT_KEY } from '../core/host-node.ts';
 import { coordinatorOf } from './coordinator-link.ts';
+import { wrongOption } from './option-names.ts';
 
 /** The part of Node's Worker options that {@link workerOptions} reads and extends. */
 export interface WorkerOptionsLike {
   readonly workerData?: unknown;
-  readonly transferList?: readonly unknown[];
+  readonly transferList?: readonly unknown[] | undefined;
+}
+
+/** What {@link workerOptions} adds. */
+export interface WatchedWorkerOptions {
+  workerData: Record<string, unknown>;
+  /** Of whichever type the host's Worker takes: what can be transferred has other names in Node than in browsers. */
+  // biome-ignore lint/suspicious/noExplicitAny: no other element type fits both
+  transferList: any[];
 }
 
 /**
@@ -23,8 +32,10 @@ export interface WorkerOptionsLike {
  */
 export function workerOptions<Options extends WorkerOptionsLike>(
   options: Options = {} as Options,
-): Options & { workerData: Record<string, unknown>; transferList: unknown[] } {
+): Options & WatchedWorkerOptions {
+  if (typeof options !== 'object' || options === null) throw wrongOption('options', 'an object', options);
   const { workerData = {}, transferList = [] } = options;
+  if (!Array.isArray(transferList)) throw wrongOption('options.transferList', 'an array', transferList);
   const prototype =
     typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
   if (prototype !== Object.prototype && prototype !== null) {

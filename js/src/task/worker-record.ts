@@ -1,7 +1,8 @@
 /** A worker thread as its pool's coordinator knows it. */
 
 import type { HostThread } from '../core/host.ts';
-import type { EndReason } from './protocol.ts';
+import { encodeError } from './encode-error.ts';
+import type { EndReason, Uncaught } from './protocol.ts';
 
 /** What is to be known of a worker that has ended. */
 export interface EndedWorker {
@@ -13,6 +14,8 @@ export interface EndedWorker {
   /** What it said or threw last. */
   error: unknown;
   hasError: boolean;
+  /** A task was rejected with that error as its cause. */
+  isErrorTold: boolean;
 }
 
 export interface WorkerRecord extends EndedWorker {
@@ -33,6 +36,13 @@ export const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
 export function isOutOfMemory(worker: EndedWorker): boolean {
   return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
+}
+
+/** The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or passes. */
+export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
+  if (!worker.hasError && worker.state !== 'failed') return undefined;
+  const isTold = worker.isErrorTold || worker.endedAs !== undefined || worker.state !== 'ready';
+  return { error: encodeError(worker.error), isTold };
 }
 
 /** Why a worker has ended. `closing`: its pool is. */

@@ -7,20 +7,11 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Seat } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
-import { readValue, ValueWriter } from './codec.ts';
+import { readValue } from './codec.ts';
+import { encodeError } from './encode-error.ts';
 import { findExport, loadError, loadModule } from './module.ts';
 import type { FromWorker, WorkerStart, WorkerThrew, WorkerWord } from './protocol.ts';
 import { Worker } from './work.ts';
-
-/** What cannot be sent (a function, a symbol) is told in words: an end without a word means something else. */
-function encode(error: unknown): Uint8Array {
-  try {
-    return new ValueWriter().write(error, 'error').slice();
-  } catch (cause) {
-    const told = new Error(`what was thrown cannot be sent: ${(cause as Error).message}`);
-    return new ValueWriter().write(told, 'error').slice();
-  }
-}
 
 /** Runs until this thread ends. */
 export async function serve(start: WorkerStart): Promise<void> {
@@ -33,7 +24,7 @@ export async function serve(start: WorkerStart): Promise<void> {
   if (lent !== undefined) {
     host.onLastWords((code, uncaught) => {
       if (uncaught !== undefined) {
-        const threw: WorkerThrew = { type: 'threw', error: encode(uncaught.error) };
+        const threw: WorkerThrew = { type: 'threw', error: encodeError(uncaught.error) };
         tell(threw);
         host.postToLender({ plait: threw } satisfies WorkerWord);
       }
@@ -58,7 +49,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     worker = loaded;
   } catch (cause) {
     const error = loadError(start.module, cause);
-    tell({ type: 'failed', error: encode(error) });
+    tell({ type: 'failed', error: encodeError(error) });
   }
   if (worker === undefined) {
     // The message must be on its way before the thread ends.

@@ -10,6 +10,7 @@ import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
+import { poolOptionCases } from '../cases/pool-option-cases.ts';
 import { poolOrderCases } from '../cases/pool-order-cases.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
@@ -132,6 +133,7 @@ const cases: Case[] = [
   ...fsCases(fs, fixture),
   ...poolOrderCases(fixture),
   ...poolCallCases(fixture),
+  ...poolOptionCases(fixture),
   ...poolCases(fixture),
   ...browserCases,
 ];

@@ -1,0 +1,273 @@
+/**
+ * The options of a pool, of its closing and resizing, checked and with defaults filled in.
+ *
+ * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option, thrown before
+ * anything is started.
+ */
+
+import { commonSpace } from '../core/boot.ts';
+import { host, type ResourceLimits } from '../core/host.ts';
+import type { Space } from '../core/space.ts';
+import { checkOptions, flag, knownOptions, wrongOption } from './option-names.ts';
+import { MOST_MILLISECONDS, MOST_RETRIES, mustBeSpace, wholeNumber } from './options.ts';
+import type { OpenPool } from './protocol.ts';
+
+/** Options of a {@link Pool}; each has a default. */
+export interface PoolOptions {
+  /** How many workers; the number of processors that the process may use, if not given. */
+  readonly threads?: number | undefined;
+  /** The fewest and the most workers, instead of a fixed number; the rest of it is in docs/task.md. */
+  readonly minThreads?: number | undefined;
+  readonly maxThreads?: number | undefined;
+  /** Milliseconds after which an idle worker above `minThreads` ends; Infinity: never; 10 seconds, if not given. */
+  readonly idleTimeout?: number | undefined;
+  /**
+   * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of `maxThreads`.
+   * As many as there is memory for, if not given.
+   */
+  readonly maxQueue?: number | 'auto' | undefined;
+  /** How many asynchronous tasks a worker runs at a time; one, if not given. */
+  readonly concurrentTasksPerWorker?: number | undefined;
+  /** Milliseconds that a task may run, from its start, if it says nothing else. */
+  readonly timeout?: number | undefined;
+  /** How often a task is run again when its worker dies under it, if it says nothing else; 0, if not given. */
+  readonly retries?: number | undefined;
+  /**
+   * Milliseconds that a worker may take, from its start, until it has loaded the module; as long as it wants, if not given. One
+   * that takes longer is stopped, and counts as one that could not load it.
+   */
+  readonly loadTimeout?: number | undefined;
+  /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
+  readonly grace?: number | undefined;
+  /** Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that. */
+  readonly recycle?: RecycleOptions | undefined;
+  /** Whether `runInline` may send functions as source to the workers. */
+  readonly inline?: boolean | undefined;
+  /** Handed to each worker as `workerData` of node:worker_threads. */
+  readonly workerData?: unknown;
+  /** Environment of the workers, instead of a copy of this thread's (Node only). It is copied, too. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Node's options of the workers, instead of this thread's (Node only). */
+  readonly execArgv?: readonly string[] | undefined;
+  /** Limits of each worker's JavaScript memory (Node only). */
+  readonly resourceLimits?: ResourceLimits | undefined;
+  /** The space that holds queue and tasks; the common one, if not given. */
+  readonly space?: Space | undefined;
+}
+
+/** When a worker has done its share; never, if neither is given. */
+export interface RecycleOptions {
+  /** After so many tasks. */
+  readonly tasks?: number | undefined;
+  /** When its JavaScript heap is larger than that. */
+  readonly bytes?: number | undefined;
+}
+
+/** Options of {@link Pool.resize}: what is not given stays as it is. */
+export interface ResizeOptions {
+  /** The fewest workers. */
+  readonly min?: number | undefined;
+  /** The most. */
+  readonly max?: number | undefined;
+}
+
+/** Options of {@link Pool.close}. */
+export interface CloseOptions {
+  /** Stop running tasks and reject queued ones, instead of finishing them first. */
+  readonly force?: boolean | undefined;
+  /** Milliseconds after which what is left is stopped by force; never, if not given. */
+  readonly timeout?: number | undefined;
+}
+
+/** What a pool is to be: its options, checked. */
+export interface PoolRules {
+  readonly space: Space;
+  readonly minThreads: number;
+  readonly maxThreads: number;
+  readonly maxQueue: number;
+  /** Of a task that says nothing else; 0: none. */
+  readonly timeout: number;
+  readonly retries: number;
+  /** What the coordinator and the workers are told. */
+  readonly plan: Omit<OpenPool, 'pool'>;
+}
+
+export const MOST_THREADS = 250;
+const MOST_CONCURRENCY = 10000;
+const USUAL_IDLE_MS = 10_000;
+const USUAL_GRACE_MS = 100;
+const UNLIMITED = 0xffffffff;
+
+const POOL = knownOptions(
+  'new Pool()',
+  [
+    'threads',
+    'minThreads',
+    'maxThreads',
+    'idleTimeout',
+    'maxQueue',
+    'concurrentTasksPerWorker',
+    'timeout',
+    'retries',
+    'loadTimeout',
+    'grace',
+    'recycle',
+    'inline',
+    'workerData',
+    'env',
+    'execArgv',
+    'resourceLimits',
+    'space',
+  ],
+  {
+    filename: 'the module is the first argument, new Pool(module, options)',
+    name: 'each call says it, run(input, { name })',
+    minWorkers: 'it is called minThreads',
+    maxWorkers: 'it is called maxThreads',
+    size: 'it is called threads',
+    numWorkers: 'it is called threads',
+    maxQueueSize: 'it is called maxQueue',
+    concurrency: 'it is called concurrentTasksPerWorker; how many inputs map() has under way is its own option',
+    min: 'it is called minThreads',
+    max: 'it is called maxThreads',
+    isolateWorkers: 'it is called recycle: { tasks: 1 }',
+    maxMemoryLimitBeforeRecycle: 'it is called recycle: { bytes }',
+    workerTerminateTimeout: 'it is called grace',
+    workerThreadOpts: 'workerData, env, execArgv and resourceLimits are options of their own',
+    workerType: 'workers are threads',
+    taskQueue: 'calls have priority and affinity instead',
+    closeTimeout: 'it is said to close({ timeout })',
+    terminateTimeout: 'it is said to close({ timeout })',
+    atomics: 'there is no need: timers and signals of the workers go on',
+    useAtomics: 'there is no need: timers and signals of the workers go on',
+    onCreateWorker: "there is pool.on('start', listener)",
+    onTerminateWorker: "there is pool.on('end', listener)",
+  },
+);
+const RECYCLE = knownOptions('new Pool()', ['tasks', 'bytes']);
+const LIMITS = knownOptions('new Pool()', [
+  'maxOldGenerationSizeMb',
+  'maxYoungGenerationSizeMb',
+  'codeRangeSizeMb',
+  'stackSizeMb',
+]);
+const CLOSE = knownOptions('close()', ['force', 'timeout']);
+const RESIZE = knownOptions('resize()', ['min', 'max'], {
+  minThreads: 'it is called min here',
+  maxThreads: 'it is called max here',
+  threads: 'it is called max here, and min',
+});
+
+/** Checks the options of a pool of the module. */
+export function poolRules(module: string | URL, options: PoolOptions | undefined): PoolRules {
+  if (!(module instanceof URL) && (typeof module !== 'string' || module === '')) {
+    throw new TypeError('a pool needs the URL or path of a module: new Pool(new URL("./work.js", import.meta.url))');
+  }
+  checkOptions(options, POOL);
+  const given = options ?? {};
+  const { min, max } = range(given);
+  const { recycle, workerData, env, execArgv, resourceLimits } = given;
+  const optional = (name: keyof PoolOptions & string, usual: number, least: number, most: number): number => {
+    const value = given[name] as number | undefined;
+    return value === undefined ? usual : wholeNumber(value, name, least, most);
+  };
+  checkOptions(recycle, RECYCLE, 'options.recycle');
+  const rule = (name: keyof RecycleOptions, most: number): number => {
+    const value = recycle?.[name];
+    return value === undefined ? 0 : wholeNumber(value, `recycle.${name}`, 1, most);
+  };
+  checkLimits(resourceLimits);
+  if (execArgv !== undefined && !(Array.isArray(execArgv) && execArgv.every((word) => typeof word === 'string'))) {
+    throw wrongOption('options.execArgv', 'an array of strings', execArgv);
+  }
+  mustBeSpace(given.space);
+  return {
+    space: given.space ?? commonSpace(),
+    minThreads: min,
+    maxThreads: max,
+    maxQueue: queueLimit(given.maxQueue, max),
+    timeout: optional('timeout', 0, 0, MOST_MILLISECONDS),
+    retries: optional('retries', 0, 0, MOST_RETRIES),
+    plan: {
+      type: 'open',
+      threads: min,
+      module: host.moduleUrl(module),
+      concurrency: optional('concurrentTasksPerWorker', 1, 1, MOST_CONCURRENCY),
+      grace: optional('grace', USUAL_GRACE_MS, 0, MOST_MILLISECONDS),
+      loadTimeout: optional('loadTimeout', 0, 0, MOST_MILLISECONDS),
+      idleTimeout:
+        given.idleTimeout === Number.POSITIVE_INFINITY
+          ? given.idleTimeout
+          : optional('idleTimeout', USUAL_IDLE_MS, 0, MOST_MILLISECONDS),
+      recycle: { tasks: rule('tasks', 2 ** 31), bytes: rule('bytes', Number.MAX_SAFE_INTEGER) },
+      inline: flag(given.inline, 'inline'),
+      workerData,
+      env: env === undefined ? undefined : variables(env),
+      execArgv,
+      resourceLimits,
+      lent: undefined,
+    },
+  };
+}
+
+/** How many workers there may be, at least and at most. */
+function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number; max: number } {
+  if (threads !== undefined && (minThreads !== undefined || maxThreads !== undefined)) {
+    throw new RangeError('options.threads is a fixed number of workers: give it, or minThreads and maxThreads');
+  }
+  const usual = (): number => Math.min(host.parallelism, MOST_THREADS);
+  if (minThreads === undefined && maxThreads === undefined) {
+    const fixed = threads === undefined ? usual() : wholeNumber(threads, 'threads', 1, MOST_THREADS);
+    return { min: fixed, max: fixed };
+  }
+  if (maxThreads !== undefined) {
+    const max = wholeNumber(maxThreads, 'maxThreads', 1, MOST_THREADS);
+    return { min: minThreads === undefined ? 1 : wholeNumber(minThreads, 'minThreads', 0, max), max };
+  }
+  const min = wholeNumber(minThreads, 'minThreads', 0, MOST_THREADS);
+  return { min, max: Math.max(usual(), min) };
+}
+
+function queueLimit(maxQueue: number | 'auto' | undefined, threads: number): number {
+  if (maxQueue === undefined) return UNLIMITED;
+  if (maxQueue === 'auto') return threads * threads;
+  return wholeNumber(maxQueue, 'maxQueue', 1, UNLIMITED, "'auto' or ");
+}
+
+function checkLimits(limits: ResourceLimits | undefined): void {
+  checkOptions(limits, LIMITS, 'options.resourceLimits');
+  for (const name of LIMITS.names) {
+    const value = limits?.[name as keyof ResourceLimits];
+    if (value === undefined || (typeof value === 'number' && value > 0)) continue;
+    throw wrongOption(`options.resourceLimits.${name}`, 'a number above 0', value);
+  }
+}
+
+/** Environment variables as a plain copy: `process.env` is none. */
+function variables(env: object): Record<string, string> {
+  if (typeof env === 'symbol') {
+    const why = 'the workers are started by a thread of the pool; give them a copy, such as process.env';
+    throw new TypeError(`options.env cannot be SHARE_ENV: ${why}`);
+  }
+  if (typeof env !== 'object' || env === null) throw wrongOption('options.env', 'an object', env);
+  const given = Object.entries(env).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+}
+
+/** Checks the options of close(). */
+export function closeRules(options: CloseOptions | undefined): { force: boolean; timeout: number | undefined } {
+  checkOptions(options, CLOSE);
+  const timeout = options?.timeout;
+  return {
+    force: flag(options?.force, 'force'),
+    timeout: timeout === undefined ? undefined : wholeNumber(timeout, 'timeout', 0, MOST_MILLISECONDS),
+  };
+}
+
+/** Checks the options of resize(); `min` and `max`: as they are now. */
+export function resizeRules(options: ResizeOptions, min: number, max: number): { min: number; max: number } {
+  if (options === undefined) throw wrongOption('the argument of resize()', 'an object, { min, max }', options);
+  checkOptions(options, RESIZE);
+  const most = options.max === undefined ? max : wholeNumber(options.max, 'max', 1, MOST_THREADS);
+  return { min: options.min === undefined ? Math.min(min, most) : wholeNumber(options.min, 'min', 0, most), max: most };
+}
