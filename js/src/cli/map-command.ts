@@ -120,10 +120,11 @@ class MapRun {
     divertWorkerOutput((text) => this.#pass(text));
     this.#inputs = new Inputs(options.files, () => process.stdin);
     const { total } = this.#inputs;
-    const { threads, timeout } = options;
+    const { threads, timeout, retries } = options;
     this.#pool = new Pool(module.url, {
-      ...(threads !== undefined && { threads: Math.min(threads, total ?? threads) }),
-      ...(timeout !== undefined && { timeout }),
+      threads: threads === undefined ? undefined : Math.min(threads, total ?? threads),
+      timeout,
+      retries,
     });
     this.#concurrency = Math.max(64, this.#pool.threads * 8);
     this.#window = this.#concurrency * 8;
@@ -214,7 +215,7 @@ class MapRun {
       return;
     }
     this.#running++;
-    this.#pool.run(input, { name: this.#module.export, retries: this.#options.retries }).then(
+    this.#pool.run(input, { name: this.#module.export }).then(
       (value) => this.#settle(place, input, this.#fulfilled(input, value)),
       (reason) => this.#settle(place, input, this.#rejected(input, reason)),
     );

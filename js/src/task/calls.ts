@@ -264,9 +264,9 @@ export abstract class PoolCalls {
    * for itself: there, use `await run()`, which goes on with its own tasks meanwhile
    */
   runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
+    const how = this.#how(options, CALLS.runSync);
     const problem = this.whyNotBlock();
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
-    const how = this.#how(options, CALLS.runSync);
     const call = new SyncCall(options?.onProgress);
     const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
     try {

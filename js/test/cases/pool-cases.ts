@@ -183,7 +183,7 @@ export function poolCases(module: (name: string) => string): Case[] {
     {
       name: 'minThreads to maxThreads: grows while tasks wait, shrinks when workers are idle, down to none',
       run: () =>
-        withPool({ threads: undefined as never, minThreads: 0, maxThreads: 3, idleTimeout: 50 }, async (pool) => {
+        withPool({ threads: undefined, minThreads: 0, maxThreads: 3, idleTimeout: 50 }, async (pool) => {
           same(pool.stats().threads, 0);
           await Promise.all(Array.from({ length: 6 }, () => pool.run(100, { name: 'busy' })));
           const { started, threads } = pool.stats();

@@ -153,7 +153,6 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
           tells(refused({ onProgress: 5 }), 5, TypeError, ['options.onProgress must be a function, not 5']);
           tells(refused({ transferList: [] }), 'list', TypeError, ['it is called transfer']);
         }),
-      skip: !canBlock() && 'this thread must not block',
     },
     {
       name: 'a known option that is undefined is as if it were absent; idleTimeout may be Infinity',
