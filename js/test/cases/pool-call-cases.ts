@@ -22,10 +22,13 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           ok(given.bytes.length === 300 && given.bytes[0] === 3, 'what the worker gave');
           same(await pool.run(0, { name: 'keptLength' }), 0, 'what the worker has left');
           const twice = new ArrayBuffer(8);
+          const gone = new ArrayBuffer(8);
+          structuredClone(gone, { transfer: [gone] });
           const wrong: [string, readonly unknown[]][] = [
             ['transfer[0]', [5]],
             ['transfer[1]', [new ArrayBuffer(1), new Uint8Array(1)]],
             ['transfer[1] is listed twice', [twice, twice]],
+            ['transfer[1] is detached already', [twice, gone]],
           ];
           for (const [part, transfer] of wrong) {
             const error = await rejection(pool.run(1, { transfer }));
