@@ -7,6 +7,8 @@ interface Work {
   count(text: string): number;
   now(): Date;
   version: string;
+  toString(): string;
+  toJSON(): string;
 }
 
 export async function calls(pool: Pool): Promise<void> {
@@ -22,6 +24,9 @@ export async function calls(pool: Pool): Promise<void> {
   await api.version();
   // @ts-expect-error no such function
   await api.absent();
+  const text: string = api.toString(); // every object's
+  // @ts-expect-error asked of objects by JSON.stringify()
+  await api.toJSON();
   // @ts-expect-error the result is a number
   const wrong: string = await api.count('text');
 
@@ -59,7 +64,22 @@ export async function calls(pool: Pool): Promise<void> {
   const stats: PoolStats = pool.stats();
   const utilisation: number | undefined = stats.workers[0]?.utilisation;
   const other: unknown = await connect(pool.handle).run(1);
-  void [digest, count, now, wrong, unknown, typed, many, whole, synchronous, everywhere, inline, utilisation, other];
+  void [
+    digest,
+    count,
+    now,
+    text,
+    wrong,
+    unknown,
+    typed,
+    many,
+    whole,
+    synchronous,
+    everywhere,
+    inline,
+    utilisation,
+    other,
+  ];
 }
 
 export async function work(bytes: Uint8Array): Promise<Uint8Array> {
