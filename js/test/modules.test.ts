@@ -1,12 +1,13 @@
 /** How a pool finds its module: every kind of module, every kind of program, and what it says when there is none. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { type BuildOptions, build } from 'esbuild';
 import { commonSpace, expose, heap, PlaitError, Pool, type PoolOptions } from 'plait';
 
 const fixtures = new URL('../../js/test/fixtures/modules/', import.meta.url);
@@ -154,4 +155,55 @@ test('a module sees nothing of how its thread was started', async () => {
 test('a loader that --require brings hears of the module', async () => {
   const execArgv = ['--require', fileURLToPath(new URL('hooks.cjs', fixtures)), '--no-warnings'];
   assert.equal(await runOne('globals.mjs', 'names', 0, { execArgv }), 'from the loader');
+});
+
+test('a library that makes a pool, in a program that esbuild bundles', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'plait library '));
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const put = (path: string, text: string): void => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  const builds = (options: BuildOptions) =>
+    build({ absWorkingDir: folder, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent', ...options });
+  const prints = async (path: string): Promise<string> =>
+    (await run(process.execPath, [join(folder, path)], { timeout: 30000 })).stdout.trim();
+  try {
+    const manifest = (name: string) =>
+      JSON.stringify({ name, type: 'module', exports: { '.': './index.js', './work.js': './work.js' } });
+    const pool = (module: string) => `import { Pool } from 'plait';
+      export const count = (text) => new Pool(${module}, { threads: 1 }).run(text);`;
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(root, join(folder, 'node_modules', 'plait'));
+    put('package.json', '{ "type": "module" }');
+    for (const name of ['words', 'carried']) {
+      put(`node_modules/${name}/package.json`, manifest(name));
+      put(`node_modules/${name}/split.js`, "export const split = (text) => text.split(' ');");
+      put(
+        `node_modules/${name}/work.js`,
+        "import { split } from './split.js'; export default (text) => split(text).length;",
+      );
+      put(`${name}.js`, `import { count } from '${name}'; console.log(await count('a b c'));`);
+    }
+    put('node_modules/words/index.js', pool("new URL('./work.js', import.meta.url)"));
+    assert.equal(await prints('words.js'), '3', 'unbundled');
+    await builds({ entryPoints: ['words.js'], outdir: 'lost' });
+    await assert.rejects(prints('lost/words.js'), /ERR_PLAIT_MODULE_LOAD/);
+    await builds({ entryPoints: ['words.js'], outdir: 'outside', external: ['words'] });
+    assert.equal(await prints('outside/words.js'), '3', 'not bundled itself');
+    await builds({ entryPoints: { main: 'words.js', work: 'words/work.js' }, outdir: 'entry' });
+    assert.equal(await prints('entry/main.js'), '3', 'its module beside the bundle');
+
+    await builds({ entryPoints: ['carried/work.js'], outfile: 'work.bundled.js', minify: true });
+    const text = readFileSync(join(folder, 'work.bundled.js'), 'utf8');
+    put('node_modules/carried/work.text.js', `export default ${JSON.stringify(text)};`);
+    const url = "'data:text/javascript,' + encodeURIComponent(work)";
+    put('node_modules/carried/index.js', `import work from './work.text.js'; ${pool(url)}`);
+    assert.equal(await prints('carried.js'), '3', 'carried as a string, unbundled');
+    await builds({ entryPoints: ['carried.js'], outdir: 'alone', minify: true });
+    rmSync(join(folder, 'node_modules'), { recursive: true });
+    assert.equal(await prints('alone/carried.js'), '3', 'and alone');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

@@ -8,6 +8,7 @@
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
+import { noteSpace } from './memory.ts';
 import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
@@ -82,6 +83,7 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   const space = new Space(handle, core, thread);
   if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
   attached.push(new WeakRef(space));
+  noteSpace(space);
   return space;
 }
 

@@ -54,6 +54,27 @@ async function importModule(url: string): Promise<unknown> {
   return boot.importUrl(url);
 }
 
+/**
+ * Plait's own script is one that Node lets import nothing, and so is all that it evaluates. A CommonJS module's code may: from the
+ * place that the module has, which need not be a file's. Node has no other way to say so without a warning.
+ */
+function evaluator(url: string): (source: string) => unknown {
+  const process = globalThis.process;
+  const { Module } = process.getBuiltinModule('node:module') as unknown as { Module: CommonModule };
+  const isFile = url.startsWith('file:');
+  const place = isFile ? process.getBuiltinModule('node:url').fileURLToPath(url) : `${process.cwd()}/inline`;
+  const maker = new Module(place);
+  maker._compile('this.evaluate = (source) => (0, eval)(source);', place);
+  const { exports: made } = maker;
+  return made.evaluate;
+}
+
+interface CommonModule {
+  new (
+    place: string,
+  ): { exports: { evaluate(source: string): unknown }; _compile(source: string, place: string): unknown };
+}
+
 /** The thread that started this one, if it has Plait, or else the one that started that; known as the space is. */
 function starterOf(threads: typeof import('node:worker_threads')): number {
   return threadWide('starter', () => {
@@ -171,6 +192,7 @@ export function createNodeHost(): Host | undefined {
       const { resolve } = process.getBuiltinModule('node:path');
       return process.getBuiltinModule('node:url').pathToFileURL(resolve(name)).href;
     },
+    evaluator,
     importModule,
     runPart() {
       if (boot === undefined) throw new Error(NO_THREAD);

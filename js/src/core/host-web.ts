@@ -113,6 +113,8 @@ export function createWebHost(): Host {
     runPart() {
       throw new TypeError('a thread of a browser has its script whole');
     },
+    // biome-ignore lint/security/noGlobalEval: that is what it is; by another name it sees the global scope alone
+    evaluator: () => globalThis.eval,
     importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
     fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),
     bindContext: <F>(call: F) => call,

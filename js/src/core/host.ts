@@ -166,6 +166,11 @@ export interface Host {
   moduleUrl(name: string | URL): string;
   /** Imports a module of the user by its URL, in a thread that `startThread` started. */
   importModule(url: string): Promise<unknown>;
+  /**
+   * What evaluates source in the global scope, as `eval` does. What that imports is looked up from `url` in Node; in browsers
+   * from this script.
+   */
+  evaluator(url: string): (source: string) => unknown;
   /** In such a thread: the value of its script's part. */
   runPart(): unknown;
 }

@@ -8,7 +8,8 @@
  */
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { BOOT_SIZE, Errno, PAGE_SIZE, Space as S, TLS_SIZE } from '../core/layout.generated.ts';
+import { Errno, PAGE_SIZE } from '../core/layout.generated.ts';
+import { isMemoryOf } from '../core/memory.ts';
 import { lockTimeout, type Space } from '../core/space.ts';
 import { corrupt, invalidPointer, outOfRange, refused } from './faults.ts';
 import { disown, freeBlock, type HeapBytes, isReference, own, ownedBlock } from './owned.ts';
@@ -29,31 +30,6 @@ const LARGEST_ALIGNMENT = 2 ** 31;
 function checkSize(size: number): void {
   if (Number.isInteger(size) && size >= 0 && size <= LARGEST) return;
   throw outOfRange(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
-}
-
-/** The objects that are the memory of each space: a new one each time the memory has grown, or was sent to a thread. */
-const buffersOf = new WeakMap<Space, WeakSet<ArrayBufferLike>>();
-
-/**
- * Whether a buffer is the space's memory, under whichever object. Nothing tells but its bytes: a word that only this
- * thread uses, at the bottom of its boot stack, is seen there as it changes.
- */
-function isMemoryOf(space: Space, buffer: ArrayBufferLike): boolean {
-  if (buffer === space.u8.buffer) return true;
-  if (typeof SharedArrayBuffer === 'undefined' || !(buffer instanceof SharedArrayBuffer)) return false;
-  const known = buffersOf.get(space) ?? new WeakSet();
-  buffersOf.set(space, known);
-  if (known.has(buffer)) return true;
-  const boot = (space.core.plait_abi_space() >>> 0) + S.boots + (space.thread & 255) * BOOT_SIZE;
-  const index = (boot + TLS_SIZE) >>> 2;
-  if (buffer.byteLength < (index + 1) * 4) return false;
-  const seen = new Int32Array(buffer, 0, index + 1);
-  for (let probe = 0; probe < 2; probe++) {
-    const value = Atomics.store(space.i32, index, (Math.random() * 2 ** 32) | 0);
-    if (Atomics.load(seen, index) !== value) return false;
-  }
-  known.add(buffer);
-  return true;
 }
 
 /** The heap of one space. All methods may be called on any thread that is attached to the space. */

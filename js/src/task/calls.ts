@@ -9,6 +9,7 @@ import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
+import { inlineName } from './inline.ts';
 import { MapRun, type Settled } from './map.ts';
 import { checkOptions, flag, type KnownOptions } from './option-names.ts';
 import {
@@ -26,10 +27,16 @@ import { onAbort } from './signals.ts';
 import { type PoolStats, readStats } from './stats.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
 
-/** The functions of a module as a {@link PoolCalls.proxy} offers them. */
+/** What a proxy of a pool answers as any object does, so that it can be logged, compared and made a string or JSON. */
+type Unproxied = 'then' | 'toJSON' | '__proto__' | keyof typeof Object.prototype;
+
+/**
+ * The functions of a module as a {@link PoolCalls.proxy} offers them: all but those with a name that every object has, and
+ * `then` and `toJSON`.
+ */
 export type Proxied<Module> = {
   readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown
-    ? Name
+    ? Exclude<Name, Unproxied>
     : never]: Module[Name] extends (...args: infer Args) => infer Output
     ? (
         ...args: [] extends Args ? [input?: Args[0], options?: RunOptions] : [input: Args[0], options?: RunOptions]
@@ -315,39 +322,47 @@ export abstract class PoolCalls {
 
   /**
    * The module's functions as methods: `await pool.proxy<typeof import('./work.js')>().hash(bytes)`. Each takes its input,
-   * and options as run() does.
+   * and options as run() does. A function whose name every object has (`toString`, `constructor`, …), or that is called `then`
+   * or `toJSON`, is reached by `run(input, { name })` alone: these are asked of objects by whoever logs or awaits them.
    */
   proxy<Module>(): Proxied<Module> {
     const methods = new Map<string, (input?: unknown, options?: RunOptions) => Promise<unknown>>();
-    return new Proxy(Object.create(null), {
-      get: (_target, name) => {
-        if (typeof name !== 'string' || name === 'then') return undefined; // a proxy is no promise
-        let method = methods.get(name);
-        if (method === undefined) {
-          method = (input, options) => this.run(input, { ...options, name });
-          methods.set(name, method);
-        }
-        return method;
+    return new Proxy(
+      {},
+      {
+        get: (target, name) => {
+          // Asked of any object, and so no task: by who logs it or makes it a string, a copy, or what a promise resolves to.
+          if (typeof name !== 'string' || name in target || name === 'then' || name === 'toJSON') {
+            return Reflect.get(target, name);
+          }
+          let method = methods.get(name);
+          if (method === undefined) {
+            method = (input, options) => this.run(input, { ...options, name });
+            methods.set(name, method);
+          }
+          return method;
+        },
       },
-    }) as Proxied<Module>;
+    ) as Proxied<Module>;
   }
 
   /**
    * Runs a function that is given here instead of the module's: its source is sent, so it sees nothing of what is around it
-   * but its input. Only for pools opened with `inline: true`.
+   * but its input, and what it imports with `import()`: packages and URLs, and in Node paths too, as the pool's module would.
+   * Functions and methods; not classes, bound functions and those of the host, which have no source to be sent, or none
+   * that can be called. Only for pools opened with `inline: true`.
    */
   runInline<Input, Output>(
     call: (input: Input) => Output,
     input: Input,
     options?: Omit<RunOptions, 'name'>,
   ): Promise<Awaited<Output>> {
-    if (typeof call !== 'function') return Promise.reject(new TypeError('runInline needs a function'));
     try {
       checkOptions(options, CALLS.runInline);
+      return this.run(input, { ...options, name: inlineName(call) });
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.run(input, { ...options, name: `=${call}` });
   }
 
   /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */

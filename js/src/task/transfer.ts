@@ -9,50 +9,36 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
-import { threadWide } from '../core/thread-wide.ts';
 import { type HeapBytes, isOwned, release } from '../heap/owned.ts';
-
-/** A result together with the buffers that its sender gives away; see {@link transfer}. */
-interface Moved {
-  readonly value: unknown;
-  readonly buffers: readonly ArrayBuffer[];
-  /** The value is a view whose block goes with it. */
-  readonly given: boolean;
-}
-
-/** What transfer() made, in whichever copy of Plait. */
-const moved = threadWide('moved results', () => new WeakSet<object>());
+import { isDetached } from './buffer-state.ts';
+import { Moved, type MovedParts } from './moved.ts';
 
 /**
  * Marks a task's result so that these buffers are detached in the worker once it is sent:
- * `return transfer(bytes, [bytes.buffer])`.
+ * `return transfer(bytes, [bytes.buffer])`. What it returns stands for the whole result, and is refused as a part of one.
  *
  * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND for what is no ArrayBuffer, is detached or listed twice
  */
 export function transfer<T>(value: T, buffers: readonly unknown[]): T {
-  return mark({ value, buffers: transferable(buffers), given: false }) as never;
+  return new Moved(value, transferable(buffers), false) as never;
 }
 
 /**
  * Marks a task's result, a view from `heap.bytes()`, so that its block goes to the caller and nothing is copied:
  * `return give(bytes)`. The caller gets such a view, and frees it: with `using`, or `heap.free(view)`. A result that nobody
- * takes (its call was aborted, say) is freed by itself. The task's own view stands for nothing any more.
+ * takes (its call was aborted, say) is freed by itself. The task's own view stands for nothing any more. What give() returns
+ * stands for the whole result: as a part of one it is refused, and the bytes stay the task's.
  *
  * @throws {TypeError} for anything but a view from heap.bytes() that was neither freed nor given away
  */
 export function give(view: HeapBytes): HeapBytes {
   if (!isOwned(view)) throw new TypeError('only a view from heap.bytes() can be given, and only once');
-  return mark({ value: view, buffers: [], given: true }) as never;
-}
-
-function mark(result: Moved): Moved {
-  moved.add(result);
-  return result;
+  return new Moved(view, [], true) as never;
 }
 
 /** The value and the buffers of what transfer() or give() made; undefined for anything else. */
-export function movedParts(value: unknown): Moved | undefined {
-  return typeof value === 'object' && value !== null && moved.has(value) ? (value as Moved) : undefined;
+export function movedParts(value: unknown): MovedParts | undefined {
+  return Moved.parts(value);
 }
 
 /** Frees what a task gave for nothing: its result is wanted no more. */
@@ -68,7 +54,7 @@ export function transferable(list: readonly unknown[]): ArrayBuffer[] {
   for (const [index, item] of list.entries()) {
     let problem: string | undefined;
     if (!(item instanceof ArrayBuffer)) problem = `is ${describe(item)}; only an ArrayBuffer can be transferred`;
-    else if ((item as { detached?: boolean }).detached === true) problem = 'is detached already';
+    else if (isDetached(item)) problem = 'is detached already';
     else if (seen.has(item)) problem = 'is listed twice';
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_SEND', `transfer[${index}] ${problem}`);
     seen.add(item);

@@ -11,6 +11,7 @@
 import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
 import { own } from '../heap/owned.ts';
+import { isSharedElsewhere } from './buffer-state.ts';
 import { readValue, ValueWriter } from './codec.ts';
 import { copyBytes, nodeBuffer, privateCopy } from './copy.ts';
 import type { Root } from './value-kinds.ts';
@@ -62,11 +63,13 @@ const lengthOf = viewGetter<number>('length');
 
 /**
  * The same bytes, as a view of our own: no code of the user's runs when it is looked at, and it does not grow with its
- * memory. Undefined if that was detached.
+ * memory. Undefined if they cannot be sent: the value's writer says why. `own`: memory that can.
  */
-function fixedBytes(view: Uint8Array): Uint8Array | undefined {
+function fixedBytes(view: Uint8Array, own: ArrayBufferLike): Uint8Array | undefined {
   try {
-    return new Uint8Array(bufferOf(view), offsetOf(view), lengthOf(view));
+    const buffer = bufferOf(view);
+    if (buffer !== own && isSharedElsewhere(buffer)) return undefined;
+    return new Uint8Array(buffer, offsetOf(view), lengthOf(view));
   } catch {
     return undefined;
   }
@@ -117,7 +120,8 @@ export class Transport {
       this.kind = Kind.null;
       return -1;
     }
-    const own = ArrayBuffer.isView(value) && value instanceof Uint8Array ? fixedBytes(value) : undefined;
+    const own =
+      ArrayBuffer.isView(value) && value instanceof Uint8Array ? fixedBytes(value, this.#space.u8.buffer) : undefined;
     // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
     const apart: PartApart[] = [];
     const bytes = own ?? this.#writer.write(value, root, apart);

@@ -5,7 +5,8 @@
  * element size of each, so that a view can be made on the span alone.
  */
 
-import { Unsendable } from './value-kinds.ts';
+import { isDetached, isSharedElsewhere } from './buffer-state.ts';
+import { OWN_SHARED, Unsendable } from './value-kinds.ts';
 import type { ByteSink } from './value-sink.ts';
 import { paddingAt } from './value-tags.ts';
 
@@ -29,10 +30,12 @@ export class BufferSpans {
 
   /** Notes that the bytes from `start` to `end` of a buffer are part of the value; returns the buffer's number. */
   add(buffer: ArrayBufferLike, start: number, end: number, alignment: number): number {
+    let span = this.#spans.get(buffer);
+    if (span === undefined && isSharedElsewhere(buffer))
+      throw new Unsendable('a view on a SharedArrayBuffer', ...OWN_SHARED);
     if (buffer.byteLength === 0 && isDetached(buffer)) {
       throw new Unsendable('a detached ArrayBuffer or a view on one', 'bytes that have moved elsewhere');
     }
-    let span = this.#spans.get(buffer);
     if (span === undefined) {
       span = { index: this.#spans.size, buffer, start, end, alignment };
       this.#spans.set(buffer, span);
@@ -70,15 +73,5 @@ function partOf(buffer: ArrayBufferLike, start: number, end: number): Uint8Array
     return new Uint8Array(buffer, start, end - start);
   } catch {
     throw new Unsendable('holding a buffer that shrank while it was read', 'values that change meanwhile');
-  }
-}
-
-/** Tells a detached buffer from an empty one, for engines without `ArrayBuffer.prototype.detached`. */
-function isDetached(buffer: ArrayBufferLike): boolean {
-  try {
-    new Uint8Array(buffer);
-    return false;
-  } catch {
-    return true;
   }
 }

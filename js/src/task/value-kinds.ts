@@ -8,6 +8,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { Moved } from './moved.ts';
 
 /** What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one. */
 export type Root = string | (() => string);
@@ -18,18 +19,22 @@ export class Unsendable {
   readonly what: string;
   /** What cannot be sent, as the subject of a sentence: 'functions'. */
   readonly which: string;
+  /** What to do instead; empty: nothing comes to mind. */
+  readonly instead: string;
   /** The steps that lead to it, the innermost first; filled in while the throw unwinds. */
   readonly steps: string[] = [];
 
-  constructor(what: string, which: string) {
+  constructor(what: string, which: string, instead = '') {
     this.what = what;
     this.which = which;
+    this.instead = instead;
   }
 
   /** The whole sentence, for a value that its user knows as `root`. */
   describe(root: Root): string {
     const path = (typeof root === 'string' ? root : root()) + this.steps.toReversed().join('');
-    return `${path} is ${this.what}, and ${this.which} cannot be sent to another thread`;
+    const advice = this.instead && `; ${this.instead}`;
+    return `${path} is ${this.what}, and ${this.which} cannot be sent to another thread${advice}`;
   }
 }
 
@@ -58,17 +63,32 @@ export function entryStep(entries: readonly unknown[], index: number): string {
   return `.get(${typeof key === 'string' ? JSON.stringify(key) : name})`;
 }
 
+/** Why shared memory of the user's own is not sent, and what to do instead. */
+export const OWN_SHARED = [
+  "shared memory other than the heap's",
+  'hand the SharedArrayBuffer over as workerData, or use heap.bytes(); for a copy, send view.slice()',
+] as const;
+
+const REASONS = new Map<string, readonly [which: string, instead: string]>([
+  ['SharedArrayBuffer', OWN_SHARED],
+  ['WebAssembly.Module', ['compiled code', 'hand it over as workerData, or send its bytes']],
+]);
+
 /** An object of a class whose instances have no structured form. */
 export function unsendableObject(name: string): Unsendable {
   // Names with a U begin with its own sound: a URL, a USBDevice.
   const article = /^[aeio]/i.test(name) ? 'an' : 'a';
-  return new Unsendable(`${article} ${name}`, 'objects of that kind');
+  const [which = 'objects of that kind', instead] = REASONS.get(name) ?? [];
+  return new Unsendable(`${article} ${name}`, which, instead);
 }
 
 /** What an object with a given prototype is. */
 export interface Kind {
-  /** `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `host`: neither. */
-  readonly form: 'plain' | 'known' | 'error' | 'host';
+  /**
+   * `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `moved`: what give() and
+   * transfer() make. `host`: none of these.
+   */
+  readonly form: 'plain' | 'known' | 'error' | 'moved' | 'host';
   /** The nearest built-in class, such as 'Map', or a name to show for a host object. */
   readonly name: string;
 }
@@ -97,6 +117,7 @@ export function kindOfPrototype(prototype: object): Kind {
 function findKind(prototype: object): Kind {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
     if (at === PlaitError.prototype) return { form: 'error', name: 'PlaitError' };
+    if (at === Moved.prototype) return { form: 'moved', name: 'Moved' };
     const name = builtInName(at);
     if (name === undefined) continue;
     if (PLAIN_NAMES.has(name)) return PLAIN;

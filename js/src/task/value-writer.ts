@@ -7,8 +7,9 @@
  *   and such a cause, or member of `errors`, is replaced by a description, so that an error is never lost.
  * - Of an ArrayBuffer that is itself not part of the value, only the span that its views cover is sent. A Node Buffer
  *   in a shared pool takes no more bytes than its own.
- * - A view on a SharedArrayBuffer is sent as a copy on an ArrayBuffer; a resizable ArrayBuffer comes back with a fixed
- *   length, and so does a view that tracks its length.
+ * - A view on the heap's memory is sent as a copy on an ArrayBuffer, and one on any other SharedArrayBuffer is refused: nobody
+ *   would notice that it is shared no more. A resizable ArrayBuffer comes back with a fixed length, and so does a view
+ *   that tracks its length.
  * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
  * - Blobs, ports, streams and other objects of the host are all refused. A class of the host that is neither native nor
  *   a global, such as Node's KeyObject, cannot be told from a user's class and is taken for one.
@@ -58,6 +59,12 @@ import {
 
 /** An AggregateError's `errors`: an Array in the message, written member by member so that none can spoil the rest. */
 const LENIENT_ARRAY = TAG.Array + 0x100;
+
+/** Why what give() and transfer() return is not sent as a value, or a part of one. */
+const WHOLE_RESULT = [
+  'such a mark',
+  "give() and transfer() stand for the whole result of a task; for an input, there are the call's options of these names",
+] as const;
 
 /** A container whose body is still to be written. */
 interface PendingBody {
@@ -175,6 +182,7 @@ class Encoder extends ByteSink {
     if (form === 'plain') this.#container(TAG.Object, value, value);
     else if (form === 'error') this.#error(value, name);
     else if (form === 'host') throw unsendableObject(name);
+    else if (form === 'moved') throw new Unsendable('what give() or transfer() returns', ...WHOLE_RESULT);
     else this.#known(value, name);
   }
 

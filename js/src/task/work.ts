@@ -19,12 +19,12 @@
  */
 
 import { clock, stampOf } from '../core/clock.ts';
-import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ready } from './codec.ts';
 import { bucketOf } from './histogram.ts';
+import { InlineFunctions, inlineForbidden, inlineSource } from './inline.ts';
 import { findExport } from './module.ts';
 import { Outcomes } from './outcome.ts';
 import type { WorkerStart } from './protocol.ts';
@@ -54,6 +54,7 @@ export class Worker {
   readonly #namespace: Record<string, unknown>;
   readonly #leaves: () => void;
   readonly #functions = new Map<number, TaskFunction>();
+  #inlineFunctions: InlineFunctions | undefined;
   readonly #transport: Transport;
   readonly #outcomes: Outcomes;
   #context: ReturnType<typeof host.newContext<Run>>;
@@ -480,22 +481,15 @@ export class Worker {
     const ref = this.#space.load(task + Task.name);
     const size = this.#space.load(ref + Name.size);
     const name = new TextDecoder().decode(this.#space.bytes(ref + Name.BYTES, size).slice());
-    const found = name.startsWith('=')
-      ? this.#inline(name.slice(1))
-      : findExport(this.#namespace, name, this.#start.module);
+    const source = inlineSource(name);
+    const found = source === undefined ? findExport(this.#namespace, name, this.#start.module) : this.#inline(source);
     if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found); // else the block is soon another's
     return found;
   }
 
   #inline(source: string): TaskFunction {
-    if (!this.#start.inline) {
-      throw new PlaitError(
-        'ERR_PLAIT_INLINE_FORBIDDEN',
-        'this pool runs only the functions of its module; open it with inline: true to run functions from their source',
-      );
-    }
-    // biome-ignore lint/security/noGlobalEval: what it is for, where the pool's owner allows it
-    const evaluate = globalThis.eval; // called by another name it sees the global scope alone
-    return evaluate(`(${source})`) as TaskFunction;
+    if (!this.#start.inline) throw inlineForbidden();
+    this.#inlineFunctions ??= new InlineFunctions(this.#start.module);
+    return this.#inlineFunctions.make(source);
   }
 }

@@ -1,6 +1,6 @@
 /** What becomes of the heap's bytes on their way to tasks, on any host. `module(name)` gives the URL of a fixture. */
 
-import { Heap, type HeapBytes, openSpace, Pool, type PoolOptions } from 'plait';
+import { give, Heap, type HeapBytes, openSpace, Pool, type PoolOptions, transfer } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
 
 async function withPool(
@@ -74,6 +74,41 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
           for (const bytes of many) heap.free(bytes);
           for await (const bytes of pool.map<HeapBytes>([4, 5], { name: 'giveHeapBytes' })) heap.free(bytes);
         }),
+    },
+    {
+      name: 'what give() and transfer() return is refused as a part of a value, and nothing is given away',
+      run: () =>
+        withPool(
+          module('pool-tasks.js'),
+          async (heap, pool) => {
+            for (const how of ['give', 'transfer']) {
+              for (const [where, path] of [
+                ['map', 'output.get("a")'],
+                ['list', 'output[1].marked'],
+                ['progress', 'progress'],
+              ]) {
+                const error = await rejection(pool.run({ how, where, size: 100 }, { name: 'giveInside' }));
+                same(error.code, 'ERR_PLAIT_CANNOT_SEND');
+                ok(error.message.startsWith(`${path} is what give() or transfer() returns, `), error.message);
+                same(await pool.run(100, { name: 'keptInside' }), true, 'it stays the task’s');
+              }
+            }
+            const bytes = heap.bytes(10);
+            const buffer = new ArrayBuffer(8);
+            for (const [marked, other] of [
+              [give(bytes), transfer(0, [buffer])],
+              [[give(bytes)], { x: transfer(0, [buffer]) }],
+            ]) {
+              for (const input of [marked, other]) {
+                const error = await rejection(pool.run(input));
+                ok(/^input\S* is what give\(\) or transfer\(\) returns, /.test(error.message), error.message);
+              }
+            }
+            same(buffer.byteLength, 8, 'bytes of the list that is refused');
+            heap.free(bytes);
+          },
+          { threads: 1 },
+        ),
     },
     {
       name: 'bytes() that a task gives to nobody are freed',

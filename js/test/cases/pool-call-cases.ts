@@ -22,10 +22,13 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           ok(given.bytes.length === 300 && given.bytes[0] === 3, 'what the worker gave');
           same(await pool.run(0, { name: 'keptLength' }), 0, 'what the worker has left');
           const twice = new ArrayBuffer(8);
+          const gone = new ArrayBuffer(8);
+          structuredClone(gone, { transfer: [gone] });
           const wrong: [string, readonly unknown[]][] = [
             ['transfer[0]', [5]],
             ['transfer[1]', [new ArrayBuffer(1), new Uint8Array(1)]],
             ['transfer[1] is listed twice', [twice, twice]],
+            ['transfer[1] is detached already', [twice, gone]],
           ];
           for (const [part, transfer] of wrong) {
             const error = await rejection(pool.run(1, { transfer }));
@@ -164,12 +167,69 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           same(await api.pause(2, { priority: 1 }), 2);
           same((await rejection(api.absent())).code, 'ERR_PLAIT_NO_SUCH_EXPORT');
           same((api as { then?: unknown }).then, undefined, 'a proxy is no promise');
+          const { completed, failed } = pool.stats();
+          same(JSON.stringify({ api }), '{"api":{}}');
+          same(`${api}`, '[object Object]');
+          same(String(api) + (api as unknown as number), '[object Object][object Object]');
+          same(Object.prototype.toString.call(api), '[object Object]');
+          const object: object = api;
+          ok(object instanceof Object && Object.keys(object).length === 0, 'an object without properties');
+          same(object.constructor, Object);
+          console.debug(object); // whatever the host does with it there
+          const inside = await Promise.all([api, api.pause(3)]);
+          same(inside[1], 3);
+          alike([pool.stats().completed, pool.stats().failed], [completed + 1, failed], 'tasks');
+          same(await pool.run('by its name', { name: 'toString' }), 'exported by the module: by its name');
           same(await pool.runInline((n: number) => n * 2, 21), 42);
           same(await pool.runInline(async ({ a }: { a: number }) => a + 1, { a: 1 }), 2);
-          ok((await rejection(pool.runInline(5 as never, 1))) instanceof TypeError, 'no function');
+          const methods = {
+            twice(n: number) {
+              return n * 2;
+            },
+            async 'half of'(n: number) {
+              return n / 2;
+            },
+            class: (n: number) => n,
+          };
+          same(await pool.runInline(methods.twice, 21), 42, 'a method');
+          same(await pool.runInline(methods['half of'], 42), 21, 'an asynchronous one, with an odd name');
+          same(await pool.runInline(methods.class, 4), 4);
+          const key = 'computed';
+          const odd = { [key]: 0, [`${key}!`]() {} };
+          for (const [call, says] of [
+            [5, 'needs a function'],
+            [methods.twice.bind(methods), 'a bound function'],
+            [Math.max, 'one of the host'],
+            [new Proxy(methods.twice, {}), 'it has no source'],
+            [class Shape {}, 'a class'],
+            [odd[`${key}!`], 'write it as (input) =>'],
+          ] as const) {
+            const error = await rejection(pool.runInline(call as never, 1));
+            ok(error instanceof TypeError && error.message.includes(says), `${says}: ${error}`);
+          }
           const strict = new Pool(tasks, { threads: 1 });
           same((await rejection(strict.runInline((n: number) => n, 1))).code, 'ERR_PLAIT_INLINE_FORBIDDEN');
           await strict.close();
+        }),
+    },
+    {
+      name: 'inline functions import: URLs everywhere, packages and what lies beside the pool’s module in Node',
+      run: () =>
+        withPool({ threads: 1, inline: true }, async (pool) => {
+          // By this way, since the compiler would put a helper of its own around the import().
+          const namesOf = new Function('name', 'return import(name).then(Object.keys)') as (name: string) => string[];
+          ok((await pool.runInline(namesOf, module('tasks.js'))).includes('isShared'), 'a URL');
+          ok((await rejection(pool.runInline(namesOf, module('absent.js')))) instanceof Error, 'what is not there');
+          if (!isNode) return;
+          ok((await pool.runInline(namesOf, 'node:os')).includes('cpus'), 'of the host');
+          ok((await pool.runInline(namesOf, 'plait')).includes('Pool'), 'a package');
+          ok((await pool.runInline(namesOf, './tasks.js')).includes('isShared'), 'a path');
+          const elsewhere = new Pool('data:text/javascript,export default 1', { threads: 1, inline: true });
+          ok((await elsewhere.runInline(namesOf, 'node:os')).includes('cpus'), 'of a module without a place');
+          await elsewhere.close();
+          const first = new Pool(tasks, { threads: 1, inline: true, execArgv: ['--import', 'data:text/javascript,'] });
+          ok((await first.runInline(namesOf, 'plait')).includes('Pool'), 'in a thread that is a module');
+          await first.close();
         }),
     },
     {

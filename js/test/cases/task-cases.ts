@@ -1,6 +1,6 @@
 /** What a pool promises, on any host. `module(name)` gives the URL of a fixture. */
 
-import { Heap, openSpace, PlaitError, Pool, type Settled } from 'plait';
+import { Heap, heap, openSpace, PlaitError, Pool, type Settled } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
 
 const cyclic: unknown[] = [1];
@@ -83,12 +83,13 @@ export function taskCases(module: (name: string) => string): Case[] {
       run: () =>
         withPool({}, async (pool) => {
           const all = new Uint8Array(2 ** 20 + 64).map((_, i) => i * 31 + (i >>> 8));
+          const block = heap.bytes(all.length);
           for (const size of [2100, 16384, 70001, 2 ** 19, 2 ** 20]) {
             for (const at of [0, 1, 8, 13]) {
               const what = `${size} bytes from ${at}`;
               const bytes = all.subarray(at, at + size);
               ownBytes((await pool.run(bytes)) as Uint8Array, bytes, what);
-              const shared = new Uint8Array(new SharedArrayBuffer(size + at), at);
+              const shared = block.subarray(at, at + size); // the heap's memory
               shared.set(bytes);
               const numbers = new Float64Array(all.slice(0, 2000).buffer, 8);
               const inner: Promise<unknown>[] = [];
@@ -113,7 +114,61 @@ export function taskCases(module: (name: string) => string): Case[] {
               ownBytes(rest, all.subarray(size), `${what}, sent by a getter`);
             }
           }
+          heap.free(block);
         }),
+    },
+    {
+      name: 'a view on shared memory of the user is refused wherever it is; one on the heap arrives as a copy',
+      run: () =>
+        withPool(
+          {},
+          async (pool) => {
+            const shared = new SharedArrayBuffer(64);
+            const disguised = new SharedArrayBuffer(64);
+            Object.setPrototypeOf(disguised, ArrayBuffer.prototype);
+            const cases: [value: unknown, where: string][] = [
+              [new Uint8Array(shared), 'input'],
+              [new Uint8Array(new SharedArrayBuffer(0)), 'input'],
+              [new Int32Array(shared), 'input'],
+              [new DataView(shared), 'input'],
+              [new Uint8Array(disguised), 'input'],
+              [new Uint8Array(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }).buffer), 'input'],
+              [{ list: [1, new Uint8Array(shared, 8, 8)] }, 'input.list[1]'],
+              [new Map([['key', new Float64Array(shared)]]), 'input.get("key")'],
+              [shared, 'input'],
+            ];
+            for (const [value, where] of cases) {
+              for (const lend of [false, true]) {
+                const { code, message } = await rejection(pool.run(value, { lend }));
+                same(code, 'ERR_PLAIT_CANNOT_SEND', message);
+                ok(message.startsWith(`${where} is a `), message);
+                ok(/workerData.*slice\(\)/.test(message), `it says what to do: ${message}`);
+              }
+            }
+            const { message } = await rejection(pool.run(0, { name: 'tellOwnShared' }));
+            ok(message.startsWith('progress is a view on a SharedArrayBuffer, '), message);
+            const output = await rejection(pool.run(1, { name: 'tellOwnShared' }));
+            ok(output.message.startsWith('output.view is a view on a SharedArrayBuffer, '), output.message);
+            const error = await rejection(pool.run(2, { name: 'tellOwnShared' }));
+            same(error.message, 'has such a property');
+            ok(!('view' in error), 'an error is sent without what cannot be');
+            // The heap's memory is another object after each growth, and in each view that has come from elsewhere.
+            const bytes = heap.bytes(10).fill(9);
+            heap.free(heap.bytes(2 ** 22));
+            for (const view of [
+              bytes,
+              structuredClone(bytes),
+              new Int8Array(structuredClone(bytes.buffer), bytes.byteOffset, 10),
+            ]) {
+              const got = (await pool.run(view)) as Uint8Array;
+              ok(got.buffer instanceof ArrayBuffer && got.length === 10 && got[9] === 9, 'alone');
+              const { inside } = (await pool.run({ inside: view })) as { inside: Uint8Array };
+              ok(inside.buffer instanceof ArrayBuffer && inside.length === 10 && inside[9] === 9, 'inside');
+            }
+            heap.free(bytes);
+          },
+          module('pool-tasks.js'),
+        ),
     },
     {
       name: 'named functions, async functions, results of any size',

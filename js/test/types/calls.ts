@@ -12,6 +12,8 @@ interface Work {
   count(text: string): number;
   now(): Date;
   version: string;
+  toString(): string;
+  toJSON(): string;
 }
 
 export function pools(module: URL): void {
@@ -91,6 +93,9 @@ export async function calls(pool: Pool): Promise<void> {
   await api.version();
   // @ts-expect-error no such function
   await api.absent();
+  const text: string = api.toString(); // every object's
+  // @ts-expect-error asked of objects by JSON.stringify()
+  await api.toJSON();
   // @ts-expect-error the result is a number
   const wrong: string = await api.count('text');
 
@@ -159,6 +164,7 @@ export async function calls(pool: Pool): Promise<void> {
     digest,
     count,
     now,
+    text,
     wrong,
     unknown,
     typed,
