@@ -28,6 +28,11 @@ async function program(source: string): Promise<unknown[]> {
     };
     const threads = [];
     process.on('worker', ({ threadId }) => threads.push(threadId));
+    /** This thread came round so late that the first worker's has become the coordinator. */
+    const lent = () => {
+      say('lent');
+      process.exit();
+    };
     /** From here on no thread but the first to be started begins, until what this gives is called, once it is asked for. */
     const holdCoordinator = () => {
       const { postMessage } = Worker.prototype;
@@ -39,17 +44,19 @@ async function program(source: string): Promise<unknown[]> {
         else held.push(() => postMessage.apply(this, message));
       };
       return async () => {
+        if (first.threadId !== -1) lent();
         while (held.length === 0) await new Promise(setImmediate);
         Worker.prototype.postMessage = postMessage;
         for (const send of held) send();
       };
     };
     ${source}`;
-  const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', text], { timeout: 60000 });
-  return stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as unknown);
+  for (;;) {
+    const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', text], { timeout: 60000 });
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    const said = lines.map((line) => JSON.parse(line) as unknown);
+    if (!said.includes('lent')) return said; // else it is another case, which a busy machine makes
+  }
 }
 
 test('a program that awaits its first result starts one thread for it, and the others then', LIMIT, async () => {
