@@ -280,11 +280,15 @@ static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
   return block;
 }
 
+static PLAIT_ONCE void *realloc_slow(struct plait_record *mine, void *block, size_t size) {
+  if (mine == NULL || beyond(size)) return realloc_cold(block, size);
+  return block == NULL ? malloc_cold(size) : pointer(plait__realloc(mine, reference(block), (uint32_t)size));
+}
+
 PUBLIC void *realloc(void *block, size_t size) {
   struct plait_record *mine = plait__mine();
-  if (mine == NULL || beyond(size)) return realloc_cold(block, size);
-  if (plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
-  return block == NULL ? malloc_cold(size) : pointer(plait__realloc(mine, reference(block), (uint32_t)size));
+  if (mine != NULL && !beyond(size) && plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
+  return realloc_slow(mine, block, size);
 }
 
 PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {

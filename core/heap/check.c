@@ -64,8 +64,9 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   if (!is_hinted(page, base, shift)) return fail();
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t none = ~plait__page_full(page, word);
+  for (uint32_t word = 0, left = count; word < PLAIT_PAGE_WORDS; left -= left < 64 ? left : 64, word++) {
+    uint64_t none = left >= 64 ? 0 : ~0ull << left;
+    if (plait_get64(&page->blocks[word]) != ~none) return fail();
     if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();
     if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
   }
@@ -153,10 +154,14 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
   }
   plait_ref_t top = plait_get(&record->top);
   plait__fault_set(PLAIT_FAULT_BINS, top, 0);
-  if (top == 0) return listed == 0 ? 0 : fail();
+  if (top == 0) return listed == 0 && plait_get(&record->grower) == 0 ? 0 : fail();
   if (!is_inside(top) || plait_get(&plait__slice(top / PLAIT_SLICE_SIZE)->owner) != plait_ref(record)) return fail();
   uint32_t tag = plait_get(&((struct plait_block *)plait_at(top))->tag);
-  return (tag & 15u) == PLAIT__BLOCK_FREE && listed == (tag >= 2048) ? 0 : fail();
+  if ((tag & 15u) != PLAIT__BLOCK_FREE || listed != (tag >= 2048)) return fail();
+  plait_ref_t grower = plait_get(&record->grower);
+  if (grower == 0) return 0;
+  int before = grower == top - plait_get(&((struct plait_block *)plait_at(top))->before);
+  return before && plait_get(&record->grower_end) == top + (tag & ~15u) ? 0 : fail();
 }
 
 /* Where the record allocates lies in pages that are on its lists: what it frees there is noted in the same place. */

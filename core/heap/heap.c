@@ -79,25 +79,23 @@ PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
 }
 
 PLAIT_COLD int plait__free_cold(plait_ref_t block) {
+  uint64_t found = plait__small_find(block);
+  if (found != 0) return plait__small_free_remote(plait_at((plait_ref_t)(found >> 32)), (uint32_t)found) ? 0 : -PLAIT_EINVAL;
   struct plait_slice *slice = slice_of(block);
   if (slice == NULL) return -PLAIT_EINVAL;
   uint32_t tag = plait_load(&slice->tag); /* what the block is was written before it was given out */
   enum plait__slice_kind kind = plait__kind(tag);
-  /* What is the caller's own takes the same way, if it has not been freed above: if the hint was out of date, for one. */
-  if (kind == PLAIT__PAGES) {
-    struct plait_page *page = plait__page_around(slice, tag, block);
-    return plait__small_free_remote(page, plait__page_number(page, block));
-  }
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_free_remote(slice, block);
   if (kind == PLAIT__LARGE) return plait__large_free(block);
   return -PLAIT_EINVAL;
 }
 
 PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
+  uint32_t small = plait__small_size(block);
+  if (small != 0) return small;
   struct plait_slice *slice = slice_of(block);
   uint32_t tag = slice == NULL ? 0 : plait_load(&slice->tag);
   enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__PAGES) return plait__small_size(slice, tag, block);
   if (kind != PLAIT__REGION && kind != PLAIT__PART) return large_size(slice, tag, block);
   plait_ref_t header = plait__medium_header(slice, block);
   return header == 0 ? 0 : plait__medium_room(header);
@@ -133,6 +131,8 @@ void free(void *block);
 
 /* Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
 #define COPIED_AT_ONCE 1024u
+/* In WebAssembly copying is a call into the host: the first bytes are there sooner by themselves, and small blocks have no others. */
+#define COPIED_BY_WORDS 64u
 
 /*
  * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room
@@ -149,7 +149,10 @@ static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uin
   if (moved == 0) moved = alloc(size);
   if (moved == 0) return size > has ? failed(0) : block;
   plait_platform_reach(plait_at(block + kept - 1)); /* another thread may have allocated it */
-  for (uint32_t at = 0; at < kept; at += COPIED_AT_ONCE)
+  uint32_t at = 0; /* both have room for whole words, and for one in any case */
+  do plait_put64(plait_at(moved + at), plait_get64(plait_at(block + at)));
+  while ((at += 8) < kept && at < COPIED_BY_WORDS);
+  for (; at < kept; at += COPIED_AT_ONCE)
     plait_copy_near(plait_at(moved + at), plait_at(block + at), kept - at < COPIED_AT_ONCE ? kept - at : COPIED_AT_ONCE);
   FREE(block);
   return moved;
@@ -157,18 +160,16 @@ static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uin
 
 /* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. `mine`: plait__mine(). */
 static inline __attribute__((always_inline)) plait_ref_t plait__realloc(struct plait_record *mine, plait_ref_t block, uint32_t size) {
-  uint32_t has = plait_heap_size(block);
-  if (has == 0) return failed(0);
-  struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
-  enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
-  if (kind == PLAIT__PAGES) {
-    if (size <= has && size >= has / 2) return block;
-  } else if (kind == PLAIT__LARGE) {
-    if (size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size)) return block;
-  } else if (size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(slice, block - PLAIT__HEADER, size)) {
-    return block;
+  uint32_t has = plait__small_size(block);
+  int fits = size <= has && size >= has / 2;
+  if (has == 0) {
+    has = plait_heap_size(block);
+    if (has == 0) return failed(0);
+    struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
+    if (plait__kind(plait_get(&slice->tag)) == PLAIT__LARGE) fits = size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
+    else fits = size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(mine, slice, block - PLAIT__HEADER, size);
   }
-  return move(mine, block, size, has);
+  return fits ? block : move(mine, block, size, has);
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {

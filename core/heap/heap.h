@@ -85,7 +85,7 @@ struct plait_page {
   plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
   plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
   plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
-  plait_word_t unused[8];  /* zero */
+  plait_word64_t blocks[PLAIT_PAGE_WORDS]; /* a bit for each block there is */
 };
 _Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
 
@@ -125,7 +125,9 @@ struct plait_record {
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
   plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t unused[7];    /* zero */
+  plait_word_t grower;       /* header of the block in front of the top; 0: there is no top, or it is not known */
+  plait_word_t grower_end;   /* where the top behind it ends */
+  plait_word_t unused[5];    /* zero */
 };
 _Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see struct plait_hint");
 

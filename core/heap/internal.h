@@ -42,7 +42,7 @@ enum plait__block_state {
 };
 
 #define PLAIT__HEADER ((uint32_t)sizeof(struct plait_block))
-/* Owners of a page that are no record. */
+/* Owners of a page that are no record: odd, as no reference of one is. */
 #define PLAIT__ABANDONED 1u          /* nobody; it was full when it was given up */
 #define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
 
@@ -53,9 +53,8 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
 
 /*
  * From here on the caller reaches all that is the heap's by now (see platform.h): whatever it finds there is near. Needed
- * with the lock, because others may have grown the heap since; and when a block comes from elsewhere, because its page, its
- * region's owner and the table may lie above what this thread knows. All lie below `end`, which was stored before the block
- * was given out. What a thread allocates from it reaches: it had the lock, or a block of it, when that became its own, or has asked
+ * with the lock, because others may have grown the heap since: all lies below `end`. Who meets a single thing without the lock asks for
+ * that alone. What a thread allocates from it reaches: it had the lock, or has asked for it, when that became its own, or has asked
  * when it entered.
  */
 PLAIT_TINY void plait__reach(void) {
@@ -143,10 +142,12 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
 plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number`, UINT32_MAX or a number that has a bit but no block if there is none, of anybody's page; the caller, if it is its own, then learns of it as of what others free. */
+/* Frees block `number`, or a number that has a bit but no block, of anybody's page: 1, or 0 if it is free already; the caller, if the page is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
-/* The live block's size, or 0. */
-uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block);
+/* The page in use that `block` starts a block of, << 32, | its number as in plait__page_at(); 0 if there is none. Any reference. */
+uint64_t plait__small_find(plait_ref_t block);
+/* The size of the live small block, 0 if it is none. Any reference. */
+uint32_t plait__small_size(plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
 PLAIT_TINY uint32_t plait__class_size(uint32_t class) {
   return plait_heap()->class_info[class] & ~15u;
@@ -157,10 +158,10 @@ PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
 }
 /* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
-/* The bits that word `word` of the page's blocks has. */
-uint64_t plait__page_full(struct plait_page *page, uint32_t word);
-/* Those of them that others have freed, and its owner has not collected. */
-uint64_t plait__page_remote(struct plait_page *page, uint32_t word);
+/* The blocks of word `word` that others have freed, and the page's owner has not collected. */
+PLAIT_TINY uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
+  return near_load(&page->remote[word], memory_order_seq_cst) & plait_get64(&page->blocks[word]);
+}
 /* Whether others have freed into the page, and its owner has not collected it. */
 int plait__page_is_freed_into(struct plait_page *page);
 /* The page puts what others have freed among what its owner knows: how many blocks are free, | COLLECTED if there was any. Its owner; under the lock if it is pooled. */
@@ -181,9 +182,6 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
 }
 
-/* Which block of the page starts at `block`; UINT32_MAX, or the number of a bit without a block, if none does. Of a page that is not in use it says nothing. */
-uint32_t plait__page_number(struct plait_page *page, plait_ref_t block);
-
 /* The page that a hint names. `known`: its first word, not 0. */
 PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
   return plait_at(known & ~((uint32_t)sizeof(struct plait_page) - 1));
@@ -192,6 +190,15 @@ PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
 /* The number that a block has in its page, if the hint is right: one of the page's bits in any case. */
 PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
   return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
+}
+
+/* The page whose block number `number` starts at `block`, as far as its hint says. A number that no block of the page has is one of a free block. */
+PLAIT_TINY struct plait_page *plait__page_at(struct plait_leaf *leaf, plait_ref_t block, uint32_t *number) {
+  struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+  uint32_t known = plait_get(&hint->page);
+  *number = plait__guess(hint, known, block);
+  struct plait_page *page = plait__hinted(known);
+  return known != 0 && plait_get(&page->base) + *number * plait_get(&page->step) == block ? page : NULL;
 }
 
 /* The page in whose `local` the word lies. */
@@ -305,10 +312,9 @@ enum plait_heap_place plait__medium_place(plait_ref_t block);
 #define PLAIT__LEAST 256u     /* no smaller medium block is cut for a request */
 #define PLAIT__LEAST_REST 64u /* what is cut off one must be worth a header */
 
-/* Bytes from one header to the next for a block of `size` bytes. */
-PLAIT_TINY uint32_t plait__total_for(uint32_t size) {
-  uint32_t total = (size + PLAIT__HEADER + 15) & ~15u;
-  return total < PLAIT__LEAST ? PLAIT__LEAST : total;
+/* Bytes from one header to the next for a block of `size` bytes, which are at least PLAIT__LEAST. */
+PLAIT_TINY uint32_t plait__total_of(uint32_t size) {
+  return (size + PLAIT__HEADER + 15) & ~15u;
 }
 
 /*
@@ -326,22 +332,22 @@ PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t hea
 
 /*
  * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it is another one, or is
- * to become shorter, or longer than that. Any reference will do, without a look at what it names: the top says what lies there.
+ * to become shorter, or longer than that. Any reference will do: the record says which it is, and what it reads depends on nothing
+ * that the last step has written far away.
  */
 PLAIT_TINY int plait__medium_grow(struct plait_record *record, plait_ref_t block, uint32_t size) {
-  plait_ref_t header = block - PLAIT__HEADER, top = plait_get(&record->top);
-  uint32_t have = top - header, total = plait__total_for(size);
-  if (top == 0 || have != plait_get(&plait__block(top)->before) || size > 2 * PLAIT_HEAP_MEDIUM_LIMIT) return 0;
-  if (plait_get(&plait__block(header)->tag) != (have | PLAIT__BLOCK_LIVE)) return 0;
-  if (total <= have) return total == have;
-  uint32_t all = have + (plait_get(&plait__block(top)->tag) & ~15u);
-  if (total > all - PLAIT__LEAST_REST) return 0;
+  plait_ref_t header = block - PLAIT__HEADER;
+  if (header != plait_get(&record->grower)) return 0;
+  uint32_t have = plait_get(&plait__block(header)->tag) - PLAIT__BLOCK_LIVE, all = plait_get(&record->grower_end) - header;
+  if (have % 16 != 0 || size > all - 2 * PLAIT__LEAST_REST) return 0;
+  uint32_t total = plait__total_of(size);
+  if (total <= have) return total == have || have == PLAIT__LEAST;
   plait__lay_with_top(record, header, all, total);
   return 1;
 }
 
 /* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
-int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size);
+int plait__medium_resize(struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size);
 /* The `size` bytes from `header` on become a free block of the record's, on its bin: the header's tag is the commit. */
 void plait__block_put(struct plait_record *record, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
@@ -425,14 +431,12 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   if (at != 0) noted = plait_get(&plait_heap()->leaves[at]);
   if (record == NULL || noted == 0) return 0;
   struct plait_leaf *leaf = plait_at(noted);
-  struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
-  uint32_t known = plait_get(&hint->page), number = plait__guess(hint, known, block);
-  struct plait_page *page = plait__hinted(known);
-  /* A number that no block of the page has is one of a free block, to what comes then. */
-  if (known != 0 && plait_get(&page->base) + number * plait_get(&page->step) == block) {
+  uint32_t number;
+  struct plait_page *page = plait__page_at(leaf, block, &number);
+  if (page != NULL) {
     uint32_t owner = plait_get(&page->owner);
     if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
-    if (owner != 0) return plait__small_free_remote(page, number) == 0;
+    if (owner != 0) return plait__small_free_remote(page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));

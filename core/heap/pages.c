@@ -27,20 +27,6 @@
 #define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
-PLAIT_COLD uint32_t plait__page_number(struct plait_page *page, plait_ref_t block) {
-  uint32_t offset = block - plait_get(&page->base), step = plait_get(&page->step);
-  return step != 0 && offset % step == 0 ? offset / step % (PLAIT_PAGE_WORDS * 64) : UINT32_MAX;
-}
-
-PLAIT_COLD uint64_t plait__page_full(struct plait_page *page, uint32_t word) {
-  int32_t blocks = (int32_t)(plait_get(&page->count) - word * 64);
-  return blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
-}
-
-PLAIT_COLD uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
-  return near_load(&page->remote[word], memory_order_seq_cst) & plait__page_full(page, word);
-}
-
 /* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
 #define SHIFTS 0x444442222332221ull
 
@@ -145,7 +131,9 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
   note_hints(page, base, size, shift);
   plait_put(&page->count, count);
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t full = plait__page_full(page, word);
+    int32_t blocks = (int32_t)(count - word * 64);
+    uint64_t full = blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
+    plait_put64(&page->blocks[word], full);
     plait_put64(&page->remote[word], ~full); /* first: in a page that was kept each block stays free, in `local` as it was */
     plait_put64(&page->local[word], full);
   }
@@ -263,6 +251,7 @@ static PLAIT_COLD int pool(struct plait_page *page) {
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
+  plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
   struct plait_page_list *list = &record->classes[plait_get(&page->class)];
   if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
@@ -405,30 +394,35 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
-  if (number == UINT32_MAX || plait_get(&page->owner) == 0) return -PLAIT_EINVAL;
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return -PLAIT_EINVAL; /* free already */
-  plait__reach();
+  if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
+  plait_platform_reach(remote); /* and with it the whole record */
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
-  if (known & bit) return -PLAIT_EINVAL;
+  if (known & bit) return 0;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__POOLED) { /* `local` has what was cleared in `remote` before it was set there */
-    if ((known | bit | plait_get64(local)) != ~0ull) return 0;
-  }
-  if (owner == PLAIT__POOLED || owner == PLAIT__ABANDONED) freed_into(page, owner);
-  return 0;
+  if (owner % 2 == 0) return 1;
+  /* If it is pooled: `local` has what was cleared in `remote`, which was set there before. */
+  if (owner == PLAIT__ABANDONED || (known | bit | plait_get64(local)) == ~0ull) freed_into(page, owner);
+  return 1;
 }
 
-static int is_free(struct plait_page *page, uint32_t number) {
+static inline int is_free(struct plait_page *page, uint32_t number) {
   uint64_t known = plait_get64(&page->local[number / 64]) | plait_get64(&page->remote[number / 64]);
   return known >> number % 64 & 1;
 }
 
-uint32_t plait__small_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
-  struct plait_page *page = plait__page_around(slice, tag, block);
-  uint32_t owner = plait_get(&page->owner), number = plait__page_number(page, block);
-  return owner == 0 || number == UINT32_MAX || is_free(page, number) ? 0 : plait_get(&page->step);
+PLAIT_ONCE uint64_t plait__small_find(plait_ref_t block) {
+  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+  uint32_t number;
+  struct plait_page *page = leaf == 0 ? NULL : plait__page_at(plait_at(leaf), block, &number);
+  return page == NULL || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
+}
+
+PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
+  uint64_t found = plait__small_find(block);
+  struct plait_page *page = plait_at((plait_ref_t)(found >> 32));
+  return found == 0 || is_free(page, (uint32_t)found) ? 0 : plait_get(&page->step);
 }
 
 PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {

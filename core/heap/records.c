@@ -20,6 +20,7 @@ static void clear_lists(struct plait_record *record) {
   plait__own_clear(record);
   plait_put64(&record->bin_mask, 0);
   plait_put(&record->top, 0);
+  plait_put(&record->grower, 0);
   plait_put(&record->last, 0);
   plait_put(&record->spare, 0);
   plait_put(&record->slices, 0);

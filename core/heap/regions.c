@@ -11,7 +11,9 @@
  *   exchange that only one thread wins, and then push it onto the stack of the region's owner.
  * - A free block is on a bin, the top, or too short for either to matter: then its link is its own neighbour. The top lies behind the
  *   block that was cut or has grown last, and is used for others when the bins have nothing. So a block that grows on moves no links.
- * - `before`, the bins, the top and the counters are derived from the tags.
+ * - The record's `grower` is the block in front of the top, and `grower_end` where the top ends; or `grower` is 0. So a block that
+ *   grows on is known by its reference, and the end does not change.
+ * - `before`, the bins, the top, the grower and the counters are derived from the tags.
  * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a block.
  *
  * What happens to a region is made of three steps: block_take() (a free block is on no bin any more), plait__block_put() (bytes become
@@ -19,6 +21,7 @@
  */
 #include "internal.h"
 
+#define LEAST_SIZE (PLAIT__LEAST - PLAIT__HEADER)
 #define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
 #define BLOCKS_LOOKED_AT 2u  /* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
 #define LEAST_SLICES 2u   /* of a new region, if there are: a block of the largest size fits */
@@ -48,6 +51,11 @@ PLAIT_TINY void count_live(struct plait_record *record, uint32_t more) {
   plait_put(&record->medium_live, plait_get(&record->medium_live) + more);
 }
 
+/* Bytes from one header to the next for a block of `size` bytes. */
+static PLAIT_COLD uint32_t total_for(uint32_t size) {
+  return plait__total_of(size < LEAST_SIZE ? LEAST_SIZE : size);
+}
+
 /* ---- free blocks: put onto a bin, taken off it, found. What else happens to a region is made of these. ---- */
 
 /* Eight bins for each power of two from 2 Ki on; the last one is for all that is longer. */
@@ -74,8 +82,12 @@ PLAIT_ONCE void plait__block_put(struct plait_record *record, plait_ref_t header
 }
 
 static PLAIT_ONCE void block_take(struct plait_record *record, plait_ref_t header) {
-  if (plait_get(&record->top) == header) plait_put(&record->top, 0);
-  else plait__list_take(plait__link(header));
+  if (plait_get(&record->top) == header) {
+    plait_put(&record->top, 0);
+    plait_put(&record->grower, 0);
+  } else {
+    plait__list_take(plait__link(header));
+  }
 }
 
 /* A free block of at least `size` bytes; 0 none, among `looks` of those that may be too short, and all others. */
@@ -102,6 +114,8 @@ static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint
   if (all - total >= PLAIT__LEAST_REST) {
     if (top != 0) plait__block_put(record, top, size_of(tag_at(top)));
     plait__lay_with_top(record, header, all, total);
+    plait_put(&record->grower, header);
+    plait_put(&record->grower_end, header + all);
   } else {
     set_before(header + all, all);
     set_tag_at(header, all | PLAIT__BLOCK_LIVE);
@@ -318,7 +332,7 @@ static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t
 }
 
 plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
-  uint32_t total = plait__total_for(size);
+  uint32_t total = plait__total_of(size);
   plait_ref_t at = find(record, total, BLOCKS_LOOKED_AT);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
   uint32_t rest = size_of(tag_at(at)) - total;
@@ -326,7 +340,7 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
 }
 
 PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment) {
-  uint32_t total = plait__total_for(size), need = alignment > 16 ? total + alignment + PLAIT__LEAST_REST : total;
+  uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + PLAIT__LEAST_REST : total;
   plait_ref_t at = find_or_make(record, need);
   if (at == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
@@ -335,10 +349,13 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
 }
 
 plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size) {
-  uint32_t total = plait__total_for(size);
+  uint32_t total = total_for(size);
   plait_ref_t at = plait_get(&record->top);
-  if (size <= PLAIT_HEAP_FINE_LIMIT && at != 0 && plait_get(&plait__block(at)->before) - 1 < PLAIT_HEAP_FINE_LIMIT) return 0; /* 0: there is none */
-  if (at == 0 || tag_at(at) < 4 * total) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
+  if (at != 0) {
+    if (size <= PLAIT_HEAP_FINE_LIMIT && plait_get(&plait__block(at)->before) - 1 < PLAIT_HEAP_FINE_LIMIT) return 0; /* 0: there is none */
+    if (tag_at(at) < 4 * total) at = 0;
+  }
+  if (at == 0) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
   if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
   return carve(record, at, 0, total);
 }
@@ -380,9 +397,8 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-PLAIT_COLD int plait__medium_resize(struct plait_slice *slice, plait_ref_t header, uint32_t size) {
-  struct plait_record *mine = plait__mine();
-  uint32_t total = plait__total_for(size), have = size_of(tag_at(header));
+PLAIT_COLD int plait__medium_resize(struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size) {
+  uint32_t total = total_for(size), have = size_of(tag_at(header));
   if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
   if (total <= have && have - total < have / 8) return 1;
   for (;;) {

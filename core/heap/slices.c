@@ -365,7 +365,7 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
   uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
   if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
   uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag);
-  uint32_t part = index + (want < have ? want : have), slices = want < have ? have - want : want - have; /* what comes or goes */
+  uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay; /* what comes or goes */
   int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
   int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {

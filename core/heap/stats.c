@@ -13,7 +13,7 @@ PLAIT_COLD_BEGIN
 static uint32_t count_free(struct plait_page *page) {
   uint32_t free = 0;
   for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++)
-    free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | (plait_get64(&page->remote[word]) & plait__page_full(page, word)));
+    free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | (plait_get64(&page->remote[word]) & plait_get64(&page->blocks[word])));
   return free;
 }
 

@@ -172,6 +172,23 @@ static void test_growing_block(void) {
   CHECK(plait_heap_check(1) == 0 && test_live_blocks() == 0);
 }
 
+/* A block that grows to about the end of what is free behind it: in front of a rest that is worth a header, of one that is not, of none, or beyond. */
+static void test_growing_to_the_end_of_the_top(void) {
+  test_space(256);
+  for (uint32_t left = 0; left <= 12 * PLAIT__LEAST_REST; left += 8) {
+    plait_ref_t block = plait_heap_realloc(plait_heap_alloc(32), 48);
+    uint32_t all = plait_get(&plait__mine()->grower_end) - block; /* up to the next header */
+    CHECK(plait_get(&plait__mine()->grower) == block - PLAIT__HEADER);
+    uint32_t size = all + 4 * PLAIT__LEAST_REST - left, room;
+    memset(plait_at(block), 7, 48);
+    CHECK((block = plait_heap_realloc(block, size)) != 0 && (room = plait_heap_size(block)) >= size && room - size < PLAIT_SLICE_SIZE);
+    CHECK(*(uint8_t *)plait_at(block) == 7 && *(uint8_t *)plait_at(block + 47) == 7);
+    memset(plait_at(block), 8, room);
+    CHECK(plait_heap_check(1) == 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
+  }
+  CHECK(test_live_blocks() == 0);
+}
+
 /* A block in front of free room grows into it, is long enough, or is refused what no block can have; one that is no live block is refused, too. */
 static void test_growing_into_the_top(void) {
   static const uint32_t too_much[] = {0x40000000, 0x80000000, 0xAAAAAAAA, 0xAAAAAAAB, 0xC0000000, 0xFFFEFFFF, 0xFFFFFFE0, 0xFFFFFFFF};
@@ -253,6 +270,7 @@ static const struct test tests[] = {
     {"large blocks are freed without the lock", test_put_off},
     {"a growing block soon stays", test_growing_block},
     {"a block grows into the top", test_growing_into_the_top},
+    {"a block grows to the end of the top", test_growing_to_the_end_of_the_top},
     {"the longest free region is kept", test_longest_is_kept},
 };
 TEST_MAIN(tests)

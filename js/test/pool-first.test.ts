@@ -15,6 +15,7 @@ const fixtures = new URL('../../js/test/fixtures/', import.meta.url);
 /** Runs a program and gives what it has printed as JSON, line by line. It has to end by itself. */
 async function program(source: string): Promise<unknown[]> {
   const text = `
+    import { Worker } from 'node:worker_threads';
     import { Pool } from ${index};
     const counters = new Int32Array(new SharedArrayBuffer(8));
     const tasks = new URL(${JSON.stringify(new URL('first-tasks.js', fixtures).href)});
@@ -27,6 +28,22 @@ async function program(source: string): Promise<unknown[]> {
     };
     const threads = [];
     process.on('worker', ({ threadId }) => threads.push(threadId));
+    /** From here on no thread but the first to be started begins, until what this gives is called, once it is asked for. */
+    const holdCoordinator = () => {
+      const { postMessage } = Worker.prototype;
+      const held = [];
+      let first;
+      Worker.prototype.postMessage = function (...message) {
+        first ??= this;
+        if (this === first) postMessage.apply(this, message);
+        else held.push(() => postMessage.apply(this, message));
+      };
+      return async () => {
+        while (held.length === 0) await new Promise(setImmediate);
+        Worker.prototype.postMessage = postMessage;
+        for (const send of held) send();
+      };
+    };
     ${source}`;
   const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', text], { timeout: 60000 });
   return stdout
@@ -151,9 +168,113 @@ test('the first worker ends before anybody looks after it', LIMIT, async () => {
   }
 });
 
+test('a task whose worker ends before the coordinator is there is rejected at once, and counted', LIMIT, async () => {
+  for (const [call, reason] of [
+    ["pool.run(3, { name: 'exit' })", 'exit'],
+    ["pool.run('oops', { name: 'crash' })", 'crashed'],
+    ["pool.run(0, { name: 'hoard' })", 'memory'],
+  ] as const) {
+    const said = await program(`
+      // Of threads from here on. A pool with limits of its own does not put off its coordinator.
+      process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=30');
+      const heard = [];
+      const letGo = holdCoordinator();
+      const pool = open();
+      pool.on('start', ({ worker }) => heard.push(['start', worker]));
+      pool.on('end', ({ worker, reason }) => heard.push(['end', worker, reason]));
+      const told = ({ name, code, message, cause }) => ({
+        name, code, message, cause: cause && { name: cause.name, message: cause.message, isRange: cause instanceof RangeError },
+      });
+      const first = await ${call}.catch(told);
+      say(first);
+      const { started, failed, ended } = pool.stats();
+      say({ started, failed, ended: ended.${reason}, heard: heard.length });
+      await letGo();
+      say(await pool.run(1));
+      while (!heard.some(([type]) => type === 'end')) await new Promise(setImmediate);
+      say(heard.filter(([, worker]) => worker === threads[0]).map(([type, , reason]) => (reason === undefined ? [type] : [type, reason])));
+      while (pool.stats().workers.length < 2) await new Promise(setImmediate);
+      say([pool.stats().ended.${reason}, pool.stats().started]);
+      say(await ${call}.catch(told)); // as the coordinator tells it
+      say(pool.stats().ended.${reason});
+      await pool.close();`);
+    const [error, early, result, events, counts, later, ended] = said as [{ code: string }, ...unknown[]];
+    assert.equal(error.code, `ERR_PLAIT_WORKER_${reason === 'memory' ? 'OUT_OF_MEMORY' : 'DIED'}`);
+    assert.deepEqual(error, later, 'the same, whoever has noticed');
+    assert.deepEqual(early, { started: 1, failed: 1, ended: 1, heard: 0 });
+    assert.deepEqual([result, events, counts, ended], [1, [['start'], ['end', reason]], [1, 3], 2]);
+  }
+});
+
+test('the first worker ends when the coordinator is there, which alone counts it', LIMIT, async () => {
+  const said = await program(`
+    const gone = new Promise((resolve) => process.once('worker', (worker) => worker.once('exit', resolve)));
+    const pool = open({ threads: 1 });
+    say(await pool.broadcast(1)); // answered by the coordinator
+    say(await codeOf(pool.run(3, { name: 'exit' })));
+    await gone;
+    say(await pool.run(2));
+    const { started, ended } = pool.stats();
+    say([started, ended.exit]);
+    await pool.close();`);
+  assert.deepEqual(said, [[1], 'ERR_PLAIT_WORKER_DIED', 2, [2, 1]]);
+});
+
+test('the worker that ends before the coordinator is there leaves other tasks', LIMIT, async () => {
+  const queued = await program(`
+    const letGo = holdCoordinator();
+    const pool = open({ threads: 1 });
+    const dies = codeOf(pool.run(3, { name: 'exit' }));
+    const second = pool.run(8);
+    say(await dies);
+    say(pool.stats().queued);
+    await letGo();
+    say(await second);
+    await pool.close();`);
+  assert.deepEqual(queued, ['ERR_PLAIT_WORKER_DIED', 1, 8]);
+  const again = await program(`
+    const letGo = holdCoordinator();
+    const pool = open();
+    const twice = pool.run(9, { name: 'exitOnce', retries: 1 });
+    while (pool.stats().ended.exit === 0) await new Promise(setImmediate);
+    say(pool.stats().queued);
+    await letGo();
+    say(await twice);
+    await pool.close();
+    say(counters[1]);`);
+  assert.deepEqual(again, [1, 9, 2]);
+});
+
+test('a pool that is closed, or left, when its worker has ended before the coordinator is there', LIMIT, async () => {
+  for (const options of ['', '{ force: true }', '{ timeout: 1 }']) {
+    const said = await program(`
+      const letGo = holdCoordinator();
+      const pool = open();
+      const dies = codeOf(pool.run(3, { name: 'exit' }));
+      const closed = dies.then(() => pool.close(${options}));
+      say(await dies);
+      await letGo();
+      await closed;
+      say(await codeOf(pool.run(1)));`);
+    assert.deepEqual(said, ['ERR_PLAIT_WORKER_DIED', 'ERR_PLAIT_POOL_CLOSED'], options);
+    const meanwhile = await program(`
+      const letGo = holdCoordinator();
+      const pool = open();
+      const dies = codeOf(pool.run(3, { name: 'exit' }));
+      const closed = pool.close(${options});
+      say(await dies);
+      await letGo();
+      await closed;`);
+    assert.ok(['ERR_PLAIT_WORKER_DIED', 'ERR_PLAIT_POOL_CLOSED'].includes(meanwhile[0] as string), options);
+  }
+  const left = await program(`
+    holdCoordinator();
+    say(await codeOf(open().run(3, { name: 'exit' })));`);
+  assert.deepEqual(left, ['ERR_PLAIT_WORKER_DIED']);
+});
+
 test('another thread uses the pool while main is blocked', LIMIT, async () => {
   const said = await program(`
-    const { Worker } = await import('node:worker_threads');
     const pool = open();
     const done = new Int32Array(new SharedArrayBuffer(4));
     const source = \`

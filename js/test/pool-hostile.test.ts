@@ -40,6 +40,33 @@ test('a thenable of the user’s own is dealt with as by await', LIMIT, () =>
   }),
 );
 
+test('what a task posts itself to whoever started its thread is heard by nobody', LIMIT, async () => {
+  const messages = [
+    null,
+    1,
+    'ready',
+    {},
+    { type: 'failed' },
+    { type: 'threw', error: 1 },
+    { type: 'leaves' },
+    { type: 'ends' },
+  ];
+  // The first worker's thread was started by this one, and the others', or with several tasks all, by the coordinator.
+  for (const concurrentTasksPerWorker of [1, 2]) {
+    const pool = new Pool(tasks, { threads: 2, concurrentTasksPerWorker, space: openSpace({ maximum: 2 ** 26 }) });
+    const events: string[] = [];
+    pool.on('start', () => events.push('start'));
+    pool.on('end', ({ reason }) => events.push(reason));
+    assert.deepEqual(await pool.broadcast(messages, { name: 'post' }), [messages.length, messages.length]);
+    assert.deepEqual(await pool.broadcast(5), [5, 5]); // the coordinator has heard it all, and answers
+    const death = await rejection(pool.run(3, { name: 'exit' }));
+    assert.match(death.message, /with code 3 before/);
+    await until(() => events.length === 4);
+    await pool.close();
+    assert.deepEqual(events, ['start', 'start', 'exit', 'start', 'closed', 'closed']);
+  }
+});
+
 test('tasks of tasks: a worker that is to be replaced still helps the task that it has', LIMIT, () =>
   withPool({ recycle: { tasks: 1 } }, async (pool) => {
     assert.deepEqual(await pool.run(4, { name: 'chain' }), [4, false]);

@@ -143,6 +143,7 @@ export function createNodeHost(): Host | undefined {
       return boot.hello.message;
     },
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
+    postToLender: (message) => threads.parentPort?.postMessage(message),
     listenToStarter: (listener) => void starter?.on('message', listener),
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => timers.setImmediate(resolve)),

@@ -86,6 +86,7 @@ export function createWebHost(): Host {
       instructions ??= hearFirst();
       return instructions;
     },
+    postToLender: () => {},
     postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
       self.postMessage(message, [...transfer] as Transferable[]),
     listenToStarter(hear: (message: unknown) => void) {

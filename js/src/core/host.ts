@@ -132,6 +132,8 @@ export interface Host {
   firstMessage(): Promise<unknown>;
   /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */
   postToStarter(message: unknown, transfer?: readonly unknown[]): void;
+  /** In a lent thread: sends to the one that started it, past its keeper. Node only. */
+  postToLender(message: unknown): void;
   /** In such a thread: hears the further messages of that one, and stays alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
   /** Ends this thread now. */

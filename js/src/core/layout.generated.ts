@@ -144,8 +144,8 @@ export const Page = {
   local: 32,
   /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
   remote: 64,
-  /** zero */
-  unused: 96,
+  /** a bit for each block there is */
+  blocks: 96,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
@@ -211,8 +211,12 @@ export const Record = {
   refills: 1756,
   /** the free medium block behind the one that has grown last, on no bin; 0 none */
   top: 1760,
+  /** header of the block in front of the top; 0: there is no top, or it is not known */
+  grower: 1764,
+  /** where the top behind it ends */
+  growerEnd: 1768,
   /** zero */
-  unused: 1764,
+  unused: 1772,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */

@@ -21,6 +21,7 @@ import { host } from '../core/host.ts';
 import { Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
+import { takeOver } from './early-death.ts';
 import { LateTasks } from './late-tasks.ts';
 import {
   type BroadcastCall,
@@ -31,12 +32,12 @@ import {
   type OpenPool,
   type PoolEvent,
   STUCK_MS,
+  wordOf,
 } from './protocol.ts';
 import { type Crew, QueueWatch } from './queue-watch.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
-import { END_REASONS } from './stats.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
-import { endReason, endsWithoutWord, OUT_OF_MEMORY, type WorkerRecord } from './worker-record.ts';
+import { endsWithoutWord, OUT_OF_MEMORY, type WorkerRecord } from './worker-record.ts';
 
 /** What a pool's coordinator tells its owner. */
 export interface PoolListener {
@@ -278,21 +279,25 @@ export class CoordinatedPool {
     const worker: WorkerRecord = {
       thread: started.thread,
       seat,
-      isLent: started.isLent,
+      isLent: started.lent !== undefined,
       state: 'loading',
       stopping: undefined,
       leaving: undefined,
       error: undefined,
       hasError: false,
+      endedAs: started.lent && takeOver(started.lent.word),
       code: undefined,
       takes: 0,
       since: performance.now(),
     };
     this.#workers.add(worker);
-    this.#count(P.born);
+    if (worker.endedAs === undefined) this.#count(P.born);
     this.#setWord(P.threads, this.#workers.size);
     started.listen({
-      message: (data) => this.#hear(worker, data as FromWorker),
+      message: (data) => {
+        const word = wordOf(data);
+        if (word !== undefined) this.#hear(worker, word);
+      },
       error: (error) => {
         worker.error = error;
         worker.hasError = true;
@@ -374,9 +379,9 @@ export class CoordinatedPool {
   }
 
   #countEnd(worker: WorkerRecord): EndReason {
-    const state = this.#word(P.state); // it says so before the message does
-    const reason = endReason(worker, state === PoolState.CLOSING || state === PoolState.CLOSED);
-    this.#count(P.ended + END_REASONS.indexOf(reason) * 4);
+    if (worker.endedAs !== undefined) return worker.endedAs;
+    const reason = this.#deaths.reason(worker);
+    this.#deaths.count(reason);
     return reason;
   }
 

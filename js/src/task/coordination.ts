@@ -4,7 +4,7 @@
  *
  * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
  * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
- * ran is delivered as an error, or put back, here.
+ * ran is delivered as an error, or put back, here; but for a first worker that ends before this runs (early-death.ts).
  */
 
 import { attach, Role, recoverThread } from '../core/boot.ts';

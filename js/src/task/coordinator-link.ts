@@ -8,11 +8,12 @@
 
 import { recoverHost, recoverThread, threadsOfHost, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import type { HostThread, LentThread } from '../core/host.ts';
+import { type HostThread, host, type LentThread } from '../core/host.ts';
 import { PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { CoordinatorThread } from './coordinator-thread.ts';
-import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
+import { EarlyDeath } from './early-death.ts';
+import type { CoordinatorStart, FromCoordinator, LentWorker, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';
 import { startAhead } from './start-worker.ts';
 import { WORKER_SCRIPT } from './thread-scripts.ts';
 
@@ -29,7 +30,7 @@ export class CoordinatorLink {
   readonly #pools = new Map<number, Listener>();
   #refs = 0;
   /** A worker that waits for its pool to be opened. */
-  #ahead: (Pick<LentThread, 'thread' | 'port'> & { readonly pool: number }) | undefined;
+  #ahead: (LentWorker & { readonly pool: number }) | undefined;
   /** The worker that this thread has started; it lives as long as others do, or less. */
   #lent: HostThread | undefined;
   #isDead = false;
@@ -92,13 +93,16 @@ export class CoordinatorLink {
     this.#lent?.terminate();
   }
 
-  #lend(space: Space, { thread, port }: LentThread, { pool }: OpenPool): void {
+  #lend(space: Space, { thread, port }: LentThread, first: OpenPool): void {
     this.#lent = thread;
-    this.#ahead = { thread, port, pool };
-    thread.onExit = () => {
+    const death = new EarlyDeath(space, first, thread);
+    this.#ahead = { hostId: thread.hostId, port, word: death.word, pool: first.pool };
+    thread.onExit = (code) => {
       this.#lent = undefined;
       if (this.#isDead) recoverHost(space, thread.hostId);
-      else this.#thread.begin(); // who recovers it, and says why
+      // The coordinator does the rest, or all. To start it takes milliseconds: callers hear of their tasks first.
+      else if (death.settle(code)) void host.turn().then(() => this.#thread.begin());
+      else this.#thread.begin();
       this.#lentIsGone();
     };
   }
@@ -107,7 +111,7 @@ export class CoordinatorLink {
   open(message: OpenPool, listener: Listener): void {
     const ahead = this.#ahead?.pool === message.pool ? this.#ahead : undefined;
     this.#ahead = undefined;
-    const lent = ahead && { hostId: ahead.thread.hostId, port: ahead.port };
+    const lent = ahead && { hostId: ahead.hostId, port: ahead.port, word: ahead.word };
     this.#thread.open({ ...message, lent }, lent ? [lent.port] : []); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
   }

@@ -7,7 +7,8 @@
  * something is asked for that needs it (begin()): anything but a single task, which was submitted before that worker ran.
  *
  * By then the owner may be blocked. So before the first worker's thread touches the user's module, it looks whether the
- * owner's event loop turns; if not, it becomes the coordinator itself, and starts all workers.
+ * owner's event loop turns; if not, it becomes the coordinator itself, and starts all workers. If it turns and that worker
+ * ends before the coordinator is there, the owner settles what it ran (early-death.ts).
  *
  * Invariant: the word at WHO is changed once, from NOBODY, by compare-and-swap: to OWNER by the owner, who has started the
  * coordinator then or will, to LENT by that thread (the host does it: `Instead`). So there is exactly one coordinator. What the

@@ -40,6 +40,8 @@ export interface RecycleRule {
 export interface LentWorker {
   readonly hostId: number;
   readonly port: unknown;
+  /** Who answers for its end; see early-death.ts. */
+  readonly word: Int32Array;
 }
 
 /** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
@@ -194,7 +196,7 @@ export interface WorkerLeaves {
   readonly type: 'leaves';
 }
 
-/** Of a lent worker: an encoded error that nothing in it caught. */
+/** Of a lent worker: an encoded error that nothing in it caught. Its owner hears this, too; see early-death.ts. */
 export interface WorkerThrew {
   readonly type: 'threw';
   readonly error: Uint8Array;
@@ -207,3 +209,13 @@ export interface WorkerEnds {
 }
 
 export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves | WorkerThrew | WorkerEnds;
+
+/** As they are posted: what the user's code posts from there is something else. */
+export interface WorkerWord {
+  readonly plait: FromWorker;
+}
+
+/** What a worker says by a message, or undefined if the message is not ours. */
+export function wordOf(data: unknown): FromWorker | undefined {
+  return (data as Partial<WorkerWord> | null | undefined)?.plait;
+}

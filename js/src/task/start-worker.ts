@@ -15,13 +15,13 @@ import {
   type ThreadScript,
 } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-import type { BroadcastCall, CoordinatorStart, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
+import type { BroadcastCall, CoordinatorStart, LentWorker, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
 
 /** A thread on its way, and what it has said. */
 export interface StartedThread {
   readonly thread: HostThread;
   /** The pool's owner started it, and alone can stop it; its last words come as messages. */
-  readonly isLent: boolean;
+  readonly lent: LentWorker | undefined;
   /** Hears what it said so far, and everything from now on. */
   listen(listener: ThreadListener): void;
   /** Called at its first word, if nobody listens yet. */
@@ -66,7 +66,7 @@ export function startWorker(
   first: readonly BroadcastCall[],
 ): StartedThread {
   const thread = host.startThread(threadOptions(options, number), workerScript);
-  const started = listening(thread, false);
+  const started = listening(thread, undefined);
   thread.post(workerStart(space, options, seat, first, undefined));
   return started;
 }
@@ -104,11 +104,11 @@ export function adoptWorker({ pool, lent }: OpenPool): StartedThread | undefined
   const terminate = { type: 'terminate', pool, worker: lent.hostId } satisfies TerminateLent;
   return listening(
     host.adoptThread(lent.hostId, lent.port, () => host.postToStarter(terminate)),
-    true,
+    lent,
   );
 }
 
-function listening(thread: HostThread, isLent: boolean): StartedThread {
+function listening(thread: HostThread, lent: LentWorker | undefined): StartedThread {
   const said: ((listener: ThreadListener) => void)[] = [];
   const keep = (tell: (listener: ThreadListener) => void): void => {
     said.push(tell);
@@ -119,7 +119,7 @@ function listening(thread: HostThread, isLent: boolean): StartedThread {
   thread.onExit = (code) => keep((listener) => listener.exit(code));
   const started: StartedThread = {
     thread,
-    isLent,
+    lent,
     onWord: undefined,
     listen(listener) {
       for (const tell of said.splice(0)) tell(listener);

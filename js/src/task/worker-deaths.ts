@@ -7,11 +7,13 @@
 
 import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { Errno, Next, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ValueWriter } from './codec.ts';
+import type { EndReason } from './protocol.ts';
+import { END_REASONS } from './stats.ts';
 import { Transport } from './transport.ts';
-import { isOutOfMemory, type WorkerRecord } from './worker-record.ts';
+import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
 
 /** How often a lock whose owner is stuck is asked for again. */
 const RETRY_MS = 20;
@@ -27,8 +29,19 @@ export class WorkerDeaths {
     this.#module = module;
   }
 
+  /** Why it has ended. */
+  reason(worker: EndedWorker): EndReason {
+    const state = this.#space.load(this.#pool + P.state); // it says so before a message does
+    return endReason(worker, state === PoolState.CLOSING || state === PoolState.CLOSED);
+  }
+
+  /** Counts an end: before the callers of its tasks can look. */
+  count(reason: EndReason): void {
+    Atomics.add(this.#space.u32, (this.#pool + P.ended + END_REASONS.indexOf(reason) * 4) >>> 2, 1);
+  }
+
   /** The worker is gone: what it ran is run again, if it may, or ends with the reason. */
-  recover(worker: WorkerRecord, code: number): void {
+  recover(worker: EndedWorker, code: number): void {
     const { hostId } = worker.thread;
     const { core } = this.#space;
     for (const thread of threadsOfHost(this.#space, hostId)) {
@@ -45,7 +58,7 @@ export class WorkerDeaths {
   }
 
   /** The worker goes on, for nobody here can stop it: what it runs ends as if it had been stopped. */
-  giveUp(worker: WorkerRecord): void {
+  giveUp(worker: EndedWorker): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) return;
     const seat = this.#space.load(slotOf(this.#space, thread) + Slot.seat);
@@ -70,7 +83,7 @@ export class WorkerDeaths {
   }
 
   /** Why a worker's task will never end by itself. */
-  #whyDied(worker: WorkerRecord, task: number, code: number): Error {
+  #whyDied(worker: EndedWorker, task: number, code: number): Error {
     const module = this.#module;
     const control = this.#control(task);
     if (worker.stopping === 'force') {
@@ -121,7 +134,7 @@ export class WorkerDeaths {
   }
 
   /** Why no worker could load the module, encoded. */
-  encodeLoadError(worker: WorkerRecord, code: number): Uint8Array {
+  encodeLoadError(worker: EndedWorker, code: number): Uint8Array {
     const module = this.#module;
     const message = worker.hasError
       ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`

@@ -3,12 +3,9 @@
 import type { HostThread } from '../core/host.ts';
 import type { EndReason } from './protocol.ts';
 
-export interface WorkerRecord {
+/** What is to be known of a worker that has ended. */
+export interface EndedWorker {
   readonly thread: HostThread;
-  readonly seat: number;
-  /** The pool's owner started it, and alone can stop it; see start-worker.ts. */
-  readonly isLent: boolean;
-  state: 'loading' | 'ready' | 'failed';
   /** Why we stop it, if we do. */
   stopping: 'overdue' | 'force' | undefined;
   /** It takes no more tasks, and ends by itself. */
@@ -16,6 +13,15 @@ export interface WorkerRecord {
   /** What it said or threw last. */
   error: unknown;
   hasError: boolean;
+}
+
+export interface WorkerRecord extends EndedWorker {
+  readonly seat: number;
+  /** The pool's owner started it, and alone can stop it; see start-worker.ts. */
+  readonly isLent: boolean;
+  state: 'loading' | 'ready' | 'failed';
+  /** How a lent one had ended before we came: its owner has settled what it ran, and counted it; see early-death.ts. */
+  readonly endedAs: EndReason | undefined;
   /** With which code a lent one has said that it ends. */
   code: number | undefined;
   /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
@@ -25,12 +31,12 @@ export interface WorkerRecord {
 
 export const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
-export function isOutOfMemory(worker: WorkerRecord): boolean {
+export function isOutOfMemory(worker: EndedWorker): boolean {
   return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
 }
 
 /** Why a worker has ended. `closing`: its pool is. */
-export function endReason(worker: WorkerRecord, closing: boolean): EndReason {
+export function endReason(worker: EndedWorker, closing: boolean): EndReason {
   if (worker.stopping === 'overdue') return 'stopped';
   if (worker.leaving !== undefined) return worker.leaving;
   if (isOutOfMemory(worker)) return 'memory';

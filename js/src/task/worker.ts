@@ -9,7 +9,7 @@ import { Seat } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
 import { findExport, loadError, loadModule } from './module.ts';
-import type { FromWorker, WorkerStart } from './protocol.ts';
+import type { FromWorker, WorkerStart, WorkerThrew, WorkerWord } from './protocol.ts';
 import { Worker } from './work.ts';
 
 /** What cannot be sent (a function, a symbol) is told in words: an end without a word means something else. */
@@ -26,13 +26,17 @@ function encode(error: unknown): Uint8Array {
 export async function serve(start: WorkerStart): Promise<void> {
   const { lent } = start;
   const tell = (message: FromWorker): void => {
-    host.postToStarter(message);
+    host.postToStarter({ plait: message } satisfies WorkerWord);
     if (lent !== undefined && Atomics.compareExchange(lent, 0, 0, 1) === 0) Atomics.notify(lent, 0);
   };
   host.bequeathSpace(start.space);
   if (lent !== undefined) {
     host.onLastWords((code, uncaught) => {
-      if (uncaught !== undefined) tell({ type: 'threw', error: encode(uncaught.error) });
+      if (uncaught !== undefined) {
+        const threw: WorkerThrew = { type: 'threw', error: encode(uncaught.error) };
+        tell(threw);
+        host.postToLender({ plait: threw } satisfies WorkerWord);
+      }
       tell({ type: 'ends', code });
     });
   }

@@ -186,10 +186,12 @@ export function poolCases(module: (name: string) => string): Case[] {
         withPool({ threads: undefined, minThreads: 0, maxThreads: 3, idleTimeout: 50 }, async (pool) => {
           same(pool.stats().threads, 0);
           await Promise.all(Array.from({ length: 6 }, () => pool.run(100, { name: 'busy' })));
-          const { started } = pool.stats();
-          ok(started >= 2 && started <= 3, `${started} workers were started`);
+          const { started, threads } = pool.stats();
+          ok(started >= 2, `${started} workers were started`); // one may have been idle for long, and another started
+          ok(threads <= 3, `${threads} workers at once`);
           await until(() => pool.stats().threads === 0, 'all idle workers end');
-          same(pool.stats().ended.idle, started);
+          const { ended, started: inAll } = pool.stats();
+          same(ended.idle, inAll);
           same(((await pool.run(0, { name: 'worker', affinity: 'some key' })) as number) >= 0, true);
           pool.resize({ min: 2, max: 2 });
           await until(() => pool.stats().workers.length === 2, 'resized to two');
