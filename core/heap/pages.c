@@ -396,7 +396,8 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
+  uint64_t free = plait_get64(remote); /* first: see is_free() */
+  if ((free | plait_get64(local)) & bit) return 0;
   plait_platform_reach(remote); /* and with it the whole record */
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
   if (known & bit) return 0;
@@ -407,8 +408,10 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   return 1;
 }
 
+/* `remote` is read first: the owner sets a bit in `local` before it clears that in `remote`, so a free block is found in one of them. */
 static inline int is_free(struct plait_page *page, uint32_t number) {
-  uint64_t known = plait_get64(&page->local[number / 64]) | plait_get64(&page->remote[number / 64]);
+  uint64_t known = plait_get64(&page->remote[number / 64]);
+  known |= plait_get64(&page->local[number / 64]);
   return known >> number % 64 & 1;
 }
 
