@@ -134,8 +134,9 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
     int32_t blocks = (int32_t)(count - word * 64);
     uint64_t full = blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
     plait_put64(&page->blocks[word], full);
-    plait_put64(&page->remote[word], ~full); /* first: in a page that was kept each block stays free, in `local` as it was */
+    plait_put64(&page->remote[word], ~0ull); /* in a page that was kept each bit stays set in one of the two, whatever it has stood for */
     plait_put64(&page->local[word], full);
+    plait_put64(&page->remote[word], ~full);
   }
   plait_put(&page->base, base);
   plait_put(&page->step, size);

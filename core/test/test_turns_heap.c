@@ -150,6 +150,17 @@ static void do_count_again(void) {
 }
 static void do_collect(void) { get(300, 2000); }
 
+/* Where no block has ever been, behind the last one of a page that its owner has kept and takes for smaller blocks: whoever frees that has guessed already. */
+static struct plait_page *tailed;
+static void make_tail(void) {
+  as(other), plait__bind(), as(actor), fill_places(0, 340, 48); /* two pages of 170 blocks */
+  tailed = plait_at((plait_ref_t)(plait__small_find(atomic_load(&note(0)->at)) >> 32));
+  drop_places(0, 340);
+  CHECK(plait_get(&tailed->class) >= PLAIT_HEAP_CLASS_COUNT);
+}
+static void do_smaller(void) { get(300, 32); }
+static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
+
 static const struct turn {
   const char *name;
   void (*prepare)(void);
@@ -193,6 +204,7 @@ static const struct turn {
     {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect, &main_id},
     {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
     {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
+    {"take a kept page for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
@@ -254,7 +266,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   step_save();
   if (turn->operation == do_give_up && every > DENSE) every = DENSE;
   if (turn->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it looks at all there is */
-  else if (turn->prepare == make_stale || turn->prepare == make_freed) every = 1;
+  else if (turn->prepare == make_stale || turn->prepare == make_freed || turn->prepare == make_tail) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
