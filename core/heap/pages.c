@@ -134,8 +134,9 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
     int32_t blocks = (int32_t)(count - word * 64);
     uint64_t full = blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
     plait_put64(&page->blocks[word], full);
-    plait_put64(&page->remote[word], ~full); /* first: in a page that was kept each block stays free, in `local` as it was */
+    plait_put64(&page->remote[word], ~0ull); /* in a page that was kept each bit stays set in one of the two, whatever it has stood for */
     plait_put64(&page->local[word], full);
+    plait_put64(&page->remote[word], ~full);
   }
   plait_put(&page->base, base);
   plait_put(&page->step, size);
@@ -396,7 +397,8 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
   uint64_t bit = 1ull << number % 64;
   plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  if ((plait_get64(local) | plait_get64(remote)) & bit) return 0;
+  uint64_t free = plait_get64(remote); /* first: see is_free() */
+  if ((free | plait_get64(local)) & bit) return 0;
   plait_platform_reach(remote); /* and with it the whole record */
   uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
   if (known & bit) return 0;
@@ -407,8 +409,10 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   return 1;
 }
 
+/* `remote` is read first: the owner sets a bit in `local` before it clears that in `remote`, so a free block is found in one of them. */
 static inline int is_free(struct plait_page *page, uint32_t number) {
-  uint64_t known = plait_get64(&page->local[number / 64]) | plait_get64(&page->remote[number / 64]);
+  uint64_t known = plait_get64(&page->remote[number / 64]);
+  known |= plait_get64(&page->local[number / 64]);
   return known >> number % 64 & 1;
 }
 

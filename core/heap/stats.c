@@ -9,11 +9,13 @@
 
 PLAIT_COLD_BEGIN
 
-/* Blocks of the page that are free: its owner may be moving bits from one set of words to the other. */
+/* Blocks of the page that are free: its owner may be moving bits from `remote` to `local`, so that is read first. */
 static uint32_t count_free(struct plait_page *page) {
   uint32_t free = 0;
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++)
-    free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | (plait_get64(&page->remote[word]) & plait_get64(&page->blocks[word])));
+  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
+    uint64_t bits = plait_get64(&page->remote[word]) & plait_get64(&page->blocks[word]);
+    free += (uint32_t)__builtin_popcountll(bits | plait_get64(&page->local[word]));
+  }
   return free;
 }
 

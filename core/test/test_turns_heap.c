@@ -136,6 +136,31 @@ static void do_free_stale(void) { plait_heap_free(stale); }
 static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); } /* the hot way, by what was guessed before */
 static void do_reuse(void) { get(300, 16000); }
 
+/* A block that is free already, while its page's owner learns of that: it stays so, for the owner takes another one. */
+static int stale_rc;
+static void make_freed(void) {
+  as(actor), plait__bind(), as(main_id), fill_places(0, 8, 2000), as(other), stale = atomic_load(&note(6)->at), drop(3), drop(5), drop(6);
+}
+static void do_free_again(void) { stale_rc = plait_heap_free(stale); }
+static void do_free_again_bound(void) { plait__bind(), stale_rc = plait_heap_free(stale); }
+static void do_size_again(void) { stale_rc = plait_heap_size(stale) == 0 ? -1 : 0; }
+static void do_count_again(void) {
+  uint32_t before = 1 + 5; /* the notes, and what is left of the page; the other thread has one more */
+  stale_rc = test_live_blocks() - before <= 1 ? -1 : 0;
+}
+static void do_collect(void) { get(300, 2000); }
+
+/* Where no block has ever been, behind the last one of a page that its owner has kept and takes for smaller blocks: whoever frees that has guessed already. */
+static struct plait_page *tailed;
+static void make_tail(void) {
+  as(other), plait__bind(), as(actor), fill_places(0, 340, 48); /* two pages of 170 blocks */
+  tailed = plait_at((plait_ref_t)(plait__small_find(atomic_load(&note(0)->at)) >> 32));
+  drop_places(0, 340);
+  CHECK(plait_get(&tailed->class) >= PLAIT_HEAP_CLASS_COUNT);
+}
+static void do_smaller(void) { get(300, 32); }
+static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
+
 static const struct turn {
   const char *name;
   void (*prepare)(void);
@@ -175,6 +200,11 @@ static const struct turn {
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
     {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
     {"free a block again with a record, its page changes its class", make_stale, do_free_stale_bound, do_reuse, &main_id},
+    {"free a block again, its page's owner collects", make_freed, do_free_again, do_collect, &main_id},
+    {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect, &main_id},
+    {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
+    {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
+    {"take a kept page for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
@@ -207,6 +237,7 @@ static void check_nothing_unseen(void) {
 }
 
 static void aftermath(void) {
+  if (now->prepare == make_freed) CHECK(stale_rc != 0);
   check_nothing_unseen();
   check_nothing_stranded();
   if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
@@ -234,7 +265,8 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   turn->prepare();
   step_save();
   if (turn->operation == do_give_up && every > DENSE) every = DENSE;
-  if (turn->prepare == make_stale) every = 1;
+  if (turn->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it looks at all there is */
+  else if (turn->prepare == make_stale || turn->prepare == make_freed || turn->prepare == make_tail) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
