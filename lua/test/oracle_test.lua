@@ -210,6 +210,9 @@ function message_text(by_name, of, value)
   return table.concat(parts, ' ')
 end
 
+-- LuaJIT 2.1.0-beta3 loses entries of pairs() in what it has compiled of a function that calls itself, now and then; its interpreter does not.
+if jit then jit.off(message_text, true) end
+
 for round = 1, check.rounds(8) do
   local syntax = round % 2 == 0 and 'proto2' or 'proto3'
   test(('generated schema %d (%s)'):format(round, syntax), function()
