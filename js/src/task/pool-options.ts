@@ -118,6 +118,7 @@ const POOL = knownOptions(
     'execArgv',
     'resourceLimits',
     'space',
+    'type', // webpack writes it into the options of what it takes for a Worker; it means nothing here
   ],
   {
     filename: 'the module is the first argument, new Pool(module, options)',
