@@ -439,10 +439,11 @@ uint32_t plait_worker_park_begin(void);
 void plait_worker_park_end(void);
 
 /*
- * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most.
+ * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most. 0: it has looked
+ * so often in vain; else 1.
  * pre: the thread may block.
  */
-void plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
+uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
  * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the worker, so

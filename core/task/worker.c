@@ -110,18 +110,21 @@ static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times
   return (int)found;
 }
 
-PLAIT_EXPORT void plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
+PLAIT_EXPORT uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
   struct plait_pool *pool = own_pool();
   struct plait_slot *self = plait_self();
-  if (plait_get(&pool->unread) >= UNREAD_WHEN_BUSY) {
+  int naps = plait_get(&pool->unread) >= UNREAD_WHEN_BUSY;
+  if (naps) {
     nap_while_unread(pool, self);
     spins = 1;
   }
-  if (spins != 0 && look(pool, self, spins)) return;
+  if (spins != 0 && look(pool, self, spins)) return 1;
   uint32_t signal = begin_sleep(pool, self, &pool->signal);
-  if (signal == 0) return;
-  plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
-  end_sleep(pool, self);
+  if (signal != 0) {
+    plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
+    end_sleep(pool, self);
+  }
+  return (uint32_t)naps;
 }
 
 static uint32_t never_zero(uint32_t stamp) {

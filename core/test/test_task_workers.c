@@ -28,7 +28,7 @@ static void test_looking(void) {
   submit(client, 3); /* it cannot take both at once */
   CHECK(wake_ups() != before);
   as(looker);
-  plait_worker_wait(20000, 1); /* another's name stays, and there is work */
+  CHECK(plait_worker_wait(20000, 1) == 1); /* another's name stays, and there is work */
   CHECK(atomic_load(&pool_record()->looking) == looker);
   while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
   as(main_id);
@@ -45,9 +45,12 @@ static void test_looking(void) {
   CHECK(wake_ups() != before && atomic_load(&pool_record()->looking) == 0);
   as(sleeper);
   plait_worker_park_end();
-  plait_worker_wait(20000, 1);
+  CHECK(plait_worker_wait(20000, 1) == 1);
   CHECK(atomic_load(&pool_record()->looking) == 0 && atomic_load(&pool_record()->sleepers) == 0);
   CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
+  CHECK(plait_worker_wait(0, 3) == 0); /* it has looked in vain */
+  atomic_store(&pool_record()->unread, 1000);
+  CHECK(plait_worker_wait(0, 3) == 1); /* it has not: it has napped for its client's sake */
   end_worker(sleeper);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4);
   nothing_left(0);

@@ -67,7 +67,7 @@ export interface Core {
   plait_pool_rouse(pool: number): void;
   plait_worker_park_begin(): number;
   plait_worker_park_end(): void;
-  plait_worker_wait(timeoutMilliseconds: number, spins: number): void;
+  plait_worker_wait(timeoutMilliseconds: number, spins: number): number;
   plait_worker_sit(seat: number): void;
   plait_worker_look(thread: number, nowMilliseconds: number): number;
   plait_worker_retire(thread: number): number;

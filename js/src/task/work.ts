@@ -1,10 +1,7 @@
 /**
  * What a worker does: it takes tasks from the pool until it is told to stop.
  *
- * How it waits: when there is nothing to do at all, it sleeps in the space, for the quickest wake-up: first for a
- * millisecond, because the next task is often near, then, after its event loop has turned, for a little longer. Then it parks
- * in `Atomics.waitAsync`, so that timers and messages of the user's module run. While promises of tasks are pending, it
- * never blocks its event loop: it parks at once.
+ * How it waits: idle-wait.ts. While promises of tasks are pending, it never blocks its event loop: it parks at once.
  *
  * Whose a step of asynchronous code is, the host's asynchronous context says, from when there can be several: with
  * `concurrency` above 1 from the beginning, else from when a task first asks for its pool.
@@ -22,8 +19,8 @@ import { clock, stampOf } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { ready } from './codec.ts';
 import { bucketOf } from './histogram.ts';
+import { IdleWait } from './idle-wait.ts';
 import { InlineFunctions, inlineForbidden, inlineSource } from './inline.ts';
 import { findExport } from './module.ts';
 import { Outcomes } from './outcome.ts';
@@ -35,11 +32,6 @@ import { Transport } from './transport.ts';
 
 type TaskFunction = (input: unknown) => unknown;
 
-/** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
-const FIRST_WAIT_MS = 1;
-const SECOND_WAIT_MS = 20;
-/** Looks at the queue before the first sleep: some 20 microseconds, about what falling asleep and waking would take. */
-const SPINS = 15000;
 /** How long a busy worker runs synchronous tasks before its event loop turns. */
 const TURN_AFTER_MS = 10;
 /** How often a worker notes how much memory it has. */
@@ -57,6 +49,7 @@ export class Worker {
   #inlineFunctions: InlineFunctions | undefined;
   readonly #transport: Transport;
   readonly #outcomes: Outcomes;
+  readonly #idle: IdleWait;
   #context: ReturnType<typeof host.newContext<Run>>;
   readonly #pending = new Set<Run>();
   readonly #shared: WorkerContext;
@@ -78,7 +71,6 @@ export class Worker {
   #busySince = 0;
   #resume: (() => void) | undefined;
   #changed = false;
-  #parked: Promise<unknown> | undefined;
 
   constructor(space: Space, start: WorkerStart, seat: number, namespace: Record<string, unknown>, leaves: () => void) {
     this.#space = space;
@@ -88,6 +80,7 @@ export class Worker {
     this.#leaves = leaves;
     this.#transport = new Transport(space);
     this.#outcomes = new Outcomes(space, this.#transport);
+    this.#idle = new IdleWait(space, start.pool);
     this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
@@ -199,7 +192,7 @@ export class Worker {
       } else {
         this.#sample(before);
         // One that is to leave takes nothing: it must not look as if it waited for a task.
-        const turn = this.#leaving ? undefined : this.#idle(idleSteps++);
+        const turn = this.#leaving ? undefined : this.#idle.step(idleSteps++);
         if (turn !== undefined) await turn;
       }
       before = clock();
@@ -212,41 +205,6 @@ export class Worker {
   async #lockLater(): Promise<number> {
     await host.turn();
     return clock();
-  }
-
-  /**
-   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there is
-   * before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
-   */
-  #idle(step: number): Promise<unknown> | undefined {
-    const { core } = this.#space;
-    if (step === 0) core.plait_worker_wait(FIRST_WAIT_MS, SPINS);
-    else if (step === 1) {
-      ready();
-      return host.turn();
-    } else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
-    else return this.#park();
-    return undefined;
-  }
-
-  async #park(): Promise<void> {
-    const { core } = this.#space;
-    const signal = core.plait_worker_park_begin();
-    if (signal === 0) return;
-    await this.#parking(signal);
-    core.plait_worker_park_end();
-  }
-
-  /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
-  #parking(signal: number): Promise<unknown> {
-    if (this.#parked === undefined) {
-      const wait = Atomics.waitAsync(this.#space.i32, (this.#start.pool + P.parking) >>> 2, signal | 0);
-      if (!wait.async) return Promise.resolve();
-      this.#parked = wait.value.then(() => {
-        this.#parked = undefined;
-      });
-    }
-    return this.#parked;
   }
 
   /** Waits until a pending task has ended or this thread has submitted one; with `more`, also until a task is queued. */
@@ -262,7 +220,7 @@ export class Worker {
       const { core } = this.#space;
       const signal = core.plait_worker_park_begin();
       if (signal !== 0) {
-        await Promise.race([change, this.#parking(signal)]);
+        await Promise.race([change, this.#idle.parking(signal)]);
         core.plait_worker_park_end();
       }
     } else if (this.#awaited().length > 0) {

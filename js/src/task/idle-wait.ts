@@ -1,0 +1,86 @@
+/**
+ * How a worker waits that has nothing to do at all: it looks at the queue for a moment, unless that was in vain lately. Then it
+ * sleeps in the space, for the quickest wake-up: first for a millisecond, because the next task is often near, then, after its
+ * event loop has turned, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and messages of the user's
+ * module run.
+ *
+ * Invariant: what is said is about time only. The core looks at the queue once more after it has said that the worker sleeps.
+ */
+
+import { host } from '../core/host.ts';
+import { Pool as P } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { ready } from './codec.ts';
+
+/** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
+const FIRST_WAIT_MS = 1;
+const SECOND_WAIT_MS = 20;
+/** Looks at the queue before the first sleep: some 20 to 40 microseconds, about what falling asleep and waking would take. */
+const SPINS = 15000;
+/** After looks in vain, one after the other, so many waits at most begin without one. */
+const MOST_BLIND_WAITS = 31;
+
+export class IdleWait {
+  readonly #space: Space;
+  readonly #pool: number;
+  /** How often the queue was looked at in vain since it was not, and for how many waits to come it is not looked at. */
+  #vainLooks = 0;
+  #blindWaits = 0;
+  #parked: Promise<unknown> | undefined;
+
+  constructor(space: Space, pool: number) {
+    this.#space = space;
+    this.#pool = pool;
+  }
+
+  /**
+   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there is
+   * before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
+   */
+  step(step: number): Promise<unknown> | undefined {
+    const { core } = this.#space;
+    if (step === 0) this.#waitShortly();
+    else if (step === 1) {
+      ready();
+      return host.turn();
+    } else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
+    else return this.#park();
+    return undefined;
+  }
+
+  /**
+   * Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain before: either nothing came so soon,
+   * or whoever would have submitted it was waiting for this very processor.
+   */
+  #waitShortly(): void {
+    const { core } = this.#space;
+    if (this.#blindWaits > 0) {
+      this.#blindWaits--;
+      core.plait_worker_wait(FIRST_WAIT_MS, 0);
+      return;
+    }
+    const isInVain = core.plait_worker_wait(FIRST_WAIT_MS, SPINS) === 0;
+    this.#vainLooks = isInVain ? this.#vainLooks + 1 : 0;
+    this.#blindWaits = Math.min(2 ** this.#vainLooks - 1, MOST_BLIND_WAITS);
+  }
+
+  async #park(): Promise<void> {
+    const { core } = this.#space;
+    const signal = core.plait_worker_park_begin();
+    if (signal === 0) return;
+    await this.parking(signal);
+    core.plait_worker_park_end();
+  }
+
+  /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
+  parking(signal: number): Promise<unknown> {
+    if (this.#parked === undefined) {
+      const wait = Atomics.waitAsync(this.#space.i32, (this.#pool + P.parking) >>> 2, signal | 0);
+      if (!wait.async) return Promise.resolve();
+      this.#parked = wait.value.then(() => {
+        this.#parked = undefined;
+      });
+    }
+    return this.#parked;
+  }
+}
