@@ -313,6 +313,8 @@ export class CoordinatedPool {
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {
+    // That of one that has been stopped was on its way, or its owner is busy: it sits nowhere, and what it loads is of no interest.
+    if (worker.stopping !== undefined && (message.type === 'ready' || message.type === 'failed')) return;
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
