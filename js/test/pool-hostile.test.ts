@@ -288,6 +288,34 @@ test('close: tasks of other threads on a worker that cannot be stopped are rejec
   rmSync(folder, { recursive: true });
 });
 
+test(
+  'a worker that sits in native code, where nothing stops it, is given up: late tasks, late modules',
+  LIMIT,
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'plait-'));
+    const kinds = { lent: {}, own: { concurrentTasksPerWorker: 2 } };
+    const cases = Object.entries(kinds).flatMap(([kind, options]) =>
+      ['task', 'module'].map(async (where) => {
+        const path = join(folder, `${kind}-${where}`);
+        const space = openSpace({ maximum: 2 ** 27 });
+        const isTask = where === 'task';
+        const workerData = isTask ? {} : { native: path };
+        const pool = new Pool(tasks, { threads: 1, space, workerData, loadTimeout: isTask ? 0 : 1000, ...options });
+        const error = await rejection(pool.run(path, { name: 'beNative', timeout: isTask ? 100 : 0 }));
+        assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
+        assert.equal(error.code, isTask ? 'ERR_PLAIT_TASK_TIMEOUT' : 'ERR_PLAIT_MODULE_LOAD');
+        assert.equal(pool.stats().ended.stopped, 1);
+        if (isTask) assert.equal(await pool.run(2), 2, 'another sits on its seat');
+        writeFileSync(`${path}.release`, '');
+        await pool.close();
+        space.check();
+      }),
+    );
+    await Promise.all(cases);
+    rmSync(folder, { recursive: true });
+  },
+);
+
 /** The pool's lock, its first word, is a thread's that is alive and does not move, while the worker that waits for `flags` goes on. */
 async function whileLockIsStuck(
   space: ReturnType<typeof openSpace>,
