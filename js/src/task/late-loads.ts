@@ -8,6 +8,7 @@
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { host } from '../core/host.ts';
 import { Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { WorkerRecord } from './worker-record.ts';
@@ -40,7 +41,9 @@ export class LateLoads {
   }
 
   #stopIn(worker: WorkerRecord, milliseconds: number): void {
-    const timer = setTimeout(() => {
+    const timer = setTimeout(async () => {
+      await host.turn(); // after a pause of the whole machine a word that came in time is heard after the timer
+      if (this.#timers.get(worker) !== timer) return;
       this.#timers.delete(worker);
       if (worker.state !== 'loading' || worker.stopping !== undefined) return;
       if (!this.#stop(worker, 'overdue')) {
