@@ -451,7 +451,7 @@ test('why a worker ended is told to who listens, though it had no task', LIMIT, 
   await broken.close();
 });
 
-test('why an idle worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
+test('why a worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
   const run = (body: string): string => {
     const program = `import { Pool } from 'plait';
       const pool = new Pool(${JSON.stringify(tasks.href)}, { threads: 1 });
@@ -469,6 +469,11 @@ test('why an idle worker ended is a warning where nobody listens, unless a task 
     alone,
     /^\(node:\d+\) \[PLAIT_WORKER_DIED\] PlaitWarning: [^\n]*\nRangeError: boom\n {4}at .*hostile-tasks\.js/,
   );
+  const again = run(`await pool.broadcast(0);
+    const task = pool.run(0, { name: 'strayAndStay', retries: 1 }).catch(() => {});
+    ${untilReplaced}
+    await task;`);
+  assert.match(again, /PlaitWarning: a worker of a pool ended .* and no task was told/, 'it was not idle');
   assert.equal(alone.match(/PLAIT_WORKER_DIED/g)?.length, 1, alone);
   assert.equal(run(`pool.on('end', () => {}); await pool.run('throws', { name: 'stray' }); ${untilReplaced}`), '');
   assert.equal(run(`await pool.run(0, { name: 'strayAndStay' }).catch(() => {}); ${untilReplaced}`), '');
