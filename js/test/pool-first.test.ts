@@ -28,6 +28,14 @@ async function program(source: string): Promise<unknown[]> {
     };
     const threads = [];
     process.on('worker', ({ threadId }) => threads.push(threadId));
+    let firstThread;
+    process.once('worker', (worker) => {
+      firstThread = worker;
+    });
+    /** The first worker's thread is no more. It does not keep the process alive, but this does. */
+    const gone = async () => {
+      while (firstThread?.threadId !== -1) await new Promise((resolve) => setTimeout(resolve, 2));
+    };
     /** This thread came round so late that the first worker's has become the coordinator. */
     const lent = () => {
       say('lent');
@@ -215,11 +223,10 @@ test('a task whose worker ends before the coordinator is there is rejected at on
 
 test('the first worker ends when the coordinator is there, which alone counts it', LIMIT, async () => {
   const said = await program(`
-    const gone = new Promise((resolve) => process.once('worker', (worker) => worker.once('exit', resolve)));
     const pool = open({ threads: 1 });
     say(await pool.broadcast(1)); // answered by the coordinator
     say(await codeOf(pool.run(3, { name: 'exit' })));
-    await gone;
+    await gone();
     say(await pool.run(2));
     const { started, ended } = pool.stats();
     say([started, ended.exit]);
@@ -422,26 +429,22 @@ test('the thread that has become the coordinator ends before its owner knows', L
  * Main blocks until it is given up for that.
  */
 const givenUpAt = (place: 'entry' | 'module', then = ''): string => `
-  const isFirst = 'import { workerData } from "node:worker_threads"; if (Atomics.add(workerData, 3, 1) === 0)';
+  const isFirst = 'import { workerData, threadId } from "node:worker_threads"; Atomics.wait(workerData, 3, 0); if (threadId === workerData[3])';
   const note = 'process.on("exit", () => Atomics.store(workerData, 4, 1));';
   const gate = isFirst + ' {' + note + 'Atomics.wait(workerData, 2, 0); ${then} }';
   const text = (code) => 'data:text/javascript,' + encodeURIComponent(code);
   const all = 'export * from ' + JSON.stringify(tasks.href) + '; export { default } from ' + JSON.stringify(tasks.href) + ';';
   const pool = ${
     place === 'entry'
-      ? "open({ loadTimeout: 2000, execArgv: ['--import', text(gate)] })"
-      : 'open({ loadTimeout: 2000 }, new URL(text(all + gate)))'
+      ? "open({ loadTimeout: 3000, execArgv: ['--import', text(gate)] })"
+      : 'open({ loadTimeout: 3000 }, new URL(text(all + gate)))'
   };
+  await new Promise(process.nextTick); // which thread it is has been told now
+  Atomics.store(counters, 3, threads[0]);
+  Atomics.notify(counters, 3);
   const events = [];
   pool.on('start', ({ worker }) => worker === threads[0] && events.push('start'));
   pool.on('end', ({ worker, reason }) => worker === threads[0] && events.push(reason));
-  let first;
-  process.once('worker', (worker) => {
-    first = worker;
-  });
-  const gone = async () => {
-    while (first?.threadId !== -1) await new Promise((resolve) => setTimeout(resolve, 2));
-  };
   /** Main is still blocked, so it ends by itself. */
   const letIn = () => {
     Atomics.store(counters, 2, 1);
