@@ -17,7 +17,7 @@ async function program(source: string): Promise<unknown[]> {
   const text = `
     import { Worker } from 'node:worker_threads';
     import { Pool } from ${index};
-    const counters = new Int32Array(new SharedArrayBuffer(8));
+    const counters = new Int32Array(new SharedArrayBuffer(32));
     const tasks = new URL(${JSON.stringify(new URL('first-tasks.js', fixtures).href)});
     const open = (options, module = tasks) => new Pool(module, { threads: 2, workerData: counters, ...options });
     const say = (value) => console.log(JSON.stringify(value ?? null));
@@ -28,6 +28,14 @@ async function program(source: string): Promise<unknown[]> {
     };
     const threads = [];
     process.on('worker', ({ threadId }) => threads.push(threadId));
+    let firstThread;
+    process.once('worker', (worker) => {
+      firstThread = worker;
+    });
+    /** The first worker's thread is no more. It does not keep the process alive, but this does. */
+    const gone = async () => {
+      while (firstThread?.threadId !== -1) await new Promise((resolve) => setTimeout(resolve, 2));
+    };
     /** This thread came round so late that the first worker's has become the coordinator. */
     const lent = () => {
       say('lent');
@@ -125,7 +133,7 @@ test('a task is aborted while main blocks right after it', LIMIT, async () => {
     const pool = open({ grace: 20 });
     const controller = new AbortController();
     const result = codeOf(pool.run(0, { name: 'spin', signal: controller.signal }));
-    block(() => pool.stats().running === 1);
+    block(() => Atomics.load(counters, 1) === 1); // a task that was taken, but has not begun, leaves without a trace
     controller.abort();
     block(() => pool.stats().ended.stopped === 1);
     say(await result);
@@ -215,11 +223,10 @@ test('a task whose worker ends before the coordinator is there is rejected at on
 
 test('the first worker ends when the coordinator is there, which alone counts it', LIMIT, async () => {
   const said = await program(`
-    const gone = new Promise((resolve) => process.once('worker', (worker) => worker.once('exit', resolve)));
     const pool = open({ threads: 1 });
     say(await pool.broadcast(1)); // answered by the coordinator
     say(await codeOf(pool.run(3, { name: 'exit' })));
-    await gone;
+    await gone();
     say(await pool.run(2));
     const { started, ended } = pool.stats();
     say([started, ended.exit]);
@@ -415,4 +422,67 @@ test('the thread that has become the coordinator ends before its owner knows', L
     await next.close();`);
   assert.ok(said[0] === 'ERR_PLAIT_COORDINATOR_DIED' || said[0] === 'fulfilled', String(said[0]));
   assert.deepEqual(said[1], [2, 3]);
+});
+
+/**
+ * A program whose first worker, and no other, stands at a gate: before it has entered the pool, or while it loads the module.
+ * Main blocks until it is given up for that.
+ */
+const givenUpAt = (place: 'entry' | 'module', then = ''): string => `
+  const isFirst = 'import { workerData, threadId } from "node:worker_threads"; Atomics.wait(workerData, 3, 0); if (threadId === workerData[3])';
+  const note = 'process.on("exit", () => Atomics.store(workerData, 4, 1));';
+  const gate = isFirst + ' {' + note + 'Atomics.wait(workerData, 2, 0); ${then} }';
+  const text = (code) => 'data:text/javascript,' + encodeURIComponent(code);
+  const all = 'export * from ' + JSON.stringify(tasks.href) + '; export { default } from ' + JSON.stringify(tasks.href) + ';';
+  const pool = ${
+    place === 'entry'
+      ? "open({ loadTimeout: 3000, execArgv: ['--import', text(gate)] })"
+      : 'open({ loadTimeout: 3000 }, new URL(text(all + gate)))'
+  };
+  await new Promise(process.nextTick); // which thread it is has been told now
+  Atomics.store(counters, 3, threads[0]);
+  Atomics.notify(counters, 3);
+  const events = [];
+  pool.on('start', ({ worker }) => worker === threads[0] && events.push('start'));
+  pool.on('end', ({ worker, reason }) => worker === threads[0] && events.push(reason));
+  /** Main is still blocked, so it ends by itself. */
+  const letIn = () => {
+    Atomics.store(counters, 2, 1);
+    Atomics.notify(counters, 2);
+    block(() => Atomics.load(counters, 4) === 1);
+  };
+  pool.runSync(0);
+  block(() => pool.stats().ended.stopped === 1);`;
+
+test('a first worker that is given up before it has entered the pool takes no task there', LIMIT, async () => {
+  const said = await program(`${givenUpAt('entry')}
+    const meets = pool.run(1, { name: 'meet' });
+    block(() => Atomics.load(counters, 1) === 1); // the only other worker waits there for a second task
+    letIn();
+    const thread = pool.runSync(0, { name: 'meetIn' });
+    await gone();
+    say([thread !== threads[0], await meets]);
+    await pool.broadcast(0); // the coordinator has heard all that the worker said
+    say(events);
+    await pool.close();`);
+  assert.deepEqual(said, [[true, 1], ['stopped']]);
+});
+
+test('what a first worker says that is given up while it loads changes nothing', LIMIT, async () => {
+  const loads = await program(`${givenUpAt('module')}
+    letIn();
+    await gone();
+    await pool.broadcast(0);
+    say(events);
+    await pool.close();`);
+  assert.deepEqual(loads, [['stopped']]);
+  const fails = await program(`${givenUpAt('module', 'throw new RangeError();')}
+    block(() => pool.stats().threads === 2); // another sits on its seat
+    letIn();
+    await gone();
+    await pool.broadcast(0);
+    pool.resize({ max: 3 });
+    say((await Promise.all([1, 2, 3].map((n) => pool.run(n, { name: 'meetThree' })))).length); // the pool grows all the same
+    await pool.close();`);
+  assert.deepEqual(fails, [3]);
 });

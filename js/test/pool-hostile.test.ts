@@ -288,6 +288,34 @@ test('close: tasks of other threads on a worker that cannot be stopped are rejec
   rmSync(folder, { recursive: true });
 });
 
+test(
+  'a worker that sits in native code, where nothing stops it, is given up: late tasks, late modules',
+  LIMIT,
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'plait-'));
+    const kinds = { lent: {}, own: { concurrentTasksPerWorker: 2 } };
+    const cases = Object.entries(kinds).flatMap(([kind, options]) =>
+      ['task', 'module'].map(async (where) => {
+        const path = join(folder, `${kind}-${where}`);
+        const space = openSpace({ maximum: 2 ** 27 });
+        const isTask = where === 'task';
+        const workerData = isTask ? {} : { native: path };
+        const pool = new Pool(tasks, { threads: 1, space, workerData, loadTimeout: isTask ? 0 : 1000, ...options });
+        const error = await rejection(pool.run(path, { name: 'beNative', timeout: isTask ? 100 : 0 }));
+        assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
+        assert.equal(error.code, isTask ? 'ERR_PLAIT_TASK_TIMEOUT' : 'ERR_PLAIT_MODULE_LOAD');
+        assert.equal(pool.stats().ended.stopped, 1);
+        if (isTask) assert.equal(await pool.run(2), 2, 'another sits on its seat');
+        writeFileSync(`${path}.release`, '');
+        await pool.close();
+        space.check();
+      }),
+    );
+    await Promise.all(cases);
+    rmSync(folder, { recursive: true });
+  },
+);
+
 /** The pool's lock, its first word, is a thread's that is alive and does not move, while the worker that waits for `flags` goes on. */
 async function whileLockIsStuck(
   space: ReturnType<typeof openSpace>,
@@ -423,7 +451,7 @@ test('why a worker ended is told to who listens, though it had no task', LIMIT, 
   await broken.close();
 });
 
-test('why an idle worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
+test('why a worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
   const run = (body: string): string => {
     const program = `import { Pool } from 'plait';
       const pool = new Pool(${JSON.stringify(tasks.href)}, { threads: 1 });
@@ -441,6 +469,11 @@ test('why an idle worker ended is a warning where nobody listens, unless a task 
     alone,
     /^\(node:\d+\) \[PLAIT_WORKER_DIED\] PlaitWarning: [^\n]*\nRangeError: boom\n {4}at .*hostile-tasks\.js/,
   );
+  const again = run(`await pool.broadcast(0);
+    const task = pool.run(0, { name: 'strayAndStay', retries: 1 }).catch(() => {});
+    ${untilReplaced}
+    await task;`);
+  assert.match(again, /PlaitWarning: a worker of a pool ended .* and no task was told/, 'it was not idle');
   assert.equal(alone.match(/PLAIT_WORKER_DIED/g)?.length, 1, alone);
   assert.equal(run(`pool.on('end', () => {}); await pool.run('throws', { name: 'stray' }); ${untilReplaced}`), '');
   assert.equal(run(`await pool.run(0, { name: 'strayAndStay' }).catch(() => {}); ${untilReplaced}`), '');

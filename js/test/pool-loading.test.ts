@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
 import { openSpace, Pool, type PoolOptions } from 'plait';
+import { LateLoads } from '../../dist/task/late-loads.js';
 import { rejection } from './cases/check.ts';
 import { until } from './cases/pool-setup.ts';
 
@@ -86,6 +88,29 @@ for (const never of WAYS) {
     space.check();
   });
 }
+
+test('loadTimeout: a worker whose word came in time is not late because its coordinator is', LIMIT, async () => {
+  const space = openSpace({ maximum: 2 ** 27 });
+  let stopped = 0;
+  const worker = { state: 'loading', stopping: undefined, thread: { hostId: 2 ** 30, terminate: () => stopped++ } };
+  const late = new LateLoads(space, 1, () => stopped++);
+  const { port1, port2 } = new MessageChannel();
+  const heard = new Promise<void>((resolve) => {
+    port2.on('message', () => {
+      worker.state = 'ready';
+      late.end(worker as never);
+      resolve();
+    });
+  });
+  await new Promise(setImmediate); // the port listens
+  late.begin(worker as never);
+  port1.postMessage('ready');
+  for (const end = performance.now() + 20; performance.now() < end; ); // both are due when this thread comes round
+  await heard;
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  port1.close();
+  assert.equal(stopped, 0);
+});
 
 test('a program whose pool never ends loading its module ends, with and without close()', LIMIT, () => {
   for (const close of ['await pool.close()', '']) {

@@ -5,8 +5,8 @@
  * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
  * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool
  * has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as one that
- * cannot load. A lent one that is to be stopped may go on for as long as the owner is
- * busy: it is given up, and sits nowhere from then on.
+ * cannot load. One that is to be stopped may go on: a lent one for as long as the owner is busy, any in native code. It is
+ * given up, and sits nowhere from then on.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
  * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be idle for
@@ -313,6 +313,8 @@ export class CoordinatedPool {
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {
+    // That of one that has been stopped was on its way, or its owner is busy: it sits nowhere, and what it loads is of no interest.
+    if (worker.stopping !== undefined && (message.type === 'ready' || message.type === 'failed')) return;
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
@@ -409,17 +411,26 @@ export class CoordinatedPool {
   #stopLate(worker: WorkerRecord): void {
     worker.stopping = 'overdue';
     worker.thread.terminate();
-    if (worker.isLent) this.#giveUp(worker);
+    this.#giveUpLater(worker);
   }
 
   /** A worker was stopped because it took too long to load the module. */
   #loadedLate(worker: WorkerRecord): void {
     worker.state = 'failed';
     this.#loadError = this.#deaths.encodeLoadError(worker, 0);
-    if (!worker.isLent) return; // the rest follows when it has ended
-    this.#giveUp(worker);
-    this.#settle(worker);
-    this.#look();
+    this.#giveUpLater(worker);
+  }
+
+  /** Of one that was stopped the rest follows when it has ended. If nobody here can stop it, that is given up. */
+  #giveUpLater(worker: WorkerRecord): void {
+    const giveUp = (): void => {
+      if (!this.#workers.has(worker)) return;
+      this.#giveUp(worker);
+      this.#settle(worker);
+      this.#look();
+    };
+    if (worker.isLent) giveUp();
+    else setTimeout(giveUp, STUCK_MS);
   }
 
   /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */

@@ -96,7 +96,7 @@ export class CoordinatorLink {
   #lend(space: Space, { thread, port }: LentThread, first: OpenPool): void {
     this.#lent = thread;
     const death = new EarlyDeath(space, first, thread);
-    this.#ahead = { hostId: thread.hostId, port, word: death.word, pool: first.pool };
+    this.#ahead = { hostId: thread.hostId, port, word: death.word, state: this.#thread.firstWorker, pool: first.pool };
     thread.onExit = (code) => {
       this.#lent = undefined;
       if (this.#isDead) recoverHost(space, thread.hostId);
@@ -111,7 +111,7 @@ export class CoordinatorLink {
   open(message: OpenPool, listener: Listener): void {
     const ahead = this.#ahead?.pool === message.pool ? this.#ahead : undefined;
     this.#ahead = undefined;
-    const lent = ahead && { hostId: ahead.hostId, port: ahead.port, word: ahead.word };
+    const lent = ahead && { hostId: ahead.hostId, port: ahead.port, word: ahead.word, state: ahead.state };
     this.#thread.open({ ...message, lent }, lent ? [lent.port] : []); // throws for workerData that cannot be cloned
     this.#pools.set(message.pool, listener);
   }

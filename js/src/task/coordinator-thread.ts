@@ -16,13 +16,13 @@
  */
 
 import { type HostThread, host, type LentThread } from '../core/host.ts';
-import type { CoordinatorStart, OpenPool, SealedOpen } from './protocol.ts';
+import { type CoordinatorStart, LentState, type OpenPool, type SealedOpen } from './protocol.ts';
 import { lendWorker } from './start-worker.ts';
 import { COORDINATOR_SCRIPT } from './thread-scripts.ts';
 
-/** Words in shared memory. */
+/** Words in shared memory; what the second one says is in {@link LentState}. */
 const WHO = 0;
-const SAID = 1;
+const FIRST_WORKER = 1;
 const WORDS = 2;
 /** Who is the coordinator, or will be. */
 const NOBODY = 0;
@@ -46,6 +46,8 @@ export class CoordinatorThread {
   readonly #start: CoordinatorStart;
   readonly #listener: CoordinatorListener;
   readonly #words = new Int32Array(new SharedArrayBuffer(WORDS * 4));
+  /** The first worker's word. */
+  readonly firstWorker: Int32Array = this.#words.subarray(FIRST_WORKER);
   #thread: HostThread | undefined;
   /** The first worker's thread, while the coordinator is put off. */
   #ahead: LentThread | undefined;
@@ -73,7 +75,7 @@ export class CoordinatorThread {
     const message: CoordinatorStart = { ...start, open: { ...first, workerData: undefined } }; // it has that environment
     const word = this.#words.subarray(WHO);
     const instead = { word, value: LENT, patience: BLOCKED_MS, script: COORDINATOR_SCRIPT, message };
-    lendWorker(ahead, start.space, first, this.#words.subarray(SAID), mayReplace ? instead : undefined);
+    lendWorker(ahead, start.space, first, this.firstWorker, mayReplace ? instead : undefined);
     this.#ahead = ahead;
     ahead.onRun = () => this.#turns();
     if (!mayReplace) this.begin();
@@ -130,7 +132,7 @@ export class CoordinatorThread {
       return;
     }
     ahead.thread.setRef(false);
-    Atomics.notify(this.#words, SAID); // nobody waits for that any more
+    Atomics.notify(this.#words, FIRST_WORKER); // nobody waits for that any more
     try {
       this.#launch();
     } catch (cause) {
@@ -153,7 +155,7 @@ export class CoordinatorThread {
       this.begin();
       return;
     }
-    const said = Atomics.waitAsync(this.#words, SAID, 0);
+    const said = Atomics.waitAsync(this.#words, FIRST_WORKER, LentState.NEW);
     const word = said.async ? said.value : host.turn();
     void word.then(() => host.later(HEAD_START_MS, () => this.begin()));
     host.later(PATIENCE_MS, () => this.begin());

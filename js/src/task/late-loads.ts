@@ -2,11 +2,13 @@
  * What a pool's coordinator does about workers that still load the module: it stops those that take longer than the pool
  * allows, and, when the pool closes and nothing is queued, those for which no task will come.
  *
- * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has become
+ * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not entered
+ * the pool yet is told so by its end, or, if its owner is to end it and is busy, by the word of {@link LentState}. One that has become
  * ready meanwhile, and whose word of that is still on its way, finishes what it has taken.
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { host } from '../core/host.ts';
 import { Slot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { WorkerRecord } from './worker-record.ts';
@@ -39,7 +41,9 @@ export class LateLoads {
   }
 
   #stopIn(worker: WorkerRecord, milliseconds: number): void {
-    const timer = setTimeout(() => {
+    const timer = setTimeout(async () => {
+      await host.turn(); // after a pause of the whole machine a word that came in time is heard after the timer
+      if (this.#timers.get(worker) !== timer) return;
       this.#timers.delete(worker);
       if (worker.state !== 'loading' || worker.stopping !== undefined) return;
       if (!this.#stop(worker, 'overdue')) {
@@ -57,13 +61,18 @@ export class LateLoads {
   #stop(worker: WorkerRecord, why: 'overdue' | 'force'): boolean {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread !== undefined) {
-      if (this.#space.core.plait_worker_retire(thread) < 0) return false;
-      const slot = slotOf(this.#space, thread);
-      if (this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0) return false;
+      // One that has a task is ready, and only its word of that is late: it is not even told.
+      if (this.#hasTask(thread) || this.#space.core.plait_worker_retire(thread) < 0) return false;
+      if (this.#hasTask(thread)) return false;
     }
     worker.stopping = why;
     worker.thread.terminate();
     return true;
+  }
+
+  #hasTask(thread: number): boolean {
+    const slot = slotOf(this.#space, thread);
+    return this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
   }
 
   /**

@@ -59,11 +59,12 @@ function tooManyPools(): PlaitError {
   return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message);
 }
 
-/** Nobody else is told of this error, which has ended an idle worker. */
+/** Nobody else is told of this error: the worker was idle, or what it ran is run again. */
 function warnOf(error: unknown): void {
   const { stack } = Object(error) as { stack?: unknown };
   const detail = typeof stack === 'string' ? stack : String(error);
-  host.warn('an idle worker of a pool ended after an error that nothing in it caught', 'PLAIT_WORKER_DIED', detail);
+  const message = 'a worker of a pool ended after an error that nothing in it caught, and no task was told of it';
+  host.warn(message, 'PLAIT_WORKER_DIED', detail);
 }
 
 /** One broadcast's answers, by seat. */

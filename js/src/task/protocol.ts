@@ -42,7 +42,21 @@ export interface LentWorker {
   readonly port: unknown;
   /** Who answers for its end; see early-death.ts. */
   readonly word: Int32Array;
+  /** Whether it is to go on; see {@link LentState}. */
+  readonly state: Int32Array;
 }
+
+/**
+ * A word that a lent worker shares with its keeper and its owner. The owner may be too busy to stop it: a worker that has not
+ * entered the pool by then, so that the core can tell it nothing, does not begin. Never less than before.
+ */
+export const LentState = {
+  NEW: 0,
+  /** It has said something: its keeper, which boots meanwhile, is wanted. */
+  SAID: 1,
+  /** Its keeper has it stopped. */
+  STOPPED: 2,
+} as const;
 
 /** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
 export interface OpenPool {
@@ -176,10 +190,7 @@ export interface WorkerStart {
   readonly inline: boolean;
   /** Calls to make before the first task. */
   readonly first: readonly BroadcastCall[];
-  /**
-   * Set if its keeper did not start it, and hears of it only what it says: a word in shared memory that it makes 1 of 0
-   * when it has said something. The keeper boots meanwhile.
-   */
+  /** Set if its keeper did not start it, and hears of it only what it says; see {@link LentState}. */
   readonly lent: Int32Array | undefined;
 }
 

@@ -15,7 +15,15 @@ import {
   type ThreadScript,
 } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-import type { BroadcastCall, CoordinatorStart, LentWorker, OpenPool, TerminateLent, WorkerStart } from './protocol.ts';
+import {
+  type BroadcastCall,
+  type CoordinatorStart,
+  LentState,
+  type LentWorker,
+  type OpenPool,
+  type TerminateLent,
+  type WorkerStart,
+} from './protocol.ts';
 
 /** A thread on its way, and what it has said. */
 export interface StartedThread {
@@ -87,25 +95,26 @@ export function startAhead(options: Omit<OpenPool, 'pool'>, script: ThreadScript
   }
 }
 
-/** Makes that thread the pool's worker. `said` becomes 1 when it has said something. */
+/** Makes that thread the pool's worker. `state`: see {@link LentState}. */
 export function lendWorker(
   lent: LentThread,
   space: SpaceHandle,
   options: OpenPool,
-  said: Int32Array,
+  state: Int32Array,
   instead: Instead | undefined,
 ): void {
-  lent.begin(workerStart(space, options, 0, [], said), instead);
+  lent.begin(workerStart(space, options, 0, [], state), instead);
 }
 
 /** The coordinator's end of that, if the pool has such a thread: the owner alone can stop it, and is asked to. */
 export function adoptWorker({ pool, lent }: OpenPool): StartedThread | undefined {
   if (lent === undefined) return undefined;
   const terminate = { type: 'terminate', pool, worker: lent.hostId } satisfies TerminateLent;
-  return listening(
-    host.adoptThread(lent.hostId, lent.port, () => host.postToStarter(terminate)),
-    lent,
-  );
+  const stop = (): void => {
+    Atomics.store(lent.state, 0, LentState.STOPPED);
+    host.postToStarter(terminate);
+  };
+  return listening(host.adoptThread(lent.hostId, lent.port, stop), lent);
 }
 
 function listening(thread: HostThread, lent: LentWorker | undefined): StartedThread {

@@ -10,7 +10,7 @@ import { outOfMemory } from '../core/space.ts';
 import { readValue } from './codec.ts';
 import { encodeError } from './encode-error.ts';
 import { findExport, loadError, loadModule } from './module.ts';
-import type { FromWorker, WorkerStart, WorkerThrew, WorkerWord } from './protocol.ts';
+import { type FromWorker, LentState, type WorkerStart, type WorkerThrew, type WorkerWord } from './protocol.ts';
 import { Worker } from './work.ts';
 
 /** Runs until this thread ends. */
@@ -18,7 +18,8 @@ export async function serve(start: WorkerStart): Promise<void> {
   const { lent } = start;
   const tell = (message: FromWorker): void => {
     host.postToStarter({ plait: message } satisfies WorkerWord);
-    if (lent !== undefined && Atomics.compareExchange(lent, 0, 0, 1) === 0) Atomics.notify(lent, 0);
+    const { NEW, SAID } = LentState;
+    if (lent !== undefined && Atomics.compareExchange(lent, 0, NEW, SAID) === NEW) Atomics.notify(lent, 0);
   };
   host.bequeathSpace(start.space);
   if (lent !== undefined) {
@@ -55,6 +56,8 @@ export async function serve(start: WorkerStart): Promise<void> {
     // The message must be on its way before the thread ends.
     await host.turn();
     host.exitThread(1);
+  } else if (lent !== undefined && Atomics.load(lent, 0) === LentState.STOPPED) {
+    host.exitThread(0);
   } else {
     const { look } = worker;
     host.listenToStarter(look); // listening also keeps a parked worker alive

@@ -170,6 +170,37 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
       },
     },
     {
+      name: 'options of any make: with the `type` that webpack writes, frozen, without a prototype, as getters of a class',
+      run: async () => {
+        class Options {
+          get maxThreads() {
+            return 1;
+          }
+          get minThreads() {
+            return 0;
+          }
+        }
+        const bare = Object.assign(Object.create(null), { maxThreads: 1, minThreads: 0 });
+        for (const how of [
+          { type: 'module', maxThreads: 1, minThreads: 0 },
+          Object.freeze({ ...bare }),
+          bare,
+          new Options(),
+        ]) {
+          // Not by withPool, which makes new options of them.
+          const pool = new Pool(tasks, how as PoolOptions);
+          try {
+            same(pool.threads, 1);
+            same(pool.stats().minThreads, 0);
+            const call = Object.assign(Object.create(null), { name: 'default' });
+            same(await pool.run('done', Object.freeze(call)), 'done');
+          } finally {
+            await pool.close();
+          }
+        }
+      },
+    },
+    {
       name: 'retries of the pool: what its tasks have that say nothing else, in every call and thread',
       run: () =>
         withPool({ threads: 1, retries: 2 }, async (pool, space) => {
