@@ -1,7 +1,7 @@
 /*
  * mutex: lock.h for the heap as a library, in programs where nobody learns of a thread that vanished. The word is 0
- * free, 1 taken, 2 taken and somebody may sleep. There is no owner to be dead, so nothing is ever taken over, and a wait
- * has no bound. Without threads there is nothing to do at all.
+ * free, 1 taken. There is no owner to be dead, so nothing is ever taken over, and a wait has no bound; but each of its sleeps
+ * has, and no wake-up is needed, nor can one be lost. Without threads there is nothing to do at all.
  *
  * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and whoever has one
  * calls nothing that looks for what it holds. So `held` stays empty; plait_lock_try() refuses a caller that has the lock because
@@ -29,8 +29,10 @@ void plait_lock_release(struct plait_lock *lock) {
 
 #else
 
-#define SPINS 200
-#define SLICE_NS 10000000 /* how late a sleeper looks again if a wake-up was lost */
+#define SPINS 256
+#define SPINS_BETWEEN 8u /* two sleeps: there may be hundreds who wait */
+#define FIRST_SLEEP_NS 50000
+#define LAST_SLEEP_NS 1600000 /* how late a sleeper may find a lock that has become free */
 
 /* Looks before it tries: an exchange that fails would take the line from whoever has the lock. */
 inline int plait_lock_try(struct plait_lock *lock) {
@@ -40,13 +42,20 @@ inline int plait_lock_try(struct plait_lock *lock) {
              ? PLAIT_LOCK_TAKEN : -PLAIT_EAGAIN;
 }
 
+/*
+ * Who finds it taken looks for a microsecond, long enough for what is done under a lock, and then sleeps for a time, and each time for twice as
+ * long. Nobody wakes it: the holder would pay for that in the host each time, and with more threads than processors a woken
+ * thread mostly finds the lock taken again. While one sleeps the others have the lines that the lock guards for themselves, for many
+ * turns. Between two sleeps it looks a few times only.
+ */
 PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
-  for (uint32_t i = 0; i < SPINS || !plait_self_may_block(); i++) {
+  for (uint32_t looks = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {
     plait_platform_pause();
-    if (plait_lock_try(lock) == PLAIT_LOCK_TAKEN) return;
+    if (--looks != 0 || !plait_self_may_block()) continue;
+    plait_platform_wait(&lock->word, 1, sleep);
+    looks = SPINS_BETWEEN;
+    if (sleep < LAST_SLEEP_NS) sleep *= 2;
   }
-  while (near_exchange(&lock->word, 2, memory_order_acquire) != 0)
-    plait_platform_wait(&lock->word, 2, SLICE_NS);
 }
 
 inline int plait_lock_acquire(struct plait_lock *lock) {
@@ -55,7 +64,7 @@ inline int plait_lock_acquire(struct plait_lock *lock) {
 }
 
 inline void plait_lock_release(struct plait_lock *lock) {
-  if (near_exchange(&lock->word, 0, memory_order_release) == 2) plait_platform_notify(&lock->word, 1);
+  near_store(&lock->word, 0, memory_order_release);
 }
 
 #endif
