@@ -192,13 +192,13 @@ PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_
   return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
 }
 
-/* The page whose block number `number` starts at `block`, as far as its hint says. A number that no block of the page has is one of a free block. */
-PLAIT_TINY struct plait_page *plait__page_at(struct plait_leaf *leaf, plait_ref_t block, uint32_t *number) {
+/* The page whose block number `number` starts at `block`, as far as its hint says. A number that no block of the page has is one of a free block. `step`: how far they lie apart. */
+PLAIT_TINY struct plait_page *plait__page_at(struct plait_leaf *leaf, plait_ref_t block, uint32_t *number, uint32_t *step) {
   struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
   uint32_t known = plait_get(&hint->page);
   *number = plait__guess(hint, known, block);
   struct plait_page *page = plait__hinted(known);
-  return known != 0 && plait_get(&page->base) + *number * plait_get(&page->step) == block ? page : NULL;
+  return known != 0 && plait_get(&page->base) + *number * (*step = plait_get(&page->step)) == block ? page : NULL;
 }
 
 /* The page in whose `local` the word lies. */
@@ -238,26 +238,26 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
  * comes from there, because it is still in a cache. But not if the word that the spot names has more: the fewer a word has, the
  * sooner it has none, which a processor does not guess. Where blocks are large, it counts for more, a bit for each KiB of one: so pages get empty.
  */
-PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known) {
+PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known, uint32_t step) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
   plait_ref_t next = plait_ref(word);
 #if PLAIT_COUNTS_BITS
   plait_ref_t now = plait_get(spot);
-  uint32_t count = (uint32_t)__builtin_popcountll(known) + plait_get(&page->step) / 1024;
+  uint32_t count = (uint32_t)__builtin_popcountll(known) + step / 1024;
   next = count >= (uint32_t)__builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
 #else
-  (void)known;
+  (void)known, (void)step;
 #endif
   plait_put(spot, next);
 }
 
 /* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
-PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
+PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number, uint32_t step) {
   plait_word64_t *local = &page->local[number / 64];
   uint64_t bit = 1ull << number % 64, known = plait_get64(local), remote = plait_get64(&page->remote[number / 64]), free = known | remote;
   if (free & bit) return 0;
   plait_put64(local, known | bit);
-  plait__page_aim(page, local, known);
+  plait__page_aim(page, local, known, step);
   if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
   return 1;
 }
@@ -395,9 +395,9 @@ uint32_t plait__debug_kept(void);
 
 /* The class for blocks of `size` bytes: the smallest, or, for some sizes above the fine limit, the next one. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
 PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
-  const uint8_t *classes = plait_heap()->class_of_unit;
-  if (size <= PLAIT_HEAP_FINE_LIMIT) return classes[(size + 15) / 16];
-  return classes[PLAIT_HEAP_FINE_LIMIT / 16 + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128];
+  /* The remainder costs nothing where the size is known to be small enough: from it a compiler sees that the address of the table may be added last. */
+  uint32_t unit = size <= PLAIT_HEAP_FINE_LIMIT ? (size + 15) / 16 : PLAIT_HEAP_FINE_LIMIT / 16 + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128;
+  return plait_heap()->class_of_unit[unit % PLAIT_HEAP_UNIT_COUNT];
 }
 
 /* Whether the large block that the calling thread has allocated last is zero because its bytes have never been used. */
@@ -426,16 +426,15 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
   struct plait_record *record = plait__mine();
-  uint32_t at = block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES);
   plait_ref_t noted = plait_get(&plait_heap()->leaves[0]); /* small programs have no other: what comes from one place need not wait for the block */
-  if (at != 0) noted = plait_get(&plait_heap()->leaves[at]);
+  if (block >= PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES) noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
   if (record == NULL || noted == 0) return 0;
   struct plait_leaf *leaf = plait_at(noted);
-  uint32_t number;
-  struct plait_page *page = plait__page_at(leaf, block, &number);
+  uint32_t number, step;
+  struct plait_page *page = plait__page_at(leaf, block, &number, &step);
   if (page != NULL) {
     uint32_t owner = plait_get(&page->owner);
-    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
+    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number, step);
     if (owner != 0) return plait__small_free_remote(page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];

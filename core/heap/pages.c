@@ -418,8 +418,8 @@ static inline int is_free(struct plait_page *page, uint32_t number) {
 
 PLAIT_ONCE uint64_t plait__small_find(plait_ref_t block) {
   plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  uint32_t number;
-  struct plait_page *page = leaf == 0 ? NULL : plait__page_at(plait_at(leaf), block, &number);
+  uint32_t number, step;
+  struct plait_page *page = leaf == 0 ? NULL : plait__page_at(plait_at(leaf), block, &number, &step);
   return page == NULL || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
 }
 
