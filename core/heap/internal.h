@@ -192,7 +192,10 @@ PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_
   return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
 }
 
-/* The page whose block number `number` starts at `block`, as far as its hint says. A number that no block of the page has is one of a free block. `step`: how far they lie apart. */
+/*
+ * The page whose block number `number` starts at `block`, as far as its hint says; `step`: how far its blocks lie apart. A number
+ * that no block of the page has is one of a free block.
+ */
 PLAIT_TINY struct plait_page *plait__page_at(struct plait_leaf *leaf, plait_ref_t block, uint32_t *number, uint32_t *step) {
   struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
   uint32_t known = plait_get(&hint->page);
@@ -395,7 +398,7 @@ uint32_t plait__debug_kept(void);
 
 /* The class for blocks of `size` bytes: the smallest, or, for some sizes above the fine limit, the next one. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
 PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
-  /* The remainder costs nothing where the size is known to be small enough: from it a compiler sees that the address of the table may be added last. */
+  /* The remainder costs nothing where the size is known to be small enough: it tells a compiler that the table's address may be added last. */
   uint32_t unit = size <= PLAIT_HEAP_FINE_LIMIT ? (size + 15) / 16 : PLAIT_HEAP_FINE_LIMIT / 16 + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128;
   return plait_heap()->class_of_unit[unit % PLAIT_HEAP_UNIT_COUNT];
 }
