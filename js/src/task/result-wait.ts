@@ -21,10 +21,10 @@ import type { Space } from '../core/space.ts';
 const RESULTS_WORTH_A_WAIT = 4;
 const QUEUE_FOR_A_WAIT = 3;
 
-/** For how long a result is looked for in each turn: about twice what a wake-up costs. */
-const LOOK_MS = 0.1;
+/** For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual machine. */
+const LOOK_MS = 0.2;
 /** A wait that was no longer than this makes it likely that the next one is short, too; a wake-up may be part of it. */
-const NEAR_MS = 0.15;
+const NEAR_MS = 0.3;
 /** After a look in vain, so many short waits are slept through before another is tried. */
 const BLIND_WAITS = 32;
 
