@@ -21,12 +21,12 @@ import type { Space } from '../core/space.ts';
 const RESULTS_WORTH_A_WAIT = 4;
 const QUEUE_FOR_A_WAIT = 3;
 
-/** For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual machine. */
-const LOOK_MS = 0.2;
+/** For how long a result is looked for in each turn: about three times what the two wake-ups of a round trip cost on a virtual machine. */
+const LOOK_MS = 0.3;
 /** A wait that was no longer than this makes it likely that the next one is short, too; a wake-up may be part of it. */
-const NEAR_MS = 0.3;
-/** After a look in vain, so many short waits are slept through before another is tried. */
-const BLIND_WAITS = 32;
+const NEAR_MS = 0.45;
+/** After looks in vain, one after the other, so many short waits at most are slept through before another is tried. */
+const MOST_BLIND_WAITS = 31;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';
 
@@ -38,40 +38,52 @@ function processors(): number {
 }
 
 export class ResultWait {
-  readonly #space: Space;
+  readonly #space: Pick<Space, 'load'>;
   readonly #pool: number;
   /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
   #heard = 0;
   #lookedAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
-  /** Above 0: the last wait was a short one. Below: so many are still to be slept through. */
-  #near = 0;
+  /** The last wait was a short one. */
+  #isNear = false;
+  /** Whether this wait is looked at. */
+  #look: 'not' | 'still' | 'in vain' = 'not';
+  /** How often it was looked in vain since it was not, and how many short waits are still to be slept through. */
+  #vainLooks = 0;
+  #blindWaits = 0;
 
-  constructor(space: Space, pool: number) {
+  readonly #now: () => number;
+
+  /** `now` says the time in milliseconds. */
+  constructor(space: Pick<Space, 'load'>, pool: number, now: () => number = clock) {
     this.#space = space;
     this.#pool = pool;
+    this.#now = now;
   }
 
   /** What to do now. The inbox is empty, and `away` tasks are out. */
   next(away: number): Waiting {
-    const now = clock();
+    const now = this.#now();
     if (this.#since === 0) this.#since = now;
     if (host.soon !== undefined && this.#manySoon(now)) return 'soon';
     // Only while a processor is left for this thread: each task may need one.
-    if (this.#near <= 0 || away >= processors()) return 'sleep';
-    if (now - this.#since < LOOK_MS) return 'turn';
-    this.#near = -BLIND_WAITS;
+    if (!this.#isNear || this.#blindWaits > 0 || away >= processors()) return 'sleep';
+    this.#look = now - this.#since < LOOK_MS ? 'still' : 'in vain';
+    if (this.#look === 'still') return 'turn';
+    this.#vainLooks++;
+    this.#blindWaits = Math.min(2 ** this.#vainLooks - 1, MOST_BLIND_WAITS);
     return 'sleep';
   }
 
   /** So many tasks have come back, all that there were in the inbox. */
   heard(count: number): void {
     this.#heard += count;
-    const isShort = this.#since !== 0 && clock() - this.#since < NEAR_MS;
+    this.#isNear = this.#since !== 0 && this.#now() - this.#since < NEAR_MS;
     this.#since = 0;
-    if (isShort) this.#near = Math.min(this.#near + 1, 1);
-    else if (this.#near > 0) this.#near = 0;
+    if (this.#look === 'still') this.#vainLooks = 0;
+    if (this.#look === 'not' && this.#isNear && this.#blindWaits > 0) this.#blindWaits--;
+    this.#look = 'not';
   }
 
   #manySoon(now: number): boolean {

@@ -1,0 +1,78 @@
+/**
+ * When a thread looks for a result and when it sleeps, with a clock of the test's own: nothing here depends on how quick a machine is.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ResultWait } from '../../dist/task/result-wait.js';
+
+const POOL = 64;
+/** Milliseconds. A wait is short below 0.45; a look lasts 0.3. */
+const SHORT = 0.1;
+const IN_VAIN = 0.4;
+const LONG = 5;
+
+/** A thread that waits for one result at a time. */
+class Thread {
+  #time = 1000;
+  readonly #wait = new ResultWait({ load: () => 0 }, POOL, () => this.#time);
+  /** None, so that a processor is left for this thread on any machine. */
+  away = 0;
+
+  /** Waits for a result that comes after so many milliseconds. Returns whether it was looked for, and whether that was in vain. */
+  waits(milliseconds: number): 'slept' | 'found' | 'looked in vain' {
+    let answer: ReturnType<Thread['waits']> = 'slept';
+    const end = this.#time + milliseconds;
+    for (; this.#time < end; this.#time += 0.05) {
+      const how = this.#wait.next(this.away);
+      if (how === 'turn') answer = 'found';
+      else {
+        if (answer === 'found') answer = 'looked in vain';
+        break;
+      }
+    }
+    this.#time = end;
+    this.#wait.heard(1);
+    return answer;
+  }
+
+  /** How many waits, each so long, are slept through before a look. */
+  slept(milliseconds: number): number {
+    for (let count = 0; count < 100; count++) if (this.waits(milliseconds) !== 'slept') return count;
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+describe('ResultWait', () => {
+  test('a result is looked for after one that came soon, not after one that took long', () => {
+    const thread = new Thread();
+    assert.equal(thread.waits(SHORT), 'slept', 'nothing is known yet');
+    assert.equal(thread.waits(SHORT), 'found');
+    assert.equal(thread.waits(LONG), 'looked in vain');
+    assert.equal(thread.slept(LONG), Number.POSITIVE_INFINITY);
+  });
+
+  test('one look in vain costs one wait, and many in a row no more than 31 each', () => {
+    const thread = new Thread();
+    thread.waits(SHORT);
+    const counts = [];
+    assert.equal(thread.waits(IN_VAIN), 'looked in vain');
+    for (let i = 0; i < 7; i++) counts.push(thread.slept(IN_VAIN));
+    assert.deepEqual(counts, [1, 3, 7, 15, 31, 31, 31]);
+  });
+
+  test('a look that found its result makes up for those before', () => {
+    const thread = new Thread();
+    thread.waits(SHORT);
+    for (let i = 0; i < 4; i++) thread.slept(IN_VAIN);
+    assert.equal(thread.slept(SHORT), 15);
+    assert.equal(thread.waits(IN_VAIN), 'looked in vain');
+    assert.equal(thread.slept(SHORT), 1);
+  });
+
+  test('no result is looked for while each processor may have a task', () => {
+    const thread = new Thread();
+    thread.away = 1e6;
+    assert.equal(thread.slept(SHORT), Number.POSITIVE_INFINITY);
+  });
+});
