@@ -2,9 +2,9 @@
  * How a thread waits for results: when it looks at its inbox, and when it sleeps until somebody wakes it.
  *
  * - Results that come so quickly that waking this thread for each would cost more than they do: a look each millisecond.
- * - One that is likely to be there in an instant: a look in each turn of the event loop, for as long as falling asleep and being woken
- *   would take. Where that was in vain, perhaps because this thread kept the worker's processor, it is not tried for a while.
- * - Else: sleep.
+ * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take. Where that was
+ *   in vain, because the task takes longer or this thread kept the worker's processor, it is not tried for a while.
+ * - Then, or instead: sleep.
  *
  * Invariant: what is said is about time only. Whichever way is taken, the inbox is looked at after the first result is in it.
  */
@@ -21,11 +21,12 @@ import type { Space } from '../core/space.ts';
 const RESULTS_WORTH_A_WAIT = 4;
 const QUEUE_FOR_A_WAIT = 3;
 
-/** For how long a result is looked for in each turn: about three times what the two wake-ups of a round trip cost on a virtual machine. */
-const LOOK_MS = 0.3;
-/** A wait that was no longer than this makes it likely that the next one is short, too; a wake-up may be part of it. */
-const NEAR_MS = 0.45;
-/** After looks in vain, one after the other, so many short waits at most are slept through before another is tried. */
+/**
+ * For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual machine. With
+ * more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
+ */
+const LOOK_MS = 0.2;
+/** After looks in vain, one after the other, so many waits at most are slept through before another is tried. */
 const MOST_BLIND_WAITS = 31;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';
@@ -45,13 +46,11 @@ export class ResultWait {
   #lookedAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
-  /** The last wait was a short one. */
-  #isNear = false;
   /** Whether this wait is looked at. */
   #look: 'not' | 'still' | 'in vain' = 'not';
-  /** How often it was looked in vain since it was not, and how many short waits are still to be slept through. */
+  /** How often it was looked in vain since it was not, and how many waits are still to be slept through: the first, while workers start. */
   #vainLooks = 0;
-  #blindWaits = 0;
+  #blindWaits = 1;
 
   readonly #now: () => number;
 
@@ -68,7 +67,7 @@ export class ResultWait {
     if (this.#since === 0) this.#since = now;
     if (host.soon !== undefined && this.#manySoon(now)) return 'soon';
     // Only while a processor is left for this thread: each task may need one.
-    if (!this.#isNear || this.#blindWaits > 0 || away >= processors()) return 'sleep';
+    if (this.#blindWaits > 0 || away >= processors()) return 'sleep';
     this.#look = now - this.#since < LOOK_MS ? 'still' : 'in vain';
     if (this.#look === 'still') return 'turn';
     this.#vainLooks++;
@@ -79,10 +78,9 @@ export class ResultWait {
   /** So many tasks have come back, all that there were in the inbox. */
   heard(count: number): void {
     this.#heard += count;
-    this.#isNear = this.#since !== 0 && this.#now() - this.#since < NEAR_MS;
     this.#since = 0;
     if (this.#look === 'still') this.#vainLooks = 0;
-    if (this.#look === 'not' && this.#isNear && this.#blindWaits > 0) this.#blindWaits--;
+    if (this.#look === 'not' && this.#blindWaits > 0) this.#blindWaits--;
     this.#look = 'not';
   }
 
