@@ -62,7 +62,7 @@ describe('ResultWait', () => {
   test('a look that found its result makes up for those before', () => {
     const thread = new Thread();
     thread.waits(SHORT);
-    for (let i = 0; i < 4; i++) thread.slept(LONG);
+    for (const count of [0, 1, 3, 7]) assert.equal(thread.slept(LONG), count);
     assert.equal(thread.slept(SHORT), 15);
     assert.equal(thread.waits(LONG), 'looked in vain');
     assert.equal(thread.slept(SHORT), 1);

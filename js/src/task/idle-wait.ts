@@ -11,21 +11,18 @@ import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ready } from './codec.ts';
+import { Looks } from './looks.ts';
 
 /** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
 const FIRST_WAIT_MS = 1;
 const SECOND_WAIT_MS = 20;
 /** Looks at the queue before the first sleep: some 60 to 150 microseconds, about twice what falling asleep and being woken take. */
 const SPINS = 40000;
-/** After looks in vain, one after the other, so many waits at most begin without one. */
-const MOST_BLIND_WAITS = 31;
 
 export class IdleWait {
   readonly #space: Space;
   readonly #pool: number;
-  /** How often the queue was looked at in vain since it was not, and for how many waits to come it is not looked at. */
-  #vainLooks = 0;
-  #blindWaits = 0;
+  readonly #looks: Looks = new Looks();
   #parked: Promise<unknown> | undefined;
 
   constructor(space: Space, pool: number) {
@@ -48,20 +45,13 @@ export class IdleWait {
     return undefined;
   }
 
-  /**
-   * Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain before: either nothing came so soon,
-   * or whoever would have submitted it was waiting for this very processor.
-   */
+  /** Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain lately. */
   #waitShortly(): void {
-    const { core } = this.#space;
-    if (this.#blindWaits > 0) {
-      this.#blindWaits--;
-      core.plait_worker_wait(FIRST_WAIT_MS, 0);
-      return;
-    }
-    const isInVain = core.plait_worker_wait(FIRST_WAIT_MS, SPINS) === 0;
-    this.#vainLooks = isInVain ? this.#vainLooks + 1 : 0;
-    this.#blindWaits = Math.min(2 ** this.#vainLooks - 1, MOST_BLIND_WAITS);
+    const spins = this.#looks.begin() ? SPINS : 0;
+    const found = this.#space.core.plait_worker_wait(FIRST_WAIT_MS, spins) !== 0;
+    if (spins === 0) return;
+    if (found) this.#looks.found();
+    else this.#looks.inVain();
   }
 
   async #park(): Promise<void> {

@@ -13,6 +13,7 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { Looks } from './looks.ts';
 
 /**
  * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
@@ -26,8 +27,6 @@ const QUEUE_FOR_A_WAIT = 3;
  * more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
  */
 const LOOK_MS = 0.2;
-/** After looks in vain, one after the other, so many waits at most are slept through before another is tried. */
-const MOST_BLIND_WAITS = 31;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';
 
@@ -46,12 +45,11 @@ export class ResultWait {
   #lookedAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
-  /** Whether this wait is looked at. */
-  #look: 'not' | 'still' | 'in vain' = 'not';
-  /** How often it was looked in vain since it was not, and how many waits are still to be slept through: the first, while workers start. */
-  #vainLooks = 0;
-  #blindWaits = 1;
-
+  /** The first wait is slept through: workers are starting. */
+  readonly #looks: Looks = new Looks(1);
+  /** Whether this wait may be looked at, and whether it has been. */
+  #mayLook = false;
+  #hasLooked = false;
   readonly #now: () => number;
 
   /** `now` says the time in milliseconds. */
@@ -64,14 +62,20 @@ export class ResultWait {
   /** What to do now. The inbox is empty, and `away` tasks are out. */
   next(away: number): Waiting {
     const now = this.#now();
-    if (this.#since === 0) this.#since = now;
+    if (this.#since === 0) {
+      this.#since = now;
+      this.#mayLook = this.#looks.begin();
+      this.#hasLooked = false;
+    }
     if (host.soon !== undefined && this.#manySoon(now)) return 'soon';
     // Only while a processor is left for this thread: each task may need one.
-    if (this.#blindWaits > 0 || away >= processors()) return 'sleep';
-    this.#look = now - this.#since < LOOK_MS ? 'still' : 'in vain';
-    if (this.#look === 'still') return 'turn';
-    this.#vainLooks++;
-    this.#blindWaits = Math.min(2 ** this.#vainLooks - 1, MOST_BLIND_WAITS);
+    if (!this.#mayLook || away >= processors()) return 'sleep';
+    if (now - this.#since < LOOK_MS) {
+      this.#hasLooked = true;
+      return 'turn';
+    }
+    this.#mayLook = false;
+    if (this.#hasLooked) this.#looks.inVain();
     return 'sleep';
   }
 
@@ -79,9 +83,8 @@ export class ResultWait {
   heard(count: number): void {
     this.#heard += count;
     this.#since = 0;
-    if (this.#look === 'still') this.#vainLooks = 0;
-    if (this.#look === 'not' && this.#blindWaits > 0) this.#blindWaits--;
-    this.#look = 'not';
+    if (this.#mayLook && this.#hasLooked) this.#looks.found();
+    this.#mayLook = false;
   }
 
   #manySoon(now: number): boolean {
