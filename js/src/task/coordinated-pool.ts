@@ -16,13 +16,14 @@
  * of `#workers` have one seat.
  */
 
-import { slotOf, threadsOfHost } from '../core/boot.ts';
+import { threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Pool as P, PoolState, SEAT_LIMIT, Seat, Slot } from '../core/layout.generated.ts';
+import { Pool as P, PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { readValue, ValueWriter } from './codec.ts';
 import { takeOver } from './early-death.ts';
+import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
 import { LateTasks } from './late-tasks.ts';
 import {
@@ -37,6 +38,7 @@ import {
   wordOf,
 } from './protocol.ts';
 import { type Crew, QueueWatch } from './queue-watch.ts';
+import { Seats } from './seats.ts';
 import { type StartedThread, startWorker } from './start-worker.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
 import { endsWithoutWord, OUT_OF_MEMORY, uncaughtError, type WorkerRecord } from './worker-record.ts';
@@ -53,7 +55,6 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-const IDLE_TICK_MS = 250;
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
@@ -66,7 +67,9 @@ export class CoordinatedPool {
   readonly #workers = new Set<WorkerRecord>();
   readonly #givenUp = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
+  readonly #seats: Seats;
   readonly #queue: QueueWatch;
+  readonly #idleWorkers: IdleWorkers;
   readonly #lateTasks: LateTasks;
   readonly #lateLoads: LateLoads;
   readonly #later: BroadcastCall[] = [];
@@ -95,10 +98,13 @@ export class CoordinatedPool {
     this.#listener = listener;
     this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
+    const lookIn = (milliseconds: number): void => this.#lookIn(milliseconds);
+    this.#seats = new Seats(space, options.pool);
     this.#queue = new QueueWatch(space, options.pool, this.#crew());
+    this.#idleWorkers = new IdleWorkers(space, options, this.#workers, this.#seats, lookIn);
     this.#lateTasks = new LateTasks(space, options, this.#workers, {
       stop: (worker) => this.#stopLate(worker),
-      lookIn: (milliseconds) => this.#lookIn(milliseconds),
+      lookIn,
     });
     this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#loadedLate(worker));
     this.#started = early.length;
@@ -161,7 +167,7 @@ export class CoordinatedPool {
     // One that is about to end keeps its seat until then.
     while (this.#isWell() && this.#workers.size < this.#word(P.minThreads)) this.#start();
     this.#queue.look();
-    if (this.#isWell()) this.#shrink();
+    if (this.#isWell()) this.#idleWorkers.look();
   }
 
   /** After one that failed to load, no further worker would fare better, for a while. */
@@ -171,28 +177,12 @@ export class CoordinatedPool {
 
   // ---- how many workers ----
 
-  #live(): number {
-    let count = 0;
-    for (const worker of this.#workers) if (worker.leaving === undefined && worker.stopping === undefined) count++;
-    return count;
-  }
-
-  /** The seat of that index; 0: nobody has needed it yet. */
-  #seat(index: number): number {
-    return this.#space.load(this.#word(P.seats) + index * 4);
-  }
-
-  #hasTasks(seat: number): boolean {
-    return seat !== 0 && this.#space.load(seat + Seat.lane + 4) !== this.#space.load(seat + Seat.lane + 8);
-  }
-
   /** A seat with tasks of its own needs a worker, also one above the maximum, from before it was lowered. */
   #fillSeats(): void {
     const max = this.#word(P.maxThreads);
     const taken = new Set([...this.#workers].map((worker) => worker.seat));
-    for (let index = SEAT_LIMIT - 1; index >= 0; index--) {
-      if (!this.#hasTasks(this.#seat(index)) || taken.has(index)) continue;
-      if (index >= max || this.#workers.size < max) this.#start(index);
+    for (const index of this.#seats.withTasks()) {
+      if (!taken.has(index) && (index >= max || this.#workers.size < max)) this.#start(index);
     }
   }
 
@@ -214,41 +204,6 @@ export class CoordinatedPool {
       start: () => pool.#start(),
       lookIn: (milliseconds) => pool.#lookIn(milliseconds),
     };
-  }
-
-  /**
-   * Lets workers go that have been idle for too long, down to the minimum, and those that sit above the maximum, once their
-   * seats have no tasks of their own.
-   */
-  #shrink(): void {
-    const min = this.#word(P.minThreads);
-    const max = this.#word(P.maxThreads);
-    let live = this.#live();
-    let isAbove = false;
-    for (const { seat } of this.#workers) isAbove ||= seat >= max;
-    if (live <= min && !isAbove) return;
-    const { idleTimeout } = this.#options;
-    const now = performance.now();
-    // Tasks with a key go to the first seats, so the others are emptied first.
-    for (const worker of [...this.#workers].sort((a, b) => b.seat - a.seat)) {
-      const isSurplus = worker.seat >= max;
-      if (live <= min && !isSurplus) break;
-      if (worker.state !== 'ready' || worker.leaving !== undefined || worker.stopping !== undefined) continue;
-      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-      if (thread === undefined) continue;
-      const slot = slotOf(this.#space, thread);
-      const takes = this.#space.load(slot + Slot.takes);
-      const runs = this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
-      if (!isSurplus && (runs || takes !== worker.takes)) {
-        worker.takes = takes;
-        worker.since = now;
-      } else if (isSurplus ? !this.#hasTasks(this.#seat(worker.seat)) : now - worker.since >= idleTimeout) {
-        if (this.#space.core.plait_worker_retire(thread) !== 1) continue;
-        worker.leaving = 'idle';
-        live--;
-      }
-    }
-    if (live > min || isAbove) this.#lookIn(Math.min(Math.max(idleTimeout / 4, 5), IDLE_TICK_MS));
   }
 
   /** The numbers of threads have changed. */
@@ -318,6 +273,7 @@ export class CoordinatedPool {
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
+        this.#failures = 0; // what was wrong has passed
         this.#lateLoads.end(worker);
         worker.since = performance.now();
         this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: wallClock() });
@@ -371,7 +327,7 @@ export class CoordinatedPool {
     }
     const reason = this.#countEnd(worker); // before its tasks' callers can look
     this.#deaths.recover(worker, code);
-    this.#vacate(worker.seat);
+    this.#seats.vacate(worker.seat);
     if (worker.state === 'loading' && worker.stopping === undefined && !isUnexplained) {
       worker.state = 'failed';
       this.#loadError = this.#deaths.encodeLoadError(worker, code);
@@ -379,14 +335,6 @@ export class CoordinatedPool {
     this.#leaves(worker, reason);
     this.#settle(worker);
     this.#look();
-  }
-
-  /** Who submits a task for the seat from here on tells us: nobody sits there. */
-  #vacate(index: number): void {
-    const seat = this.#seat(index);
-    if (seat === 0) return;
-    this.#space.cover(seat + Seat.BYTES);
-    Atomics.store(this.#space.u32, (seat + Seat.thread) >>> 2, 0);
   }
 
   #countEnd(worker: WorkerRecord): EndReason {
