@@ -245,6 +245,27 @@ test('an idle pool does not keep the process alive; outstanding tasks do; it end
   assert.deepEqual(stdout.trim().split('\n').sort(), ['AbortError', 'ended 200']);
 });
 
+test('timers that stand still in a test stop no pool, neither in its thread nor in its workers', LIMIT, async () => {
+  const program = `
+    import { mock } from 'node:test';
+    import { Pool } from 'plait';
+    mock.timers.enable();
+    const work = 'import { mock } from "node:test"; mock.timers.enable(); export default async (i) => i;';
+    const pool = new Pool('data:text/javascript,' + work, { threads: 2, maxQueue: 100 });
+    let sum = 0;
+    for (let i = 0; i < 200; i++) sum += await pool.run(i);
+    for await (const i of pool.map(Array.from({ length: 2000 }, (_, i) => i))) sum += i;
+    console.log(sum);
+    await pool.close({ timeout: 10000 });
+    console.log('closed');
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: 60000,
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+  });
+  assert.equal(stdout, `${(199 * 200) / 2 + (1999 * 2000) / 2}\nclosed\n`);
+});
+
 test(
   'results that come quickly are looked for each millisecond, also under a clock that a test has replaced',
   LIMIT,

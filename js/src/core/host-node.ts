@@ -90,9 +90,14 @@ export function createNodeHost(): Host | undefined {
   if (typeof process?.getBuiltinModule !== 'function') return undefined;
   const threads = process.getBuiltinModule('node:worker_threads');
   const timers = process.getBuiltinModule('node:timers');
-  // The real ones, also where a test has replaced them. `performance` would take a new thread 2 ms to make, the first time,
+  // The real ones, also where a test replaces them later. `performance` would take a new thread 2 ms to make, the first time,
   // and its clock starts anew in each.
-  const setTimer = timers.setTimeout;
+  const {
+    setTimeout: setTimer,
+    setImmediate: setTurn,
+    setInterval: setRepeating,
+    clearInterval: clearRepeating,
+  } = timers;
   const { hrtime } = process;
   const starter = boot?.hello.keeper ?? threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
@@ -153,7 +158,7 @@ export function createNodeHost(): Host | undefined {
         if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) return;
         uncaught = { error };
         // Nor does what somebody catches after all: it is no reason for an end that comes later.
-        timers.setImmediate(() => {
+        setTurn(() => {
           uncaught = undefined;
         });
       });
@@ -167,7 +172,7 @@ export function createNodeHost(): Host | undefined {
     postToLender: (message) => threads.parentPort?.postMessage(message),
     listenToStarter: (listener) => void starter?.on('message', listener),
     exitThread: (code) => process.exit(code),
-    turn: () => new Promise((resolve) => timers.setImmediate(resolve)),
+    turn: () => new Promise((resolve) => setTurn(resolve)),
     soon: (listener) => void setTimer(listener, 1),
     warn: (message, code, detail) => process.emitWarning(message, { type: 'PlaitWarning', code, detail }),
     later: (milliseconds, listener) => void setTimer(listener, milliseconds).unref(),
@@ -177,8 +182,8 @@ export function createNodeHost(): Host | undefined {
     bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
     newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),
     holdLoop() {
-      const timer = setInterval(() => {}, 2 ** 30);
-      return () => clearInterval(timer);
+      const timer = setRepeating(() => {}, 2 ** 30);
+      return () => clearRepeating(timer);
     },
     clock() {
       const [seconds, nanoseconds] = hrtime();

@@ -21,6 +21,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Pool as P, PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { readValue, ValueWriter } from './codec.ts';
 import { takeOver } from './early-death.ts';
 import { IdleWorkers } from './idle-workers.ts';

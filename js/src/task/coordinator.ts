@@ -4,6 +4,7 @@
  */
 
 import { host } from '../core/host.ts';
+import { setTimeout } from '../core/timers.ts';
 import { Coordination } from './coordination.ts';
 import type { CoordinatorStart, OpenPool, SealedOpen, ToCoordinator } from './protocol.ts';
 import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';

@@ -9,6 +9,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
 import { release } from '../heap/owned.ts';
 import { PoolCalls, type PoolHandle } from './calls.ts';
 import { readValue, ValueWriter } from './codec.ts';

@@ -7,6 +7,7 @@
 
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { setTimeout } from '../core/timers.ts';
 
 const LOOK_MS = 5;
 

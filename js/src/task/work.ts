@@ -19,6 +19,7 @@ import { clock, stampOf } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { bucketOf } from './histogram.ts';
 import { IdleWait } from './idle-wait.ts';
 import { InlineFunctions, inlineForbidden, inlineSource } from './inline.ts';

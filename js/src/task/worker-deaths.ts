@@ -9,6 +9,7 @@ import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { setTimeout } from '../core/timers.ts';
 import { ValueWriter } from './codec.ts';
 import type { EndReason } from './protocol.ts';
 import { END_REASONS } from './stats.ts';
