@@ -1,7 +1,7 @@
 /**
- * The host's timers, as they were when Plait was loaded.
+ * The host's timers, as they were when Plait was loaded, for all that a pool does in time.
  *
- * Invariant: what Plait does in time does not depend on a clock that a test puts in their place later (`mock.timers` of node:test, fake
+ * Invariant: that does not depend on a clock that a test puts in their place later (`mock.timers` of node:test, fake
  * timers of other runners): such a clock stands still, and results would wait for it.
  */
 

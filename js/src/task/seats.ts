@@ -2,7 +2,8 @@
  * The seats of a pool, as its coordinator sees them: a seat is where a worker sits, one at a time, and has tasks of its own, those
  * that were given to it by a key.
  *
- * Invariant: `thread` of a seat that nobody sits on is 0, so that who submits a task for it tells the coordinator.
+ * Invariant: once the coordinator has heard of a worker's end, `thread` of its seat is 0 until the next one sits down there. So who
+ * submits a task for a seat without a worker tells the coordinator, and what came before that it finds when it looks next.
  */
 
 import { Pool as P, SEAT_LIMIT, Seat } from '../core/layout.generated.ts';
