@@ -14,7 +14,21 @@ const LONG = 5;
 /** A thread that waits for one result at a time. */
 class Thread {
   #time = 1000;
-  readonly #wait = new ResultWait({ load: () => 0 }, POOL, () => this.#time);
+  /** How long it takes to make room for the next result; undefined: none is needed. */
+  making: number | undefined;
+  /** How often that was done, and undone. */
+  made = 0;
+  dropped = 0;
+  readonly #wait = new ResultWait({ load: () => 0 }, POOL, () => this.#time, {
+    prepare: () => {
+      if (this.making === undefined) return false;
+      this.#time += this.making;
+      this.making = undefined;
+      this.made++;
+      return true;
+    },
+    drop: () => void this.dropped++,
+  });
   /** None, so that a processor is left for this thread on any machine. */
   away = 0;
 
@@ -30,7 +44,7 @@ class Thread {
         break;
       }
     }
-    this.#time = end;
+    this.#time = Math.max(this.#time, end);
     this.#wait.heard(1);
     return answer;
   }
@@ -72,5 +86,20 @@ describe('ResultWait', () => {
     const thread = new Thread();
     thread.away = 1e6;
     assert.equal(thread.slept(SHORT), Number.POSITIVE_INFINITY);
+  });
+
+  test('making room for a result is no looking: the look goes on after it', () => {
+    const thread = new Thread();
+    thread.waits(SHORT);
+    thread.making = LONG;
+    assert.equal(thread.waits(LONG + 2 * SHORT), 'found');
+    assert.equal(thread.made, 1);
+  });
+
+  test('no room is made where a result is not looked for, and what nobody took is given up', () => {
+    const thread = new Thread();
+    thread.making = SHORT;
+    assert.equal(thread.waits(SHORT), 'slept');
+    assert.deepEqual([thread.made, thread.dropped], [0, 1]);
   });
 });

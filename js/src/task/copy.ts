@@ -11,6 +11,8 @@
  * copy has some of both, as with the engine's own.
  */
 
+import { Spare } from './spare.ts';
+
 interface BufferModule {
   readonly prototype: Uint8Array & { readonly latin1Slice?: unknown };
   from(buffer: ArrayBufferLike, offset: number, length: number): NativeBuffer;
@@ -49,11 +51,18 @@ const WORD = 8;
 const SMALL_ALLOCATION = 64;
 
 /**
- * What was allocated after the last large copy. glibc gives what is free at the end of a thread's memory back to the system,
+ * What was allocated after the last large buffer. glibc gives what is free at the end of a thread's memory back to the system,
  * and the next copy pays for it anew, page by page, several times what copying costs. What is freed below something that
  * lives is used again instead.
  */
 const above: { last: ArrayBuffer | undefined } = { last: undefined };
+
+/** This thread's. Without uncleared memory it is never asked for any. */
+export const spare: Spare = new Spare((size) => {
+  const bytes = new Uint8Array(uncleared!.allocUnsafeSlow(size).buffer as ArrayBuffer);
+  above.last = new ArrayBuffer(SMALL_ALLOCATION);
+  return bytes;
+});
 
 /** Writes the bytes of `source` over those of `target` from `at` on. pre: they end within it, and neither of the two can grow. */
 export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): void {
@@ -72,13 +81,7 @@ export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): v
  */
 export function privateCopy(source: Uint8Array): Uint8Array<ArrayBuffer> {
   const size = source.length;
-  if (uncleared === undefined || size < UNCLEARED) {
-    const copy = new Uint8Array(size);
-    copyBytes(copy, 0, source);
-    return copy;
-  }
-  const copy = new Uint8Array(uncleared.allocUnsafeSlow(size).buffer as ArrayBuffer);
+  const copy = uncleared === undefined || size < UNCLEARED ? new Uint8Array(size) : spare.take(size);
   copyBytes(copy, 0, source);
-  above.last = new ArrayBuffer(SMALL_ALLOCATION);
   return copy;
 }

@@ -3,6 +3,7 @@
  * sleeps in the space, for the quickest wake-up: first for a millisecond, because the next task is often near, then, after its
  * event loop has turned, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and messages of the user's
  * module run.
+ * Where it looks, it makes room for the next large input first (spare.ts).
  *
  * Invariant: what is said is about time only. The core looks at the queue once more after it has said that the worker sleeps.
  */
@@ -11,6 +12,7 @@ import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ready } from './codec.ts';
+import { spare } from './copy.ts';
 import { Looks } from './looks.ts';
 
 /** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
@@ -48,6 +50,7 @@ export class IdleWait {
   /** Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain lately. */
   #waitShortly(): void {
     const spins = this.#looks.begin() ? SPINS : 0;
+    if (spins !== 0) spare.prepare();
     const found = this.#space.core.plait_worker_wait(FIRST_WAIT_MS, spins) !== 0;
     if (spins === 0) return;
     if (found) this.#looks.found();
@@ -58,6 +61,7 @@ export class IdleWait {
     const { core } = this.#space;
     const signal = core.plait_worker_park_begin();
     if (signal === 0) return;
+    spare.drop();
     await this.parking(signal);
     core.plait_worker_park_end();
   }

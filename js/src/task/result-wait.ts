@@ -3,7 +3,8 @@
  *
  * - Results that come so quickly that waking this thread for each would cost more than they do: a look each millisecond.
  * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take. Where that was
- *   in vain, because the task takes longer or this thread kept the worker's processor, it is not tried for a while.
+ *   in vain, because the task takes longer or this thread kept the worker's processor, it is not tried for a while. After the
+ *   first one it makes room for a large result (spare.ts): not before, for the program may have more to submit.
  * - Then, or instead: sleep.
  *
  * Invariant: what is said is about time only. Whichever way is taken, the inbox is looked at after the first result is in it.
@@ -13,7 +14,9 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { spare } from './copy.ts';
 import { Looks } from './looks.ts';
+import type { Spare } from './spare.ts';
 
 /**
  * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
@@ -51,12 +54,19 @@ export class ResultWait {
   #mayLook = false;
   #hasLooked = false;
   readonly #now: () => number;
+  readonly #spare: Pick<Spare, 'prepare' | 'drop'>;
 
   /** `now` says the time in milliseconds. */
-  constructor(space: Pick<Space, 'load'>, pool: number, now: () => number = clock) {
+  constructor(
+    space: Pick<Space, 'load'>,
+    pool: number,
+    now: () => number = clock,
+    room: Pick<Spare, 'prepare' | 'drop'> = spare,
+  ) {
     this.#space = space;
     this.#pool = pool;
     this.#now = now;
+    this.#spare = room;
   }
 
   /** What to do now. The inbox is empty, and `away` tasks are out. */
@@ -71,6 +81,8 @@ export class ResultWait {
     // Only while a processor is left for this thread: each task may need one.
     if (!this.#mayLook || away >= processors()) return 'sleep';
     if (now - this.#since < LOOK_MS) {
+      // That was no looking: the time for it begins anew.
+      if (this.#hasLooked && this.#spare.prepare()) this.#since = this.#now();
       this.#hasLooked = true;
       return 'turn';
     }
@@ -85,6 +97,7 @@ export class ResultWait {
     this.#since = 0;
     if (this.#mayLook && this.#hasLooked) this.#looks.found();
     this.#mayLook = false;
+    this.#spare.drop();
   }
 
   #manySoon(now: number): boolean {
