@@ -35,6 +35,20 @@ describe('Spare', () => {
     for (const bytes of [first, second, third, fourth]) assert.equal(bytes.length, MIB);
   });
 
+  test('one is made in parts, and may be taken before it is whole', () => {
+    const { spare, made } = counted();
+    for (let i = 0; i < 2; i++) spare.take(MIB);
+    const part = MIB / 2 + 1;
+    assert.deepEqual([spare.prepare(part), spare.prepare(part), spare.prepare(part)], [true, true, false]);
+    assert.deepEqual(new Set(spare.take(MIB)), new Set([0]));
+    assert.equal(spare.prepare(part), true);
+    const early = spare.take(MIB);
+    assert.deepEqual([early.length, early[part - 1], early[part]], [MIB, 0, 1]);
+    assert.equal(spare.prepare(part), true);
+    assert.equal(spare.prepare(part), true, 'another one is begun at its beginning');
+    assert.deepEqual(made, new Array(5).fill(MIB));
+  });
+
   test('a value of another size gets a buffer of its own size, and expects nothing', () => {
     const { spare, made } = counted();
     for (let i = 0; i < 2; i++) spare.take(MIB);

@@ -31,6 +31,9 @@ const QUEUE_FOR_A_WAIT = 3;
  */
 const LOOK_MS = 0.2;
 
+/** In each turn room is made for so many bytes of the next result: some 30 microseconds, so that the result is seen soon. */
+const ROOM_PER_TURN = 2 ** 18;
+
 export type Waiting = 'turn' | 'soon' | 'sleep';
 
 let known = 0;
@@ -82,7 +85,7 @@ export class ResultWait {
     if (!this.#mayLook || away >= processors()) return 'sleep';
     if (now - this.#since < LOOK_MS) {
       // That was no looking: the time for it begins anew.
-      if (this.#hasLooked && this.#spare.prepare()) this.#since = this.#now();
+      if (this.#hasLooked && this.#spare.prepare(ROOM_PER_TURN)) this.#since = this.#now();
       this.#hasLooked = true;
       return 'turn';
     }

@@ -19,6 +19,8 @@ export class Spare {
   /** Size of the next one; 0: nobody knows. */
   #expected = 0;
   #bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** So much of it has been written over. */
+  #done = 0;
 
   /** `allocate` makes a buffer of its own of that size, with any contents. */
   constructor(allocate: (size: number) => Uint8Array<ArrayBuffer>) {
@@ -35,16 +37,25 @@ export class Spare {
     return bytes?.length === size ? bytes : this.#allocate(size);
   }
 
-  /** Makes the buffer, if one is expected to be of use and there is none. True: it did, and took some time. */
-  prepare(): boolean {
-    if (this.#expected === 0 || this.#bytes !== undefined) return false;
-    try {
-      this.#bytes = this.#allocate(this.#expected).fill(0);
-      return true;
-    } catch {
-      this.#expected = 0; // no memory: whoever needs it will say so
-      return false;
+  /**
+   * Makes the buffer, if one is expected to be of use, and writes over `most` bytes of it, or over what is left. False: there
+   * was nothing to do.
+   */
+  prepare(most: number = MOST): boolean {
+    if (this.#expected === 0) return false;
+    if (this.#bytes === undefined) {
+      this.#done = 0;
+      try {
+        this.#bytes = this.#allocate(this.#expected);
+      } catch {
+        this.#expected = 0; // no memory: whoever needs it will say so
+        return false;
+      }
     }
+    if (this.#done >= this.#bytes.length) return false;
+    this.#bytes.fill(0, this.#done, this.#done + most);
+    this.#done += most;
+    return true;
   }
 
   /** What it was made for did not come: it is given up, and none is made until there were two of a size again. */
