@@ -267,6 +267,40 @@ test('timers that stand still in a test stop no pool, neither in its thread nor 
 });
 
 test(
+  "global timers that a runner replaced before Plait was loaded stop neither a pool nor a file's watcher",
+  LIMIT,
+  async () => {
+    const program = `
+    for (const name of ['setTimeout', 'setInterval', 'setImmediate']) globalThis[name] = () => ({ unref() {} });
+    const [{ Pool }, { default: fs }] = await Promise.all([import('plait'), import('plait/fs')]);
+    const pool = new Pool('data:text/javascript,export default (i) => i', { threads: 2, maxQueue: 100 });
+    let sum = 0;
+    for await (const i of pool.map(Array.from({ length: 2000 }, (_, i) => i))) sum += i;
+    console.log(sum);
+    await pool.close({ timeout: 10000 });
+    fs.mkdirSync('/watched');
+    let left = 100;
+    await new Promise((resolve) => {
+      const write = () => fs.writeFileSync('/watched/' + left, '');
+      // The change that the listener makes is there before anybody waits for it.
+      const watcher = fs.watch('/watched', () => {
+        if (left-- > 0) return write();
+        watcher.close();
+        resolve();
+      });
+      write();
+    });
+    console.log('seen');
+  `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 60000,
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
+    });
+    assert.equal(stdout, `${(1999 * 2000) / 2}\nseen\n`);
+  },
+);
+
+test(
   'results that come quickly are looked for each millisecond, also under a clock that a test has replaced',
   LIMIT,
   async () => {

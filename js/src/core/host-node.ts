@@ -10,6 +10,7 @@ import { lent, wrapPort } from './host-node-shared.ts';
 import { adoptThread, type Hello, lendThread, startThread } from './host-node-threads.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
+import { clearInterval, setInterval, setTimeout } from './timers.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
 const ENVIRONMENT_KEY = 'plait.space.2';
@@ -89,15 +90,9 @@ export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
   if (typeof process?.getBuiltinModule !== 'function') return undefined;
   const threads = process.getBuiltinModule('node:worker_threads');
-  const timers = process.getBuiltinModule('node:timers');
-  // The real ones, also where a test replaces them later. `performance` would take a new thread 2 ms to make, the first time,
-  // and its clock starts anew in each.
-  const {
-    setTimeout: setTimer,
-    setImmediate: setTurn,
-    setInterval: setRepeating,
-    clearInterval: clearRepeating,
-  } = timers;
+  // The real one, also where a test replaces it later: see timers.ts.
+  const { setImmediate: setTurn } = process.getBuiltinModule('node:timers');
+  // `performance` would take a new thread 2 ms to make, the first time, and its clock starts anew in each.
   const { hrtime } = process;
   const starter = boot?.hello.keeper ?? threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
@@ -173,17 +168,17 @@ export function createNodeHost(): Host | undefined {
     listenToStarter: (listener) => void starter?.on('message', listener),
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => setTurn(resolve)),
-    soon: (listener) => void setTimer(listener, 1),
+    soon: (listener) => void setTimeout(listener, 1),
     warn: (message, code, detail) => process.emitWarning(message, { type: 'PlaitWarning', code, detail }),
-    later: (milliseconds, listener) => void setTimer(listener, milliseconds).unref(),
+    later: (milliseconds, listener) => void setTimeout(listener, milliseconds).unref(),
     wrapPort: (port) => wrapPort(port as NodePort),
     builtin: (name) => process.getBuiltinModule(name),
     fromBase64: (text) => new Uint8Array(Buffer.from(text, 'base64')),
     bindContext: (call) => hooks().AsyncResource.bind(call as never) as never,
     newContext: <T>() => new (hooks().AsyncLocalStorage)<T>(),
     holdLoop() {
-      const timer = setRepeating(() => {}, 2 ** 30);
-      return () => clearRepeating(timer);
+      const timer = setInterval(() => {}, 2 ** 30);
+      return () => clearInterval(timer);
     },
     clock() {
       const [seconds, nanoseconds] = hrtime();

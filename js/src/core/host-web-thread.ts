@@ -12,6 +12,7 @@
 
 import type { HostThread, ThreadOptions, ThreadScript } from './host.ts';
 import { startFromFile } from './host-web-file.ts';
+import { setTimeout } from './timers.ts';
 
 /** How a thread's first message travels. */
 export interface Hello {

@@ -4,6 +4,7 @@ import type { Host } from './host.ts';
 import { ALIVE, type Hello, LISTENING, LOCK_PREFIX, randomId, runsScript, startThread } from './host-web-thread.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
+import { setTimeout } from './timers.ts';
 
 /** What a web worker's global scope offers; TypeScript's "dom" library knows only the page's. */
 interface WorkerScope {

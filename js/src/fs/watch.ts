@@ -7,6 +7,7 @@
  */
 
 import { Fs as FsRoot } from '../core/layout.generated.ts';
+import { clearInterval, setInterval, setTimeout } from '../core/timers.ts';
 import { fsError } from './errors.ts';
 import type { Stats } from './stats.ts';
 import type { TreeFs } from './tree.ts';
