@@ -213,6 +213,44 @@ end
 -- LuaJIT 2.1.0-beta3 loses entries of pairs() in what it has compiled of a function that calls itself, now and then; its interpreter does not.
 if jit then jit.off(message_text, true) end
 
+-- Whether the text of a message (as protoc prints it, a line for each field) has a key twice in one map. protoc decodes into its
+-- reflection, where a map is the list of its entries: it keeps both, in text as in bytes. A reader of those bytes keeps the last.
+local function has_a_key_twice(text)
+  local open = { {} } -- the blocks around this line, each with the keys that were met within it
+  for line in text:gmatch '[^\n]+' do
+    local block, key = line:match '^ *([%w_]+) {$', line:match '^ *key: (.*)$'
+    if block then
+      open[#open + 1] = { name = block }
+    elseif key and #open > 1 then
+      local around, entry = open[#open - 1], open[#open].name .. ' ' .. key
+      if around[entry] then return true end
+      around[entry] = true
+    elseif line:find '^ *}$' then
+      open[#open] = nil
+    end
+  end
+  return false
+end
+
+-- The bytes that we write of what these bytes say.
+local function rewritten(type, bytes) return type.encode(type.decode(bytes, { unknown = false }), { deterministic = true }) end
+
+test('a key that comes twice in one map is both for protoc, the last for us', function()
+  write('twice.proto', 'syntax = "proto2"; package gen; message Twice { map<bool, double> f = 10; optional Twice in = 1; }')
+  assert(run '--descriptor_set_out=twice.pb twice.proto', 'protoc refuses the schema')
+  local Twice = assert(message.schema(read 'twice.pb')).type 'gen.Twice'
+  local once, key_again = '\82\11\8\1\17' .. ('\0'):rep(8), '\82\11\8\123\17' .. ('\1'):rep(8) -- every varint but 0 is true
+  for _, bytes in ipairs { once .. key_again, '\10\26' .. once .. key_again } do
+    write('twice.bin', bytes)
+    assert(run '--decode=gen.Twice twice.proto < twice.bin > twice.txt', 'protoc refuses the bytes')
+    assert(run '--deterministic_output --encode=gen.Twice twice.proto < twice.txt > again.bin', 'protoc refuses its own text')
+    equal(has_a_key_twice(read 'twice.txt'), true)
+    equal(#read 'again.bin', #bytes)
+    equal(rewritten(Twice, read 'again.bin'), rewritten(Twice, bytes))
+  end
+  equal(has_a_key_twice 'f {\n  key: true\n  value: 1\n}\nin {\n  f {\n    key: true\n    value: 1\n  }\n  f {\n    key: false\n    value: 1\n  }\n}\n', false)
+end)
+
 for round = 1, check.rounds(8) do
   local syntax = round % 2 == 0 and 'proto2' or 'proto3'
   test(('generated schema %d (%s)'):format(round, syntax), function()
@@ -249,10 +287,11 @@ for round = 1, check.rounds(8) do
       end
       -- What protoc reads, it writes; we must write the same from what we read.
       if accepted and run '--deterministic_output --encode=gen.M1 gen.proto < changed.txt > again.bin' then
-        local again = M1.encode(M1.decode(changed, { unknown = false }), { deterministic = true })
+        local again, theirs_again = rewritten(M1, changed), read 'again.bin'
         local text_of = read 'changed.txt'
-        if not text_of:find('^%d') and not text_of:find 'nan' and not text_of:find '\n%s*%d+[:{ ]' and again ~= read 'again.bin' then
-          error(('from %s we write %s, protoc %s'):format(check.hex(changed), check.hex(again), check.hex(read 'again.bin')))
+        if has_a_key_twice(text_of) then theirs_again = rewritten(M1, theirs_again) end
+        if not text_of:find('^%d') and not text_of:find 'nan' and not text_of:find '\n%s*%d+[:{ ]' and again ~= theirs_again then
+          error(('from %s we write %s, protoc %s'):format(check.hex(changed), check.hex(again), check.hex(theirs_again)))
         end
       end
     end
