@@ -177,7 +177,7 @@ static void note_left(struct plait_pool *pool, struct plait_task *task, struct p
     struct plait_client *client = plait_at(plait_get(&task->client));
     plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
   }
-  plait_put(&pool->queued, plait_get(&pool->queued) - 1);
+  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) - 1, memory_order_release); /* see plait__worker_wake in task.c */
 }
 
 /*

@@ -124,7 +124,7 @@ static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref
   if (plait_load(&pool->owner) == id) rc = plait_pool_end(ref, PLAIT_POOL_CLOSED);
   plait_lock_wake(&pool->lock);
   plait_pool_wake(pool);
-  plait_pool_attend(ref); /* it may have been about to: see wake_worker in task.c */
+  plait_pool_attend(ref); /* it may have been about to: see plait__worker_wake in task.c */
   return rc == -PLAIT_ETIMEDOUT ? rc : 0;
 }
 

@@ -102,14 +102,17 @@ void plait__client_empty(struct plait_client *client) {
 }
 
 /*
- * Wakes a worker for a task that was queued. The coordinator hears of it unless a worker was woken that is sure to come.
  * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
- * later and sees the task. Likewise with look() there: a worker whose name is seen looks once more after it has taken it away.
- * A task for one seat wakes all: whose seat it is cannot be seen here.
+ * later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more after it has
+ * taken its name away.
+ *
+ * Nobody is woken where nothing is queued any more, or where one task is and then a name is seen. Whose name is seen after that count
+ * has yet to come for a task, or to look once more: it takes the name away before what it takes is counted out. With the two loads the
+ * other way round it might have come for another task in between, and left this one.
  */
-static void wake_worker(struct plait_pool *pool, int all) {
-  uint32_t wanted = PLAIT_ALERT_ANY;
-  if (!all && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0 && plait_get(&pool->queued) <= 1) return;
+void plait__worker_wake(struct plait_pool *pool, int all) {
+  uint32_t wanted = PLAIT_ALERT_ANY, queued = atomic_load_explicit(&pool->queued, memory_order_seq_cst);
+  if (queued == 0 || (!all && queued == 1 && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0)) return;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
     uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
@@ -133,7 +136,7 @@ PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int seated = plait_get(&task_at(ref)->seat) != 0;
   int rc = plait__lane_put(pool, ref);
-  if (rc == 0) wake_worker(pool, seated || plait_get(&pool->wake_all) != 0);
+  if (rc == 0) plait__worker_wake(pool, seated || plait_get(&pool->wake_all) != 0);
   return rc;
 }
 
@@ -154,7 +157,7 @@ PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
   if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0) return -PLAIT_EINVAL;
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int rc = plait__lane_put_back(pool, ref);
-  if (rc == 0) wake_worker(pool, 1);
+  if (rc == 0) plait__worker_wake(pool, 1);
   return rc;
 }
 
@@ -216,6 +219,13 @@ static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
 }
 
+/* Takes the name away that the calling worker has put up while it looked (see look() in worker.c): whether it had. */
+static int take_name_away(struct plait_pool *pool) {
+  if (plait_get(&pool->looking) != plait_self_id()) return 0;
+  atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+  return 1;
+}
+
 /* What a finished task needs no more. What may be run again is kept. */
 static void free_input(plait_ref_t ref) {
   if (plait_get(&task_at(ref)->retries) != 0) return;
@@ -229,7 +239,14 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   struct plait_client *wake = NULL;
   int deliver = finished != 0 && plait_get(&self->running) == finished;
   if (deliver) free_input(finished);
-  if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
+  if (plait__pool_lock(pool) != 0) {
+    if (take_name_away(pool)) { /* for the tasks that relied on it: the caller may be away for long */
+      plait_pool_rouse(plait_ref(pool));
+      plait_pool_attend(plait_ref(pool));
+    }
+    return PLAIT_NEXT_RETRY;
+  }
+  take_name_away(pool); /* before the next task is counted out: see plait__worker_wake */
   if (deliver) {
     wake = plait__task_deliver(pool, finished, &self->running, 0, 1);
     plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);

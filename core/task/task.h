@@ -48,8 +48,9 @@
  * still wait while workers sleep, wakes all of them.
  *
  * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`): for a task that
- * is the only one in the queue nobody is woken then. It takes its name back before it raises `sleepers` and looks once more: so
- * either it sees the task, or who queued it sees no name. If it dies with its name there, its recovery takes it away, and wakes all.
+ * is the only one in the queue nobody is woken then. It takes its name away either under the lock, before it takes a task; or before
+ * it raises `sleepers` and looks once more: so either it sees the task, or who queued it sees no name (see plait__worker_wake in task.c). If
+ * it dies with its name there, or cannot have the lock, all who sleep are woken, and the coordinator is told.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -254,7 +255,7 @@ struct plait_pool {
   plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
   plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
   plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
-  plait_word_t looking;     /* the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  plait_word_t looking;     /* the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
   plait_word_t usual_retries; /* retries of a task that says none */
 };
 _Static_assert(sizeof(struct plait_pool) == 160, "no padding");
@@ -440,7 +441,7 @@ void plait_worker_park_end(void);
 
 /*
  * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most. 0: it has looked
- * so often in vain; else 1.
+ * so often in vain; else 1. The caller goes on with plait_task_next() and nothing else: others may rely on it to come for a task.
  * pre: the thread may block.
  */
 uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
@@ -506,6 +507,12 @@ int plait__pool_lock(struct plait_pool *pool);
  */
 struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after,
                                          int counts);
+
+/*
+ * Wakes a worker for a task that the caller has queued, unless one is about to come for it; `all`: every worker (a task for one
+ * seat: whose that is cannot be seen). The coordinator hears of it unless a worker was woken that is sure to come.
+ */
+void plait__worker_wake(struct plait_pool *pool, int all);
 
 /* Wakes a client that has got something. */
 void plait__client_wake(struct plait_client *client);

@@ -48,7 +48,7 @@ static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, pl
   atomic_fetch_add_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   atomic_store_explicit(&self->sleeping, plait_ref(pool), memory_order_release);
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
-  /* seq_cst: pairs with wake_worker in task.c; see there. */
+  /* seq_cst: pairs with plait__worker_wake in task.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
              atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
   if (idle) return value;
@@ -95,18 +95,21 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile; seq_cst: see wake_worker in task.c.
- * Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two processors from others.
+ * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile, and if it has found something, leaves it
+ * there until plait_task_next(): else whoever queued that would see no name, and wake another worker for it. Any other looks for a
+ * shorter while: two would take tasks in turn that one has time for, and keep two processors from others.
+ * seq_cst: see plait__worker_wake in task.c.
  */
 static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
   uint32_t name = plait_self_id(), nobody = 0, found = 0;
   int named = atomic_compare_exchange_strong_explicit(&pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
+  if (nobody == name) named = 1; /* it has found something, and has not come for it */
   if (!named) times = (times + OTHERS_LOOK_LESS - 1) / OTHERS_LOOK_LESS;
   for (uint32_t i = 0; i < times && !found; i++) {
     found = (uint32_t)has_work(pool, self);
     if (!found) plait_platform_pause();
   }
-  if (named) atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+  if (named && !found) atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
   return (int)found;
 }
 

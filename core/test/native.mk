@@ -7,7 +7,7 @@ PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c
 PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
 PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_threads \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_steps_task test_steps_heap test_steps_fs \
-	test_turns_heap test_turns_fs test_kill
+	test_turns_heap test_turns_fs test_turns_task test_kill
 # The heap chooses where the next block comes from as in WebAssembly; how the native library does it, test_malloc sees.
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread -DPLAIT_COUNTS_BITS=1
 
@@ -38,7 +38,7 @@ native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@$(call native_run,$^,)
 
 # Not those that single-step: a sanitizer makes many steps of one.
-native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_steps_heap test_steps_fs test_turns_heap test_turns_fs,$(PLAIT_NATIVE_TESTS)))
+native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_steps_heap test_steps_fs test_turns_%,$(PLAIT_NATIVE_TESTS)))
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see what another process does.

@@ -487,6 +487,7 @@ static void make_overdue(void) {
 static void do_look(void) { plait_worker_look(worker, 10), plait_worker_look(worker, 20); }
 
 static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
+static void make_found(void) { make_worker(), as(actor), plait_worker_wait(0, 1); }
 static void do_sleep(void) { plait_worker_wait(0, 0); }
 static void do_spin(void) { plait_worker_wait(0, 3); }
 static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
@@ -524,6 +525,8 @@ static const struct scenario {
     {"grow", make_block, do_grow},
     {"sleep", make_idle, do_sleep},
     {"look and sleep", make_idle, do_spin},
+    {"look and find", make_worker, do_spin},
+    {"take what was found", make_found, do_next},
     {"hold", make_holder, do_hold},
     {"finish what is held", make_all_held, do_finish_held},
     {"help", make_helper, do_help},

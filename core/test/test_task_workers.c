@@ -31,6 +31,8 @@ static void test_looking(void) {
   CHECK(plait_worker_wait(20000, 1) == 1); /* another's name stays, and there is work */
   CHECK(atomic_load(&pool_record()->looking) == looker);
   while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
+  CHECK(atomic_load(&pool_record()->looking) == 0); /* it went away with the first of them */
+  atomic_store(&pool_record()->looking, looker);
   as(main_id);
   before = wake_ups();
   CHECK(plait_worker_retire(looker) == 1 && wake_ups() != before);
@@ -39,6 +41,7 @@ static void test_looking(void) {
   CHECK(wake_ups() == before);
   as(looker);
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP && wake_ups() != before); /* it is not to end with that task */
+  atomic_store(&pool_record()->looking, looker);
   as(main_id);
   before = wake_ups();
   CHECK(plait_abi_recover(looker) == 0);
@@ -46,13 +49,43 @@ static void test_looking(void) {
   as(sleeper);
   plait_worker_park_end();
   CHECK(plait_worker_wait(20000, 1) == 1);
-  CHECK(atomic_load(&pool_record()->looking) == 0 && atomic_load(&pool_record()->sleepers) == 0);
+  CHECK(atomic_load(&pool_record()->sleepers) == 0);
   CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
+  CHECK(atomic_load(&pool_record()->looking) == 0);
   CHECK(plait_worker_wait(0, 3) == 0); /* it has looked in vain */
   atomic_store(&pool_record()->unread, 1000);
   CHECK(plait_worker_wait(0, 3) == 1); /* it has not: it has napped for its client's sake */
   end_worker(sleeper);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4);
+  nothing_left(0);
+}
+
+/* The name of one that has found something stays until that is taken; where the lock cannot be had, it wakes all instead. */
+static void test_found(void) {
+  open_pool();
+  plait_thread_t looker = new_worker(), stuck = plait_slot_claim(0);
+  submit(client, 1);
+  as(looker);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
+  as(stuck);
+  CHECK(plait_lock_acquire(&pool_record()->lock) == 0);
+  as(looker);
+  uint32_t before = wake_ups(), told = atomic_load(&pool_record()->attention);
+  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->attention) != told && atomic_load(&pool_record()->looking) == 0);
+  before = wake_ups();
+  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY && wake_ups() == before); /* nobody relied on it */
+  as(stuck);
+  plait_lock_release(&pool_record()->lock);
+  as(looker);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
+  uint32_t task = plait_task_next(0, 0);
+  CHECK(task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->looking) == 0);
+  CHECK(finish_and_next(task) == PLAIT_NEXT_NONE);
+  end_worker(stuck);
+  end_worker(looker);
+  CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
   nothing_left(0);
 }
 
@@ -248,6 +281,7 @@ static void test_progress_and_retries(void) {
 static const struct test tests[] = {
     {"retired workers take no more", test_retire},
     {"who looks need not be woken", test_looking},
+    {"a worker that has found a task", test_found},
     {"late tasks are told, then overdue", test_look},
     {"a worker holds several tasks", test_hold},
     {"a worker helps with its own tasks", test_help},

@@ -903,7 +903,7 @@ export const Pool = {
   attended: 144,
   /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
   parking: 148,
-  /** the worker that looks at the queue without a pause, and is sure to come for a task; 0: none */
+  /** the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
   looking: 152,
   /** retries of a task that says none */
   usualRetries: 156,

@@ -1,0 +1,176 @@
+/*
+ * turns of the tasks' room: one thread stops at every single instruction of what it does, another one does something of its own there,
+ * and the first goes on (see steps.h). Invariant, afterwards: of what is queued, somebody is told or on the way; and nobody is woken
+ * for what has been taken. Where the first thread holds the lock, the other one could only wait: such a turn is left out.
+ */
+#include "steps.h"
+
+#ifdef STEPS
+#include "task_world.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+static plait_thread_t other, sleeper;
+static plait_ref_t first_task, other_client, other_task, looker_task;
+
+static uint32_t wake_ups_before, taken, needless;
+static int had_turn;
+
+/*
+ * In place of the C library's: there is one thread here, so nobody is waiting, and whoever waits in earnest does so in vain. It says
+ * so instead of waiting.
+ */
+static uint32_t sleeps;
+long syscall(long number, ...) {
+  va_list arguments;
+  va_start(arguments, number);
+  uint32_t *word = va_arg(arguments, uint32_t *);
+  int operation = va_arg(arguments, int);
+  uint32_t expected = va_arg(arguments, uint32_t);
+  va_end(arguments);
+  CHECK(number == SYS_futex);
+  if (operation == FUTEX_WAKE) return 0;
+  CHECK(operation == FUTEX_WAIT);
+  int equal = *(volatile uint32_t *)word == expected;
+  sleeps += (uint32_t)equal;
+  errno = equal ? ETIMEDOUT : EAGAIN;
+  return -1;
+}
+
+static uint32_t wake_ups(void) {
+  return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking);
+}
+
+/* Beside the actor and the other thread, both workers that are at work, a worker sleeps. */
+static void world(void) {
+  step_begin(100);
+  CHECK(plait_posix_map(40, 100) == 0 && plait_abi_init(100) == 0);
+  CHECK((main_id = plait_slot_claim(0)) != 0);
+  as(main_id);
+  CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
+  submit(client, 0); /* so that its lane has a ring */
+  actor = new_worker(), other = new_worker(), sleeper = new_worker();
+  as(other);
+  CHECK((other_client = plait_client_create(pool)) != 0);
+  takes(other, (uint32_t[]){0}, 1);
+  CHECK(drain(client, 0, NULL) == 1);
+  as(sleeper);
+  CHECK(plait_worker_park_begin() != 0);
+  as(main_id);
+}
+
+/* ---- what there is, and what the two do ---- */
+
+/* The name of a worker that finds nothing goes away with its look: it is put up by hand, as in the midst of plait_worker_wait(). */
+static void put_up(plait_thread_t name) {
+  atomic_store(&pool_record()->looking, name);
+}
+
+static void make_looked_for(void) { as(main_id), first_task = build(client, 1), put_up(other); }
+static void make_one_of_two(void) { as(main_id), submit(client, 1), first_task = build(client, 2), put_up(other); }
+static void make_found(void) {
+  as(main_id), submit(client, 1);
+  as(other), other_task = build(other_client, 2);
+  as(actor);
+  CHECK(plait_worker_wait(0, 1) == 1 && atomic_load(&pool_record()->looking) == actor);
+}
+static void make_found_and_put(void) { /* whoever put the second has yet to see to it that somebody comes */
+  make_found();
+  as(other);
+  CHECK(plait__lane_put(plait_at(pool), other_task) == 0);
+}
+static void make_empty(void) { as(other), other_task = build(other_client, 2); }
+
+static void do_submit(void) { CHECK(plait_task_submit(first_task) == 0); }
+static void do_next(void) { looker_task = plait_task_next(0, 0); }
+static void do_look(void) { plait_worker_wait(0, 3); }
+
+static void then_look_and_take(void) { plait_worker_wait(0, 1), looker_task = plait_task_next(0, 0); }
+static void then_take(void) { looker_task = plait_task_next(0, 0); }
+static void then_wake(void) { plait__worker_wake(plait_at(pool), 0); }
+static void then_submit(void) { CHECK(plait_task_submit(other_task) == 0); }
+
+/* ---- what may have become of it ---- */
+
+static int is_woken(void) {
+  return wake_ups() != wake_ups_before;
+}
+/* There was one task, and one that looked for it: it has it, or the sleeper was woken for it; both, only if it came in the very moment. */
+static void is_one_of_both(void) {
+  int has_it = looker_task > PLAIT_NEXT_RETRY;
+  CHECK(!had_turn || (atomic_load(&pool_record()->looking) == 0 && (has_it || is_woken())));
+  CHECK(atomic_load(&pool_record()->queued) == !has_it);
+  needless += had_turn && has_it && is_woken();
+}
+/* There were two, of which one is taken. */
+static void is_woken_for_the_other(void) {
+  CHECK(!had_turn || (looker_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
+}
+/* A task that came while one looked: it has not slept, or the sleeper was woken. */
+static void is_told(void) {
+  CHECK(!had_turn || (atomic_load(&pool_record()->queued) == 1 && (is_woken() || sleeps == 0)));
+}
+
+static const struct turn {
+  const char *name;
+  void (*prepare)(void);
+  void (*operation)(void);
+  void (*between)(void);
+  void (*judge)(void);
+  int needs_no_lock; /* what the other thread does */
+} turns[] = {
+    {"submit, the one that looks takes it", make_looked_for, do_submit, then_look_and_take, is_one_of_both, 0},
+    {"submit, the one that looks takes another", make_one_of_two, do_submit, then_take, is_woken_for_the_other, 0},
+    {"take what was found, another submits", make_found, do_next, then_submit, is_woken_for_the_other, 0},
+    {"take what was found, another has submitted", make_found_and_put, do_next, then_wake, is_woken_for_the_other, 1},
+    {"look, another submits", make_empty, do_look, then_submit, is_told, 0},
+};
+
+static const struct turn *now;
+
+static void between(void) {
+  if (!now->needs_no_lock && plait_get(&plait_self()->held_count) != 0) return;
+  plait_thread_t first = plait_self_id();
+  as(other);
+  now->between();
+  as(first);
+  taken++, had_turn = 1;
+}
+
+static uint64_t run_one(size_t i, uint32_t every) {
+  now = &turns[i], taken = needless = 0;
+  world();
+  now->prepare();
+  wake_ups_before = wake_ups();
+  step_save();
+  uint32_t at = (uint32_t)test_seed % every;
+  for (int reached = 1; reached; at += every) {
+    snprintf(test_context, sizeof test_context, "%s, after instruction %u", now->name, at);
+    had_turn = 0, looker_task = 0, sleeps = 0;
+    step_restore();
+    as(now->operation == do_submit ? main_id : actor);
+    reached = step_turn(now->operation, at, between);
+    now->judge();
+    as(main_id);
+    CHECK(plait_abi_check(1) == 0);
+  }
+  CHECK(taken > 20 && needless * 5 < taken);
+  printf("# %s: %u instructions, %u turns\n", now->name, at, taken);
+  plait_posix_unmap();
+  return taken;
+}
+
+static const char *name_of(size_t i) {
+  return turns[i].name;
+}
+
+static void test_turns(void) {
+  step_run_each(sizeof turns / sizeof *turns, name_of, run_one, 1);
+}
+
+static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+TEST_MAIN(tests)
+
+#endif
