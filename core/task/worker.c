@@ -15,6 +15,8 @@
 #define NAP_NS 50000
 #define LONG_NAP_NS 500000
 #define NAPPING_NS 2000000
+/* So many tasks are left to the one worker that naps shortly: they keep it busy until their client goes on and makes the next ones. */
+#define LEFT_TO_ONE 4u
 
 static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
@@ -29,13 +31,17 @@ PLAIT_EXPORT void plait_worker_sit(plait_ref_t seat) {
   plait_put(&plait_self()->seat, seat);
 }
 
-/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see task.h). */
-static int has_work(struct plait_pool *pool, struct plait_slot *self) {
-  if (atomic_load_explicit(&pool->mask, memory_order_seq_cst) != 0) return 1;
+/* Whether there is a task that only this worker may run. */
+static int has_own_work(struct plait_slot *self) {
   plait_ref_t seat = plait_get(&self->seat);
   if (seat == 0) return 0;
   struct plait_lane *lane = &((struct plait_seat *)plait_at(seat))->lane;
   return atomic_load_explicit(&lane->head, memory_order_seq_cst) != atomic_load_explicit(&lane->tail, memory_order_seq_cst);
+}
+
+/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see task.h). */
+static int has_work(struct plait_pool *pool, struct plait_slot *self) {
+  return atomic_load_explicit(&pool->mask, memory_order_seq_cst) != 0 || has_own_work(self);
 }
 
 static void end_sleep(struct plait_pool *pool, struct plait_slot *self) {
@@ -77,15 +83,23 @@ static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * Sleeps for a moment at a time while results pile up that nobody reads. Their client is busy, most likely with making the
- * next tasks: a worker that spins takes the processor from it, one that sleeps as others do has to be woken by it for each
- * task. Nobody wakes who naps here, on a word of its own, so nobody has to.
- *
- * The client is what the workers wait for, and where there are no more processors than workers, one of them shares its
- * processor with it. If all came back as soon as there is a task, that one would push the client aside for each, and the
- * other workers would have nothing to do meanwhile. So only one comes back soon, and the others when several tasks wait.
+ * A client that does not read its results is busy, most likely with making the next tasks, and it is what the workers wait for. Where
+ * there are no more processors than workers, one of them shares its processor with it. If that one came back as soon as there is a
+ * task, it would push the client aside for each, and the other workers would have nothing to do meanwhile. So only one comes back
+ * soon, and the others when several tasks wait. And these leave the last few tasks to that one, for a nap: else the queue would be
+ * empty before the client is back, and all processors but one would stand still.
+ */
+int plait__worker_yields(struct plait_pool *pool, struct plait_slot *self) {
+  return plait_get(&pool->unread) >= UNREAD_WHEN_AWAY && plait_get(&pool->queued) <= LEFT_TO_ONE &&
+         plait_get(&pool->state) == PLAIT_POOL_OPEN && plait_get(&pool->wake_all) == 0 && !has_own_work(self) && !sits_first(pool, self);
+}
+
+/*
+ * Sleeps for a moment at a time while results pile up that nobody reads: a worker that spins takes the processor from their client,
+ * one that sleeps as others do has to be woken by it for each task. Nobody wakes who naps here, on a word of its own, so nobody has to.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
+  if (has_work(pool, self) && plait__worker_yields(pool, self)) plait_platform_wait(&self->sleeping, 0, LONG_NAP_NS);
   for (int64_t left = NAPPING_NS, nap; left > 0; left -= nap) {
     uint32_t unread = plait_get(&pool->unread);
     if (unread < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
