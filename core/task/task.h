@@ -49,8 +49,8 @@
  *
  * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`): for a task that
  * is the only one in the queue nobody is woken then. It takes its name away either under the lock, before it takes a task; or before
- * it raises `sleepers` and looks once more: so either it sees the task, or who queued it sees no name (see plait__worker_wake in task.c). If
- * it dies with its name there, or cannot have the lock, all who sleep are woken, and the coordinator is told.
+ * it raises `sleepers` and looks once more: so either it sees the task, or who queued it sees no name (see plait__worker_wake in
+ * task.c). If it dies with its name there, or cannot have the lock, all who sleep are woken, and the coordinator is told.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H

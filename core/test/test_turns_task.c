@@ -1,7 +1,8 @@
 /*
  * turns of the tasks' room: one thread stops at every single instruction of what it does, another one does something of its own there,
  * and the first goes on (see steps.h). Invariant, afterwards: of what is queued, somebody is told or on the way; and nobody is woken
- * for what has been taken. Where the first thread holds the lock, the other one could only wait: such a turn is left out.
+ * for what has been taken. Where the first thread holds the lock, the other one could only wait: such a turn is left out, but for
+ * what needs no lock.
  */
 #include "steps.h"
 
@@ -14,7 +15,6 @@
 
 static plait_thread_t other, sleeper;
 static plait_ref_t first_task, other_client, other_task, looker_task;
-
 static uint32_t wake_ups_before, taken, needless;
 static int had_turn;
 
