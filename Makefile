@@ -71,7 +71,8 @@ $(WASM): $(CORE) $(VENV)/.installed
 # ---- the heap for programs of others ----
 
 # What is to be inline says so (inline, PLAIT_TINY). A compiler that adds to it makes 5 % more code, which is no faster.
-LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -finline-hint-functions -fno-unroll-loops -g0 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib -c core/malloc.c
+# The same with addresses that loops count up beside each other: 93 bytes more without -disable-lsr.
+LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -finline-hint-functions -mllvm -disable-lsr -fno-unroll-loops -g0 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib -c core/malloc.c
 LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nontrapping_fptoint
 
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so

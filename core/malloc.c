@@ -235,9 +235,14 @@ PLAIT_TINY int beyond(size_t size) {
   return sizeof size != sizeof(plait_ref_t) && size > LARGEST;
 }
 
+static PLAIT_ONCE void *malloc_more(size_t size) {
+  plait_ref_t block = beyond(size) ? 0 : plait__alloc_more((uint32_t)size);
+  return block != 0 ? plait_at(block) : malloc_cold(size);
+}
+
 PLAIT_TINY void *allocate(size_t size) {
   plait_ref_t block = beyond(size) ? 0 : plait__alloc_hot((uint32_t)size);
-  return block != 0 ? plait_at(block) : malloc_cold(size);
+  return block != 0 ? plait_at(block) : malloc_more(size);
 }
 
 PUBLIC void *malloc(size_t size) {

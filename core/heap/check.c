@@ -44,32 +44,45 @@ static int is_record(uint32_t owner) {
 static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
   struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_LEAF_SLICES]));
   for (uint32_t at = base; at < base + (1u << shift); at += PLAIT_HEAP_GRANULE) {
-    struct plait_hint *hint = &leaf->hints[at / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+    struct plait_hint *hint = plait__hint(leaf, at);
     uint32_t known = plait_get(&hint->page);
-    if (known == 0 || plait__hinted(known) != page) return 0;
-    for (uint32_t n = 0; n < plait_get(&page->count); n++)
-      if (plait__guess(hint, known, base + n * plait_get(&page->step)) != n) return 0;
+    if (plait__hinted(known) != page) return 0;
+    for (uint32_t n = 0; n < plait_get8(&page->count); n++)
+      if (plait__number(hint, known, base + n * plait_get16(&page->step)) != n) return 0;
   }
   return 1;
 }
 
+/* Whether the page's list is what its states and its tally say. What others have freed is on it when its owner has collected that. */
+static int is_listed(struct plait_page *page, uint32_t count) {
+  uint32_t tally = plait_get(&page->tally), number = tally % 256, used = tally >> 8, free = count - used;
+  for (uint32_t n = 0; n < PLAIT_PAGE_STATES; n++) {
+    uint32_t state = plait_get8(plait__state(page, n));
+    if (n >= count && state != PLAIT__SMALL_END) return 0;
+    if (state != PLAIT__SMALL_LIVE && plait__is_remote(page, n)) return 0;
+    used -= state == PLAIT__SMALL_LIVE;
+  }
+  for (; number != PLAIT__SMALL_END && free > 0; free--) {
+    if (number >= count) return 0;
+    number = plait_get8(plait__state(page, number));
+  }
+  return used == 0 && free == 0 && number == PLAIT__SMALL_END;
+}
+
 static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
-  uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), step = plait_get(&page->step);
+  uint32_t owner = plait_load(&page->owner), count = plait_get8(&page->count), step = plait_get16(&page->step);
   if (owner == 0) return 0;
   look_at(PLAIT_FAULT_PAGE, page);
   if (plait_get(&page->base) != base) return fail();
-  if (plait_get(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
-  if (plait_get(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get(&page->class)) != step) return fail();
-  if (count == 0 || count > PLAIT_PAGE_WORDS * 64 || count * step > 1u << shift) return fail();
+  if (plait_get8(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
+  if (plait_get8(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get8(&page->class)) != step) return fail();
+  if (count == 0 || count > PLAIT__MOST_BLOCKS || count * step > 1u << shift) return fail();
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   if (!is_hinted(page, base, shift)) return fail();
-  for (uint32_t word = 0, left = count; word < PLAIT_PAGE_WORDS; left -= left < 64 ? left : 64, word++) {
-    uint64_t none = left >= 64 ? 0 : ~0ull << left;
-    if (plait_get64(&page->blocks[word]) != ~none) return fail();
-    if ((plait_get64(&page->local[word]) & none) != 0 || (plait_get64(&page->remote[word]) & none) != none) return fail();
-    if (owner == PLAIT__ABANDONED && plait_get64(&page->local[word]) != 0) return fail();
-  }
+  if (owner == PLAIT__ABANDONED && plait_get(&page->tally) != (count << 8 | PLAIT__SMALL_END)) return fail();
+  int stale = owner % 2 == 0 && plait_get(&((struct plait_record *)plait_at(owner))->stale) != 0;
+  if (!stale && !is_listed(page, count)) return fail();
   return 0;
 }
 
@@ -125,7 +138,7 @@ static int check_lists(const struct plait_page_list *lists, uint32_t count_of_li
     look_at(PLAIT_FAULT_PAGES, &lists[class]);
     for (; ref != list; prev = ref, ref = plait_get(&plait__link(ref)->next)) {
       struct plait_page *page = plait_at(ref);
-      if (plait_get(&page->owner) != owner || plait_get(&page->class) != class) return fail();
+      if (plait_get(&page->owner) != owner || plait_get8(&page->class) != class) return fail();
       if (plait_get(&page->link.prev) != prev || count++ == pages) return fail();
     }
     if (plait_get(&lists[class].link.prev) != prev || plait_get(&lists[class].count) != count) return fail();
@@ -169,12 +182,12 @@ static int check_spots(struct plait_record *record) {
   for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) {
     struct plait_page_list *list = &record->classes[class];
     plait_ref_t spot = plait_get(&record->spots[class]), ref = plait_get(&list->link.next);
-    int found = spot == plait_ref(plait_heap()->empty.local);
+    int found = spot == plait_ref(&plait_heap()->empty);
     look_at(PLAIT_FAULT_PAGES, &record->spots[class]);
     for (; ref != plait_ref(list); ref = plait_get(&plait__link(ref)->next)) {
       struct plait_page *page = plait_at(ref);
       if (plait_get(&page->spot) != plait_ref(&record->spots[class])) return fail();
-      for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) found |= spot == plait_ref(&page->local[word]);
+      found |= spot == ref;
     }
     if (!found) return fail();
   }

@@ -7,7 +7,8 @@
  * Invariants, under the lock
  * - A slice with an unused page is on the list of its owner for its page size; `used` has a bit for each other page.
  *   Both are derived: a page is in use when its owner word is not 0.
- * - A slice's page records lie in one piece, and stay its own whatever it is used for later.
+ * - A slice's page records lie in one piece, and stay its own whatever it is used for later. As long as it is cut in one way, each
+ *   stands for the same place; when it is cut anew, no hint names one any more.
  */
 #include "internal.h"
 
@@ -59,13 +60,14 @@ static uint32_t slice_of_others(uint32_t shift) {
 
 /* Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is none. */
 static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
-  uint32_t apart = plait_get(&record->apart), left = apart % 64;
+  uint32_t apart = plait_get(&record->apart), left = apart % 32;
   if (left < count) {
-    apart = plait__meta(PLAIT_HEAP_GRANULE);
+    uint32_t granules = 1 + (count * (uint32_t)sizeof(struct plait_page) - 1) / PLAIT_HEAP_GRANULE;
+    apart = plait__meta(granules * PLAIT_HEAP_GRANULE);
     if (apart == 0) return 0;
-    left = PLAIT_HEAP_GRANULE / (uint32_t)sizeof(struct plait_page);
+    left = granules * PLAIT_HEAP_GRANULE / (uint32_t)sizeof(struct plait_page);
   }
-  plait_ref_t at = apart & ~63u;
+  plait_ref_t at = apart & ~31u;
   plait_put(&record->apart, (at + count * (uint32_t)sizeof(struct plait_page)) | (left - count));
   return at;
 }
@@ -88,6 +90,7 @@ static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
     records = page_records(record, pages); /* may take the slice that was found */
     if (records == 0) return 0;
   }
+  plait_zero_near(plait__hint(plait__leaf(index), index * PLAIT_SLICE_SIZE), PLAIT_SLICE_SIZE / PLAIT_HEAP_GRANULE * sizeof(struct plait_hint));
   plait_put(&slice->used, 0);
   plait_put(&slice->owner, plait_ref(record));
   plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));

@@ -10,19 +10,15 @@ static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   return block;
 }
 
-static PLAIT_COLD uint32_t class_of(uint32_t size) {
-  return plait__class_of(size);
-}
-
 static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
   struct plait_record *record = plait__bind();
-  return record == NULL ? 0 : plait__small_alloc_slow(record, class);
+  return record == NULL ? 0 : plait__small_alloc(record, class);
 }
 
 static PLAIT_COLD plait_ref_t alloc(uint32_t size) {
   plait_ref_t block = 0;
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1);
-  if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(class_of(size));
+  if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(plait__class_of(size));
   struct plait_record *record = block == 0 ? plait__bind() : NULL;
   return record != NULL ? plait__medium_alloc_at(record, size, 16) : block;
 }
@@ -31,9 +27,14 @@ PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
   return failed(alloc(size));
 }
 
+static PLAIT_ONCE plait_ref_t alloc_more(uint32_t size) {
+  plait_ref_t block = plait__alloc_more(size);
+  return block != 0 ? block : plait__alloc_cold(size);
+}
+
 PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
   plait_ref_t block = plait__alloc_hot(size);
-  return block != 0 ? block : plait__alloc_cold(size);
+  return block != 0 ? block : alloc_more(size);
 }
 
 PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_zeroed(uint32_t size) {
@@ -48,7 +49,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   if (size == 0) size = 1;
   /* Pages start at multiples of 4 KiB: a block is aligned if its size is. The largest size is a multiple of all. */
   if (((size - 1) | (alignment - 1)) < PLAIT_HEAP_SMALL_LIMIT) {
-    uint32_t class = class_of((size + alignment - 1) & ~(alignment - 1));
+    uint32_t class = plait__class_of((size + alignment - 1) & ~(alignment - 1));
     while (plait__class_size(class) % alignment != 0) class++;
     plait_ref_t block = small_alloc(class);
     if (block != 0) return block;

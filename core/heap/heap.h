@@ -10,13 +10,13 @@
  *     large   above                a run of slices of its own                                   slices.c
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
- * into them, without atomic operations. Others free into a page by setting a bit in a second set of words, into a region
+ * into them, without atomic operations. Others free into a page by setting a bit, into a region
  * by pushing the block onto the record's stack. A page whose blocks are all in use is given up at once (it is ABANDONED)
  * and taken over by whoever frees into it first; who has enough pages of that class leaves it to the pool, from which
  * every thread takes before it makes a new one.
  *
- * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner and
- * the bit words of a page, the tags of the blocks in a region, and the stack of a record. All lists, bins, back lengths
+ * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner of a
+ * page, the states and bits of its blocks, the tags of the blocks in a region, and the stack of a record. All lists, bins, back lengths
  * and counters are made from these, and made anew after a death. So a thread that vanishes inside loses at most the block
  * in flight. docs/heap.md has the proofs.
  *
@@ -43,8 +43,8 @@
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
 #define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
-#define PLAIT_HEAP_UNIT_COUNT 256u /* 128 up to the fine limit, 112 up to the small one, and 0 */
-#define PLAIT_PAGE_WORDS 4u
+#define PLAIT_HEAP_UNIT_COUNT 1025u /* sizes up to the small limit in units of 16 bytes, and 0 */
+#define PLAIT_PAGE_STATES 256u
 
 /* What one slice is used for. */
 struct plait_slice {
@@ -59,11 +59,11 @@ struct plait_slice {
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
 /*
- * What freeing guesses from, for the blocks in 4 KiB: their page, and the number that a block has there. The page says whether
- * both are right, so a hint may be out of date: it is as of when a page was last made there.
+ * What freeing finds a block by, for those in 4 KiB: their page, and the number that a block has there. It names the page that was made
+ * there last since the slice was cut into pages, whether or not that is still in use; before, and where none was, one without blocks.
  */
 struct plait_hint {
-  plait_word_t page;   /* reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  plait_word_t page;   /* bytes from the heap's `empty` page to a page record of the same slice, or 0, | by how much the product is rotated */
   plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
 };
 
@@ -78,16 +78,17 @@ _Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "bookkeeping
 struct plait_page {
   struct plait_link link;  /* its place on the owner's list for the class, or on the heap's */
   plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
+  plait_word_t freed;      /* 1: others have freed blocks since the page was made */
   plait_word_t base;       /* reference of block 0 */
-  plait_word_t step;       /* bytes from one block to the next */
-  plait_word_t count;      /* blocks */
-  plait_word_t spot;       /* reference of the word of its owner's record that says where the next block comes from */
-  plait_word_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  plait_word64_t local[PLAIT_PAGE_WORDS]; /* a bit for each block: free, and the owner knows */
-  plait_word64_t remote[PLAIT_PAGE_WORDS]; /* a bit for each block: freed by another thread, and not collected yet; set where there is no block */
-  plait_word64_t blocks[PLAIT_PAGE_WORDS]; /* a bit for each block there is */
+  plait_word_t spot;       /* reference of the word of its owner's record that says which page the next block comes from */
+  plait_word_t tally;      /* blocks that are not on the list of free ones << 8 | number of the first that is */
+  plait_half_t step;       /* bytes from one block to the next */
+  plait_byte_t count;      /* blocks */
+  plait_byte_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
+  plait_byte_t states[PLAIT_PAGE_STATES]; /* a byte for each block: in use, or the number of the next on the list; its owner writes it */
+  plait_word64_t remote[4]; /* a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
 };
-_Static_assert(sizeof(struct plait_page) == 128, "two cache lines, the first with all that a block comes from");
+_Static_assert(sizeof(struct plait_page) == 320, "five cache lines; the low five bits of a reference to one are free: see struct plait_hint");
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
@@ -118,7 +119,7 @@ struct plait_record {
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
   plait_word64_t bin_mask;   /* a bit for each bin that may have blocks; the others are not in use */
   struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
-  plait_word_t spots[PLAIT_HEAP_LIST_COUNT]; /* where its next blocks are, by size class: a word of `local` of one of its pages, or of the heap's `empty` page */
+  plait_word_t spots[PLAIT_HEAP_LIST_COUNT]; /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
   struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
   plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
@@ -127,12 +128,14 @@ struct plait_record {
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
   plait_word_t grower;       /* header of the block in front of the top; 0: there is no top, or it is not known */
   plait_word_t grower_end;   /* where the top behind it ends */
-  plait_word_t unused[5];    /* zero */
+  plait_word_t limit;        /* who frees into a page whose tally gets less than this looks whether the next blocks are to come from there */
+  plait_word_t runs;         /* how long that is done, or has to do without: see note_run() in pages.c */
+  plait_word_t unused[3];    /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 128: see struct plait_hint");
+_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 32: see struct plait_hint");
 
 struct plait_heap {
-  struct plait_page empty;   /* a page without blocks: in place of one where there is none */
+  struct plait_page empty;   /* nobody's page, without blocks: in place of one where there is none */
   struct plait_lock runs;    /* guards the slice table and the records of nobody */
   plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
   plait_word_t used;         /* slices in use, or FREED */
@@ -151,7 +154,7 @@ struct plait_heap {
   plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */
-  uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes; behind the fine limit, of 128 */
+  uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes */
 };
 
 /* What plait_heap_stats() answers. */

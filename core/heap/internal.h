@@ -64,10 +64,13 @@ PLAIT_TINY void plait__reach(void) {
 #endif
 }
 
-/* What is noted about slice `index`. pre: index < heap->end. */
+/* What is noted about the 8 MiB around slice `index`, and about that. pre: index < heap->end. */
+PLAIT_TINY struct plait_leaf *plait__leaf(uint32_t index) {
+  return plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES % PLAIT_HEAP_LEAF_LIMIT]));
+}
+
 PLAIT_TINY struct plait_slice *plait__slice_inline(uint32_t index) {
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES % PLAIT_HEAP_LEAF_LIMIT]));
-  return &leaf->slices[index % PLAIT_HEAP_LEAF_SLICES];
+  return &plait__leaf(index)->slices[index % PLAIT_HEAP_LEAF_SLICES];
 }
 
 /* The same as a function, for the many places that are not hot. */
@@ -138,13 +141,13 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
 
 /* ---- pages.c ---- */
 
-/* A block of the class, from wherever there is one; 0. Looks at other words of the page, other pages, then makes one. */
-plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class);
+/* A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one. */
+plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number`, or a number that has a bit but no block, of anybody's page: 1, or 0 if it is free already; the caller, if the page is its own, then learns of it as of what others free. */
+/* Frees block `number` of anybody's page: 1, or 0 if it is none that is in use; the caller, if the page is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
-/* The page in use that `block` starts a block of, << 32, | its number as in plait__page_at(); 0 if there is none. Any reference. */
+/* The page in use that `block` may start a block of, << 32, | its number as in plait__number(); 0 if there is none. Any reference. */
 uint64_t plait__small_find(plait_ref_t block);
 /* The size of the live small block, 0 if it is none. Any reference. */
 uint32_t plait__small_size(plait_ref_t block);
@@ -158,15 +161,47 @@ PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
 }
 /* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
-/* The blocks of word `word` that others have freed, and the page's owner has not collected. */
-PLAIT_TINY uint64_t plait__page_remote(struct plait_page *page, uint32_t word) {
-  return near_load(&page->remote[word], memory_order_seq_cst) & plait_get64(&page->blocks[word]);
+/*
+ * A block's state. Any other byte says that the block is free, its page's owner knows, and which block comes next on the list: its
+ * number, or END. What has no block is END for good.
+ */
+enum plait__small_state { PLAIT__SMALL_LIVE = 254, PLAIT__SMALL_END = 255 };
+#define PLAIT__MOST_BLOCKS 253u /* in a page */
+
+PLAIT_TINY plait_byte_t *plait__state(struct plait_page *page, uint32_t number) {
+  /* In this order the place of `states` is a constant in each instruction. */
+  return ((struct plait_page *)((uint8_t *)page + number))->states;
 }
-/* Whether others have freed into the page, and its owner has not collected it. */
-int plait__page_is_freed_into(struct plait_page *page);
-/* The page puts what others have freed among what its owner knows: how many blocks are free, | COLLECTED if there was any. Its owner; under the lock if it is pooled. */
-#define PLAIT__COLLECTED 65536u
-uint32_t plait__page_collect(struct plait_page *page);
+
+/* Whether another thread has freed the block, and the owner has not collected it. */
+PLAIT_TINY int plait__is_remote(struct plait_page *page, uint32_t number) {
+  return plait_get64(&page->remote[number / 64]) >> number % 64 & 1;
+}
+
+/* Whether the block is free. `remote` is read first: the owner changes the state before it clears the bit, so a free block is seen in one of them. */
+PLAIT_TINY int plait__is_free(struct plait_page *page, uint32_t number) {
+  return plait__is_remote(page, number) || plait_get8(plait__state(page, number)) != PLAIT__SMALL_LIVE;
+}
+
+/* Whether the page is the record's, and nobody else has freed into it. One load asks both. */
+PLAIT_TINY int plait__is_undisturbed(struct plait_page *page, plait_ref_t record) {
+#ifdef __wasm__
+  return *(const volatile uint64_t *)(const volatile void *)&page->owner == record;
+#else
+  return plait_get(&page->owner) == record && plait_get(&page->freed) == 0;
+#endif
+}
+
+/* How many blocks of the page others have freed, which its owner has not collected. */
+uint32_t plait__page_remote(struct plait_page *page);
+/* What others have freed goes onto the page's list: whether there was any. Its owner; under the lock if it is pooled. */
+int plait__page_collect(struct plait_page *page);
+/* The same after a death: makes list and tally anew from states and bits. */
+#if PLAIT_DEATHS
+void plait__page_rebuild(struct plait_page *page);
+#else
+#define plait__page_rebuild(page) plait__page_collect(page)
+#endif
 /* Puts the page at the end of the list for its class among `lists`: the heap's pooled pages, under the lock, or a record's own. */
 void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
 /* The same among the record's own pages. */
@@ -182,86 +217,60 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
 }
 
-/* The page that a hint names. `known`: its first word, not 0. */
+PLAIT_TINY struct plait_hint *plait__hint(struct plait_leaf *leaf, plait_ref_t block) {
+  return &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+}
+
+/* The page that a hint names. `known`: its first word. */
 PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
-  return plait_at(known & ~((uint32_t)sizeof(struct plait_page) - 1));
+  return plait_at(plait_ref(&plait_heap()->empty) + (known & ~31u));
 }
 
-/* The number that a block has in its page, if the hint is right: one of the page's bits in any case. */
-PLAIT_TINY uint32_t plait__guess(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
-  return block * plait_get(&hint->factor) >> (known & 31) & (PLAIT_PAGE_WORDS * 64 - 1);
+/* The number that a block has in its page. A reference inside of a block has that of no block, mostly one beyond PLAIT_PAGE_STATES. */
+PLAIT_TINY uint32_t plait__number(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
+  uint32_t product = block * plait_get(&hint->factor);
+  return product >> known % 32 | product << -known % 32;
 }
 
-/*
- * The page whose block number `number` starts at `block`, as far as its hint says; `step`: how far its blocks lie apart. A number
- * that no block of the page has is one of a free block.
- */
-PLAIT_TINY struct plait_page *plait__page_at(struct plait_leaf *leaf, plait_ref_t block, uint32_t *number, uint32_t *step) {
-  struct plait_hint *hint = &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
-  uint32_t known = plait_get(&hint->page);
-  *number = plait__guess(hint, known, block);
-  struct plait_page *page = plait__hinted(known);
-  return known != 0 && plait_get(&page->base) + *number * (*step = plait_get(&page->step)) == block ? page : NULL;
+/* The first block on the page's list. `tally`: the page's, which says that there is one. */
+PLAIT_TINY plait_ref_t plait__page_take(struct plait_page *page, uint32_t tally) {
+  uint32_t number = tally % 256;
+  plait_byte_t *state = plait__state(page, number);
+  plait_put(&page->tally, tally + 256 - number + plait_get8(state));
+  plait_put8(state, PLAIT__SMALL_LIVE);
+  return plait_get(&page->base) + number * plait_get16(&page->step);
 }
 
-/* The page in whose `local` the word lies. */
-PLAIT_TINY struct plait_page *plait__page_of_spot(plait_ref_t spot) {
-  return plait_at(spot & ~63u);
-}
-
-/* Takes a block out of the word of `local` that a spot may name. `bits`: what the word says, at least one. */
-PLAIT_TINY plait_ref_t plait__page_take(plait_ref_t spot, uint64_t bits) {
-  plait_put64(plait_at(spot), bits & (bits - 1));
-  struct plait_page *page = plait__page_of_spot(spot);
-  /* `local` fills the second half of a cache line: where the word lies says which it is. */
-  return plait_get(&page->base) + (spot % 32 * 8 + (uint32_t)__builtin_ctzll(bits)) * plait_get(&page->step);
-}
-
-/* A block of the class out of the word that its spot names; 0 if there is none left in it. */
+/* A block of the class from the page that the record's spot names; 0 if that has none. */
 PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
-  plait_ref_t spot = plait_get(&record->spots[class]);
-  uint64_t bits = plait_get64(plait_at(spot));
-  return bits == 0 ? 0 : plait__page_take(spot, bits);
+  struct plait_page *page = plait_at(plait_get(&record->spots[class]));
+  uint32_t tally = plait_get(&page->tally);
+  return tally % 256 == PLAIT__SMALL_END ? 0 : plait__page_take(page, tally);
 }
 
 /*
- * Whether counting bits is an instruction of the target. x86-64 has it for those only who ask for it (-mpopcnt); and natively what
- * it spares is no more than what it takes.
+ * A block has been freed into the page: the next one of the class comes from there, because it is still in a cache. But not if
+ * more blocks are free in the page that the spot names: the fewer a page has, the sooner it has none, which a processor does not guess.
  */
-#ifndef PLAIT_COUNTS_BITS
-#ifdef __wasm__
-#define PLAIT_COUNTS_BITS 1
-#else
-#define PLAIT_COUNTS_BITS 0
-#endif
-#endif
-
-/*
- * A block has been freed into `word` of the page's `local`, which had the bits `known`: the next block of the class
- * comes from there, because it is still in a cache. But not if the word that the spot names has more: the fewer a word has, the
- * sooner it has none, which a processor does not guess. Where blocks are large, it counts for more, a bit for each KiB of one: so pages get empty.
- */
-PLAIT_TINY void plait__page_aim(struct plait_page *page, plait_word64_t *word, uint64_t known, uint32_t step) {
+PLAIT_TINY void plait__page_aim(struct plait_page *page, uint32_t tally) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
-  plait_ref_t next = plait_ref(word);
-#if PLAIT_COUNTS_BITS
   plait_ref_t now = plait_get(spot);
-  uint32_t count = (uint32_t)__builtin_popcountll(known) + step / 1024;
-  next = count >= (uint32_t)__builtin_popcountll(plait_get64(plait_at(now))) ? next : now;
-#else
-  (void)known, (void)step;
-#endif
-  plait_put(spot, next);
+  uint32_t other = plait_get(&((struct plait_page *)plait_at(now))->tally);
+  plait_put(spot, tally <= other ? plait_ref(page) : now);
 }
 
-/* Frees block `number` of the record's own page: 1, or 0 if it is free already. */
-PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number, uint32_t step) {
-  plait_word64_t *local = &page->local[number / 64];
-  uint64_t bit = 1ull << number % 64, known = plait_get64(local), remote = plait_get64(&page->remote[number / 64]), free = known | remote;
-  if (free & bit) return 0;
-  plait_put64(local, known | bit);
-  plait__page_aim(page, local, known, step);
-  if ((free | bit) == ~0ull) plait__page_release_if_empty(record, page);
+/* Frees block `number` of the record's own page: 1, or 0 if it is none that is in use. */
+PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
+  plait_byte_t *state = plait__state(page, number);
+  if (plait_get8(state) != PLAIT__SMALL_LIVE) return 0;
+  uint32_t tally = plait_get(&page->tally);
+  plait_put8(state, tally);
+  tally = ((tally & ~255u) | number) - 256;
+  plait_put(&page->tally, tally);
+  if (__builtin_expect(tally < plait_get(&record->limit), 0)) {
+    plait__page_aim(page, tally);
+    if (tally < 256) plait__page_release_if_empty(record, page);
+  }
   return 1;
 }
 
@@ -394,13 +403,11 @@ int plait__debug_check(void);
 uint32_t plait__debug_kept(void);
 #endif
 
-/* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; neither has a fence or a lock ---- */
+/* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; none has a fence, or a lock but for large blocks ---- */
 
-/* The class for blocks of `size` bytes: the smallest, or, for some sizes above the fine limit, the next one. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
+/* The class for blocks of `size` bytes: the smallest. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
 PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
-  /* The remainder costs nothing where the size is known to be small enough: it tells a compiler that the table's address may be added last. */
-  uint32_t unit = size <= PLAIT_HEAP_FINE_LIMIT ? (size + 15) / 16 : PLAIT_HEAP_FINE_LIMIT / 16 + (size - PLAIT_HEAP_FINE_LIMIT + 127) / 128;
-  return plait_heap()->class_of_unit[unit % PLAIT_HEAP_UNIT_COUNT];
+  return plait_heap()->class_of_unit[(size + 15) / 16];
 }
 
 /* Whether the large block that the calling thread has allocated last is zero because its bytes have never been used. */
@@ -411,15 +418,17 @@ PLAIT_TINY int plait__is_zero(uint32_t size) {
   return size > PLAIT_HEAP_MEDIUM_LIMIT && plait__fresh;
 }
 
-/* A block; 0 if there is none, or the thread has no record yet. */
-static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32_t size) {
+/* A small block from the page that is in use for its class; 0: plait__alloc_more() may have one. */
+PLAIT_TINY plait_ref_t plait__alloc_hot(uint32_t size) {
+  struct plait_record *record = plait__mine();
+  return record == NULL || size > PLAIT_HEAP_SMALL_LIMIT ? 0 : plait__page_alloc(record, plait__class_of(size));
+}
+
+/* A block of any size; 0 if there is none, or the thread has no record yet. */
+PLAIT_TINY plait_ref_t plait__alloc_more(uint32_t size) {
   struct plait_record *record = plait__mine();
   if (record == NULL) return 0;
-  if (size <= PLAIT_HEAP_SMALL_LIMIT) {
-    uint32_t class = plait__class_of(size);
-    plait_ref_t block = plait__page_alloc(record, class);
-    return block != 0 ? block : plait__small_alloc_slow(record, class);
-  }
+  if (size <= PLAIT_HEAP_SMALL_LIMIT) return plait__small_alloc(record, plait__class_of(size));
   return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1);
 }
 
@@ -429,15 +438,24 @@ static inline __attribute__((always_inline)) plait_ref_t plait__alloc_hot(uint32
  */
 static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
   struct plait_record *record = plait__mine();
-  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]); /* small programs have no other: what comes from one place need not wait for the block */
-  if (block >= PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES) noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  if (record == NULL || noted == 0) return 0;
+  if (record == NULL) return 0;
+  /* Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there is this one. */
+  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]);
+  if (block >= PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES) {
+    noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
+    if (noted == 0) return 0;
+  }
   struct plait_leaf *leaf = plait_at(noted);
-  uint32_t number, step;
-  struct plait_page *page = plait__page_at(leaf, block, &number, &step);
-  if (page != NULL) {
-    uint32_t owner = plait_get(&page->owner);
-    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number, step);
+  struct plait_hint *hint = plait__hint(leaf, block);
+  uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
+  if (number < PLAIT_PAGE_STATES) {
+    struct plait_page *page = plait__hinted(known);
+    uint32_t owner = plait_ref(record);
+    if (!plait__is_undisturbed(page, owner)) {
+      owner = plait_get(&page->owner);
+      if (owner == plait_ref(record) && plait__is_remote(page, number)) return 0;
+    }
+    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
     if (owner != 0) return plait__small_free_remote(page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];

@@ -2,22 +2,23 @@
  * pages: small blocks. A page is 4 to 32 KiB of a slice, cut into blocks of one size; its record lies apart.
  *
  * Invariants
- * - A block is free when its bit is set in `local` or in `remote`, else it is in use. Each change is one store.
- * - Only the page's owner writes `local` and the list links; others set bits of `remote`. The owner moves remote bits
- *   over by setting them in `local` first and clearing them in `remote` then: between the two they are in both.
- * - Where a word has no block its bit is set in `remote`, always, and never in `local`: so a word is wholly free when both
- *   together are all ones.
- * - A page whose owner word names a record is on that record's list for its class. The record allocates from the word that its
- *   spot for the class names: one of a page on that list, or one of `empty`. Freeing moves it; any would do.
+ * - A block is in use when its state is LIVE and its bit in `remote` is not set; else it is free. Where no block is, no state is LIVE.
+ * - Only the owner writes states, tally and links; others set bits of `remote`, of LIVE blocks. The owner collects them by putting them onto
+ *   the page's list, which changes the state, and clearing the bits then: between the two both say the same.
+ * - The list of free blocks, and the tally, are made from states and bits, and made anew after a death.
+ * - A page whose owner word names a record is on that record's list for its class. The record allocates from the page that its
+ *   spot for the class names: one on that list, or `empty`. Freeing may move it; any would do.
  *   An ABANDONED page is on no list and had no free block when it was given up.
  * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
- * - A page whose class is no size class is kept by its owner, all its blocks free whatever the bits say.
+ * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set after a bit there, and stays. Whoever
+ *   gives a page up, or gets one, looks in any case.
+ * - A page whose class is no size class is kept by its owner; none of its states is LIVE, before, while and after it gets a class again.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
- *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round.
- *   Freeing looks at the other words only if its own is all free by then: whoever fills the last word sees the others full.
+ *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round. Of two that free the
+ *   last two, the later one sees both.
  */
 #include "internal.h"
 
@@ -25,9 +26,15 @@
 #define MOST_LOOKS 32u  /* pages that are looked at for that */
 #define FIRST_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
 #define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
+#define LONG_RUN 16u     /* a page with so many free blocks lasts, */
+#define LONG_WORTH 4u    /* and makes up for three that do not */
+#define RUNS 64u         /* so many of those, and each free looks where the next block is to come from */
+#define LONG_AIMED 4096u /* so many pages later it is tried without */
+#define AIM_SELDOM 256u  /* a record's limit: only whoever frees a page's last block looks */
+#define AIM_ALWAYS UINT32_MAX
 #define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
 
-/* Page sizes by four classes, a digit each: at most 256 blocks; at least 8, and in whole slices 4. Class 0 has the smallest. */
+/* Page sizes by four classes, a digit each: at most PLAIT__MOST_BLOCKS blocks, or somewhat more, which are left out; at least 8, and in whole slices 4. Class 0 has the smallest. */
 #define SHIFTS 0x444442222332221ull
 
 /*
@@ -41,8 +48,9 @@ PLAIT_COLD void plait__classes_init(void) {
     if (class < 32) most += class < 8 ? 16 : 8u << class / 8;
     else most = PLAIT_SLICE_SIZE / blocks & ~31u, blocks -= blocks > 28 ? 4 : blocks / 8 + (blocks < 8);
     heap->class_info[class] = (uint16_t)(most | shift);
-    for (; size <= most; size += size < PLAIT_HEAP_FINE_LIMIT ? 16 : 128) heap->class_of_unit[unit++] = (uint8_t)class;
+    for (; size <= most; size += 16) heap->class_of_unit[unit++] = (uint8_t)class;
   }
+  plait_put(&heap->empty.tally, UINT32_MAX); /* none, and fewer than any other page has */
   plait__pages_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
 }
 
@@ -68,24 +76,39 @@ static inline struct plait_page *first_of(struct plait_page_list *list) {
 }
 
 PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
-  struct plait_page_list *list = &lists[plait_get(&page->class)];
+  struct plait_page_list *list = &lists[plait_get8(&page->class)];
   plait__list_put(plait__link(plait_get(&list->link.prev)), &page->link);
   plait_put(&list->count, plait_get(&list->count) + 1);
 }
 
 static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_page *page) {
-  struct plait_page_list *list = &lists[plait_get(&page->class)];
+  struct plait_page_list *list = &lists[plait_get8(&page->class)];
   plait__list_take(&page->link);
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
 /* From where a class's blocks come, until some are found or freed. */
 PLAIT_TINY void aim_at_nothing(plait_word_t *spot) {
-  plait_put(spot, plait_ref(plait_heap()->empty.local));
+  plait_put(spot, plait_ref(&plait_heap()->empty));
+}
+
+/*
+ * The record goes on with a page that has so many free blocks. Aiming, the look at each free at where the next block comes from, pays
+ * where pages last for a few blocks only, and is a tenth of a small block's time where they last long. So it begins when more than three of four
+ * pages have not lasted for a while, and it is tried without each LONG_AIMED pages.
+ */
+PLAIT_TINY void note_run(struct plait_record *record, uint32_t free) {
+  uint32_t limit = plait_get(&record->limit), runs = plait_get(&record->runs) - 1;
+  if (limit == AIM_SELDOM && free >= LONG_RUN && runs < RUNS) runs += LONG_WORTH;
+  if (runs == 0) {
+    plait_put(&record->limit, limit ^ AIM_SELDOM ^ AIM_ALWAYS);
+    runs = limit == AIM_SELDOM ? LONG_AIMED : RUNS;
+  }
+  plait_put(&record->runs, runs);
 }
 
 PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
-  plait_put(&page->spot, plait_ref(&record->spots[plait_get(&page->class)]));
+  plait_put(&page->spot, plait_ref(&record->spots[plait_get8(&page->class)]));
   plait__page_link(record->classes, page);
 }
 
@@ -105,6 +128,8 @@ PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count
 PLAIT_COLD void plait__own_clear(struct plait_record *record) {
   plait__pages_clear(record->classes, PLAIT_HEAP_LIST_COUNT);
   for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) aim_at_nothing(&record->spots[class]);
+  plait_put(&record->limit, AIM_SELDOM);
+  plait_put(&record->runs, RUNS);
 }
 
 /* ---- pages; under the lock ---- */
@@ -112,35 +137,34 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
 /*
  * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n << turn)`, and `base` a
  * multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple of 2^shift, + (n << turn): so the places
- * from `turn` on and below `shift` are n. The factor has those above shifted out already.
+ * from `turn` on and below `shift` are n. The factor has those above shifted out already; those below `turn` are 0 for a block, and rotated to the top.
+ * Different places in the page have different numbers, and the blocks have the lowest: so all others have the number of no block.
  */
 PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]));
-  struct plait_hint *hint = &leaf->hints[base / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES], *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
+  uint32_t known = (plait_ref(page) - plait_ref(&plait_heap()->empty)) | (32 - shift + turn);
+  struct plait_hint *hint = plait__hint(plait__leaf(base / PLAIT_SLICE_SIZE), base), *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
   for (; hint < end; hint++) {
-    plait_put(&hint->page, plait_ref(page) | (32 - shift + turn));
+    plait_put(&hint->page, known);
     plait_put(&hint->factor, inverse << (32 - shift));
   }
 }
 
-/* Makes the page one of the class, all of whose blocks are free. The class is the commit, for a page that was kept. */
+/* Makes the page one of the class, all of whose blocks are free and listed in order. The class is the commit, for a page that was kept. */
 static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
   uint32_t size = plait__class_size(class), shift = plait__class_shift(class), count = (1u << shift) / size;
+  if (count > PLAIT__MOST_BLOCKS) count = PLAIT__MOST_BLOCKS;
   note_hints(page, base, size, shift);
-  plait_put(&page->count, count);
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    int32_t blocks = (int32_t)(count - word * 64);
-    uint64_t full = blocks >= 64 ? ~0ull : blocks <= 0 ? 0 : (1ull << blocks) - 1;
-    plait_put64(&page->blocks[word], full);
-    plait_put64(&page->remote[word], ~0ull); /* in a page that was kept each bit stays set in one of the two, whatever it has stood for */
-    plait_put64(&page->local[word], full);
-    plait_put64(&page->remote[word], ~full);
-  }
+  plait_put8(&page->count, count);
+  for (uint32_t number = 0; number < PLAIT_PAGE_STATES; number++)
+    plait_put8(&page->states[number], number + 1 < count ? number + 1 : PLAIT__SMALL_END);
+  for (uint32_t word = 0; word < 4; word++) plait_put64(&page->remote[word], 0);
+  plait_put(&page->freed, 0);
+  plait_put(&page->tally, 0);
   plait_put(&page->base, base);
-  plait_put(&page->step, size);
-  plait_put(&page->class, class);
+  plait_put16(&page->step, size);
+  plait_put8(&page->class, class);
 }
 
 /* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
@@ -159,29 +183,57 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, ui
 
 /* ---- the owner's side ---- */
 
-PLAIT_COLD int plait__page_is_freed_into(struct plait_page *page) {
-  uint64_t bits = 0;
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) bits |= plait__page_remote(page, word);
-  return bits != 0;
+PLAIT_ONCE uint32_t plait__page_remote(struct plait_page *page) {
+  uint32_t count = 0;
+  for (uint32_t word = 0; word < 4; word++) count += (uint32_t)__builtin_popcountll(near_load(&page->remote[word], memory_order_seq_cst));
+  return count;
 }
 
-PLAIT_COLD uint32_t plait__page_collect(struct plait_page *page) {
-  uint32_t free = 0, count = plait_get(&page->count);
-  for (uint32_t word = 0; word * 64 < count; word++) {
-    uint64_t bits = plait__page_remote(page, word), local = plait_get64(&page->local[word]);
-    if (bits != 0) { /* see the invariant on giving up */
-      plait_put64(&page->local[word], local |= bits);
-      near_fetch_and(&page->remote[word], ~bits, memory_order_acq_rel);
-      free |= PLAIT__COLLECTED;
-    }
-    free += (uint32_t)__builtin_popcountll(local);
-  }
-  return free;
+static uint32_t free_count(struct plait_page *page) {
+  return plait_get8(&page->count) - (plait_get(&page->tally) >> 8);
 }
+
+PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
+  uint32_t tally = plait_get(&page->tally);
+  int collected = 0;
+  for (uint32_t word = 0; word < 4; word++) {
+    uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst);
+    if (bits == 0) continue;
+    collected = 1;
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+      uint32_t number = word * 64 + (uint32_t)__builtin_ctzll(left);
+      plait_byte_t *state = plait__state(page, number);
+      if (plait_get8(state) != PLAIT__SMALL_LIVE) continue; /* freed twice at the same instant, or its owner died here */
+      plait_put8(state, tally);
+      tally = ((tally & ~255u) | number) - 256;
+    }
+    plait_put(&page->tally, tally); /* first: see is_all_freed() */
+    near_fetch_and(&page->remote[word], ~bits, memory_order_seq_cst); /* see the invariant on giving up */
+  }
+  return collected;
+}
+
+#if PLAIT_DEATHS
+PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
+  uint32_t used = 0, head = PLAIT__SMALL_END;
+  plait__page_collect(page); /* the tally may be wrong, but no bit is left of what is not LIVE */
+  for (uint32_t number = plait_get8(&page->count); number-- > 0;) {
+    plait_byte_t *state = plait__state(page, number);
+    if (plait_get8(state) == PLAIT__SMALL_LIVE) {
+      used++;
+    } else {
+      plait_put8(state, head);
+      head = number;
+    }
+  }
+  plait_put(&page->tally, used << 8 | head);
+}
+#endif
 
 /* Whether all blocks of the page are free. Its owner; under the lock if it is pooled. */
 static int is_empty(struct plait_page *page) {
-  return plait__page_collect(page) % PLAIT__COLLECTED == plait_get(&page->count);
+  plait__page_collect(page);
+  return plait_get(&page->tally) < 256;
 }
 
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
@@ -212,17 +264,17 @@ static uint32_t kept_class(uint32_t class) {
 }
 
 /*
- * A page that is wholly free is kept for another class, or goes back to its slice; not if its list has no other, and it
+ * A page that is wholly free, and listed so, is kept for another class, or goes back to its slice; not if its list has no other, and it
  * is a small one.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get(&page->class), kept = kept_class(class);
-  if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || !is_empty(page)) return;
+  uint32_t class = plait_get8(&page->class), kept = kept_class(class);
+  if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || plait_get(&page->tally) >= 256) return;
   int keep = plait_get(&record->classes[kept].count) < KEPT_PAGES;
   if (!keep && plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
   own_unlink(record, page);
   if (keep) {
-    plait_put(&page->class, kept); /* from now on its bits do not count */
+    plait_put8(&page->class, kept); /* from now on its blocks do not count */
     plait__own_link(record, page);
   } else {
     page_destroy(page);
@@ -254,7 +306,7 @@ static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *p
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
   plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
-  struct plait_page_list *list = &record->classes[plait_get(&page->class)];
+  struct plait_page_list *list = &record->classes[plait_get8(&page->class)];
   if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
   plait__own_link(record, page);
   plait__page_release_if_empty(record, page);
@@ -264,19 +316,7 @@ static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *p
 static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
   own_unlink(record, page);
   near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
-  if (plait__page_is_freed_into(page)) take_in(record, page);
-}
-
-/* The next block out of any word of the record's page, and more from there: 0 if its owner knows of none. */
-static PLAIT_ONCE plait_ref_t alloc_from(struct plait_record *record, struct plait_page *page, uint32_t class) {
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) { /* those that are not in use are 0 */
-    uint64_t bits = plait_get64(&page->local[word]);
-    if (bits == 0) continue;
-    plait_ref_t spot = plait_ref(&page->local[word]);
-    plait_put(&record->spots[class], spot);
-    return plait__page_take(spot, bits);
-  }
-  return 0;
+  if (plait__page_remote(page) != 0) take_in(record, page);
 }
 
 /* Turns the ring: the list starts with the page; if it is the list itself, as it did. */
@@ -289,7 +329,7 @@ static PLAIT_COLD void start_list_at(struct plait_page_list *list, plait_ref_t p
 /* Puts a page with free blocks at the start of the record's list. */
 static PLAIT_COLD void own_link_first(struct plait_record *record, struct plait_page *page) {
   plait__own_link(record, page);
-  start_list_at(&record->classes[plait_get(&page->class)], plait_ref(page));
+  start_list_at(&record->classes[plait_get8(&page->class)], plait_ref(page));
 }
 
 /* Takes the page that was pooled first: NULL if there is none. Under the lock. */
@@ -315,9 +355,8 @@ static PLAIT_COLD struct plait_page *find_own(struct plait_record *record, uint3
   for (uint32_t least = UINT32_MAX; looks > 0 && next != plait_ref(list); looks--) {
     struct plait_page *page = plait_at(next);
     next = plait_get(&page->link.next);
-    uint32_t free = plait__page_collect(page);
-    if (free >= PLAIT__COLLECTED) plait_put(&list->shared, 1);
-    free %= PLAIT__COLLECTED;
+    if (plait_get(&page->freed) != 0 && plait__page_collect(page)) plait_put(&list->shared, 1);
+    uint32_t free = free_count(page);
     if (free == 0) {
       if (plait_get(&list->count) > full_pages(list, class)) abandon(record, page);
     } else if (free < least) {
@@ -348,27 +387,30 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   }
 }
 
-/* The same when the page that was looked at last has nothing left. */
-static PLAIT_COLD plait_ref_t alloc_elsewhere(struct plait_record *record, uint32_t class) {
+/* A page with free blocks of the record's own, or one that it has kept, as the one in use: 0 if there is none. */
+static PLAIT_COLD int go_on(struct plait_record *record, uint32_t class, uint32_t looks) {
   struct plait_page_list *kept = &record->classes[kept_class(class)];
+  struct plait_page *page = find_own(record, class, looks);
+  if (page == NULL && plait_get(&kept->count) != 0) {
+    page = first_of(kept);
+    own_unlink(record, page);
+    page_init(page, plait_get(&page->base), class);
+    own_link_first(record, page);
+  }
+  if (page == NULL) return 0;
+  note_run(record, free_count(page));
+  plait_put(&record->spots[class], plait_ref(page));
+  return 1;
+}
+
+PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class) {
   for (uint32_t looks = class >= FEW_BLOCKS ? MOST_LOOKS : FIRST_LOOKS;;) {
-    struct plait_page *page = find_own(record, class, looks);
-    if (page == NULL && plait_get(&kept->count) != 0) {
-      page = first_of(kept);
-      own_unlink(record, page);
-      page_init(page, plait_get(&page->base), class);
-      own_link_first(record, page);
-    }
-    if (page != NULL) return alloc_from(record, page, class);
-    if (refill(record, class) == 0) continue;
+    plait_ref_t block = plait__page_alloc(record, class);
+    if (block != 0) return block;
+    if (go_on(record, class, looks) || refill(record, class) == 0) continue;
     if (looks == UINT32_MAX) return 0;
     looks = UINT32_MAX; /* the others may have some */
   }
-}
-
-plait_ref_t plait__small_alloc_slow(struct plait_record *record, uint32_t class) {
-  plait_ref_t block = alloc_from(record, plait__page_of_spot(plait_get(&record->spots[class])), class);
-  return block != 0 ? block : alloc_elsewhere(record, class);
 }
 
 /* ---- freeing ---- */
@@ -394,45 +436,42 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   plait__runs_unlock();
 }
 
-PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
-  uint64_t bit = 1ull << number % 64;
-  plait_word64_t *local = &page->local[number / 64], *remote = &page->remote[number / 64];
-  uint64_t free = plait_get64(remote); /* first: see is_free() */
-  if ((free | plait_get64(local)) & bit) return 0;
-  plait_platform_reach(remote); /* and with it the whole record */
-  uint64_t known = near_fetch_or(remote, bit, memory_order_seq_cst);
-  if (known & bit) return 0;
-  uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner % 2 == 0) return 1;
-  /* If it is pooled: `local` has what was cleared in `remote`, which was set there before. */
-  if (owner == PLAIT__ABANDONED || (known | bit | plait_get64(local)) == ~0ull) freed_into(page, owner);
-  return 1;
+/* Whether no block of the pooled page is in use. The bits are read first: what its holder clears meanwhile has left the tally before. */
+PLAIT_TINY int is_all_freed(struct plait_page *page) {
+  return plait__page_remote(page) >= plait_get(&page->tally) >> 8;
 }
 
-/* `remote` is read first: the owner sets a bit in `local` before it clears that in `remote`, so a free block is found in one of them. */
-static inline int is_free(struct plait_page *page, uint32_t number) {
-  uint64_t known = plait_get64(&page->remote[number / 64]);
-  known |= plait_get64(&page->local[number / 64]);
-  return known >> number % 64 & 1;
+PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
+  if (plait__is_free(page, number)) return 0;
+  plait_word64_t *remote = &page->remote[number / 64];
+  uint64_t bit = 1ull << number % 64;
+  plait_platform_reach(remote); /* and with it what lies below */
+  if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return 0;
+  if (near_load(&page->freed, memory_order_seq_cst) == 0) plait_put(&page->freed, 1);
+  uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
+  if (owner == PLAIT__ABANDONED || (owner == PLAIT__POOLED && is_all_freed(page))) freed_into(page, owner);
+  return 1;
 }
 
 PLAIT_ONCE uint64_t plait__small_find(plait_ref_t block) {
   plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  uint32_t number, step;
-  struct plait_page *page = leaf == 0 ? NULL : plait__page_at(plait_at(leaf), block, &number, &step);
-  return page == NULL || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
+  if (leaf == 0) return 0;
+  struct plait_hint *hint = plait__hint(plait_at(leaf), block);
+  uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
+  struct plait_page *page = plait__hinted(known);
+  return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
 }
 
 PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
   uint64_t found = plait__small_find(block);
   struct plait_page *page = plait_at((plait_ref_t)(found >> 32));
-  return found == 0 || is_free(page, (uint32_t)found) ? 0 : plait_get(&page->step);
+  return found == 0 || plait__is_free(page, (uint32_t)found) ? 0 : plait_get16(&page->step);
 }
 
 PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {
   struct plait_page *page = plait__page_around(slice, plait_load(&slice->tag), block);
-  uint32_t owner = plait_load(&page->owner), step = plait_get(&page->step), offset = block - plait_get(&page->base);
-  if (owner == 0 || offset / step >= plait_get(&page->count)) return PLAIT_PLACE_UNUSED;
-  if (is_free(page, offset / step)) return offset % step == 0 ? PLAIT_PLACE_FREE : PLAIT_PLACE_UNUSED;
+  uint32_t owner = plait_load(&page->owner), step = plait_get16(&page->step), offset = block - plait_get(&page->base);
+  if (owner == 0 || offset / step >= plait_get8(&page->count)) return PLAIT_PLACE_UNUSED;
+  if (plait__is_free(page, offset / step)) return offset % step == 0 ? PLAIT_PLACE_FREE : PLAIT_PLACE_UNUSED;
   return offset % step == 0 ? PLAIT_PLACE_LIVE : PLAIT_PLACE_INSIDE;
 }

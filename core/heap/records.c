@@ -90,12 +90,12 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
-    if (owner != former && (owner != PLAIT__ABANDONED || !plait__page_is_freed_into(page))) continue;
+    if (owner != former && (owner != PLAIT__ABANDONED || plait__page_remote(page) == 0)) continue;
     if (owner != plait_ref(record) &&
         !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
                                                  memory_order_relaxed))
       continue; /* another thread was quicker */
-    plait__page_collect(page);
+    plait__page_rebuild(page);
     plait__own_link(record, page);
   }
 }
@@ -266,7 +266,9 @@ static uint32_t repair_used(uint32_t index) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
     if (owner != 0) used |= 1u << i;
-    if (owner == PLAIT__POOLED) plait__page_link(plait_heap()->pooled, page);
+    if (owner != PLAIT__POOLED) continue;
+    plait__page_rebuild(page);
+    plait__page_link(plait_heap()->pooled, page);
   }
   plait_put(&slice->used, used);
   return used;

@@ -216,7 +216,8 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (to > limit) to = limit;
   if (at >= to) return;
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
-  for (uint32_t leaf = end / PLAIT_HEAP_LEAF_SLICES; leaf <= (to - 1) / PLAIT_HEAP_LEAF_SLICES; leaf++) {
+  uint32_t from = end / PLAIT_HEAP_LEAF_SLICES, last = (to - 1) / PLAIT_HEAP_LEAF_SLICES;
+  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) { /* the first one is there in any case: see plait__free_hot() */
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
     plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
     if (ref == 0) {

@@ -9,13 +9,10 @@
 
 PLAIT_COLD_BEGIN
 
-/* Blocks of the page that are free: its owner may be moving bits from `remote` to `local`, so that is read first. */
-static uint32_t count_free(struct plait_page *page) {
+/* Blocks of the page that are free. */
+static uint32_t count_free(struct plait_page *page, uint32_t count) {
   uint32_t free = 0;
-  for (uint32_t word = 0; word < PLAIT_PAGE_WORDS; word++) {
-    uint64_t bits = plait_get64(&page->remote[word]) & plait_get64(&page->blocks[word]);
-    free += (uint32_t)__builtin_popcountll(bits | plait_get64(&page->local[word]));
-  }
+  while (count-- > 0) free += (uint32_t)plait__is_free(page, count);
   return free;
 }
 
@@ -33,13 +30,12 @@ static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plai
   uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
-    uint32_t owner = plait_load(&page->owner), count = plait_get(&page->count), class = plait_get(&page->class);
+    uint32_t owner = plait_load(&page->owner), count = plait_get8(&page->count), class = plait_get8(&page->class);
     if (owner == 0) continue;
     struct plait_heap_thread_stats *thread = out == NULL ? NULL : entry_of(out, records, owner, last);
     if (thread != NULL) thread->pages++;
     if (class >= PLAIT_HEAP_CLASS_COUNT) continue; /* kept for any class */
-    uint32_t free = count_free(page);
-    if (free > count) free = count; /* it has just become another class's */
+    uint32_t free = count_free(page, count);
     live += count - free;
     if (out == NULL) continue;
     out->classes[class].pages++;

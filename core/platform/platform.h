@@ -41,9 +41,11 @@
 /* Bytes from the start of the space; 0 names nothing. */
 typedef uint32_t plait_ref_t;
 
-/* A word that several threads read and write. Natural alignment. */
+/* A word, or a part of one, that several threads read and write. Natural alignment. */
 typedef _Atomic uint32_t plait_word_t;
 typedef _Atomic uint64_t plait_word64_t;
+typedef _Atomic uint16_t plait_half_t;
+typedef _Atomic uint8_t plait_byte_t;
 
 #if defined(__wasm__) && !defined(PLAIT_HEAP_LIBRARY)
 /* Exported to the host; the golden file core/abi.txt lists every one. */
@@ -155,6 +157,10 @@ PLAIT_TINY uint32_t plait_get(const plait_word_t *word) { return *(const volatil
 PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
 PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
 PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
+PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) { return *(const volatile uint16_t *)half; }
+PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) { *(volatile uint16_t *)half = (uint16_t)value; }
+PLAIT_TINY uint32_t plait_get8(const plait_byte_t *byte) { return *(const volatile uint8_t *)byte; }
+PLAIT_TINY void plait_put8(plait_byte_t *byte, uint32_t value) { *(volatile uint8_t *)byte = (uint8_t)value; }
 #else
 PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
   return atomic_load_explicit((const volatile plait_word_t *)word, memory_order_relaxed);
@@ -167,6 +173,18 @@ PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) {
 }
 PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) {
   atomic_store_explicit((volatile plait_word64_t *)word, value, memory_order_relaxed);
+}
+PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) {
+  return atomic_load_explicit((const volatile plait_half_t *)half, memory_order_relaxed);
+}
+PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) {
+  atomic_store_explicit((volatile plait_half_t *)half, (uint16_t)value, memory_order_relaxed);
+}
+PLAIT_TINY uint32_t plait_get8(const plait_byte_t *byte) {
+  return atomic_load_explicit((const volatile plait_byte_t *)byte, memory_order_relaxed);
+}
+PLAIT_TINY void plait_put8(plait_byte_t *byte, uint32_t value) {
+  atomic_store_explicit((volatile plait_byte_t *)byte, (uint8_t)value, memory_order_relaxed);
 }
 #endif
 

@@ -155,9 +155,8 @@ static void check_nothing_left(uint32_t deaths) {
       struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
       uint32_t owner = plait_get(&page->owner), free = 0;
       if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED) continue;
-      for (int word = 0; word < 4; word++)
-        free += (uint32_t)__builtin_popcountll(plait_get64(&page->local[word]) | plait__page_remote(page, word));
-      left += free == plait_get(&page->count);
+      for (uint32_t n = 0; n < plait_get8(&page->count); n++) free += (uint32_t)plait__is_free(page, n);
+      left += free == plait_get8(&page->count);
     }
   }
   CHECK(left <= deaths);

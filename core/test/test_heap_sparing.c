@@ -26,32 +26,44 @@ static void test_full_pages(void) {
   CHECK(found == 8);
 }
 
-/* The next block comes from where one was freed last, unless the word that blocks come from has more. */
-static void test_word_with_more(void) {
+/* Where pages do not last, the next block comes from where one was freed last, unless the page that blocks come from has more. */
+static void test_page_with_more(void) {
   test_space(64);
-  for (uint32_t i = 0; i < 256; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0); /* the first 128 are a page: two words */
-  for (uint32_t i = 0; i < 3; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-  for (uint32_t i = 64; i < 66; i++) {
-    CHECK(plait_heap_free(blocks[i]) == 0 && plait_heap_alloc(64) == blocks[i - 64]); /* three are more than none, two than one */
-  }
-  CHECK(plait_heap_free(blocks[66]) == 0 && plait_heap_alloc(64) == blocks[64]); /* one is not more than two */
-  CHECK(plait_heap_alloc(64) == blocks[65] && plait_heap_alloc(64) == blocks[66] && plait_heap_alloc(64) == blocks[2]);
+  for (uint32_t i = 0; i < 256; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0); /* the first 128 are a page */
+  plait_put(&plait__mine()->limit, UINT32_MAX);
+  for (uint32_t i = 0; i < 2; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  for (uint32_t i = 128; i < 131; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  CHECK(plait_heap_alloc(64) == blocks[130]); /* three are more than two */
+  CHECK(plait_heap_free(blocks[2]) == 0 && plait_heap_alloc(64) == blocks[2]); /* and than two others */
+  CHECK(plait_heap_alloc(64) == blocks[1] && plait_heap_free(blocks[3]) == 0); /* two are not more than two */
+  CHECK(plait_heap_alloc(64) == blocks[3] && plait_heap_free(blocks[130]) == 0 && plait_heap_alloc(64) == blocks[130]);
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Where blocks are large, the word where one was freed counts for a bit more for each KiB of one: so the other page gets empty. */
-static void test_word_of_large_blocks(void) {
-  test_space(64);
-  for (uint32_t size = 1024; size <= 4096; size *= 2) {
-    uint32_t more = size / 1024, in_page = (1u << plait__class_shift(plait__class_of(size))) / size;
-    for (uint32_t i = 0; i < 2 * in_page; i++) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
-    for (uint32_t i = 0; i < more; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-    CHECK(plait_heap_free(blocks[in_page]) == 0 && plait_heap_alloc(size) == blocks[in_page]); /* as many are not more */
-    CHECK(plait_heap_free(blocks[more]) == 0 && plait_heap_alloc(size) == blocks[0]);
-    CHECK(plait_heap_free(blocks[0]) == 0); /* the first page has one more than counts */
-    CHECK(plait_heap_free(blocks[in_page]) == 0 && plait_heap_alloc(size) == blocks[0]);
+/* Frees `count` blocks of each page in turn and allocates as many, so that pages last that long. */
+static void last_for(uint32_t pages, uint32_t in_page, uint32_t count, uint32_t size) {
+  for (uint32_t round = 0; round < 200; round++) {
+    uint32_t first = round % pages * in_page;
+    for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[first + i]) == 0);
+    for (uint32_t i = 0; i < count; i++) CHECK((blocks[first + i] = plait_heap_alloc(size)) != 0);
   }
-  CHECK(plait_heap_check(1) == 0);
+}
+
+/* Freeing looks where the next block is to come from when pages have not lasted for some time, and no longer than that. */
+static void test_runs(void) {
+  test_space(64);
+  for (uint32_t i = 0; i < 512; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0);
+  struct plait_record *record = plait__mine();
+  last_for(4, 128, 20, 64);
+  CHECK(plait_get(&record->limit) == 256);
+  last_for(4, 128, 3, 64);
+  CHECK(plait_get(&record->limit) == UINT32_MAX && plait_get(&record->runs) > 1000);
+  plait_put(&record->runs, 1); /* it has been so for long */
+  plait_put(&record->spots[plait__class_of(64)], plait_ref(&plait_heap()->empty));
+  CHECK(plait_heap_free(blocks[0]) == 0 && plait_heap_alloc(64) != 0);
+  plait_put(&record->spots[plait__class_of(64)], plait_ref(&plait_heap()->empty));
+  plait_heap_alloc(64);
+  CHECK(plait_get(&record->limit) == 256 && plait_heap_check(1) == 0);
 }
 
 /* A thread whose blocks others free keeps one page of their class: full ones are nobody's at once. */
@@ -92,8 +104,8 @@ static void test_grown_once(void) {
 static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
-    {"blocks come from the word that has more", test_word_with_more},
-    {"a word of large blocks counts for more", test_word_of_large_blocks},
+    {"blocks come from the page that has more", test_page_with_more},
+    {"what freeing looks at depends on how long pages last", test_runs},
     {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)

@@ -108,7 +108,7 @@ export const Slice = {
 /** `struct plait_hint` of core/heap/heap.h. */
 export const Hint = {
   BYTES: 8,
-  /** reference of a page record of the same slice, | by how much the product is shifted; 0 none yet */
+  /** bytes from the heap's `empty` page to a page record of the same slice, or 0, | by how much the product is rotated */
   page: 0,
   /** what a block's reference is multiplied by; see note_hints() in pages.c */
   factor: 4,
@@ -125,27 +125,29 @@ export const Leaf = {
 
 /** `struct plait_page` of core/heap/heap.h. */
 export const Page = {
-  BYTES: 128,
+  BYTES: 320,
   /** its place on the owner's list for the class, or on the heap's */
   link: 0,
   /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
   owner: 8,
+  /** 1: others have freed blocks since the page was made */
+  freed: 12,
   /** reference of block 0 */
-  base: 12,
+  base: 16,
+  /** reference of the word of its owner's record that says which page the next block comes from */
+  spot: 20,
+  /** blocks that are not on the list of free ones << 8 | number of the first that is */
+  tally: 24,
   /** bytes from one block to the next */
-  step: 16,
+  step: 28,
   /** blocks */
-  count: 20,
-  /** reference of the word of its owner's record that says where the next block comes from */
-  spot: 24,
+  count: 30,
   /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
-  class: 28,
-  /** a bit for each block: free, and the owner knows */
-  local: 32,
-  /** a bit for each block: freed by another thread, and not collected yet; set where there is no block */
-  remote: 64,
-  /** a bit for each block there is */
-  blocks: 96,
+  class: 31,
+  /** a byte for each block: in use, or the number of the next on the list; its owner writes it */
+  states: 32,
+  /** a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
+  remote: 288,
 } as const;
 
 /** `struct plait_block` of core/heap/heap.h. */
@@ -197,7 +199,7 @@ export const Record = {
   binMask: 96,
   /** free medium blocks by size: a list for each range */
   bins: 104,
-  /** where its next blocks are, by size class: a word of `local` of one of its pages, or of the heap's `empty` page */
+  /** where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
   spots: 488,
   /** its pages, by size class */
   classes: 736,
@@ -215,53 +217,57 @@ export const Record = {
   grower: 1764,
   /** where the top behind it ends */
   growerEnd: 1768,
+  /** who frees into a page whose tally gets less than this looks whether the next blocks are to come from there */
+  limit: 1772,
+  /** how long that is done, or has to do without: see note_run() in pages.c */
+  runs: 1776,
   /** zero */
-  unused: 1772,
+  unused: 1780,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
-  BYTES: 4824,
-  /** a page without blocks: in place of one where there is none */
+  BYTES: 5784,
+  /** nobody's page, without blocks: in place of one where there is none */
   empty: 0,
   /** guards the slice table and the records of nobody */
-  runs: 128,
+  runs: 320,
   /** index from which on no slice has ever been used: their bytes are zero */
-  touched: 136,
+  touched: 328,
   /** slices in use, or FREED */
-  used: 140,
+  used: 332,
   /** most slices that were ever in use */
-  peak: 144,
+  peak: 336,
   /** records of nobody that may own memory */
-  orphans: 148,
+  orphans: 340,
   /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
-  meta: 152,
+  meta: 344,
   /** a bit for each list of free runs that is not empty, and for some that have been */
-  runMask: 156,
+  runMask: 348,
   /** stands for a free run where there is none: what is written into it does not count */
-  nobody: 160,
+  nobody: 352,
   /** the free runs of each length range; the first list is nobody's */
-  runBins: 192,
+  runBins: 384,
   /** zero; what is above is written by many, what is below read by all */
-  apart: 424,
+  apart: 616,
   /** index of the first slice */
-  first: 448,
+  first: 640,
   /** index behind the last slice */
-  end: 452,
+  end: 644,
   /** index that the heap must not grow beyond */
-  limit: 456,
+  limit: 648,
   /** allocations answered with 0 (wraps) */
-  failed: 460,
+  failed: 652,
   /** where the descriptions of each 8 MiB lie; 0 none yet */
-  leaves: 464,
+  leaves: 656,
   /** where each slot's record lies; 0 none yet */
-  records: 2512,
+  records: 2704,
   /** pages with free blocks for whoever needs them first */
-  pooled: 3536,
+  pooled: 3728,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
-  classInfo: 4448,
-  /** size class by size in units of 16 bytes; behind the fine limit, of 128 */
-  classOfUnit: 4562,
+  classInfo: 4640,
+  /** size class by size in units of 16 bytes */
+  classOfUnit: 4754,
 } as const;
 
 /** `struct plait_heap_stats` of core/heap/heap.h. */
@@ -951,10 +957,10 @@ export const HEAP_SMALL_LIMIT = 16384;
 /** up to here classes lie close; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
-/** 128 up to the fine limit, 112 up to the small one, and 0 */
-export const HEAP_UNIT_COUNT = 256;
+/** sizes up to the small limit in units of 16 bytes, and 0 */
+export const HEAP_UNIT_COUNT = 1025;
 /** What one slice is used for. */
-export const PAGE_WORDS = 4;
+export const PAGE_STATES = 256;
 export const FS_PATH_MAX = 4096;
 export const FS_NAME_MAX = 255;
 export const FS_LINK_DEPTH = 40;
