@@ -173,14 +173,18 @@ PLAIT_TINY plait_byte_t *plait__state(struct plait_page *page, uint32_t number) 
   return ((struct plait_page *)((uint8_t *)page + number))->states;
 }
 
-/* Whether another thread has freed the block, and the owner has not collected it. */
+/* Whether another thread has freed the block, and the caller, who owns the page, has not collected it. */
 PLAIT_TINY int plait__is_remote(struct plait_page *page, uint32_t number) {
   return plait_get64(&page->remote[number / 64]) >> number % 64 & 1;
 }
 
-/* Whether the block is free. `remote` is read first: the owner changes the state before it clears the bit, so a free block is seen in one of them. */
+/*
+ * Whether the block is free; the caller reaches the page's record then. `remote` is read first, and acquired: the owner changes the state before
+ * it clears the bit, so a free block is seen in one of them.
+ */
 PLAIT_TINY int plait__is_free(struct plait_page *page, uint32_t number) {
-  return plait__is_remote(page, number) || plait_get8(plait__state(page, number)) != PLAIT__SMALL_LIVE;
+  uint64_t bits = atomic_load_explicit(&page->remote[number / 64], memory_order_acquire);
+  return (bits >> number % 64 & 1) != 0 || plait_get8(plait__state(page, number)) != PLAIT__SMALL_LIVE;
 }
 
 /* Whether the page is the record's, and nobody else has freed into it. One load asks both. */

@@ -13,7 +13,7 @@
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
- * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set after a bit there, and stays. Whoever
+ * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit there, and stays. Whoever
  *   gives a page up, or gets one, looks in any case.
  * - A page whose class is no size class is kept by its owner; none of its states is LIVE, before, while and after it gets a class again.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
@@ -445,9 +445,8 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   if (plait__is_free(page, number)) return 0;
   plait_word64_t *remote = &page->remote[number / 64];
   uint64_t bit = 1ull << number % 64;
-  plait_platform_reach(remote); /* and with it what lies below */
+  if (plait_get(&page->freed) == 0) plait_put(&page->freed, 1);
   if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return 0;
-  if (near_load(&page->freed, memory_order_seq_cst) == 0) plait_put(&page->freed, 1);
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
   if (owner == PLAIT__ABANDONED || (owner == PLAIT__POOLED && is_all_freed(page))) freed_into(page, owner);
   return 1;

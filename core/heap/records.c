@@ -184,7 +184,8 @@ int plait__adopt(struct plait_record *record) {
 static struct plait_record *record_create(uint32_t index) {
   struct plait_record *record = record_at(index);
   if (record != NULL) return record;
-  plait_ref_t ref = plait__meta(PLAIT_HEAP_GRANULE);
+  /* The statics' last slice may have room for a record where the heap has no slice yet: see plait__free_hot(). */
+  plait_ref_t ref = plait_get(&plait_heap()->leaves[0]) == 0 ? 0 : plait__meta(PLAIT_HEAP_GRANULE);
   if (ref == 0) return NULL;
   record = plait_at(ref);
   plait_put(&record->index, index);
@@ -258,7 +259,7 @@ static void repair_meta(void) {
     if (plait_get(&heap->leaves[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
 }
 
-/* Which pages of the slice are in use; puts those that are pooled onto their lists. */
+/* Which pages of the slice are in use; puts those that are pooled onto their lists, but for those without blocks in use. */
 static uint32_t repair_used(uint32_t index) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
@@ -268,6 +269,11 @@ static uint32_t repair_used(uint32_t index) {
     if (owner != 0) used |= 1u << i;
     if (owner != PLAIT__POOLED) continue;
     plait__page_rebuild(page);
+    if (plait_get(&page->tally) < 256) { /* its thread was about to unmake it, or to see that it can be */
+      near_store(&page->owner, 0, memory_order_release);
+      used &= ~(1u << i);
+      continue;
+    }
     plait__page_link(plait_heap()->pooled, page);
   }
   plait_put(&slice->used, used);

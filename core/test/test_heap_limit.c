@@ -213,7 +213,26 @@ static void test_adopted_returns(void) {
   }
 }
 
+/* The statics' slice has room for a thread's record before the heap has a slice: what a record relies on is there with it, or there is none. */
+static void test_record_without_slices(void) {
+  uint32_t worked = 0;
+  for (uint32_t pages = 2; pages < 12; pages++) {
+    CHECK(plait_posix_map(1, pages) == 0);
+    struct plait_heap *heap = plait_heap();
+    if (plait_space_init() != 0 || plait_heap_init(plait_ref(heap + 1), pages) != 0) continue; /* too few for the statics */
+    worked++;
+    plait_slot_enter(plait_slot_claim(0), 1);
+    CHECK(plait_heap_alloc(4294901759u) == 0);
+    int bound = plait__bind() != NULL;
+    CHECK(!bound || plait_get(&heap->leaves[0]) != 0);
+    for (uint32_t at = 0; at < pages * PLAIT_SLICE_SIZE; at += 16) CHECK(plait_heap_free(at) != 0 && plait_heap_size(at) == 0);
+    CHECK(plait_heap_check(1) == 0);
+  }
+  CHECK(worked >= 5);
+}
+
 static const struct test tests[] = {
+    {"who has a record can free anything", test_record_without_slices},
     {"the limit is met and left again", test_limit},
     {"nobody is refused for what it keeps", test_kept_at_limit},
     {"what others have put off serves at the limit", test_put_off_at_limit},
