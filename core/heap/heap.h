@@ -88,6 +88,7 @@ struct plait_page {
   plait_byte_t states[PLAIT_PAGE_STATES]; /* a byte for each block: in use, or the number of the next on the list; its owner writes it */
   plait_word64_t remote[4]; /* a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
 };
+_Static_assert(offsetof(struct plait_page, owner) % 8 == 0 && offsetof(struct plait_page, freed) == offsetof(struct plait_page, owner) + 4, "one load has both");
 _Static_assert(sizeof(struct plait_page) == 320, "five cache lines; the low five bits of a reference to one are free: see struct plait_hint");
 
 /* The header in front of a medium block, or of free space in a region. */

@@ -170,7 +170,7 @@ enum plait__small_state { PLAIT__SMALL_LIVE = 254, PLAIT__SMALL_END = 255 };
 
 PLAIT_TINY plait_byte_t *plait__state(struct plait_page *page, uint32_t number) {
   /* In this order the place of `states` is a constant in each instruction. */
-  return ((struct plait_page *)((uint8_t *)page + number))->states;
+  return (plait_byte_t *)((uint8_t *)page + number) + offsetof(struct plait_page, states);
 }
 
 /* Whether another thread has freed the block, and the caller, who owns the page, has not collected it. */
