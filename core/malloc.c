@@ -64,6 +64,7 @@ static int start_memory(void) {
 static void started_process(void) {}
 static void started_thread(void) {}
 #define ends 0
+#define has_space() 1
 
 #else
 
@@ -88,6 +89,11 @@ static int start_memory(void) {
 /* The C library may allocate here. */
 static void started_process(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+/* Whether there is anything to look at. */
+PLAIT_TINY int has_space(void) {
+  return plait_platform_base != NULL;
 }
 
 static void started_thread(void) {
@@ -241,7 +247,7 @@ static PLAIT_ONCE void *malloc_more(size_t size) {
 }
 
 PLAIT_TINY void *allocate(size_t size) {
-  plait_ref_t block = beyond(size) ? 0 : plait__alloc_hot((uint32_t)size);
+  plait_ref_t block = beyond(size) ? 0 : plait__alloc_small((uint32_t)size);
   return block != 0 ? plait_at(block) : malloc_more(size);
 }
 
@@ -256,15 +262,9 @@ PUBLIC void *malloc(size_t size) {
 #define own_malloc allocate
 #endif
 
-static PLAIT_COLD void free_cold(void *block) {
-  if (block == NULL) return;
-  int how = ready();
-  if (how != 0) plait__free_cold(reference(block));
-  done(how);
-}
-
+/* Needs no place: a thread that only frees has none. */
 PUBLIC void free(void *block) {
-  if (plait_self_room == NULL || !plait__free_hot(reference(block))) free_cold(block);
+  if (has_space()) plait__free(reference(block));
 }
 
 PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {

@@ -55,7 +55,7 @@ static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
 
 /* Whether the page's list is what its states and its tally say. What others have freed is on it when its owner has collected that. */
 static int is_listed(struct plait_page *page, uint32_t count) {
-  uint32_t tally = plait_get(&page->tally), number = tally % 256, used = tally >> 8, free = count - used;
+  uint32_t tally = plait_get(&page->tally), number = tally % 256, used = plait__used(tally), free = count - used;
   for (uint32_t n = 0; n < PLAIT_PAGE_STATES; n++) {
     uint32_t state = plait_get8(plait__state(page, n));
     if (n >= count && state != PLAIT__SMALL_END) return 0;
@@ -74,14 +74,15 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner == 0) return 0;
   look_at(PLAIT_FAULT_PAGE, page);
   if (plait_get(&page->base) != base) return fail();
-  if (plait_get8(&page->class) == PLAIT_HEAP_CLASS_COUNT + shift - 12) return is_record(owner) ? 0 : fail();
   if (plait_get8(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get8(&page->class)) != step) return fail();
   if (count == 0 || count > PLAIT__MOST_BLOCKS || count * step > 1u << shift) return fail();
   if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
     return fail();
   if (!is_hinted(page, base, shift)) return fail();
-  if (owner == PLAIT__ABANDONED && plait_get(&page->tally) != (count << 8 | PLAIT__SMALL_END)) return fail();
-  int stale = owner % 2 == 0 && plait_get(&((struct plait_record *)plait_at(owner))->stale) != 0;
+  if (owner == PLAIT__ABANDONED && (plait_get(&page->tally) & ~PLAIT__AIMED) != (count << 8 | PLAIT__SMALL_END)) return fail();
+  struct plait_record *record = owner % 2 == 0 ? plait_at(owner) : NULL;
+  int stale = record != NULL && plait_get(&record->stale) != 0;
+  if (record != NULL && !stale && (plait_get(&page->tally) & PLAIT__AIMED) != plait_get(&record->aimed)) return fail();
   if (!stale && !is_listed(page, count)) return fail();
   return 0;
 }
@@ -179,7 +180,7 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
 
 /* Where the record allocates lies in pages that are on its lists: what it frees there is noted in the same place. */
 static int check_spots(struct plait_record *record) {
-  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     struct plait_page_list *list = &record->classes[class];
     plait_ref_t spot = plait_get(&record->spots[class]), ref = plait_get(&list->link.next);
     int found = spot == plait_ref(&plait_heap()->empty);
@@ -197,10 +198,11 @@ static int check_spots(struct plait_record *record) {
 /* Takes the slices that the record has unused pages in off `partial`. */
 static int check_partial(struct plait_record *record, uint32_t *partial) {
   for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) {
-    uint32_t prev = 0, index = plait_get(&record->partial[i]);
+    plait_ref_t list = plait_ref(&record->partial[i]), prev = list, ref = plait_get(&record->partial[i].link.next);
     look_at(PLAIT_FAULT_RECORD, &record->partial[i]);
-    for (; index != 0; prev = index, index = plait_get(&plait__slice(index)->link.next)) {
-      struct plait_slice *slice = plait__slice(index);
+    for (; ref != list; prev = ref, ref = plait_get(&plait__link(ref)->next)) {
+      struct plait_slice *slice = plait_at(ref);
+      if (plait_get(&slice->back) - 65536 >= plait_get(&plait_heap()->end) || plait__slice(plait_get(&slice->back) - 65536) != slice) return fail();
       if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, 12 + i) || plait_get(&slice->link.prev) != prev) return fail();
       if (plait_get(&slice->owner) != plait_ref(record) || (*partial)-- == 0) return fail();
     }
@@ -242,7 +244,7 @@ static int check_records(void) {
     if (plait_get(&record->stale) != 0) continue;
     look_at(PLAIT_FAULT_RECORD, record);
     if (slices != plait_get(&record->slices) || check_record(record, live, listed) != 0) return fail();
-    if (check_lists(record->classes, PLAIT_HEAP_LIST_COUNT, ref, count_pages(ref)) != 0) return fail();
+    if (check_lists(record->classes, PLAIT_HEAP_CLASS_COUNT, ref, count_pages(ref)) != 0) return fail();
     if (check_spots(record) != 0) return fail();
   }
   return check_lists(heap->pooled, PLAIT_HEAP_CLASS_COUNT, PLAIT__POOLED, count_pages(PLAIT__POOLED));

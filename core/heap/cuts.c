@@ -12,28 +12,23 @@
  */
 #include "internal.h"
 
+#define NUMBERED 65536u /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
+
 PLAIT_COLD_BEGIN
 
-static plait_word_t *partial_list(struct plait_slice *slice, uint32_t shift) {
-  return &((struct plait_record *)plait_at(plait_get(&slice->owner)))->partial[shift - PLAIT__SMALLEST_SHIFT];
+static struct plait_link *partial_list(plait_ref_t record, uint32_t shift) {
+  return &((struct plait_record *)plait_at(record))->partial[shift - PLAIT__SMALLEST_SHIFT].link;
 }
 
-void plait__partial_link(uint32_t index, uint32_t shift) {
-  struct plait_slice *slice = plait__slice(index);
-  plait_word_t *list = partial_list(slice, shift);
-  uint32_t head = plait_get(list);
-  plait_put(&slice->link.next, head);
-  plait_put(&slice->link.prev, 0);
-  if (head != 0) plait_put(&plait__slice(head)->link.prev, index);
-  plait_put(list, index);
+void plait__partial_link(struct plait_slice *slice, uint32_t shift) {
+  plait__link_put(partial_list(plait_get(&slice->owner), shift), &slice->link);
 }
 
-void plait__partial_unlink(uint32_t index, uint32_t shift) {
-  struct plait_slice *slice = plait__slice(index);
-  uint32_t next = plait_get(&slice->link.next), prev = plait_get(&slice->link.prev);
-  if (next != 0) plait_put(&plait__slice(next)->link.prev, prev);
-  if (prev != 0) plait_put(&plait__slice(prev)->link.next, next);
-  else plait_put(partial_list(slice, shift), next);
+/* The first slice on the list; 0 if it is empty. */
+static uint32_t first_partial(plait_ref_t record, uint32_t shift) {
+  struct plait_link *list = partial_list(record, shift);
+  plait_ref_t first = plait_get(&list->next);
+  return first == plait_ref(list) ? 0 : plait_get(&((struct plait_slice *)plait_at(first))->back) % NUMBERED;
 }
 
 static uint32_t all_used(uint32_t shift) {
@@ -43,16 +38,16 @@ static uint32_t all_used(uint32_t shift) {
 void plait__slice_inherit(struct plait_record *record, uint32_t index) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), partial = plait_get(&slice->used) != all_used(shift);
-  if (partial) plait__partial_unlink(index, shift);
+  if (partial) plait__link_take(&slice->link);
   plait_put(&slice->owner, plait_ref(record));
-  if (partial) plait__partial_link(index, shift);
+  if (partial) plait__partial_link(slice, shift);
 }
 
 /* A slice of anybody's with an unused page of this size; 0 if there is none. */
 static uint32_t slice_of_others(uint32_t shift) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t record = plait_get(&plait_heap()->records[i]);
-    uint32_t index = record == 0 ? 0 : plait_get(&((struct plait_record *)plait_at(record))->partial[shift - PLAIT__SMALLEST_SHIFT]);
+    uint32_t index = record == 0 ? 0 : first_partial(record, shift);
     if (index != 0) return index;
   }
   return 0;
@@ -74,7 +69,7 @@ static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
 
 /* A slice of the record's with an unused page of this size, cut now if need be; 0 if there is no room. */
 static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
-  uint32_t index = plait_get(&record->partial[shift - PLAIT__SMALLEST_SHIFT]), pages = PLAIT_SLICE_SIZE >> shift;
+  uint32_t index = first_partial(plait_ref(record), shift), pages = PLAIT_SLICE_SIZE >> shift;
   if (index != 0) return index;
   struct plait_slice *slice;
   for (plait_ref_t records = 0;;) {
@@ -90,11 +85,12 @@ static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
     records = page_records(record, pages); /* may take the slice that was found */
     if (records == 0) return 0;
   }
-  plait_zero_near(plait__hint(plait__leaf(index), index * PLAIT_SLICE_SIZE), PLAIT_SLICE_SIZE / PLAIT_HEAP_GRANULE * sizeof(struct plait_hint));
+  plait__hints_clear(plait__hint(plait__leaf(index), index * PLAIT_SLICE_SIZE), PLAIT_SLICE_SIZE / PLAIT_HEAP_GRANULE);
   plait_put(&slice->used, 0);
   plait_put(&slice->owner, plait_ref(record));
   plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));
-  plait__partial_link(index, shift);
+  plait_put(&slice->back, NUMBERED | index);
+  plait__partial_link(slice, shift);
   return index;
 }
 
@@ -107,17 +103,17 @@ void plait__cut_take(uint32_t index, uint32_t at) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = plait_get(&slice->used) | 1u << at;
   plait_put(&slice->used, used);
-  if (used == all_used(shift)) plait__partial_unlink(index, shift);
+  if (used == all_used(shift)) plait__link_take(&slice->link);
 }
 
 void plait__cut_give(uint32_t index, uint32_t at) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = plait_get(&slice->used);
-  if (used == all_used(shift)) plait__partial_link(index, shift);
+  if (used == all_used(shift)) plait__partial_link(slice, shift);
   used &= ~(1u << at);
   plait_put(&slice->used, used);
   if (used != 0) return;
-  plait__partial_unlink(index, shift);
+  plait__link_take(&slice->link);
   plait__run_give(index, 1);
 }
 

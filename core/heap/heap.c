@@ -10,15 +10,15 @@ static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   return block;
 }
 
-static PLAIT_COLD plait_ref_t small_alloc(uint32_t class) {
+static PLAIT_COLD plait_ref_t small_alloc(uint32_t class, int any_place) {
   struct plait_record *record = plait__bind();
-  return record == NULL ? 0 : plait__small_alloc(record, class);
+  return record == NULL ? 0 : plait__small_alloc(record, class, any_place);
 }
 
 static PLAIT_COLD plait_ref_t alloc(uint32_t size) {
   plait_ref_t block = 0;
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1);
-  if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(plait__class_of(size));
+  if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(plait__class_of(size), 1);
   struct plait_record *record = block == 0 ? plait__bind() : NULL;
   return record != NULL ? plait__medium_alloc_at(record, size, 16) : block;
 }
@@ -33,7 +33,7 @@ static PLAIT_ONCE plait_ref_t alloc_more(uint32_t size) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_alloc(uint32_t size) {
-  plait_ref_t block = plait__alloc_hot(size);
+  plait_ref_t block = plait__alloc_small(size);
   return block != 0 ? block : alloc_more(size);
 }
 
@@ -51,7 +51,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   if (((size - 1) | (alignment - 1)) < PLAIT_HEAP_SMALL_LIMIT) {
     uint32_t class = plait__class_of((size + alignment - 1) & ~(alignment - 1));
     while (plait__class_size(class) % alignment != 0) class++;
-    plait_ref_t block = small_alloc(class);
+    plait_ref_t block = small_alloc(class, 0);
     if (block != 0) return block;
   }
   if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
@@ -76,19 +76,7 @@ static inline struct plait_slice *slice_of(plait_ref_t block) {
 }
 
 PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
-  return plait__free_hot(block) ? 0 : plait__free_cold(block);
-}
-
-PLAIT_COLD int plait__free_cold(plait_ref_t block) {
-  uint64_t found = plait__small_find(block);
-  if (found != 0) return plait__small_free_remote(plait_at((plait_ref_t)(found >> 32)), (uint32_t)found) ? 0 : -PLAIT_EINVAL;
-  struct plait_slice *slice = slice_of(block);
-  if (slice == NULL) return -PLAIT_EINVAL;
-  uint32_t tag = plait_load(&slice->tag); /* what the block is was written before it was given out */
-  enum plait__slice_kind kind = plait__kind(tag);
-  if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_free_remote(slice, block);
-  if (kind == PLAIT__LARGE) return plait__large_free(block);
-  return -PLAIT_EINVAL;
+  return plait__free(block) ? 0 : -PLAIT_EINVAL;
 }
 
 PLAIT_EXPORT PLAIT_COLD uint32_t plait_heap_size(plait_ref_t block) {
@@ -143,7 +131,7 @@ static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uin
   uint32_t kept = size < has ? size : has, ample = size;
   plait_ref_t moved = 0;
   if (size > has && mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) {
-    moved = plait__medium_alloc_roomy(mine, size);
+    moved = plait__medium_alloc_roomy(mine, size, 0);
     ample += size / 2;
   }
   if (moved == 0) moved = ALLOC(ample);

@@ -34,10 +34,9 @@
 #define PLAIT_HEAP_LEAF_SLICES 128u
 #define PLAIT_HEAP_LEAF_LIMIT 512u
 #define PLAIT_HEAP_LEAF_PAGES 2048u
-#define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what bookkeeping memory is taken in */
+#define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what page records are set apart in */
 #define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
-#define PLAIT_HEAP_LIST_COUNT 62u /* of a record: one for each class, and one of unused pages for each page size */
 #define PLAIT_HEAP_BIN_COUNT 48u
 #define PLAIT_HEAP_RUN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
@@ -51,7 +50,7 @@ struct plait_slice {
   struct plait_link link; /* FREE, first slice: its place on the list for its length; PAGES: on its owner's list */
   plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
   plait_word_t owner;  /* REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
-  plait_word_t back;   /* the last slice of a free run: the run's length; others: a number that may be out of date */
+  plait_word_t back;   /* the last slice of a free run: the run's length; PAGES: its own index | 65536; others: a number that may be out of date */
   plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
   plait_word_t room;   /* how many page records `pages` has room for */
   plait_word_t used;   /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
@@ -63,7 +62,7 @@ _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
  * there last since the slice was cut into pages, whether or not that is still in use; before, and where none was, one without blocks.
  */
 struct plait_hint {
-  plait_word_t page;   /* bytes from the heap's `empty` page to a page record of the same slice, or 0, | by how much the product is rotated */
+  plait_word_t page;   /* reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated */
   plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
 };
 
@@ -72,7 +71,7 @@ struct plait_leaf {
   struct plait_slice slices[PLAIT_HEAP_LEAF_SLICES]; /* the slices */
   struct plait_hint hints[PLAIT_HEAP_LEAF_PAGES];    /* for each 4 KiB */
 };
-_Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "bookkeeping memory is taken in whole granules; a slice has room for three");
+_Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "a slice has room for three");
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
@@ -81,10 +80,10 @@ struct plait_page {
   plait_word_t freed;      /* 1: others have freed blocks since the page was made */
   plait_word_t base;       /* reference of block 0 */
   plait_word_t spot;       /* reference of the word of its owner's record that says which page the next block comes from */
-  plait_word_t tally;      /* blocks that are not on the list of free ones << 8 | number of the first that is */
+  plait_word_t tally;      /* blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
   plait_half_t step;       /* bytes from one block to the next */
   plait_byte_t count;      /* blocks */
-  plait_byte_t class;      /* size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
+  plait_byte_t class;      /* size class */
   plait_byte_t states[PLAIT_PAGE_STATES]; /* a byte for each block: in use, or the number of the next on the list; its owner writes it */
   plait_word64_t remote[4]; /* a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
 };
@@ -99,7 +98,7 @@ struct plait_block {
 };
 _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
-/* Pages of one class that a record owns, or that are pooled. */
+/* Pages of one class that a record owns, or that are pooled. And slices, which nobody counts. */
 struct plait_page_list {
   struct plait_link link; /* starts and ends the ring */
   plait_word_t count;     /* how many there are */
@@ -120,20 +119,21 @@ struct plait_record {
   plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
   plait_word64_t bin_mask;   /* a bit for each bin that may have blocks; the others are not in use */
   struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
-  plait_word_t spots[PLAIT_HEAP_LIST_COUNT]; /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
-  struct plait_page_list classes[PLAIT_HEAP_LIST_COUNT]; /* its pages, by size class */
-  plait_word_t partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size: first of a list; under `runs` */
+  plait_word_t spots[PLAIT_HEAP_CLASS_COUNT]; /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
+  struct plait_page_list classes[PLAIT_HEAP_CLASS_COUNT]; /* its pages, by size class */
+  struct plait_page_list partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size; under `runs` */
   plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
   plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
-  plait_word_t refills;      /* how often it has taken a page from the pool, or made one (wraps) */
+  plait_word_t ends;         /* how often a page had no block for it any more (wraps) */
   plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
   plait_word_t grower;       /* header of the block in front of the top; 0: there is no top, or it is not known */
   plait_word_t grower_end;   /* where the top behind it ends */
-  plait_word_t limit;        /* who frees into a page whose tally gets less than this looks whether the next blocks are to come from there */
-  plait_word_t runs;         /* how long that is done, or has to do without: see note_run() in pages.c */
-  plait_word_t unused[3];    /* zero */
+  plait_word_t aimed;        /* PLAIT__AIMED if its pages' tallies have that bit, else 0 */
+  plait_word_t empty_page;   /* a page that may have no block in use, and yet is kept; 0 none */
+  plait_word_t released;     /* bytes of the medium block that it has freed last; 0: of none yet */
+  plait_word_t unused[12];   /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; page records follow, at multiples of 32: see struct plait_hint");
+_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; what lies behind it in bookkeeping memory starts at a multiple of 32, too: see struct plait_hint");
 
 struct plait_heap {
   struct plait_page empty;   /* nobody's page, without blocks: in place of one where there is none */
@@ -179,7 +179,7 @@ struct plait_heap_class_stats {
 struct plait_heap_thread_stats {
   uint32_t thread;  /* id of the thread; 0: nobody's */
   uint32_t host_id; /* the host's name for the thread: Node's threadId, 0 where there is none */
-  uint32_t pages;   /* pages that are its own, with free small blocks or kept for any; a full page is nobody's */
+  uint32_t pages;   /* pages that are its own; of those that are full most are nobody's */
   uint32_t slices;  /* slices in its regions of medium blocks */
   uint32_t blocks;  /* medium blocks in use in these regions, whoever allocated them */
 };

@@ -45,6 +45,7 @@ enum plait__block_state {
 /* Owners of a page that are no record: odd, as no reference of one is. */
 #define PLAIT__ABANDONED 1u          /* nobody; it was full when it was given up */
 #define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
+#define PLAIT__NO_RECORD 3u          /* what a thread without a record has in place of a reference to one: no owner */
 
 /* What a live header's `mark` must be: other bytes hardly ever look like a header of this very place. */
 PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
@@ -83,6 +84,10 @@ PLAIT_TINY struct plait_record *plait__mine(void) {
 
 /* ---- slices.c ---- */
 
+/* plait__list_put() and plait__list_take() as functions, for the places that are not hot. */
+void plait__link_put(struct plait_link *before, struct plait_link *link);
+void plait__link_take(struct plait_link *link);
+
 int plait__runs_lock(void);
 int plait__runs_try(void);
 void plait__runs_unlock(void);
@@ -118,9 +123,9 @@ plait_ref_t plait__meta(uint32_t bytes);
 /* What lies below `behind` may hold other bytes than zero from now on. Under the lock, before the first is written. */
 void plait__touch(uint32_t behind);
 
-/* Large blocks. */
+/* Large blocks. Freeing: 1, or 0 if it is none. */
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
-int plait__large_free(plait_ref_t block);
+int plait__large_free(struct plait_slice *slice, plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
 
 /* ---- cuts.c; all under the lock ---- */
@@ -133,22 +138,19 @@ uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any);
 void plait__cut_take(uint32_t index, uint32_t at);
 /* Page number `at` of the slice is unused again. A slice without a page in use becomes free. */
 void plait__cut_give(uint32_t index, uint32_t at);
-/* Puts a slice of pages onto its owner's list of those with unused ones, or off it. */
-void plait__partial_link(uint32_t index, uint32_t shift);
-void plait__partial_unlink(uint32_t index, uint32_t shift);
+/* Puts a slice of pages onto its owner's list of those with unused ones. */
+void plait__partial_link(struct plait_slice *slice, uint32_t shift);
 /* What the slice of pages has unused becomes the record's. */
 void plait__slice_inherit(struct plait_record *record, uint32_t index);
 
 /* ---- pages.c ---- */
 
 /* A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one. */
-plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class);
+plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
 /* Frees block `number` of anybody's page: 1, or 0 if it is none that is in use; the caller, if the page is its own, then learns of it as of what others free. */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
-/* The page in use that `block` may start a block of, << 32, | its number as in plait__number(); 0 if there is none. Any reference. */
-uint64_t plait__small_find(plait_ref_t block);
 /* The size of the live small block, 0 if it is none. Any reference. */
 uint32_t plait__small_size(plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
@@ -167,6 +169,13 @@ void plait__classes_init(void);
  */
 enum plait__small_state { PLAIT__SMALL_LIVE = 254, PLAIT__SMALL_END = 255 };
 #define PLAIT__MOST_BLOCKS 253u /* in a page */
+/* In a page's tally: whoever frees a block there looks whether the next ones are to come from there; see plait__page_aim(). */
+#define PLAIT__AIMED 0x80000000u
+
+/* How many blocks of the page are not on its list: in use, or freed by others and not collected yet. */
+PLAIT_TINY uint32_t plait__used(uint32_t tally) {
+  return tally >> 8 & 255;
+}
 
 PLAIT_TINY plait_byte_t *plait__state(struct plait_page *page, uint32_t number) {
   /* In this order the place of `states` is a constant in each instruction. */
@@ -206,14 +215,14 @@ void plait__page_rebuild(struct plait_page *page);
 #else
 #define plait__page_rebuild(page) plait__page_collect(page)
 #endif
-/* Puts the page at the end of the list for its class among `lists`: the heap's pooled pages, under the lock, or a record's own. */
-void plait__page_link(struct plait_page_list *lists, struct plait_page *page);
-/* The same among the record's own pages. */
+/* Puts the page onto the list for its class, behind a page there or first. */
+void plait__page_link(struct plait_page_list *list, struct plait_link *before, struct plait_page *page);
+/* The same among the record's own pages, behind the one in use. */
 void plait__own_link(struct plait_record *record, struct plait_page *page);
 /* A record without pages. */
 void plait__own_clear(struct plait_record *record);
-/* Empties lists of pages. */
-void plait__pages_clear(struct plait_page_list *lists, uint32_t count);
+/* Empties lists. */
+void plait__lists_clear(struct plait_page_list *lists, uint32_t count);
 /* Gives back every page of the record's that has no block in use: nonzero if there was any. Under the lock. */
 int plait__pages_release_empty(struct plait_record *record);
 /* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
@@ -225,9 +234,12 @@ PLAIT_TINY struct plait_hint *plait__hint(struct plait_leaf *leaf, plait_ref_t b
   return &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
 }
 
+/* Makes `count` hints from there on name the page without blocks. */
+void plait__hints_clear(struct plait_hint *hint, uint32_t count);
+
 /* The page that a hint names. `known`: its first word. */
 PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
-  return plait_at(plait_ref(&plait_heap()->empty) + (known & ~31u));
+  return plait_at(known & ~31u);
 }
 
 /* The number that a block has in its page. A reference inside of a block has that of no block, mostly one beyond PLAIT_PAGE_STATES. */
@@ -260,7 +272,7 @@ PLAIT_TINY void plait__page_aim(struct plait_page *page, uint32_t tally) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
   plait_ref_t now = plait_get(spot);
   uint32_t other = plait_get(&((struct plait_page *)plait_at(now))->tally);
-  plait_put(spot, tally <= other ? plait_ref(page) : now);
+  plait_put(spot, tally << 1 <= other << 1 ? plait_ref(page) : now); /* without the bit for AIMED */
 }
 
 /* Frees block `number` of the record's own page: 1, or 0 if it is none that is in use. */
@@ -271,9 +283,9 @@ PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait
   plait_put8(state, tally);
   tally = ((tally & ~255u) | number) - 256;
   plait_put(&page->tally, tally);
-  if (__builtin_expect(tally < plait_get(&record->limit), 0)) {
+  if (__builtin_expect((int32_t)tally < 256, 0)) { /* AIMED, or it was the last block in use */
     plait__page_aim(page, tally);
-    if (tally < 256) plait__page_release_if_empty(record, page);
+    if (plait__used(tally) == 0) plait__page_release_if_empty(record, page);
   }
   return 1;
 }
@@ -286,9 +298,9 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
 plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment);
 /*
  * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. A small one is answered
- * with 0 if the block in front of the top is a small one, too: the last one that was laid so has not grown long.
+ * with 0, unless `always`, if the block in front of the top is a small one, too: the last one that was laid so has not grown long.
  */
-plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size);
+plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size, int always);
 PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
@@ -316,15 +328,17 @@ PLAIT_TINY plait_ref_t plait__medium_header_inline(struct plait_slice *slice, pl
 /* The same as a function, for the places that are not hot. */
 plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block);
 
-/* Frees a block in a region of the record's own: 1, or 0 if it is no live block. */
-int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block);
-/* Frees a block in anybody's region, by way of its owner's stack: as plait_heap_free(). */
-int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block);
+/* Frees a block in a region, by way of its owner's stack if that is not the caller's record: 1, or 0 if it is no live block. */
+int plait__medium_free(plait_ref_t mine, struct plait_slice *slice, plait_ref_t block);
 /* The room of the live block behind the header. */
 PLAIT_TINY uint32_t plait__medium_room(plait_ref_t header) {
   return (plait_get(&plait__block(header)->tag) & ~15u) - PLAIT__HEADER;
 }
 enum plait_heap_place plait__medium_place(plait_ref_t block);
+/* Whether a block of so many bytes from header to header is longer than a small one that was laid in a region, and has grown; or there is none: 0. */
+PLAIT_TINY int plait__has_grown(uint32_t total) {
+  return total - 1 >= PLAIT_HEAP_FINE_LIMIT + PLAIT__HEADER;
+}
 #define PLAIT__LEAST 256u     /* no smaller medium block is cut for a request */
 #define PLAIT__LEAST_REST 64u /* what is cut off one must be worth a header */
 
@@ -422,29 +436,39 @@ PLAIT_TINY int plait__is_zero(uint32_t size) {
   return size > PLAIT_HEAP_MEDIUM_LIMIT && plait__fresh;
 }
 
-/* A small block from the page that is in use for its class; 0: plait__alloc_more() may have one. */
-PLAIT_TINY plait_ref_t plait__alloc_hot(uint32_t size) {
-  struct plait_record *record = plait__mine();
-  return record == NULL || size > PLAIT_HEAP_SMALL_LIMIT ? 0 : plait__page_alloc(record, plait__class_of(size));
-}
+/* The general way: as plait_heap_alloc(). */
+plait_ref_t plait__alloc_cold(uint32_t size);
 
-/* A block of any size; 0 if there is none, or the thread has no record yet. */
+/* A block of more than the small sizes; 0 if there is none, or the thread has no record yet. */
 PLAIT_TINY plait_ref_t plait__alloc_more(uint32_t size) {
   struct plait_record *record = plait__mine();
-  if (record == NULL) return 0;
-  if (size <= PLAIT_HEAP_SMALL_LIMIT) return plait__small_alloc(record, plait__class_of(size));
+  if (record == NULL || size <= PLAIT_HEAP_SMALL_LIMIT) return 0;
   return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1);
 }
 
-/*
- * Frees a block in a page, in a region of the caller's own, or a large one: 1; 0 for all others, nothing is done then. What it reads was made visible
- * to the caller together with the block; if there is no such block, plait__free_cold() looks again.
- */
-static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t block) {
+/* A small block; 0 if there is none, it is no small one, or the thread has no record yet. */
+PLAIT_TINY plait_ref_t plait__alloc_small(uint32_t size) {
   struct plait_record *record = plait__mine();
-  if (record == NULL) return 0;
+  if (record == NULL || size > PLAIT_HEAP_SMALL_LIMIT) return 0;
+  uint32_t class = plait__class_of(size);
+  plait_ref_t block = plait__page_alloc(record, class);
+  return block != 0 ? block : plait__small_alloc(record, class, 1);
+}
+
+/*
+ * Frees a block: 1, or 0 if there is none; then nothing is done. With a record or without. What it reads was made visible
+ * to the caller together with the block. Of what is no block the description may be read while it is being made: it is found by way of
+ * references, and each of these was stored after what it refers to.
+ */
+static inline __attribute__((always_inline)) int plait__free(plait_ref_t block) {
+  struct plait_record *record = plait__mine();
+  plait_ref_t mine = plait_ref(record);
   /* Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there is this one. */
   plait_ref_t noted = plait_get(&plait_heap()->leaves[0]);
+  if (record == NULL) {
+    if (noted == 0) return 0;
+    mine = PLAIT__NO_RECORD;
+  }
   if (block >= PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES) {
     noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
     if (noted == 0) return 0;
@@ -454,23 +478,18 @@ static inline __attribute__((always_inline)) int plait__free_hot(plait_ref_t blo
   uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
   if (number < PLAIT_PAGE_STATES) {
     struct plait_page *page = plait__hinted(known);
-    uint32_t owner = plait_ref(record);
-    if (!plait__is_undisturbed(page, owner)) {
-      owner = plait_get(&page->owner);
-      if (owner == plait_ref(record) && plait__is_remote(page, number)) return 0;
+    int own = plait__is_undisturbed(page, mine);
+    if (!own) {
+      uint32_t owner = plait_get(&page->owner);
+      own = owner == mine;
+      if (own ? plait__is_remote(page, number) : owner != 0) return own ? 0 : plait__small_free_remote(page, number);
     }
-    if (owner == plait_ref(record)) return plait__small_free_local(record, page, number);
-    if (owner != 0) return plait__small_free_remote(page, number);
+    if (own) return plait__small_free_local(record, page, number);
   }
   struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
   enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
-  if (kind == PLAIT__LARGE) return plait__large_free(block) == 0;
-  if (kind != PLAIT__REGION && kind != PLAIT__PART) return 0;
-  return plait_get(&slice->owner) == plait_ref(record) && plait__medium_free_own(record, slice, block);
+  if (kind == PLAIT__LARGE) return plait__large_free(slice, block);
+  return (kind == PLAIT__REGION || kind == PLAIT__PART) && plait__medium_free(mine, slice, block);
 }
-
-/* The general ways: as plait_heap_alloc() and plait_heap_free(). */
-plait_ref_t plait__alloc_cold(uint32_t size);
-int plait__free_cold(plait_ref_t block);
 
 #endif

@@ -15,7 +15,6 @@
  *   page, or by the next recovery.
  * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit there, and stays. Whoever
  *   gives a page up, or gets one, looks in any case.
- * - A page whose class is no size class is kept by its owner; none of its states is LIVE, before, while and after it gets a class again.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round. Of two that free the
  *   last two, the later one sees both.
@@ -23,19 +22,16 @@
 #include "internal.h"
 
 #define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
-#define MOST_LOOKS 32u  /* pages that are looked at for that */
-#define FIRST_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
-#define KEPT_PAGES 1u   /* so many pages of a size, without blocks in use, stay their owner's for any class */
-#define LONG_RUN 16u     /* a page with so many free blocks lasts, */
-#define LONG_WORTH 4u    /* and makes up for three that do not */
-#define RUNS 64u         /* so many of those, and each free looks where the next block is to come from */
-#define LONG_AIMED 4096u /* so many pages later it is tried without */
-#define AIM_SELDOM 256u  /* a record's limit: only whoever frees a page's last block looks */
-#define AIM_ALWAYS UINT32_MAX
-#define FORGETFUL 16384u /* so many refills, and a class is thought to be shared by nobody until it is seen again */
+#define PAGE_LOOKS 8u   /* pages of a list that are looked at for a free block before another page is had */
+#define FEW_PAGES 8u    /* see few_pages() */
+#define FEW_MEDIUM 8u    /* so many blocks in regions are few */
+#define AIM_FROM 24u     /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
+#define AIM_EACH 64u     /* one of so many pages that come to their end decides whether each free looks where the next block is to come from */
+#define FORGETFUL 65536u /* one of so many has its class thought to be shared by nobody, until it is seen again */
 
-/* Page sizes by four classes, a digit each: at most PLAIT__MOST_BLOCKS blocks, or somewhat more, which are left out; at least 8, and in whole slices 4. Class 0 has the smallest. */
-#define SHIFTS 0x444442222332221ull
+/* Page sizes by class, and from class 8 on by four classes, a digit each: PLAIT__MOST_BLOCKS blocks, or somewhat more, which are left out, if they are small; at least 8, and in whole slices 4. */
+#define SMALLEST_SHIFTS 0x32222110u
+#define SHIFTS 0x444442222332200ull
 
 /*
  * Multiples of 16 up to 128; then eight for each power of two up to 1 KiB; then what cuts a slice into 60 blocks, 56, 52 and so on to 28
@@ -44,46 +40,49 @@
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t class = 0, unit = 0, size = 0, most = 0, blocks = 60; class < PLAIT_HEAP_CLASS_COUNT; class++) {
-    uint32_t shift = class == 0 ? 0 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
+    uint32_t shift = class < 8 ? SMALLEST_SHIFTS >> 4 * class & 15 : (uint32_t)(SHIFTS >> (class & ~3u)) & 15;
     if (class < 32) most += class < 8 ? 16 : 8u << class / 8;
     else most = PLAIT_SLICE_SIZE / blocks & ~31u, blocks -= blocks > 28 ? 4 : blocks / 8 + (blocks < 8);
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += 16) heap->class_of_unit[unit++] = (uint8_t)class;
   }
   plait_put(&heap->empty.tally, UINT32_MAX); /* none, and fewer than any other page has */
-  plait__pages_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
+  plait__lists_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
 }
 
 /* ---- lists of a record ---- */
 
+/* So many full pages a thread keeps of a class whose blocks others free, too: of larger blocks none, because nobody else can use them. */
+static inline uint32_t few_pages(uint32_t class) {
+  return class < AIM_FROM ? FEW_PAGES : 0;
+}
+
 /*
  * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
- * keeps none: they would wait for it, half empty, while others run. Of whole slices fewer: what
+ * keeps few: they would wait for it, half empty, while others run. Of whole slices fewer: what
  * an owner keeps that does nothing any more is lost to the others until it comes back.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
-  if (plait_get(&list->shared)) return 0;
+  if (plait_get(&list->shared)) return few_pages(class);
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */
-static inline uint32_t enough_pages(struct plait_page_list *list) {
-  return plait_get(&list->shared) ? 1 : 32;
+static inline uint32_t enough_pages(struct plait_page_list *list, uint32_t class) {
+  return plait_get(&list->shared) ? few_pages(class) + 1 : 32;
 }
 
 static inline struct plait_page *first_of(struct plait_page_list *list) {
   return plait_at(plait_get(&list->link.next));
 }
 
-PLAIT_COLD void plait__page_link(struct plait_page_list *lists, struct plait_page *page) {
-  struct plait_page_list *list = &lists[plait_get8(&page->class)];
-  plait__list_put(plait__link(plait_get(&list->link.prev)), &page->link);
+PLAIT_COLD void plait__page_link(struct plait_page_list *list, struct plait_link *before, struct plait_page *page) {
+  plait__link_put(before, &page->link);
   plait_put(&list->count, plait_get(&list->count) + 1);
 }
 
-static PLAIT_COLD void page_unlink(struct plait_page_list *lists, struct plait_page *page) {
-  struct plait_page_list *list = &lists[plait_get8(&page->class)];
-  plait__list_take(&page->link);
+static PLAIT_COLD void page_unlink(struct plait_page_list *list, struct plait_page *page) {
+  plait__link_take(&page->link);
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
@@ -92,32 +91,50 @@ PLAIT_TINY void aim_at_nothing(plait_word_t *spot) {
   plait_put(spot, plait_ref(&plait_heap()->empty));
 }
 
+/* Whether each free into the page looks where the next block is to come from: as its owner, the record, has it. */
+static PLAIT_COLD void aim(struct plait_record *record, struct plait_page *page) {
+  plait_put(&page->tally, (plait_get(&page->tally) & ~PLAIT__AIMED) | plait_get(&record->aimed));
+}
+
 /*
- * The record goes on with a page that has so many free blocks. Aiming, the look at each free at where the next block comes from, pays
- * where pages last for a few blocks only, and is a tenth of a small block's time where they last long. So it begins when more than three of four
- * pages have not lasted for a while, and it is tried without each LONG_AIMED pages.
+ * A page of the class has come to its end. Aiming, the look at each free at where the next block comes from, pays
+ * where pages last for a few blocks only, and is a tenth of a small block's time where they last long. So now and then the page that comes
+ * to its end decides: what most of them are. It is done for all pages then, or for none, because a processor does not guess for which.
  */
-PLAIT_TINY void note_run(struct plait_record *record, uint32_t free) {
-  uint32_t limit = plait_get(&record->limit), runs = plait_get(&record->runs) - 1;
-  if (limit == AIM_SELDOM && free >= LONG_RUN && runs < RUNS) runs += LONG_WORTH;
-  if (runs == 0) {
-    plait_put(&record->limit, limit ^ AIM_SELDOM ^ AIM_ALWAYS);
-    runs = limit == AIM_SELDOM ? LONG_AIMED : RUNS;
-  }
-  plait_put(&record->runs, runs);
+PLAIT_TINY void note_end(struct plait_record *record, uint32_t class) {
+  uint32_t ends = plait_get(&record->ends) + 1, aimed = class >= AIM_FROM ? PLAIT__AIMED : 0;
+  plait_put(&record->ends, ends);
+  if (ends % AIM_EACH != 0) return;
+  if (ends % FORGETFUL == 0) plait_put(&record->classes[class].shared, 0);
+  if (plait_get(&record->aimed) == aimed) return;
+  plait_put(&record->aimed, aimed);
+  for (uint32_t i = 0; i < PLAIT_HEAP_CLASS_COUNT; i++)
+    for (plait_ref_t at = plait_get(&record->classes[i].link.next); at != plait_ref(&record->classes[i]); at = plait_get(&plait__link(at)->next))
+      aim(record, plait_at(at));
+}
+
+/* From which page of the class on a search goes: the one in use; the list itself if there is none. */
+PLAIT_TINY struct plait_link *place_of(struct plait_record *record, uint32_t class) {
+  plait_ref_t spot = plait_get(&record->spots[class]);
+  return spot == plait_ref(&plait_heap()->empty) ? &record->classes[class].link : plait__link(spot);
 }
 
 PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
-  plait_put(&page->spot, plait_ref(&record->spots[plait_get8(&page->class)]));
-  plait__page_link(record->classes, page);
+  uint32_t class = plait_get8(&page->class);
+  aim(record, page);
+  plait_put(&page->spot, plait_ref(&record->spots[class]));
+  plait__page_link(&record->classes[class], place_of(record, class), page);
 }
 
 static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page *page) {
-  aim_at_nothing(plait_at(plait_get(&page->spot)));
-  page_unlink(record->classes, page);
+  struct plait_page_list *list = &record->classes[plait_get8(&page->class)];
+  plait_word_t *spot = plait_at(plait_get(&page->spot));
+  plait_ref_t prev = plait_get(&page->link.prev);
+  if (plait_get(spot) == plait_ref(page)) plait_put(spot, prev == plait_ref(list) ? plait_ref(&plait_heap()->empty) : prev);
+  page_unlink(list, page);
 }
 
-PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count) {
+PLAIT_COLD void plait__lists_clear(struct plait_page_list *lists, uint32_t count) {
   for (; count-- > 0; lists++) {
     plait__list_clear(&lists->link);
     plait_put(&lists->count, 0);
@@ -126,10 +143,8 @@ PLAIT_COLD void plait__pages_clear(struct plait_page_list *lists, uint32_t count
 }
 
 PLAIT_COLD void plait__own_clear(struct plait_record *record) {
-  plait__pages_clear(record->classes, PLAIT_HEAP_LIST_COUNT);
-  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) aim_at_nothing(&record->spots[class]);
-  plait_put(&record->limit, AIM_SELDOM);
-  plait_put(&record->runs, RUNS);
+  plait__lists_clear(record->classes, PLAIT_HEAP_CLASS_COUNT);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) aim_at_nothing(&record->spots[class]);
 }
 
 /* ---- pages; under the lock ---- */
@@ -143,7 +158,7 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
 PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
-  uint32_t known = (plait_ref(page) - plait_ref(&plait_heap()->empty)) | (32 - shift + turn);
+  uint32_t known = plait_ref(page) | (32 - shift + turn);
   struct plait_hint *hint = plait__hint(plait__leaf(base / PLAIT_SLICE_SIZE), base), *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
   for (; hint < end; hint++) {
     plait_put(&hint->page, known);
@@ -151,7 +166,7 @@ PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size
   }
 }
 
-/* Makes the page one of the class, all of whose blocks are free and listed in order. The class is the commit, for a page that was kept. */
+/* Makes the page one of the class, all of whose blocks are free and listed in order. */
 static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
   uint32_t size = plait__class_size(class), shift = plait__class_shift(class), count = (1u << shift) / size;
   if (count > PLAIT__MOST_BLOCKS) count = PLAIT__MOST_BLOCKS;
@@ -190,7 +205,7 @@ PLAIT_ONCE uint32_t plait__page_remote(struct plait_page *page) {
 }
 
 static uint32_t free_count(struct plait_page *page) {
-  return plait_get8(&page->count) - (plait_get(&page->tally) >> 8);
+  return plait_get8(&page->count) - plait__used(plait_get(&page->tally));
 }
 
 PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
@@ -233,7 +248,7 @@ PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
 /* Whether all blocks of the page are free. Its owner; under the lock if it is pooled. */
 static int is_empty(struct plait_page *page) {
   plait__page_collect(page);
-  return plait_get(&page->tally) < 256;
+  return plait__used(plait_get(&page->tally)) == 0;
 }
 
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
@@ -245,12 +260,12 @@ static PLAIT_COLD void page_destroy(struct plait_page *page) {
 
 PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
   int given = 0;
-  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++) {
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     struct plait_page_list *list = &record->classes[class];
     for (plait_ref_t next = plait_get(&list->link.next); next != plait_ref(list);) {
       struct plait_page *page = plait_at(next);
       next = plait_get(&page->link.next);
-      if (class < PLAIT_HEAP_CLASS_COUNT && !is_empty(page)) continue;
+      if (!is_empty(page)) continue;
       own_unlink(record, page);
       page_destroy(page);
       given = 1;
@@ -259,35 +274,31 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
   return given;
 }
 
-static uint32_t kept_class(uint32_t class) {
-  return PLAIT_HEAP_CLASS_COUNT + plait__class_shift(class) - PLAIT__SMALLEST_SHIFT;
-}
-
 /*
- * A page that is wholly free, and listed so, is kept for another class, or goes back to its slice; not if its list has no other, and it
- * is a small one.
+ * A page that is wholly free, and listed so, goes back to its slice when the next one is: what is allocated and freed in turn does not make a
+ * page each time. But not if it has small blocks, and its list has no other.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
-  uint32_t class = plait_get8(&page->class), kept = kept_class(class);
-  if ((plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) || plait_get(&page->tally) >= 256) return;
-  int keep = plait_get(&record->classes[kept].count) < KEPT_PAGES;
-  if (!keep && plait__runs_try() != 0) return; /* it stays; the next free into it tries again */
+  uint32_t class = plait_get8(&page->class);
+  plait_ref_t kept = plait_get(&record->empty_page);
+  if (plait__used(plait_get(&page->tally)) != 0 || kept == plait_ref(page)) return;
+  if (plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) return;
+  plait_put(&record->empty_page, plait_ref(page));
+  if (kept == 0) return;
+  page = plait_at(kept);
+  if (plait_get(&page->owner) != plait_ref(record) || plait__used(plait_get(&page->tally)) != 0) return;
+  if (plait__runs_try() != 0) return; /* it stays, and may be taken into use; a later free into it tries again */
   own_unlink(record, page);
-  if (keep) {
-    plait_put8(&page->class, kept); /* from now on its blocks do not count */
-    plait__own_link(record, page);
-  } else {
-    page_destroy(page);
-    plait__runs_unlock();
-  }
+  page_destroy(page);
+  plait__runs_unlock();
 }
 
 /* A page whose owner word says POOLED by now goes onto its list, or if all its blocks are free, back to its slice. Under the lock. */
 static PLAIT_COLD void settle_pooled(struct plait_page *page, int listed) {
-  struct plait_page_list *lists = plait_heap()->pooled;
-  if (!listed) plait__page_link(lists, page);
+  struct plait_page_list *list = &plait_heap()->pooled[plait_get8(&page->class)];
+  if (!listed) plait__page_link(list, plait__link(plait_get(&list->link.prev)), page);
   if (!is_empty(page)) return;
-  page_unlink(lists, page);
+  page_unlink(list, page);
   page_destroy(page);
 }
 
@@ -300,16 +311,19 @@ static PLAIT_COLD int pool(struct plait_page *page) {
   return 1;
 }
 
-/* Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another thread may be quicker. */
+/*
+ * Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another thread may be quicker. No
+ * other page is touched: find_own() goes from one to the next.
+ */
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
   plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
-  struct plait_page_list *list = &record->classes[plait_get8(&page->class)];
-  if (plait_get(&list->count) >= enough_pages(list) && pool(page)) return;
+  uint32_t class = plait_get8(&page->class);
+  struct plait_page_list *list = &record->classes[class];
+  if (plait_get(&list->count) >= enough_pages(list, class) && pool(page)) return;
   plait__own_link(record, page);
-  plait__page_release_if_empty(record, page);
 }
 
 /* A page of the record's without a free block: nobody's, until somebody frees into it. */
@@ -319,67 +333,58 @@ static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *p
   if (plait__page_remote(page) != 0) take_in(record, page);
 }
 
-/* Turns the ring: the list starts with the page; if it is the list itself, as it did. */
-static PLAIT_COLD void start_list_at(struct plait_page_list *list, plait_ref_t page) {
-  if (page == plait_ref(list)) return;
-  plait__list_take(&list->link);
-  plait__list_put(plait__link(plait_get(&plait__link(page)->prev)), &list->link);
-}
-
-/* Puts a page with free blocks at the start of the record's list. */
-static PLAIT_COLD void own_link_first(struct plait_record *record, struct plait_page *page) {
-  plait__own_link(record, page);
-  start_list_at(&record->classes[plait_get8(&page->class)], plait_ref(page));
-}
-
 /* Takes the page that was pooled first: NULL if there is none. Under the lock. */
 static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
   struct plait_page_list *list = &plait_heap()->pooled[class];
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = first_of(list);
-  page_unlink(plait_heap()->pooled, page);
+  page_unlink(list, page);
   near_store(&page->owner, plait_ref(record), memory_order_seq_cst);
   plait__page_collect(page);
   return page;
 }
 
 /*
- * A page with free blocks of the record's own: the first that is met, or, of a class with few blocks in a page, the one that
- * has least of them, so that others get empty. The list starts there then: full pages in front of it have gone to its end, or
- * been given up. NULL if none is met.
+ * Looks for a page of the record's own with free blocks, from the one in use on, which others may have freed into: the first that is met, or, of a class
+ * with few blocks in a page, the one that has least of them, so that others get empty. The next blocks come from there: 1, or 0 if none
+ * is met. Those that are full are given up, if there are too many; first of all the one that has come to its end.
  */
-static PLAIT_COLD struct plait_page *find_own(struct plait_record *record, uint32_t class, uint32_t looks) {
+PLAIT_TINY int find_own(struct plait_record *record, uint32_t class, uint32_t looks) {
   struct plait_page_list *list = &record->classes[class];
   struct plait_page *best = NULL;
-  plait_ref_t next = plait_get(&list->link.next);
-  for (uint32_t least = UINT32_MAX; looks > 0 && next != plait_ref(list); looks--) {
+  plait_word_t *spot = &record->spots[class];
+  uint32_t pages = plait_get(&list->count);
+  plait_ref_t next = plait_ref(place_of(record, class));
+  for (uint32_t least = UINT32_MAX; looks > 0 && pages > 0; looks--, pages--) {
+    if (next == plait_ref(list)) next = plait_get(&list->link.next);
     struct plait_page *page = plait_at(next);
     next = plait_get(&page->link.next);
     if (plait_get(&page->freed) != 0 && plait__page_collect(page)) plait_put(&list->shared, 1);
     uint32_t free = free_count(page);
     if (free == 0) {
+      plait_put(spot, plait_ref(page)); /* the next search goes on from here */
       if (plait_get(&list->count) > full_pages(list, class)) abandon(record, page);
     } else if (free < least) {
       least = free, best = page;
       if (class < FEW_BLOCKS) break;
     }
   }
-  start_list_at(list, best != NULL ? plait_ref(best) : next);
-  return best;
+  if (best != NULL) plait_put(spot, plait_ref(best));
+  return best != NULL;
 }
 
 /* Puts a page with free blocks onto the record's list, or what a record of nobody has had: 0, or -PLAIT_ENOMEM. */
 static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
-  uint32_t refills = plait_get(&record->refills) + 1;
-  plait_put(&record->refills, refills);
-  if (refills % FORGETFUL == 0) plait_put(&record->classes[class].shared, 0);
   for (int any = 0;;) {
     if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
     if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
     struct plait_page *page = page_from_pool(record, class);
     int adopted = page == NULL && plait__adopt(record);
     if (page == NULL && !adopted) page = page_create(record, class, any);
-    if (page != NULL) own_link_first(record, page);
+    if (page != NULL) {
+      plait__own_link(record, page);
+      plait_put(&record->spots[class], plait_ref(page));
+    }
     plait__runs_unlock();
     if (adopted || page != NULL) return 0;
     if (any && !plait__relinquish(record)) return -PLAIT_ENOMEM;
@@ -387,29 +392,29 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
   }
 }
 
-/* A page with free blocks of the record's own, or one that it has kept, as the one in use: 0 if there is none. */
-static PLAIT_COLD int go_on(struct plait_record *record, uint32_t class, uint32_t looks) {
-  struct plait_page_list *kept = &record->classes[kept_class(class)];
-  struct plait_page *page = find_own(record, class, looks);
-  if (page == NULL && plait_get(&kept->count) != 0) {
-    page = first_of(kept);
-    own_unlink(record, page);
-    page_init(page, plait_get(&page->base), class);
-    own_link_first(record, page);
-  }
-  if (page == NULL) return 0;
-  note_run(record, free_count(page));
-  plait_put(&record->spots[class], plait_ref(page));
-  return 1;
+/*
+ * Lays a small block in a region, where it can grow; 0. If the class has no page, and the record few blocks in regions: such a thread
+ * needs no pages. But not if the block there that was freed last had not grown long: it works with small blocks.
+ */
+static PLAIT_COLD plait_ref_t lay_small(struct plait_record *record, uint32_t class) {
+  if (class >= FEW_BLOCKS || plait_get(&record->classes[class].count) != 0 || plait_get(&record->medium_live) >= FEW_MEDIUM) return 0;
+  return plait__has_grown(plait_get(&record->released)) ? plait__medium_alloc_roomy(record, plait__class_size(class), 1) : 0;
 }
 
-PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class) {
-  for (uint32_t looks = class >= FEW_BLOCKS ? MOST_LOOKS : FIRST_LOOKS;;) {
-    plait_ref_t block = plait__page_alloc(record, class);
+PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place) {
+  plait_ref_t block;
+  if (plait_get(&((struct plait_page *)plait_at(plait_get(&record->spots[class])))->tally) % 256 == PLAIT__SMALL_END) note_end(record, class);
+  for (uint32_t looks = PAGE_LOOKS;;) {
+    if (!find_own(record, class, looks)) {
+      if (any_place && (block = lay_small(record, class)) != 0) return block;
+      if (refill(record, class) != 0) {
+        if (looks == UINT32_MAX) return 0;
+        looks = UINT32_MAX; /* the others may have some */
+        continue;
+      }
+    }
+    block = plait__page_alloc(record, class);
     if (block != 0) return block;
-    if (go_on(record, class, looks) || refill(record, class) == 0) continue;
-    if (looks == UINT32_MAX) return 0;
-    looks = UINT32_MAX; /* the others may have some */
   }
 }
 
@@ -423,9 +428,10 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock. */
-    if (mine == NULL && plait_get(&plait_self()->held_count) == 0) mine = plait__bind();
+    if (mine == NULL && !plait_self_holds()) mine = plait__bind();
     if (mine != NULL) {
       take_in(mine, page);
+      if (plait_get(&page->owner) == plait_ref(mine)) plait__page_release_if_empty(mine, page);
       return;
     }
   }
@@ -438,7 +444,7 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 
 /* Whether no block of the pooled page is in use. The bits are read first: what its holder clears meanwhile has left the tally before. */
 PLAIT_TINY int is_all_freed(struct plait_page *page) {
-  return plait__page_remote(page) >= plait_get(&page->tally) >> 8;
+  return plait__page_remote(page) >= plait__used(plait_get(&page->tally));
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
@@ -452,19 +458,13 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   return 1;
 }
 
-PLAIT_ONCE uint64_t plait__small_find(plait_ref_t block) {
+PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
   plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
   if (leaf == 0) return 0;
   struct plait_hint *hint = plait__hint(plait_at(leaf), block);
   uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
   struct plait_page *page = plait__hinted(known);
-  return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 ? 0 : (uint64_t)plait_ref(page) << 32 | number;
-}
-
-PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
-  uint64_t found = plait__small_find(block);
-  struct plait_page *page = plait_at((plait_ref_t)(found >> 32));
-  return found == 0 || plait__is_free(page, (uint32_t)found) ? 0 : plait_get16(&page->step);
+  return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 || plait__is_free(page, number) ? 0 : plait_get16(&page->step);
 }
 
 PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {

@@ -19,6 +19,7 @@ static struct plait_record *record_at(uint32_t index) {
 static void clear_lists(struct plait_record *record) {
   plait__own_clear(record);
   plait_put64(&record->bin_mask, 0);
+  plait_put(&record->empty_page, 0);
   plait_put(&record->top, 0);
   plait_put(&record->grower, 0);
   plait_put(&record->last, 0);
@@ -29,7 +30,7 @@ static void clear_lists(struct plait_record *record) {
 
 static int owns_memory(struct plait_record *record) {
   if (plait_get(&record->stale) != 0 || plait_get(&record->slices) != 0 || plait_get64(&record->remote) != 0) return 1;
-  for (uint32_t class = 0; class < PLAIT_HEAP_LIST_COUNT; class++)
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
     if (plait_get(&record->classes[class].count) != 0) return 1;
   return 0;
 }
@@ -184,14 +185,13 @@ int plait__adopt(struct plait_record *record) {
 static struct plait_record *record_create(uint32_t index) {
   struct plait_record *record = record_at(index);
   if (record != NULL) return record;
-  /* The statics' last slice may have room for a record where the heap has no slice yet: see plait__free_hot(). */
-  plait_ref_t ref = plait_get(&plait_heap()->leaves[0]) == 0 ? 0 : plait__meta(PLAIT_HEAP_GRANULE);
+  /* The statics' last slice may have room for a record where the heap has no slice yet: see plait__free(). */
+  plait_ref_t ref = plait_get(&plait_heap()->leaves[0]) == 0 ? 0 : plait__meta(sizeof(struct plait_record));
   if (ref == 0) return NULL;
   record = plait_at(ref);
   plait_put(&record->index, index);
-  uint32_t left = (PLAIT_HEAP_GRANULE - (uint32_t)sizeof *record) / (uint32_t)sizeof(struct plait_page);
-  plait_put(&record->apart, (ref + (uint32_t)sizeof *record) | left);
-  plait__own_clear(record); /* all else is zero */
+  plait__own_clear(record);
+  plait__lists_clear(record->partial, PLAIT_HEAP_SHIFT_COUNT); /* all else is zero */
   near_store(&plait_heap()->records[index], ref, memory_order_release);
   return record;
 }
@@ -269,12 +269,13 @@ static uint32_t repair_used(uint32_t index) {
     if (owner != 0) used |= 1u << i;
     if (owner != PLAIT__POOLED) continue;
     plait__page_rebuild(page);
-    if (plait_get(&page->tally) < 256) { /* its thread was about to unmake it, or to see that it can be */
+    if (plait__used(plait_get(&page->tally)) == 0) { /* its thread was about to unmake it, or to see that it can be */
       near_store(&page->owner, 0, memory_order_release);
       used &= ~(1u << i);
       continue;
     }
-    plait__page_link(plait_heap()->pooled, page);
+    struct plait_page_list *list = &plait_heap()->pooled[plait_get8(&page->class)];
+    plait__page_link(list, &list->link, page);
   }
   plait_put(&slice->used, used);
   return used;
@@ -288,11 +289,11 @@ void plait__repair(void) {
   struct plait_heap *heap = plait_heap();
   repair_meta();
   plait__runs_clear();
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT * PLAIT_HEAP_SHIFT_COUNT; i++) {
-    struct plait_record *record = record_at(i / PLAIT_HEAP_SHIFT_COUNT);
-    if (record != NULL) plait_put(&record->partial[i % PLAIT_HEAP_SHIFT_COUNT], 0);
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_record *record = record_at(i);
+    if (record != NULL) plait__lists_clear(record->partial, PLAIT_HEAP_SHIFT_COUNT);
   }
-  plait__pages_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
+  plait__lists_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
   uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
@@ -318,7 +319,7 @@ void plait__repair(void) {
       plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i)); /* not FREED: `freed` of a record may name it */
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
-      plait__partial_link(index, shift);
+      plait__partial_link(slice, shift);
   }
   plait_put(&heap->used, used);
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);

@@ -182,7 +182,7 @@ static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, u
  * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer for it, or in
  * a new region if `index` is 0. 0 if there is no room.
  */
-static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, uint32_t total) {
+static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, uint32_t total, uint32_t least) {
   uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&record->slices) / 16;
   plait_ref_t header = 0;
@@ -197,6 +197,7 @@ static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, 
   }
   /* If that was too far down its bin to be found, it is found when it is longer. */
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
+  if (need < least) need = least;
   if (more < need) more = need;
   while ((at = index != 0 ? index + slices : plait__run_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
@@ -257,14 +258,16 @@ PLAIT_COLD int plait__relinquish(struct plait_record *record) {
 /* Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. Whether there is. Not under the lock. */
 static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
-  for (;;) {
+  for (uint32_t least = total <= LEAST_LISTED ? LEAST_SLICES : 0;;) { /* a small block will grow */
     if (plait__runs_lock() != 0) return 0;
     uint32_t behind = index != 0 ? index : plait_get(&record->last);
-    int done = plait__adopt(record) || (behind != 0 && region_cover(record, behind, total)) ||
-               (index == 0 && region_cover(record, 0, total));
+    int done = plait__adopt(record) || (behind != 0 && region_cover(record, behind, total, 0)) ||
+               (index == 0 && region_cover(record, 0, total, least));
     plait__runs_unlock();
-    if (done) return 1;
-    if (index != 0 || (plait__grow(need + 1) != 0 && plait__grow(need) != 0 && !plait__relinquish(record))) return 0;
+    if (done || index != 0) return done;
+    if (plait__grow(need + 1) == 0) continue;
+    if (least == 0 && plait__grow(need) != 0 && !plait__relinquish(record)) return 0;
+    least = 0;
   }
 }
 
@@ -296,6 +299,7 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
 PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), next = tag_at(header + size), before = plait_get(&plait__block(header)->before);
   plait_ref_t top = plait_get(&record->top);
+  plait_put(&record->released, size);
   if (is_free_tag(next)) {
     block_take(record, header + size);
     size += size_of(next);
@@ -348,11 +352,11 @@ PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint3
   return carve(record, at, front, total);
 }
 
-plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size) {
+plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size, int always) {
   uint32_t total = total_for(size);
   plait_ref_t at = plait_get(&record->top);
   if (at != 0) {
-    if (size <= PLAIT_HEAP_FINE_LIMIT && plait_get(&plait__block(at)->before) - 1 < PLAIT_HEAP_FINE_LIMIT) return 0; /* 0: there is none */
+    if (!always && size <= PLAIT_HEAP_FINE_LIMIT && !plait__has_grown(plait_get(&plait__block(at)->before))) return 0;
     if (tag_at(at) < 4 * total) at = 0;
   }
   if (at == 0) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
@@ -364,22 +368,20 @@ PLAIT_COLD plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref
   return plait__medium_header_inline(slice, block);
 }
 
-int plait__medium_free_own(struct plait_record *record, struct plait_slice *slice, plait_ref_t block) {
+int plait__medium_free(plait_ref_t mine, struct plait_slice *slice, plait_ref_t block) {
   plait_ref_t header = plait__medium_header(slice, block);
-  if (header != 0) plait__medium_release(record, header);
-  return header != 0;
-}
-
-PLAIT_COLD int plait__medium_free_remote(struct plait_slice *slice, plait_ref_t block) {
-  plait_ref_t header = plait__medium_header(slice, block);
-  if (header == 0) return -PLAIT_EINVAL;
+  if (header == 0) return 0;
+  if (plait_get(&slice->owner) == mine) {
+    plait__medium_release(plait_at(mine), header);
+    return 1;
+  }
   uint32_t tag = tag_at(header);
   if ((tag & 15u) != PLAIT__BLOCK_LIVE ||
       !atomic_compare_exchange_strong_explicit(&plait__block(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
                                                memory_order_acq_rel, memory_order_relaxed))
-    return -PLAIT_EINVAL;
+    return 0;
   plait__medium_deliver(header);
-  return 0;
+  return 1;
 }
 
 PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {

@@ -29,6 +29,14 @@ PLAIT_COLD struct plait_slice *plait__slice(uint32_t index) {
   return plait__slice_inline(index);
 }
 
+PLAIT_COLD void plait__link_put(struct plait_link *before, struct plait_link *link) {
+  plait__list_put(before, link);
+}
+
+PLAIT_COLD void plait__link_take(struct plait_link *link) {
+  plait__list_take(link);
+}
+
 /* Without a fence: who looks at a block's tag has the block from whoever allocated it, or has the lock. */
 static PLAIT_COLD void set_tag(uint32_t index, uint32_t tag) {
   plait_put(&plait__slice(index)->tag, tag);
@@ -209,6 +217,10 @@ plait_ref_t plait__meta(uint32_t bytes) {
 
 /* ---- growth ---- */
 
+void plait__hints_clear(struct plait_hint *hint, uint32_t count) {
+  for (; count > 0; count--, hint++) plait_put(&hint->page, plait_ref(&plait_heap()->empty));
+}
+
 void plait__extend(uint32_t at, uint32_t to) {
   struct plait_heap *heap = plait_heap();
   uint32_t end = plait_get(&heap->end), limit = plait_get(&heap->limit);
@@ -217,7 +229,7 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (at >= to) return;
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
   uint32_t from = end / PLAIT_HEAP_LEAF_SLICES, last = (to - 1) / PLAIT_HEAP_LEAF_SLICES;
-  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) { /* the first one is there in any case: see plait__free_hot() */
+  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) { /* the first one is there in any case: see plait__free() */
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
     plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
     if (ref == 0) {
@@ -226,6 +238,7 @@ void plait__extend(uint32_t at, uint32_t to) {
       plait_put(&heap->touched, donor);
       meta_cut(ref, LEAF_BYTES);
     }
+    plait__hints_clear(((struct plait_leaf *)plait_at(ref))->hints, PLAIT_HEAP_LEAF_PAGES);
     near_store(&heap->leaves[leaf], ref, memory_order_release);
   }
   set_tag(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next one is written over it */
@@ -244,10 +257,10 @@ static uint32_t lacking(uint32_t slices, uint32_t from) {
   return from == end && back < slices ? slices - back : slices; /* the run that the heap ends with needs less */
 }
 
-/* Grows by a 32nd, if that is more: growth costs little in the long run. */
+/* Grows by a 64th, if that is more: growth costs little in the long run. */
 static int64_t grow_by(uint32_t *slices, uint32_t from) {
   uint32_t need = *slices;
-  if (need < from / 32) *slices = from / 32;
+  if (need < from / 64) *slices = from / 64;
   int64_t at = plait_platform_grow(*slices);
   return at < 0 ? plait_platform_grow(*slices = need) : at;
 }
@@ -344,22 +357,21 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
 }
 
 /* Of several threads that free one block the exchange has one winner. FREED is the truth; who makes it free is open. */
-PLAIT_ONCE int plait__large_free(plait_ref_t block) {
+PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
-  struct plait_slice *slice = plait__slice_inline(index);
   struct plait_record *mine = plait__mine();
   uint32_t tag = plait_get(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
-  if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return -PLAIT_EINVAL;
+  if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return 0;
   if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
-    return -PLAIT_EINVAL;
+    return 0;
   if (mine != NULL && slices <= MOST_PUT_OFF && plait_get(&mine->freed) == 0) {
     plait_put(&mine->freed, index); /* whenever it has the lock next */
-    return 0;
+    return 1;
   }
-  if (plait__runs_lock() != 0) return 0; /* the next repair makes it free */
+  if (plait__runs_lock() != 0) return 1; /* the next repair makes it free */
   if (plait_load_near(&slice->tag) == freed) plait__run_give(index, slices);
   plait__runs_unlock();
-  return 0;
+  return 1;
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {

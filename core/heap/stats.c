@@ -34,7 +34,6 @@ static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plai
     if (owner == 0) continue;
     struct plait_heap_thread_stats *thread = out == NULL ? NULL : entry_of(out, records, owner, last);
     if (thread != NULL) thread->pages++;
-    if (class >= PLAIT_HEAP_CLASS_COUNT) continue; /* kept for any class */
     uint32_t free = count_free(page, count);
     live += count - free;
     if (out == NULL) continue;

@@ -43,6 +43,10 @@ static int try_take(struct plait_lock *lock, uint32_t sleepers, uint32_t *seen) 
   return owner == 0 ? PLAIT_LOCK_TAKEN : PLAIT_LOCK_TAKEN_OVER;
 }
 
+int plait_self_holds(void) {
+  return plait_get(&plait_self()->held_count) != 0;
+}
+
 int plait_lock_acquire(struct plait_lock *lock) {
   uint32_t word;
   held_push(lock);

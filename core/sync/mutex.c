@@ -4,7 +4,7 @@
  * has, and no wake-up is needed, nor can one be lost. Without threads there is nothing to do at all.
  *
  * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and whoever has one
- * calls nothing that looks for what it holds. So `held` stays empty; plait_lock_try() refuses a caller that has the lock because
+ * calls nothing that looks for what it holds. So nothing notes that; plait_lock_try() refuses a caller that has the lock because
  * the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
@@ -29,6 +29,11 @@ void plait_lock_release(struct plait_lock *lock) {
 
 #else
 
+#ifdef __wasm__
+#define MAY_SLEEP plait_self_may_block()
+#else
+#define MAY_SLEEP 1 /* any may; a thread that only frees has never entered, and is not known to */
+#endif
 #define SPINS 256
 #define SPINS_BETWEEN 8u /* two sleeps: there may be hundreds who wait */
 #define FIRST_SLEEP_NS 50000
@@ -51,7 +56,7 @@ inline int plait_lock_try(struct plait_lock *lock) {
 PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
   for (uint32_t looks = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {
     plait_platform_pause();
-    if (--looks != 0 || !plait_self_may_block()) continue;
+    if (--looks != 0 || !MAY_SLEEP) continue;
     plait_platform_wait(&lock->word, 1, sleep);
     looks = SPINS_BETWEEN;
     if (sleep < LAST_SLEEP_NS) sleep *= 2;

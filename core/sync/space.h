@@ -40,6 +40,7 @@ enum plait_slot_state {
 struct plait_slot {
   plait_word_t life;           /* generation << 8 | state (0 free, 1 live, 2 dead) */
   plait_word_t host_id;        /* the host's name for the thread: Node's threadId, 0 where there is none */
+#ifndef PLAIT_HEAP_LIBRARY /* the rest is of tasks, and of deaths */
   plait_word_t role;           /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
   plait_word_t stack;          /* block that holds the thread's C stack (wasm32); freed by recovery */
   plait_word_t pool;           /* pool whose tasks this thread runs, 0 if it is no worker */
@@ -58,8 +59,11 @@ struct plait_slot {
   plait_word_t seat;           /* seat of the pool that this worker sits on, 0 none */
   plait_word_t starter;        /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
   plait_word_t unused[3];      /* zero; pads the slot to two cache lines */
+#endif
 };
+#ifndef PLAIT_HEAP_LIBRARY
 _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
+#endif
 
 /*
  * Where a wasm32 thread runs before it has a stack of its own: attaching allocates that stack, which needs one.
@@ -125,6 +129,13 @@ plait_thread_t plait_self_id(void);
 
 /* What the room above keeps for the calling thread: the heap's record. Null after entering. */
 extern _Thread_local void *plait_self_room;
+
+/* Whether the calling thread holds a lock that the slot knows of. */
+#ifdef PLAIT_HEAP_LIBRARY
+#define plait_self_holds() 0 /* it never asks with one: see mutex.c */
+#else
+int plait_self_holds(void);
+#endif
 
 /* Whether the calling thread may wait on a word (a browser's main thread may not). */
 int plait_self_may_block(void);

@@ -15,6 +15,14 @@ static inline void be(plait_thread_t thread) {
   CHECK(plait__bind() != NULL);
 }
 
+/* The calling thread's first few small blocks may grow, and lie in a region: these, so that the next ones lie in pages. */
+static inline void take_first(void) {
+  for (int i = 0; i < 8; i++) {
+    plait_ref_t block = plait_heap_alloc(1);
+    CHECK(block != 0 && plait__kind(plait_get(&plait__slice(block / PLAIT_SLICE_SIZE)->tag)) == PLAIT__REGION);
+  }
+}
+
 /* Blocks of `size` bytes until memory ends, fewer than `limit`: how many. */
 static inline uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) {
   uint32_t count = 0;

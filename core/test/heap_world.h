@@ -10,7 +10,7 @@
 
 #ifdef STEPS
 
-#define PLACES 400u
+#define PLACES 600u
 
 static plait_thread_t main_id, other, corpse;
 

@@ -4,7 +4,7 @@
 MALLOC_FAMILY := malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign valloc pvalloc malloc_usable_size
 MALLOC_SOURCES := core/malloc.c core/test/test_malloc.c
 
-malloc_flags_plain := -fno-builtin -UPLAIT_COUNTS_BITS
+malloc_flags_plain := -fno-builtin
 malloc_flags_asan := $(malloc_flags_plain) $(foreach name,$(MALLOC_FAMILY),-D$(name)=plait_test_$(name))
 malloc_flags_tsan := $(malloc_flags_asan)
 

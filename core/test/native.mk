@@ -8,8 +8,7 @@ PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
 PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_threads \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_steps_task test_steps_heap test_steps_fs \
 	test_turns_heap test_turns_fs test_turns_task test_kill
-# The heap chooses where the next block comes from as in WebAssembly; how the native library does it, test_malloc sees.
-PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread -DPLAIT_COUNTS_BITS=1
+PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
 
 native_flags_plain := -O2
 native_flags_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -36,6 +36,7 @@ static void test_wrong_frees(void) {
 /* A page that is not in use, or is being made, has no block, whatever its record says and whichever hints name it. */
 static void test_page_without_owner(void) {
   test_space(64);
+  take_first();
   for (uint32_t size = 16; size <= PLAIT_HEAP_SMALL_LIMIT; size *= 2) {
     plait_ref_t block = plait_heap_alloc(size);
     struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
@@ -71,8 +72,10 @@ static void test_joining(void) {
 static void test_inheritance(void) {
   test_space(64);
   plait_thread_t self = plait_self_id(), gone = plait_slot_claim(0);
-  CHECK(gone != 0 && plait_heap_alloc(16) != 0);
+  CHECK(gone != 0);
+  take_first();
   plait_slot_enter(gone, 1);
+  take_first();
   plait_ref_t block = plait_heap_alloc(1000), found = 0; /* one of four pages of a slice */
   CHECK(block != 0);
   plait_heap_leave();
@@ -156,14 +159,14 @@ static void test_growing_block(void) {
       memset(plait_at(block), round + 1, had = size);
       CHECK(plait_heap_check(1) == 0);
     }
-    CHECK(moves == 1 && plait_heap_check(1) == 0);
+    CHECK(moves == (round != 0) && plait_heap_check(1) == 0); /* the second begins in a page: what was freed last had shrunk */
     CHECK((block = plait_heap_realloc(block, 40)) != 0 && plait_heap_size(block) <= 256 && plait_heap_free(block) == 0);
   }
   for (uint32_t size = 40; size < 3000; size += size / 3)
     for (uint32_t i = 0, wasted = 0; i < 200; i++) {
       plait_ref_t next = plait_heap_realloc(many[i], size);
       CHECK(next != 0 && plait_heap_size(next) >= size);
-      CHECK((wasted += plait_heap_size(next) > 2 * size) <= 1); /* one is thought to grow on, and then none until it does */
+      CHECK((wasted += plait_heap_size(next) > 2 * size) <= 8); /* the first few are thought to grow on, and then none until they do */
       if (many[i] != 0) CHECK(*(uint8_t *)plait_at(next) == (uint8_t)i);
       many[i] = next;
       *(uint8_t *)plait_at(next) = (uint8_t)i;
@@ -193,7 +196,9 @@ static void test_growing_to_the_end_of_the_top(void) {
 static void test_growing_into_the_top(void) {
   static const uint32_t too_much[] = {0x40000000, 0x80000000, 0xAAAAAAAA, 0xAAAAAAAB, 0xC0000000, 0xFFFEFFFF, 0xFFFFFFE0, 0xFFFFFFFF};
   test_space(256);
-  plait_ref_t block = plait_heap_realloc(plait_heap_alloc(32), 48), small = plait_heap_alloc(32), header = block - PLAIT__HEADER;
+  plait_ref_t block = plait_heap_realloc(plait_heap_alloc(32), 48), header = block - PLAIT__HEADER;
+  plait_put(&plait__mine()->released, PLAIT__LEAST); /* so the next one is not thought to grow */
+  plait_ref_t small = plait_heap_alloc(32);
   plait_word_t *top = &plait__mine()->top;
   CHECK(plait_heap_size(block) == PLAIT__LEAST - PLAIT__HEADER && plait_get(top) == header + PLAIT__LEAST);
   for (uint32_t i = 0; i < sizeof too_much / sizeof *too_much; i++) {
@@ -252,7 +257,7 @@ static void test_resizing(void) {
     start = block;
     for (uint32_t size = 5000000; size > 100000; size -= 90000) CHECK((block = plait_heap_realloc(block, size)) == start);
     CHECK(plait_heap_size(block) < 200000 && plait_heap_check(1) == 0);
-    CHECK((block = plait_heap_realloc(block, 30)) != 0 && plait_heap_size(block) == 32);
+    CHECK((block = plait_heap_realloc(block, 30)) != 0 && plait_heap_size(block) <= 256);
     CHECK(plait_heap_free(block) == 0 && test_live_blocks() == 0);
     struct plait_heap_stats stats;
     plait_heap_stats(&stats);

@@ -14,7 +14,7 @@ static void test_limit(void) {
     uint32_t count = fill(blocks, 200000, size);
     CHECK(plait_platform_pages() == 64 && plait_heap_check(1) == 0);
     CHECK(plait_heap_alloc(size) == 0);
-    for (uint32_t i = 0; i < count; i += count / 97 + 1) /* whichever page has room */
+    for (uint32_t i = 8; i < count; i += count / 97 + 1) /* whichever page has room; the first few blocks lie in a region, where a small hole is none */
       CHECK(plait_heap_free(blocks[i]) == 0 && (blocks[i] = plait_heap_alloc(size)) != 0);
     CHECK(plait_heap_realloc(blocks[0], 2000000) == 0 && plait_heap_size(blocks[0]) >= size);
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
@@ -25,6 +25,38 @@ static void test_limit(void) {
   }
 }
 
+/* Pairs of a thread that allocates and one that frees, with blocks of other sizes each time: what is free then serves the next pair. */
+static void test_pairs(void) {
+  enum { PAIRS = 8, BLOCKS = 500 };
+  plait_thread_t threads[2 * PAIRS];
+  plait_ref_t blocks[BLOCKS];
+  uint64_t random = test_seed;
+  test_space(640);
+  for (uint32_t i = 0; i < 2 * PAIRS; i++) CHECK((threads[i] = plait_slot_claim(0)) != 0);
+  for (uint32_t phase = 0; phase < 60; phase++) {
+    uint32_t size = 2100 + test_random(&random) % 14200;
+    for (uint32_t turn = 0; turn < 4 * PAIRS; turn++) {
+      be(threads[turn / 4 * 2]);
+      for (uint32_t i = 0; i < BLOCKS; i++) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
+      be(threads[turn / 4 * 2 + 1]);
+      for (uint32_t i = 0; i < BLOCKS; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+    }
+    CHECK(plait_get(&plait_heap()->used) < 320 && plait_heap_check(1) == 0); /* with nothing in use */
+  }
+}
+
+/* What cannot be had costs no growth, whatever the heap ends with. */
+static void test_too_much(void) {
+  test_space(300);
+  plait_ref_t block;
+  uint32_t end;
+  do {
+    CHECK((block = plait_heap_alloc(3000)) != 0);
+    end = plait_get(&plait_heap()->end);
+  } while (end < 160 || plait__kind(plait_get(&plait__slice(end - 1)->tag)) != PLAIT__PAGES);
+  CHECK(plait_heap_alloc(250 * PLAIT_SLICE_SIZE) == 0 && plait_platform_pages() == end && plait_heap_check(1) == 0);
+}
+
 /* Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole page. */
 static void test_kept_at_limit(void) {
   static plait_ref_t blocks[200000];
@@ -33,7 +65,7 @@ static void test_kept_at_limit(void) {
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
       snprintf(test_context, sizeof test_context, "%u after %u", wanted[i], size);
       test_space(64);
-      uint32_t count = fill(blocks, 200000, size), from = count, cut = 3 * PLAIT_SLICE_SIZE / size + 1;
+      uint32_t count = fill(blocks, 200000, size), from = count, cut = 5 * PLAIT_SLICE_SIZE / size + 1; /* the first block may lie in a region of two slices */
       while (cut-- > 0 && from > 0) CHECK(plait_heap_free(blocks[--from]) == 0);
       while (from > 0 && blocks[from - 1] % PLAIT_SLICE_SIZE != 0 && count - from < 2000) CHECK(plait_heap_free(blocks[--from]) == 0);
       plait_ref_t block = plait_heap_alloc(wanted[i]);
@@ -69,7 +101,7 @@ static void test_put_off_at_limit(void) {
     while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
     CHECK(plait_heap_realloc(block, size) == 0);
     struct plait_heap *heap = plait_heap(); /* no room for another record */
-    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record)) be(plait_slot_claim(0));
     be(ids[1]);
     CHECK(plait_heap_free(behind) == 0 && kind_at(behind) == PLAIT__FREED);
     be(ids[2]);
@@ -90,7 +122,7 @@ static void test_emptied_without_record(void) {
   be(mine);
   uint32_t count = fill(blocks, 20000, 2000);
   struct plait_heap *heap = plait_heap();
-  while ((0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= PLAIT_HEAP_GRANULE) be(plait_slot_claim(0));
+  while ((0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record)) be(plait_slot_claim(0));
   plait_slot_enter(other, 1);
   CHECK(plait__bind() == NULL);
   for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
@@ -234,6 +266,8 @@ static void test_record_without_slices(void) {
 static const struct test tests[] = {
     {"who has a record can free anything", test_record_without_slices},
     {"the limit is met and left again", test_limit},
+    {"what pairs of threads are done with serves others", test_pairs},
+    {"what is too much costs no growth", test_too_much},
     {"nobody is refused for what it keeps", test_kept_at_limit},
     {"what others have put off serves at the limit", test_put_off_at_limit},
     {"what others freed of a thread that is gone serves at the limit", test_adopted_returns},

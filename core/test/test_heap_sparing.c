@@ -10,7 +10,7 @@ static struct plait_page_list *list_for(uint32_t size) {
   return &plait__mine()->classes[plait__class_of(size)];
 }
 
-/* Where a page holds few blocks, they fill it: what is left at its end is less than a fiftieth. */
+/* Where a page holds few blocks, and where blocks are small, they fill it: what is left at its end is less than a fiftieth. */
 static void test_full_pages(void) {
   struct plait_heap_details details;
   test_space(64);
@@ -19,54 +19,132 @@ static void test_full_pages(void) {
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     uint32_t size = details.classes[class].size, page = 1u << plait__class_shift(class);
     snprintf(test_context, sizeof test_context, "%u bytes in a page of %u", size, page);
-    if (size <= 1024 || size > 2048) continue;
-    CHECK(page % size < page / 50 && size % 32 == 0);
+    uint32_t count = page / size < PLAIT__MOST_BLOCKS ? page / size : PLAIT__MOST_BLOCKS;
+    if (size > 128 && (size <= 1024 || size > 2048)) continue;
+    CHECK(page - count * size < page / 50 && (size <= 128 || size % 32 == 0));
     found++;
   }
-  CHECK(found == 8);
+  CHECK(found == 8 + 8);
 }
+
+enum { IN_PAGE = 170 }; /* blocks of 48 bytes */
 
 /* Where pages do not last, the next block comes from where one was freed last, unless the page that blocks come from has more. */
 static void test_page_with_more(void) {
   test_space(64);
-  for (uint32_t i = 0; i < 256; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0); /* the first 128 are a page */
-  plait_put(&plait__mine()->limit, UINT32_MAX);
+  take_first();
+  plait_put(&plait__mine()->aimed, PLAIT__AIMED);
+  for (uint32_t i = 0; i < 2 * IN_PAGE; i++) CHECK((blocks[i] = plait_heap_alloc(48)) != 0);
+  plait_ref_t *second = blocks + IN_PAGE;
   for (uint32_t i = 0; i < 2; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-  for (uint32_t i = 128; i < 131; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-  CHECK(plait_heap_alloc(64) == blocks[130]); /* three are more than two */
-  CHECK(plait_heap_free(blocks[2]) == 0 && plait_heap_alloc(64) == blocks[2]); /* and than two others */
-  CHECK(plait_heap_alloc(64) == blocks[1] && plait_heap_free(blocks[3]) == 0); /* two are not more than two */
-  CHECK(plait_heap_alloc(64) == blocks[3] && plait_heap_free(blocks[130]) == 0 && plait_heap_alloc(64) == blocks[130]);
+  for (uint32_t i = 0; i < 3; i++) CHECK(plait_heap_free(second[i]) == 0);
+  CHECK(plait_heap_alloc(48) == second[2]); /* three are more than two */
+  CHECK(plait_heap_free(blocks[2]) == 0 && plait_heap_alloc(48) == blocks[2]); /* and than two others */
+  CHECK(plait_heap_alloc(48) == blocks[1] && plait_heap_free(blocks[3]) == 0); /* two are not more than two */
+  CHECK(plait_heap_alloc(48) == blocks[3] && plait_heap_free(second[2]) == 0 && plait_heap_alloc(48) == second[2]);
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Frees `count` blocks of each page in turn and allocates as many, so that pages last that long. */
-static void last_for(uint32_t pages, uint32_t in_page, uint32_t count, uint32_t size) {
+/* Frees one block of each of four pages in turn and allocates as many: each time pages come to their end. */
+static void end_pages(uint32_t size, uint32_t in_page) {
+  for (uint32_t i = 0; i < 4 * in_page; i++) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
   for (uint32_t round = 0; round < 200; round++) {
-    uint32_t first = round % pages * in_page;
-    for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[first + i]) == 0);
-    for (uint32_t i = 0; i < count; i++) CHECK((blocks[first + i] = plait_heap_alloc(size)) != 0);
+    for (uint32_t i = 0; i < 4 * in_page; i += in_page) CHECK(plait_heap_free(blocks[i]) == 0);
+    for (uint32_t i = 0; i < 4 * in_page; i += in_page) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
   }
+  CHECK(plait_heap_check(1) == 0); /* which sees that all pages have it as their owner */
 }
 
-/* Freeing looks where the next block is to come from when pages have not lasted for some time, and no longer than that. */
-static void test_runs(void) {
+/* Freeing looks where the next block is to come from while it is mostly pages with few blocks that come to their end. */
+static void test_aiming(void) {
+  test_space(256);
+  take_first();
+  end_pages(48, IN_PAGE);
+  CHECK(plait_get(&plait__mine()->aimed) == 0);
+  end_pages(1500, 10);
+  CHECK(plait_get(&plait__mine()->aimed) == PLAIT__AIMED);
+  end_pages(48, IN_PAGE);
+  CHECK(plait_get(&plait__mine()->aimed) == 0);
+}
+
+/* Of the pages with few blocks one is kept without any in use: what is allocated and freed in turn makes no page each time. */
+static void test_empty_page(void) {
   test_space(64);
-  for (uint32_t i = 0; i < 512; i++) CHECK((blocks[i] = plait_heap_alloc(64)) != 0);
-  struct plait_record *record = plait__mine();
-  last_for(4, 128, 20, 64);
-  CHECK(plait_get(&record->limit) == 256);
-  last_for(4, 128, 3, 64);
-  CHECK(plait_get(&record->limit) == UINT32_MAX && plait_get(&record->runs) > 1000);
-  plait_put(&record->runs, 1); /* it has been so for long */
-  plait_put(&record->spots[plait__class_of(64)], plait_ref(&plait_heap()->empty));
-  CHECK(plait_heap_free(blocks[0]) == 0 && plait_heap_alloc(64) != 0);
-  plait_put(&record->spots[plait__class_of(64)], plait_ref(&plait_heap()->empty));
-  plait_heap_alloc(64);
-  CHECK(plait_get(&record->limit) == 256 && plait_heap_check(1) == 0);
+  take_first();
+  plait_ref_t block = plait_heap_alloc(5000);
+  uint32_t used = plait_get(&plait_heap()->used);
+  for (uint32_t i = 0; i < 100; i++) {
+    CHECK(plait_heap_free(block) == 0 && plait_get(&list_for(5000)->count) == 1);
+    CHECK(plait_heap_alloc(5000) == block);
+  }
+  CHECK(plait_heap_free(block) == 0 && (block = plait_heap_alloc(9000)) != 0 && plait_heap_free(block) == 0);
+  CHECK(plait_get(&list_for(5000)->count) == 0 && plait_get(&list_for(9000)->count) == 1);
+  CHECK(plait_get(&plait_heap()->used) == used && plait_heap_check(1) == 0);
 }
 
-/* A thread whose blocks others free keeps one page of their class: full ones are nobody's at once. */
+/* And of those with small blocks, where one more than fills a page comes and goes. */
+static void test_one_more_than_a_page(void) {
+  test_space(64);
+  take_first();
+  for (uint32_t i = 0; i < IN_PAGE; i++) CHECK((blocks[i] = plait_heap_alloc(48)) != 0);
+  plait_ref_t block = plait_heap_alloc(48);
+  for (uint32_t i = 0; i < 100; i++) {
+    CHECK(plait_heap_free(block) == 0 && plait_get(&list_for(48)->count) == 2);
+    CHECK(plait_heap_alloc(48) == block);
+  }
+  CHECK(plait_heap_check(1) == 0);
+}
+
+/* Free blocks are found behind any number of full pages, before there are more pages. */
+static void test_behind_full_pages(void) {
+  test_space(64);
+  take_first();
+  uint64_t random = test_seed;
+  enum { STAY = 10 * IN_PAGE, ALL = STAY + 2000 };
+  for (uint32_t i = 0; i < ALL; i++) CHECK((blocks[i] = plait_heap_alloc(48)) != 0);
+  for (uint32_t i = 0; i < 100000; i++) {
+    uint32_t n = STAY + test_random(&random) % (ALL - STAY);
+    CHECK(plait_heap_free(blocks[n]) == 0 && (blocks[n] = plait_heap_alloc(48)) != 0);
+  }
+  CHECK(plait_get(&list_for(48)->count) <= ALL / IN_PAGE + 4 && plait_heap_check(1) == 0);
+}
+
+/* A few small blocks lie in a region, and nothing else; beside what comes and goes there, not more than a few stay. */
+static void test_few_blocks(void) {
+  struct plait_heap_details details;
+  test_space(64);
+  for (uint32_t i = 0; i < 3; i++) CHECK(plait_heap_alloc(100 * i) != 0);
+  plait_heap_details(&details);
+  CHECK(details.page_slices == 0 && details.region_slices == 2);
+  for (uint32_t i = 0; i < BLOCKS; i++) {
+    plait_ref_t passing = plait_heap_alloc(20000);
+    CHECK(passing != 0 && plait_heap_alloc(16) != 0 && plait_heap_free(passing) == 0);
+  }
+  plait_heap_details(&details);
+  CHECK(details.threads[0].blocks < 16 && details.region_slices == 2 && plait_heap_check(1) == 0);
+}
+
+/* A small block that grows does so in a region from the start, if the one before has grown long; blocks that stay small lie in pages. */
+static void test_small_blocks_that_grow(void) {
+  test_space(64);
+  for (uint32_t round = 0; round < 20; round++) {
+    plait_ref_t block = plait_heap_alloc(32), grown = block;
+    for (uint32_t size = 48; size <= PLAIT_HEAP_MEDIUM_LIMIT; size += size / 2) CHECK((grown = plait_heap_realloc(grown, size)) == block);
+    CHECK(plait_heap_free(block) == 0);
+  }
+  struct plait_heap_details details;
+  plait_heap_details(&details);
+  CHECK(details.page_slices == 0 && details.region_slices == 2);
+  for (uint32_t i = 0; i < BLOCKS; i++) CHECK((blocks[i] = plait_heap_alloc(32)) != 0);
+  plait_heap_details(&details);
+  CHECK(details.threads[0].blocks == 8 && details.classes[plait__class_of(32)].used == BLOCKS - 8);
+  for (uint32_t i = 0; i < BLOCKS; i++) CHECK(plait_heap_free(blocks[i]) == 0);
+  for (uint32_t i = 0; i < BLOCKS; i++) CHECK((blocks[i] = plait_heap_alloc(32 + i % 2 * 64)) != 0);
+  plait_heap_details(&details);
+  CHECK(details.threads[0].blocks == 0 && plait_heap_check(1) == 0); /* none has grown */
+}
+
+/* A thread whose blocks others free keeps few pages of their class: of full ones the others are nobody's at once. */
 static void test_full_page_of_shared_class(void) {
   test_space(256);
   plait_thread_t owner = plait_slot_claim(0), other = plait_slot_claim(0);
@@ -78,7 +156,7 @@ static void test_full_page_of_shared_class(void) {
   be(owner);
   for (uint32_t i = 1024; i < BLOCKS; i++) {
     CHECK((blocks[i] = plait_heap_alloc(256)) != 0);
-    if (i > 1500) CHECK(plait_get(&list_for(256)->count) == 1);
+    if (i > 2500) CHECK(plait_get(&list_for(256)->count) <= 9);
   }
   CHECK(plait_heap_check(1) == 0);
 }
@@ -105,7 +183,12 @@ static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
     {"blocks come from the page that has more", test_page_with_more},
-    {"what freeing looks at depends on how long pages last", test_runs},
-    {"no full page is kept whose blocks others free", test_full_page_of_shared_class},
+    {"what freeing looks at depends on which pages come to their end", test_aiming},
+    {"one empty page of the larger ones is kept", test_empty_page},
+    {"one empty page of the smaller ones is kept", test_one_more_than_a_page},
+    {"free blocks are found behind full pages", test_behind_full_pages},
+    {"a few small blocks need no page", test_few_blocks},
+    {"small blocks that grow lie in a region", test_small_blocks_that_grow},
+    {"few full pages are kept whose blocks others free", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)

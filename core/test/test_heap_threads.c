@@ -154,7 +154,36 @@ static void test_remote_never_drained(void) {
   CHECK(stats.used_bytes < 8u << 20);
 }
 
+enum { COMMON = 16384 };
+static plait_word_t common[COMMON]; /* about 4 MiB of blocks */
+
+static void *replace(void *argument) {
+  CHECK(plait_abi_enter() != 0);
+  uint64_t random = test_seed + (uintptr_t)argument;
+  for (uint32_t i = 0, rounds = test_work(4000000); i < rounds; i++) {
+    plait_ref_t block = plait_heap_alloc(16 + test_random(&random) % 497);
+    CHECK(block != 0);
+    block = atomic_exchange(&common[test_random(&random) % COMMON], block);
+    if (block != 0) CHECK(plait_heap_free(block) == 0);
+  }
+  plait_abi_detach();
+  return NULL;
+}
+
+/* Threads that replace each other's blocks, all the time as many, do not hoard what is free between them. */
+static void test_hoarding(void) {
+  test_space(2048);
+  for (uint32_t i = 0; i < COMMON; i++) atomic_store(&common[i], 0);
+  run_threads(replace, 2);
+  struct plait_heap_stats stats;
+  plait_heap_stats(&stats);
+  printf("# %llu KiB at most\n", (unsigned long long)stats.peak_bytes >> 10);
+  fflush(stdout);
+  CHECK(stats.peak_bytes < 20u << 20 && plait_heap_check(1) == 0);
+}
+
 static const struct test tests[] = {
+    {"threads that replace each other's blocks hoard no pages", test_hoarding},
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
     {"nobody is refused at the last growth", test_last_growth},

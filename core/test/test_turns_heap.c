@@ -50,11 +50,27 @@ static void make_one_left(void) { /* of each page, two blocks are left; most pag
 static void do_last_a(void) { for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i); }
 static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
-/* The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each word. */
+/* The caller's full pages of the class are nobody's, as if there were too many. */
+static void give_up(uint32_t size) {
+  struct plait_record *record = plait__bind();
+  struct plait_page_list *list = &record->classes[plait__class_of(size)];
+  plait_put(&record->spots[plait__class_of(size)], plait_ref(&plait_heap()->empty));
+  for (plait_ref_t at = plait_get(&list->link.next), next; at != plait_ref(list); at = next) {
+    struct plait_page *page = plait_at(at);
+    next = plait_get(&page->link.next);
+    if (plait__used(plait_get(&page->tally)) < plait_get8(&page->count)) continue;
+    plait__link_take(&page->link);
+    plait_put(&list->count, plait_get(&list->count) - 1);
+    plait_put(&page->owner, PLAIT__ABANDONED);
+  }
+}
+/* The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each word. By a thread without a record. */
 static void make_one_left_in_each_word(void) {
-  as(main_id), share(), fill_places(0, 350, 208), as(actor), fill(390, 208), as(other), fill(391, 208), as(main_id);
-  for (uint32_t i = 0; i < 350; i++)
+  as(main_id), share(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor), fill(390, 208), as(other);
+  plait_put(&plait_self()->held_count, 1);
+  for (uint32_t i = 0; i < 340; i++)
     if (i % 78 != 3 && i % 78 != 70) drop(i);
+  plait_put(&plait_self()->held_count, 0);
   CHECK(count_pages(PLAIT__POOLED) >= 3);
 }
 static void do_first_word(void) { for (uint32_t i = 3; i < 312; i += 78) drop(i); }
@@ -150,16 +166,39 @@ static void do_count_again(void) {
 }
 static void do_collect(void) { get(300, 2000); }
 
-/* Where no block has ever been, behind the last one of a page that its owner has kept and takes for smaller blocks: whoever frees that has guessed already. */
+/* The page that the block at the place lies in. */
+static struct plait_page *page_of(uint32_t place) {
+  plait_ref_t block = atomic_load(&note(place)->at);
+  return plait__hinted(plait_get(&plait__hint(plait__leaf(block / PLAIT_SLICE_SIZE), block)->page));
+}
+
+/* Where no block has ever been, behind the last one of a page that is unmade, and made anew for smaller blocks: whoever frees that has guessed already. */
 static struct plait_page *tailed;
 static void make_tail(void) {
-  as(other), plait__bind(), as(actor), fill_places(0, 340, 48); /* two pages of 170 blocks */
-  tailed = plait_at((plait_ref_t)(plait__small_find(atomic_load(&note(0)->at)) >> 32));
-  drop_places(0, 340);
-  CHECK(plait_get8(&tailed->class) >= PLAIT_HEAP_CLASS_COUNT);
+  as(other), plait__bind(), as(actor), fill_places(0, 341, 48); /* the first may lie in a region; two pages of 170 blocks */
+  struct plait_page *pages[2] = {page_of(10), page_of(300)};
+  drop_places(0, 341);
+  for (int i = 0; i < 2; i++)
+    if (plait_get(&pages[i]->owner) == 0) tailed = pages[i];
+  CHECK(tailed != NULL && plait_get16(&tailed->step) == 48);
 }
-static void do_smaller(void) { get(300, 32); }
+static void do_smaller(void) {
+  get(300, 32), get(301, 32);
+  if (plait_get16(&tailed->step) != 32) _exit(8);
+}
 static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
+
+/* As many pages as the actor keeps of a class that others free, all full but one, behind the one in use, that is kept without a block in use. */
+static void make_kept_empty(void) {
+  as(actor), fill_places(580, 590, 20), share(), fill_places(0, 9 * 64, 512);
+  CHECK(plait_get(&plait__mine()->classes[plait__class_of(512)].count) == 9);
+  struct plait_page *in_use = page_of(256), *next = page_of(192);
+  drop_places(192, 256);
+  CHECK(plait_get(&plait__mine()->empty_page) == plait_ref(next) && plait_get(&in_use->link.next) == plait_ref(next));
+  plait_put(&plait__mine()->spots[plait__class_of(512)], plait_ref(in_use));
+}
+static void do_one_more(void) { get(592, 512), get(593, 512); }
+static void do_empty_it(void) { drop_places(256, 320); }
 
 static const struct turn {
   const char *name;
@@ -204,7 +243,8 @@ static const struct turn {
     {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect, &main_id},
     {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
     {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
-    {"take a kept page for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
+    {"make a page anew for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
+    {"give a page up that another empties, one more is kept", make_kept_empty, do_one_more, do_empty_it, &other},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 

@@ -95,7 +95,7 @@ export const Slice = {
   tag: 8,
   /** REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
   owner: 12,
-  /** the last slice of a free run: the run's length; others: a number that may be out of date */
+  /** the last slice of a free run: the run's length; PAGES: its own index | 65536; others: a number that may be out of date */
   back: 16,
   /** page records that this slice has, in use or not; 0 if it never had any */
   pages: 20,
@@ -108,7 +108,7 @@ export const Slice = {
 /** `struct plait_hint` of core/heap/heap.h. */
 export const Hint = {
   BYTES: 8,
-  /** bytes from the heap's `empty` page to a page record of the same slice, or 0, | by how much the product is rotated */
+  /** reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated */
   page: 0,
   /** what a block's reference is multiplied by; see note_hints() in pages.c */
   factor: 4,
@@ -136,13 +136,13 @@ export const Page = {
   base: 16,
   /** reference of the word of its owner's record that says which page the next block comes from */
   spot: 20,
-  /** blocks that are not on the list of free ones << 8 | number of the first that is */
+  /** blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
   tally: 24,
   /** bytes from one block to the next */
   step: 28,
   /** blocks */
   count: 30,
-  /** size class; PLAIT_HEAP_CLASS_COUNT and above: its owner keeps it without blocks in use */
+  /** size class */
   class: 31,
   /** a byte for each block: in use, or the number of the next on the list; its owner writes it */
   states: 32,
@@ -202,27 +202,29 @@ export const Record = {
   /** where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
   spots: 488,
   /** its pages, by size class */
-  classes: 736,
-  /** slices with an unused page, by page size: first of a list; under `runs` */
-  partial: 1728,
+  classes: 716,
+  /** slices with an unused page, by page size; under `runs` */
+  partial: 1628,
   /** page records set apart for it: reference of the first, | how many; under `runs` */
-  apart: 1748,
+  apart: 1708,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
-  freed: 1752,
-  /** how often it has taken a page from the pool, or made one (wraps) */
-  refills: 1756,
+  freed: 1712,
+  /** how often a page had no block for it any more (wraps) */
+  ends: 1716,
   /** the free medium block behind the one that has grown last, on no bin; 0 none */
-  top: 1760,
+  top: 1720,
   /** header of the block in front of the top; 0: there is no top, or it is not known */
-  grower: 1764,
+  grower: 1724,
   /** where the top behind it ends */
-  growerEnd: 1768,
-  /** who frees into a page whose tally gets less than this looks whether the next blocks are to come from there */
-  limit: 1772,
-  /** how long that is done, or has to do without: see note_run() in pages.c */
-  runs: 1776,
+  growerEnd: 1728,
+  /** PLAIT__AIMED if its pages' tallies have that bit, else 0 */
+  aimed: 1732,
+  /** a page that may have no block in use, and yet is kept; 0 none */
+  emptyPage: 1736,
+  /** bytes of the medium block that it has freed last; 0: of none yet */
+  released: 1740,
   /** zero */
-  unused: 1780,
+  unused: 1744,
 } as const;
 
 /** `struct plait_heap` of core/heap/heap.h. */
@@ -305,7 +307,7 @@ export const HeapThreadStats = {
   thread: 0,
   /** the host's name for the thread: Node's threadId, 0 where there is none */
   hostId: 4,
-  /** pages that are its own, with free small blocks or kept for any; a full page is nobody's */
+  /** pages that are its own; of those that are full most are nobody's */
   pages: 8,
   /** slices in its regions of medium blocks */
   slices: 12,
@@ -945,12 +947,10 @@ export const SLICE_SIZE = 65536;
 export const HEAP_LEAF_SLICES = 128;
 export const HEAP_LEAF_LIMIT = 512;
 export const HEAP_LEAF_PAGES = 2048;
-/** the smallest page; also what bookkeeping memory is taken in */
+/** the smallest page; also what page records are set apart in */
 export const HEAP_GRANULE = 4096;
 export const HEAP_CLASS_COUNT = 57;
 export const HEAP_SHIFT_COUNT = 5;
-/** of a record: one for each class, and one of unused pages for each page size */
-export const HEAP_LIST_COUNT = 62;
 export const HEAP_BIN_COUNT = 48;
 export const HEAP_RUN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
