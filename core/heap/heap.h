@@ -11,7 +11,7 @@
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
  * into them, without atomic operations. Others free into a page by setting a bit, into a region
- * by pushing the block onto the record's stack. A page whose blocks are all in use is given up at once (it is ABANDONED)
+ * by pushing the block onto the record's stack. A page whose blocks are all in use is given up if its thread has enough (it is ABANDONED)
  * and taken over by whoever frees into it first; who has enough pages of that class leaves it to the pool, from which
  * every thread takes before it makes a new one.
  *

@@ -145,7 +145,7 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
 
 /* ---- pages.c ---- */
 
-/* A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one. */
+/* A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one. `any_place`: a region will do, where blocks are aligned to 16 and no more. */
 plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);

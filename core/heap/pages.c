@@ -15,6 +15,8 @@
  *   page, or by the next recovery.
  * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit there, and stays. Whoever
  *   gives a page up, or gets one, looks in any case.
+ * - Each page on a record's lists has the record's word `aimed` as that bit of its tally; linking it sees to that, after a death, too.
+ * - `empty_page` of a record is a hint: what it names may be unmade, another's, or in use by then, which its owner and tally say.
  * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
  *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round. Of two that free the
  *   last two, the later one sees both.
