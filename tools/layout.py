@@ -52,7 +52,7 @@ def constants():
     found = []
     for header in CONSTANT_HEADERS:
         text = read(header)
-        for name, value, comment in re.findall(r"^#define (PLAIT_\w+) (\w+?)u?(?:\s+/\* (.*?) \*/)?$", text, re.M):
+        for name, value, comment in re.findall(r"^#define (PLAIT_\w+) (\d\w*?)u?(?:\s+/\* (.*?) \*/)?$", text, re.M):
             found.append((name, int(value, 0), comment, ""))
         for enum, body in re.findall(r"^enum plait_(\w+) \{\n(.*?)^\};", text, re.S | re.M):
             for name, value, comment in re.findall(r"^  (PLAIT_\w+) = (\d+),(?:\s*/\* (.*) \*/)?$", body, re.M):

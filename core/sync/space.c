@@ -9,10 +9,9 @@ PLAIT_COLD_BEGIN
 _Alignas(64) struct plait_space plait__space_root;
 #endif
 
-/* What is asked for most lies at the start of the thread-local block, where no offset is added: with a value it is laid out first. */
-_Thread_local void *plait_self_room = NULL;
-static _Thread_local plait_thread_t self_id;
-static _Thread_local uint32_t self_may_block;
+PLAIT_OF_THREAD plait_room_t plait_self_room;
+static PLAIT_OF_THREAD plait_thread_t self_id;
+static PLAIT_OF_THREAD uint32_t self_may_block;
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);

@@ -127,8 +127,20 @@ void plait_slot_leave(void);
 struct plait_slot *plait_self(void);
 plait_thread_t plait_self_id(void);
 
+/*
+ * Who a thread is. Where an instance of a module is a thread, that is in globals of the instance: one load less, and a thread that the host
+ * runs in an instance after another one, which has not left, goes on as that one. Volatile: of a word of which some bits are used
+ * a compiler may load a byte, which there is none of in a global (clang 22 loads one from memory).
+ */
+#ifdef __wasm_atomics__
+#define PLAIT_OF_THREAD __attribute__((address_space(1))) volatile
+#else
+#define PLAIT_OF_THREAD _Thread_local
+#endif
+
 /* What the room above keeps for the calling thread: the heap's record. Null after entering. */
-extern _Thread_local void *plait_self_room;
+typedef void *plait_room_t;
+extern PLAIT_OF_THREAD plait_room_t plait_self_room;
 
 /* Whether the calling thread holds a lock that the slot knows of. */
 #ifdef PLAIT_HEAP_LIBRARY
