@@ -13,6 +13,7 @@ heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/thr
 	@echo "== words.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words-zig.wasm
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
 	@$(NODE) tools/heap-archives.js
+	@ZIG="$(ZIG)" $(NODE) tools/heap-instance.js
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
 	@echo "== sqlite.c"; $(NODE) --no-warnings examples/heap/wasi.js $<
