@@ -1,7 +1,8 @@
 /**
  * Checks what libplait_heap.a, libplait_heap_single.a and libplait_heap.so bring into a program: which names, that the
  * archive without threads links into a program without a single atomic instruction, and that the one with threads has
- * some (else the check itself is broken).
+ * some (else the check itself is broken). And that nothing is loaded from the first addresses, where nothing lies: there
+ * a compiler would look for a global of the instance that it takes for memory.
  *
  * It reads the "linking" section of Wasm objects (tool-conventions, Linking.md) and walks the code of a linked module
  * instruction by instruction.
@@ -127,16 +128,30 @@ function importNames(object) {
   return names;
 }
 
-/** Reads one instruction. @returns whether it is an atomic one */
-function instruction(reader) {
+/** Below lies the stack, or nothing. */
+const FIRST_ADDRESS = 1024;
+
+/** Reads one instruction, and notes in `seen` what it is. `seen.constant`: what the one before has pushed, if a constant. */
+function instruction(reader, seen) {
   const code = reader.byte();
-  if (code === 0xfe) return skipAtomic(reader);
+  const address = seen.constant;
+  seen.constant = undefined;
+  if (code === 0x41) seen.constant = reader.number();
+  else if (code >= 0x28 && code <= 0x35) {
+    reader.number(); // alignment
+    if (address + reader.number() < FIRST_ADDRESS) seen.low++;
+  } else if (code === 0xfe) {
+    seen.atomics++;
+    skipAtomic(reader);
+  } else skipOther(code, reader);
+}
+
+function skipOther(code, reader) {
   if (code > 0xc4 && code !== 0xd0 && code !== 0xd2 && code !== 0xfc) throw new Error(`unknown instruction ${code}`);
   if (code === 0x0e || code === 0x1c) reader.numbers(reader.number() + (code === 0x0e ? 1 : 0));
   else if (code === 0x43 || code === 0x44) reader.skip(code === 0x43 ? 4 : 8);
   else if (code === 0xfc) skipMiscellaneous(reader);
   else reader.numbers(immediates(code));
-  return false;
 }
 
 /** How many numbers follow an instruction that has only such. */
@@ -152,7 +167,6 @@ function skipAtomic(reader) {
   if (reader.number() === 3)
     reader.skip(1); // fence
   else reader.numbers(2);
-  return true;
 }
 
 function skipMiscellaneous(reader) {
@@ -161,16 +175,17 @@ function skipMiscellaneous(reader) {
   reader.numbers([8, 10, 12, 14].includes(code) ? 2 : 1);
 }
 
-function countAtomics(bytes) {
-  let count = 0;
-  const [, code] = sections(bytes).find(([id]) => id === 10);
+/** @returns { atomics, low }: how many atomic instructions a module has, and loads from the first addresses */
+function walk(name) {
+  const seen = { atomics: 0, low: 0, constant: undefined };
+  const [, code] = sections(readFileSync(new URL(name, build))).find(([id]) => id === 10);
   for (let left = code.number(); left > 0; left--) {
     const body = code.part(code.number());
     body.numbers(2 * body.number()); // locals: how many, which type
-    while (!body.done) if (instruction(body)) count++;
+    while (!body.done) instruction(body, seen);
     if (body.at !== body.end) throw new Error('the code was misread: the check itself is broken');
   }
-  return count;
+  return seen;
 }
 
 const wrong = [];
@@ -187,8 +202,12 @@ for (const file of ['libplait_heap.a', 'libplait_heap_single.a']) {
   for (const name of missing) expect(GIVEN.test(name), `${file} wants ${name}`);
   console.log(`${file}: gives ${globals.length} names; wants ${[...new Set(missing)].join(' ')}`);
 }
-const single = countAtomics(readFileSync(new URL('examples/words.wasm', build)));
-const shared = countAtomics(readFileSync(new URL('examples/threads.wasm', build)));
+const single = walk('examples/words.wasm').atomics;
+const shared = walk('examples/threads.wasm').atomics;
+for (const name of ['plait.wasm', 'examples/threads.wasm', 'examples/instance.wasm']) {
+  const { low } = walk(name);
+  expect(low === 0, `${name} has ${low} loads from addresses below ${FIRST_ADDRESS}`);
+}
 expect(single === 0, `the program without threads has ${single} atomic instructions`);
 expect(shared > 0, 'the program with threads has no atomic instruction: the check itself is broken');
 const dynamic = execFileSync('nm', ['-D', '--defined-only', fileURLToPath(new URL('libplait_heap.so', build))], {

@@ -34,7 +34,7 @@
 #define PLAIT_HEAP_LEAF_SLICES 128u
 #define PLAIT_HEAP_LEAF_LIMIT 512u
 #define PLAIT_HEAP_LEAF_PAGES 2048u
-#define PLAIT_HEAP_GRANULE 4096u /* the smallest page; also what page records are set apart in */
+#define PLAIT_HEAP_GRANULE 4096u /* the smallest page */
 #define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
 #define PLAIT_HEAP_BIN_COUNT 48u

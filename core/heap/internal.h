@@ -79,7 +79,7 @@ struct plait_slice *plait__slice(uint32_t index);
 
 /* The calling thread's record, 0 if it has none yet. */
 PLAIT_TINY struct plait_record *plait__mine(void) {
-  return plait_self_room;
+  return plait__get_room();
 }
 
 /* ---- slices.c ---- */

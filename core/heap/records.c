@@ -214,14 +214,14 @@ struct plait_record *plait__bind(void) {
     plait__runs_unlock();
     if (record == NULL && !again && plait__grow(1) != 0) return NULL;
   }
-  plait_self_room = record;
+  plait__set_room(record);
   return record;
 }
 
 void plait_heap_leave(void) {
   struct plait_record *record = plait__mine();
   int locked = record != NULL && plait__runs_lock() == 0;
-  plait_self_room = NULL;
+  plait__set_room(NULL);
   if (!locked) return;
   plait_put(&record->thread, 0);
   count_orphans();

@@ -9,9 +9,15 @@ PLAIT_COLD_BEGIN
 _Alignas(64) struct plait_space plait__space_root;
 #endif
 
-PLAIT_OF_THREAD plait_room_t plait_self_room;
-static PLAIT_OF_THREAD plait_thread_t self_id;
-static PLAIT_OF_THREAD uint32_t self_may_block;
+/* The words of each thread; a label of that type is a global, which starts as 0. */
+#ifdef __wasm_atomics__
+#define GLOBAL(name) ".hidden plait__" #name "\n.globl plait__" #name "\n.globaltype plait__" #name ", i32\nplait__" #name ":\n"
+__asm__(GLOBAL(room) GLOBAL(self_id) GLOBAL(may_block));
+#else
+_Thread_local void *plait__room;
+_Thread_local plait_thread_t plait__self_id;
+_Thread_local uint32_t plait__may_block;
+#endif
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);
@@ -39,26 +45,26 @@ plait_thread_t plait_slot_claim(uint32_t host_id) {
 }
 
 void plait_slot_enter(plait_thread_t thread, int may_block) {
-  self_id = thread;
-  self_may_block = may_block != 0;
-  plait_self_room = NULL;
+  plait__set_self_id(thread);
+  plait__set_may_block(may_block != 0);
+  plait__set_room(NULL);
 }
 
 void plait_slot_leave(void) {
-  self_id = 0;
-  plait_self_room = NULL;
+  plait__set_self_id(0);
+  plait__set_room(NULL);
 }
 
 struct plait_slot *plait_self(void) {
-  return plait_slot_of(self_id);
+  return plait_slot_of(plait__get_self_id());
 }
 
 plait_thread_t plait_self_id(void) {
-  return self_id;
+  return plait__get_self_id();
 }
 
 int plait_self_may_block(void) {
-  return self_may_block != 0;
+  return (int)plait__get_may_block();
 }
 
 int plait_thread_note_death(plait_thread_t thread) {

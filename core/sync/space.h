@@ -128,19 +128,35 @@ struct plait_slot *plait_self(void);
 plait_thread_t plait_self_id(void);
 
 /*
- * Who a thread is. Where an instance of a module is a thread, that is in globals of the instance: one load less, and a thread that the host
- * runs in an instance after another one, which has not left, goes on as that one. Volatile: of a word of which some bits are used
- * a compiler may load a byte, which there is none of in a global (clang 22 loads one from memory).
+ * A word of each thread: plait__get_NAME() and plait__set_NAME(). Where an instance of a module is a thread it is a global of the instance: one
+ * load less than from a thread-local block, and a thread that the host runs in an instance after another one, which has not left, goes on as
+ * that one. By assembly, because clang (22) has a name for such variables, address_space(1), but takes their loads for loads from
+ * memory where only a byte is used, or 64 bits are wanted.
  */
 #ifdef __wasm_atomics__
-#define PLAIT_OF_THREAD __attribute__((address_space(1))) volatile
+#define PLAIT_OF_THREAD(type, name)                                                               \
+  PLAIT_TINY type plait__get_##name(void) {                                                       \
+    type value;                                                                                   \
+    __asm__ volatile("global.get plait__" #name "\n\tlocal.set %0" : "=r"(value));                \
+    return value;                                                                                 \
+  }                                                                                               \
+  PLAIT_TINY void plait__set_##name(type value) {                                                 \
+    __asm__ volatile("local.get %0\n\tglobal.set plait__" #name : : "r"(value));                  \
+  }
 #else
-#define PLAIT_OF_THREAD _Thread_local
+#define PLAIT_OF_THREAD(type, name)            \
+  extern _Thread_local type plait__##name;     \
+  PLAIT_TINY type plait__get_##name(void) {    \
+    return plait__##name;                      \
+  }                                            \
+  PLAIT_TINY void plait__set_##name(type value) { \
+    plait__##name = value;                     \
+  }
 #endif
 
-/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
-typedef void *plait_room_t;
-extern PLAIT_OF_THREAD plait_room_t plait_self_room;
+PLAIT_OF_THREAD(void *, room)            /* what the room above keeps for the thread: the heap's record. Null after entering */
+PLAIT_OF_THREAD(plait_thread_t, self_id) /* 0 before entering */
+PLAIT_OF_THREAD(uint32_t, may_block)     /* 1: it may wait on a word */
 
 /* Whether the calling thread holds a lock that the slot knows of. */
 #ifdef PLAIT_HEAP_LIBRARY

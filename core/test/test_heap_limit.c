@@ -166,7 +166,7 @@ static void test_free_regions_at_limit(void) {
   plait_slot_enter(other, 1);
   CHECK(plait__runs_lock() == 0);
   plait_slot_enter(mine, 1);
-  plait_self_room = record; /* binding takes the lock */
+  plait__room = record; /* binding takes the lock */
   for (uint32_t i = 0; i < 12; i++) CHECK(plait_heap_free(kept[i]) == 0);
   plait_slot_enter(other, 1);
   plait__runs_unlock();

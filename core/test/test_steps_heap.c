@@ -26,7 +26,7 @@ static void check_lost_is_no_larger(uint32_t slices) {
 /* Nobody frees a second time, whatever state the page is in: as many blocks at most as are in flight, one for each death. */
 static void check_second_frees(uint32_t deaths) {
   uint32_t freed = 0;
-  plait_self_room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(main_id)])); /* binding would repair */
+  plait__room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(main_id)])); /* binding would repair */
   for (uint32_t i = 0; i < dropped_count; i++) {
     int known = 0;
     for (uint32_t place = 0; place < PLACES && !known; place++) known = atomic_load(&note(place)->at) == dropped[i];

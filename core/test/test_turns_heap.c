@@ -251,14 +251,14 @@ static const struct turn {
 static void between(void) {
   int locked = plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
   if (locked && now->between != do_put_off && now->between != do_free_shared) return;
-  void *room = plait_self_room;
+  void *room = plait__room;
   plait_ref_t record = plait_get(&plait_heap()->records[plait_thread_index(*now->who)]);
   as(*now->who);
   /* As when it was there last: to bind, it would wait for the lock. */
-  if (now->between == do_put_off || now->between == do_free_shared) plait_self_room = plait_at(record);
+  if (now->between == do_put_off || now->between == do_free_shared) plait__room = plait_at(record);
   now->between();
   as(actor);
-  plait_self_room = room;
+  plait__room = room;
   taken++;
 }
 

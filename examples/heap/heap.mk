@@ -8,12 +8,12 @@ THREADS_CPU := generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_
 
 .PHONY: heap-examples heap-example-sqlite
 
-heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/threads.wasm $(BUILD)/libplait_heap.so
+heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/threads.wasm $(BUILD)/libplait_heap.so $(WASM)
 	@echo "== words.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words-zig.wasm
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
-	@$(NODE) tools/heap-archives.js
 	@ZIG="$(ZIG)" $(NODE) tools/heap-instance.js
+	@$(NODE) tools/heap-archives.js
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
 	@echo "== sqlite.c"; $(NODE) --no-warnings examples/heap/wasi.js $<

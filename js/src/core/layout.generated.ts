@@ -947,7 +947,7 @@ export const SLICE_SIZE = 65536;
 export const HEAP_LEAF_SLICES = 128;
 export const HEAP_LEAF_LIMIT = 512;
 export const HEAP_LEAF_PAGES = 2048;
-/** the smallest page; also what page records are set apart in */
+/** the smallest page */
 export const HEAP_GRANULE = 4096;
 export const HEAP_CLASS_COUNT = 57;
 export const HEAP_SHIFT_COUNT = 5;
