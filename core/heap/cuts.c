@@ -12,7 +12,7 @@
  */
 #include "internal.h"
 
-#define APART 2048u /* bytes of page records that are set apart at once; with 4096 most lie at the same places of their 4 KiB, and small blocks take 2 % longer */
+#define APART 8u /* page records that are set apart at once, at least; a slice has 1, 2, 4, 8 or 16 */
 #define NUMBERED 65536u /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
 
 PLAIT_COLD_BEGIN
@@ -58,10 +58,9 @@ static uint32_t slice_of_others(uint32_t shift) {
 static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
   uint32_t apart = plait_get(&record->apart), left = apart % 32;
   if (left < count) {
-    uint32_t bytes = APART * (1 + (count * (uint32_t)sizeof(struct plait_page) - 1) / APART);
-    apart = plait__meta(bytes);
+    left = count < APART ? APART : count;
+    apart = plait__meta(left * (uint32_t)sizeof(struct plait_page));
     if (apart == 0) return 0;
-    left = bytes / (uint32_t)sizeof(struct plait_page);
   }
   plait_ref_t at = apart & ~31u;
   plait_put(&record->apart, (at + count * (uint32_t)sizeof(struct plait_page)) | (left - count));
