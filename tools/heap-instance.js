@@ -9,16 +9,15 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const build = (name) => fileURLToPath(new URL(`../build/${name}`, import.meta.url));
-const ZIG = (process.env.ZIG ?? '.venv/bin/python -m ziglang').split(' ');
+const WASM_LD = (process.env.WASM_LD ?? '.venv/bin/python -m ziglang wasm-ld').split(' ');
 const NAMES = 'malloc free plait_heap_usage plait_heap_is_whole plait_heap_thread_done'.split(' ');
 const THREAD = ['__stack_pointer', '__wasm_init_tls', '__tls_size', '__heap_base'];
 const PAGE = 65536;
 
 mkdirSync(build('examples'), { recursive: true });
 const file = build('examples/instance.wasm');
-execFileSync(ZIG[0], [
-  ...ZIG.slice(1),
-  'wasm-ld',
+execFileSync(WASM_LD[0], [
+  ...WASM_LD.slice(1),
   ...'--no-entry --import-memory --shared-memory --max-memory=4294967296 -z stack-size=16384'.split(' '),
   ...[...NAMES, ...THREAD].map((name) => `--export=${name}`),
   ...['--whole-archive', build('libplait_heap.a'), '-o', file],

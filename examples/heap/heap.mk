@@ -12,7 +12,7 @@ heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/thr
 	@echo "== words.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words-zig.wasm
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
-	@ZIG="$(ZIG)" $(NODE) tools/heap-instance.js
+	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@$(NODE) tools/heap-archives.js
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
