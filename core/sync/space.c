@@ -11,7 +11,7 @@ _Alignas(64) struct plait_space plait__space_root;
 
 /* The words of each thread; a label of that type is a global, which starts as 0. */
 #ifdef __wasm_atomics__
-#define GLOBAL(name) ".hidden plait__" #name "\n.globl plait__" #name "\n.globaltype plait__" #name ", i32\nplait__" #name ":\n"
+#define GLOBAL(name) ".globaltype plait__" #name ", i32\nplait__" #name ":\n"
 __asm__(GLOBAL(room) GLOBAL(self_id) GLOBAL(may_block));
 #else
 _Thread_local void *plait__room;
