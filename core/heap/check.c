@@ -202,8 +202,9 @@ static int check_partial(struct plait_record *record, uint32_t *partial) {
     look_at(PLAIT_FAULT_RECORD, &record->partial[i]);
     for (; ref != list; prev = ref, ref = plait_get(&plait__link(ref)->next)) {
       struct plait_slice *slice = plait_at(ref);
-      if (plait_get(&slice->back) - 65536 >= plait_get(&plait_heap()->end) || plait__slice(plait_get(&slice->back) - 65536) != slice) return fail();
-      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, 12 + i) || plait_get(&slice->link.prev) != prev) return fail();
+      uint32_t index = plait_get(&slice->back) - PLAIT__NUMBERED;
+      if (index >= plait_get(&plait_heap()->end) || plait__slice(index) != slice) return fail();
+      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, PLAIT__SMALLEST_SHIFT + i) || plait_get(&slice->link.prev) != prev) return fail();
       if (plait_get(&slice->owner) != plait_ref(record) || (*partial)-- == 0) return fail();
     }
   }

@@ -13,7 +13,6 @@
 #include "internal.h"
 
 #define APART 8u /* page records that are set apart at once, at least; a slice has 1, 2, 4, 8 or 16 */
-#define NUMBERED 65536u /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
 
 PLAIT_COLD_BEGIN
 
@@ -29,7 +28,7 @@ void plait__partial_link(struct plait_slice *slice, uint32_t shift) {
 static uint32_t first_partial(plait_ref_t record, uint32_t shift) {
   struct plait_link *list = partial_list(record, shift);
   plait_ref_t first = plait_get(&list->next);
-  return first == plait_ref(list) ? 0 : plait_get(&((struct plait_slice *)plait_at(first))->back) % NUMBERED;
+  return first == plait_ref(list) ? 0 : plait_get(&((struct plait_slice *)plait_at(first))->back) % PLAIT__NUMBERED;
 }
 
 static uint32_t all_used(uint32_t shift) {
@@ -89,7 +88,7 @@ static uint32_t slice_of_own(struct plait_record *record, uint32_t shift) {
   plait_put(&slice->used, 0);
   plait_put(&slice->owner, plait_ref(record));
   plait__run_take(index, 1, plait__tag(PLAIT__PAGES, shift));
-  plait_put(&slice->back, NUMBERED | index);
+  plait_put(&slice->back, PLAIT__NUMBERED | index);
   plait__partial_link(slice, shift);
   return index;
 }

@@ -123,6 +123,9 @@ plait_ref_t plait__meta(uint32_t bytes);
 /* What lies below `behind` may hold other bytes than zero from now on. Under the lock, before the first is written. */
 void plait__touch(uint32_t behind);
 
+/* Makes `count` hints from there on name the page without blocks. */
+void plait__hints_clear(struct plait_hint *hint, uint32_t count);
+
 /* Large blocks. Freeing: 1, or 0 if it is none. */
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
 int plait__large_free(struct plait_slice *slice, plait_ref_t block);
@@ -131,6 +134,7 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
 /* ---- cuts.c; all under the lock ---- */
 
 #define PLAIT__SMALLEST_SHIFT 12u /* a page has 4 KiB at least */
+#define PLAIT__NUMBERED 65536u    /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
 
 /* A slice with an unused page of this size, the record's own or cut for it; another's if there is none and `any`. 0: no room. */
 uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any);
@@ -233,9 +237,6 @@ static inline struct plait_page *plait__page_around(struct plait_slice *slice, u
 PLAIT_TINY struct plait_hint *plait__hint(struct plait_leaf *leaf, plait_ref_t block) {
   return &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
 }
-
-/* Makes `count` hints from there on name the page without blocks. */
-void plait__hints_clear(struct plait_hint *hint, uint32_t count);
 
 /* The page that a hint names. `known`: its first word. */
 PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {

@@ -18,6 +18,8 @@ _Thread_local void *plait__room;
 _Thread_local plait_thread_t plait__self_id;
 _Thread_local uint32_t plait__may_block;
 #endif
+PLAIT_OF_THREAD(plait_thread_t, self_id) /* 0 before entering */
+PLAIT_OF_THREAD(uint32_t, may_block)     /* 1: it may wait on a word */
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);

@@ -144,19 +144,18 @@ plait_thread_t plait_self_id(void);
     __asm__ volatile("local.get %0\n\tglobal.set plait__" #name : : "r"(value));                  \
   }
 #else
-#define PLAIT_OF_THREAD(type, name)            \
-  extern _Thread_local type plait__##name;     \
-  PLAIT_TINY type plait__get_##name(void) {    \
-    return plait__##name;                      \
-  }                                            \
-  PLAIT_TINY void plait__set_##name(type value) { \
-    plait__##name = value;                     \
+#define PLAIT_OF_THREAD(type, name)                                                               \
+  extern _Thread_local type plait__##name;                                                        \
+  PLAIT_TINY type plait__get_##name(void) {                                                       \
+    return plait__##name;                                                                         \
+  }                                                                                               \
+  PLAIT_TINY void plait__set_##name(type value) {                                                 \
+    plait__##name = value;                                                                        \
   }
 #endif
 
-PLAIT_OF_THREAD(void *, room)            /* what the room above keeps for the thread: the heap's record. Null after entering */
-PLAIT_OF_THREAD(plait_thread_t, self_id) /* 0 before entering */
-PLAIT_OF_THREAD(uint32_t, may_block)     /* 1: it may wait on a word */
+/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
+PLAIT_OF_THREAD(void *, room)
 
 /* Whether the calling thread holds a lock that the slot knows of. */
 #ifdef PLAIT_HEAP_LIBRARY
