@@ -10,7 +10,17 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 
 interface Claim {
@@ -55,9 +65,11 @@ function isAlive({ host, pid, started }: Claim): boolean {
   return now !== undefined && (now === '' || started === '' || now === started);
 }
 
-function readClaims(path: string): Claim[] {
+function readClaims(file: number): Claim[] {
   const claims: Claim[] = [];
-  for (const line of readFileSync(path, 'utf8').split('\n')) {
+  const bytes = Buffer.alloc(fstatSync(file).size);
+  const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0));
+  for (const line of text.split('\n')) {
     try {
       const claim = JSON.parse(line) as Claim | null;
       if (typeof claim?.run === 'string') claims.push(claim);
@@ -66,6 +78,25 @@ function readClaims(path: string): Claim[] {
     }
   }
   return claims;
+}
+
+const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDWR } = constants;
+
+/**
+ * The file of claims. The folder may be one in which others can make names: a link is not followed, so nothing is written
+ * elsewhere, and neither a pipe nor a device is waited for or written to.
+ */
+function openClaims(path: string): number {
+  let file: number;
+  try {
+    file = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+    throw new Error(`${path} is a symbolic link; remove it if no run is under way`);
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new Error(`${path} is no regular file; remove it, or name another journal`);
 }
 
 /**
@@ -77,16 +108,16 @@ export function lockJournal(path: string): () => void {
   const claim: Claim = { run: randomUUID(), host: hostname(), pid: process.pid, started: startOf(process.pid) ?? '' };
   const line = `\n${JSON.stringify(claim)}\n`; // on a line of its own, whatever is there
   for (;;) {
-    const file = openSync(path, 'a', 0o600);
+    const file = openClaims(path);
     try {
       if (writeSync(file, line) < Buffer.byteLength(line)) throw new Error(`${path} cannot be written whole`);
-      const claims = readClaims(path);
+      const claims = readClaims(file);
       const place = claims.findIndex(({ run }) => run === claim.run);
       const holder = claims.slice(0, Math.max(place, 0)).find(isAlive);
       if (holder !== undefined) throw new LockedError(holder.pid);
       // Nobody alive was before us, so nobody can remove it any more; but it may have been removed before.
-      if (fstatSync(file).ino !== statSync(path).ino) continue;
-      if (place < 0) throw new Error(`${path} is no file that keeps what is written to it`);
+      if (fstatSync(file).ino !== lstatSync(path).ino) continue;
+      if (place < 0) throw new Error(`${path} does not keep what is written to it`);
       return () => rmSync(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // just removed

@@ -10,10 +10,20 @@
  * run that goes to the end are complete, and no input in the journal was run again.
  */
 
-import { closeSync, ftruncateSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  writeSync,
+} from 'node:fs';
 
 import { UsageError } from './args.ts';
 import { LockedError, lockJournal } from './journal-lock.ts';
+import { lineOf } from './json-lines.ts';
 
 /** What is known of an input that is done. */
 export interface JournalEntry {
@@ -25,6 +35,7 @@ export interface JournalEntry {
 }
 
 const KIND = 'plait map journal';
+const { O_APPEND, O_CREAT, O_NONBLOCK = 0, O_RDWR } = constants;
 
 export class Journal {
   readonly #path: string;
@@ -44,9 +55,13 @@ export class Journal {
     this.#path = path;
     this.#onError = onError;
     try {
-      this.#file = openSync(path, 'a+');
+      this.#file = openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0o666);
     } catch (error) {
       throw new UsageError(`cannot open the journal: ${(error as Error).message}`);
+    }
+    if (!fstatSync(this.#file).isFile()) {
+      closeSync(this.#file);
+      throw new UsageError(`${path} is no regular file, so it cannot be a journal; name another one`);
     }
     this.#unlock = this.#lock();
     try {
@@ -75,7 +90,7 @@ export class Journal {
   /** Learns what is done, and makes the file ready for more. */
   #read(task: string): void {
     const path = this.#path;
-    const text = readFileSync(path, 'utf8');
+    const text = readFileSync(this.#file, 'utf8');
     const beginning = `${JSON.stringify({ kind: KIND, version: 1, task })}\n`;
     const whole = text.slice(0, text.lastIndexOf('\n') + 1);
     const lines = whole.split('\n').slice(0, -1);
@@ -89,8 +104,16 @@ export class Journal {
     if (header.task !== task) {
       throw new UsageError(`${path} is the journal of ${header.task}, not of ${task}; name another file, or remove it`);
     }
-    for (const { place, input, line, report } of rest as unknown as (JournalEntry & { place: number })[]) {
-      this.#done.set(place, { input, line, report });
+    for (const [index, entry] of rest.entries()) {
+      const { place, input, line, report } = entry;
+      const texts = [input, line, report];
+      if (!Number.isSafeInteger(place) || !texts.every((text) => typeof text === 'string'))
+        throw this.#isDamaged(index + 1);
+      this.#done.set(place as number, {
+        input: input as string,
+        line: asOneLine(line as string),
+        report: asOneLine(report as string),
+      });
     }
     if (whole.length < text.length) ftruncateSync(this.#file, Buffer.byteLength(whole));
   }
@@ -117,7 +140,11 @@ export class Journal {
     }
     if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
     if (index === 0) throw this.#isNone();
-    throw new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
+    throw this.#isDamaged(index);
+  }
+
+  #isDamaged(index: number): UsageError {
+    return new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
   }
 
   /** How many inputs are done. */
@@ -170,4 +197,9 @@ export class Journal {
     closeSync(this.#file);
     this.#unlock();
   }
+}
+
+/** A line of the journal as this version writes it: the file may come from anybody, and what is in it goes to a terminal. */
+function asOneLine(text: string): string {
+  return text === '' ? '' : lineOf(text.replace(/\n$/, ''));
 }

@@ -1,7 +1,8 @@
 /**
  * What happened, as lines of text: results and errors as JSON, failures for a person to read.
  *
- * Invariant: every function here gives exactly one line and never throws, whatever the result or error is.
+ * Invariant: every function here gives exactly one line without control characters and never throws, whatever the result or
+ * error is.
  */
 
 /** An error as it is written. */
@@ -37,7 +38,15 @@ function base64(view: ArrayBufferView): { base64: string } {
 
 /** The line for an input whose call returned `output`; throws an Error that says why there can be none. */
 export function resultLine(input: string, output: unknown): string {
-  return `{"input":${JSON.stringify(input)},"output":${encode(output)}}\n`;
+  return lineOf(`{"input":${JSON.stringify(input)},"output":${encode(output)}}`);
+}
+
+/**
+ * A text as one line that gives a terminal no orders. JSON stays the same JSON: what JSON.stringify leaves of control
+ * characters stands in strings, where an escape means the same.
+ */
+export function lineOf(text: string): string {
+  return `${visible(text)}\n`;
 }
 
 function encode(value: unknown): string {
@@ -57,12 +66,12 @@ function whyNot(error: unknown): string {
 /** The line for an input whose call failed. */
 export function errorLine(input: string, error: ErrorRecord): string {
   const { stack: _, ...rest } = error;
-  return `${JSON.stringify({ input, error: rest })}\n`;
+  return lineOf(JSON.stringify({ input, error: rest }));
 }
 
 /** The line that reports a failure to a program, with the stack. */
 export function failureLine(input: string, error: ErrorRecord): string {
-  return `${JSON.stringify({ type: 'failure', input, error })}\n`;
+  return lineOf(JSON.stringify({ type: 'failure', input, error }));
 }
 
 /** The line that reports a failure to a person. */
@@ -72,16 +81,16 @@ export function describeFailure(input: string, error: ErrorRecord): string {
     // Some errors quote their cause already.
     if (!text.includes(cause.message)) text += ` (caused by ${cause.name}: ${cause.message})`;
   }
-  return `plait: ${visible(input)}: ${visible(text)}\n`;
+  return lineOf(`plait: ${input}: ${text}`);
 }
 
 /** The line about what ended the whole run. */
 export function describeFatal(message: string, json: boolean): string {
-  return json ? `${JSON.stringify({ type: 'fatal', message })}\n` : `plait: ${visible(message)}\n`;
+  return lineOf(json ? JSON.stringify({ type: 'fatal', message }) : `plait: ${message}`);
 }
 
 /** Text without control characters: it stays on one line, and gives the terminal no orders. */
-function visible(text: string): string {
+export function visible(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
     const short = JSON.stringify(character).slice(1, -1);

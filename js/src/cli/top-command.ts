@@ -9,9 +9,10 @@ import { readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type PublishedPool, socketFolder } from '../task/publish.ts';
+import { distrustOf, type PublishedPool, socketFolder } from '../task/publish.ts';
 import type { Times } from '../task/stats.ts';
 import { UsageError } from './args.ts';
+import { lineOf, visible } from './json-lines.ts';
 
 const EVERY_MS = 500;
 
@@ -23,6 +24,8 @@ interface Place {
 function places(): Place[] {
   const folder = socketFolder();
   if (folder === undefined) throw new UsageError('plait top does not work on this system');
+  const distrust = distrustOf(folder);
+  if (distrust !== undefined) throw new UsageError(`${folder} ${distrust}, so nothing in it is believed`);
   let names: string[] = [];
   try {
     names = readdirSync(folder);
@@ -96,7 +99,7 @@ function timesText({ p50, p90, p99, max }: Times): string {
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`.padStart(6);
 
-/** One picture, as lines. */
+/** One picture, as lines without control characters: a module's name is its program's. */
 export function picture(pid: number, pools: readonly PublishedPool[]): string[] {
   const lines = [`process ${pid}: ${pools.length} pool${pools.length === 1 ? '' : 's'}`];
   for (const { module, stats } of pools) {
@@ -118,14 +121,14 @@ export function picture(pid: number, pools: readonly PublishedPool[]): string[] 
       );
     }
   }
-  return lines;
+  return lines.map(visible);
 }
 
 /** Runs `plait top`; resolves to the exit status. */
 export async function runTop(pid: number | undefined, once: boolean): Promise<number> {
   const chosen = choose(pid);
   if (once) {
-    process.stdout.write(`${JSON.stringify(await poolsOf(chosen))}\n`);
+    process.stdout.write(lineOf(JSON.stringify(await poolsOf(chosen))));
     return 0;
   }
   const terminal = process.stdout.isTTY;
