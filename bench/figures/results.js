@@ -1,7 +1,7 @@
 /** The stored results, and how the pages write numbers of them. Every number is a median of the stored samples. */
 
 import { readFileSync } from 'node:fs';
-import { median } from '../harness/statistics.js';
+import { figures, median } from '../harness/statistics.js';
 
 /** One room's questions. `of()`: the medians of a question's column for rows of these names, in their order. */
 export function openResults(room) {
@@ -14,7 +14,14 @@ export function openResults(room) {
   return {
     about: (question) => questions[question],
     of: (question, key, names) =>
-      names.map((name) => median(rowOf(question, name).samples.map((sample) => sample[key]))),
+      names.map((name) => {
+        const parts = rowOf(question, name).samples.map((sample) => sample[key]);
+        const there = figures(parts);
+        if (there.length === 0 && parts.some((part) => typeof part === 'string')) {
+          throw new Error(`bench/results/${room}.json: '${name}' failed in '${question}': ${parts[0]}`);
+        }
+        return median(there);
+      }),
   };
 }
 

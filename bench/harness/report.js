@@ -5,7 +5,7 @@
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { median } from './statistics.js';
+import { figures, median } from './statistics.js';
 
 const RESULTS = new URL('../results/', import.meta.url);
 /** All ratios are to this row. */
@@ -48,17 +48,25 @@ ${machine.processor}, ${machine.cores} cores, ${machine.system}, Node.js ${machi
 `;
 }
 
-/** A dash for what an entrant does not do. */
+/** A dash for what an entrant does not do; for what it failed at, how often and why. */
 function formatValues(values, digits) {
-  if (values.includes(undefined)) return '\u2013';
+  const there = figures(values);
+  const failures = values.filter((value) => typeof value === 'string');
+  if (there.length + failures.length < values.length) return '\u2013';
+  const failed = `failed ${failures.length} of ${values.length}: ${failures[0]}`;
+  if (there.length === 0) return failed;
   const text = (value) => value.toFixed(digits);
-  return `${text(median(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`;
+  const figure = `${text(median(there))} (${text(Math.min(...there))}–${text(Math.max(...there))})`;
+  return failures.length === 0 ? figure : `${figure}; ${failed}`;
 }
 
 /** The median of the ratios within each round: a slow minute of the machine slows both. */
 function formatRatio(row, base, key) {
   if (base === undefined) return '\u2013';
-  return median(row.samples.map((sample, i) => sample[key] / base.samples[i][key])).toFixed(2);
+  const both = row.samples
+    .map((sample, i) => [sample[key], base.samples[i][key]])
+    .filter((pair) => figures(pair).length === 2);
+  return both.length === 0 ? '\u2013' : median(both.map(([value, of]) => value / of)).toFixed(2);
 }
 
 function formatTable([headings, ...rows]) {

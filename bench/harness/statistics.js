@@ -8,6 +8,9 @@ export function percentile(values, share) {
   return order[Math.min(order.length - 1, Math.floor(share * order.length))];
 }
 
+/** The figures among the parts of samples: a part may be absent, or a text that says why it failed. */
+export const figures = (values) => values.filter((value) => typeof value === 'number');
+
 export function median(values) {
   const order = sorted(values);
   const middle = order.length >> 1;

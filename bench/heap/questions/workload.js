@@ -6,6 +6,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { mayFail, reasonOf } from '../../harness/failure.js';
 import { measureNative } from '../measure/native.js';
 import { measureWasm } from '../measure/wasm.js';
 import { build } from '../peers/build.js';
@@ -31,10 +32,15 @@ export async function measure(entrant, { mode, threads, seed }) {
   const sample = {};
   for (const count of threads) {
     const run = entrant.host === 'wasm' ? measureWasm : measureNative;
-    const { ns, gained, size } = await run(entrant, { mode, threads: count, seed });
-    sample[`ns${count}`] = ns;
-    sample[`peak${count}`] = (gained ?? size) / MIB;
-    sample[`size${count}`] = size / MIB;
+    try {
+      const { ns, gained, size } = await run(entrant, { mode, threads: count, seed });
+      sample[`ns${count}`] = ns;
+      sample[`peak${count}`] = (gained ?? size) / MIB;
+      sample[`size${count}`] = size / MIB;
+    } catch (error) {
+      if (!mayFail(entrant)) throw error;
+      for (const part of ['ns', 'peak', 'size']) sample[`${part}${count}`] = reasonOf(error);
+    }
   }
   return sample;
 }

@@ -10,7 +10,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { median } from '../../harness/statistics.js';
+import { figures, median } from '../../harness/statistics.js';
 import { ALL, NATIVE, WASM } from '../peers/index.js';
 import { NAMES, prepareEntrants, threadsOf } from '../questions/workload.js';
 
@@ -78,8 +78,9 @@ function print(name, threads, samples) {
     count === threads[0] ? name : '',
     String(count),
     ...samples.map((ofEntrant) => {
-      const times = ofEntrant.map((one) => one[`ns${count}`]);
-      const peak = Math.max(...ofEntrant.map((one) => one[`peak${count}`]));
+      const times = figures(ofEntrant.map((one) => one[`ns${count}`]));
+      if (times.length === 0) return 'failed';
+      const peak = Math.max(...figures(ofEntrant.map((one) => one[`peak${count}`])));
       return `${digits(Math.min(...times))} / ${digits(median(times))}  ${digits(peak)} M`;
     }),
   ]);

@@ -86,6 +86,7 @@ export const filesAndHashes = ({ about, env }) => ({
   env,
   title: `Main reads ${FILES} files of ${SIZE / 1024} KiB in a blocking loop, workers hash them${about}`,
   entrants: [{ name: ALONE }, DIRECT, ...entrants, SHARES],
+  needs: [ALONE],
   columns: [
     { key: 'total', label: 'total, ms', digits: 0, ratio: true },
     { key: 'read', label: 'of which main reads, ms', digits: 0 },
@@ -128,7 +129,8 @@ export const filesAndHashes = ({ about, env }) => ({
     const limits = alone.samples.map(({ read, hash }) => limit({ read, hash, workers: threads, cores }));
     const peers = rows.filter((row) => row !== alone);
     for (const row of peers)
-      for (const [i, sample] of row.samples.entries()) sample.overLimit = sample.total / limits[i];
+      for (const [i, sample] of row.samples.entries())
+        if (typeof sample.total === 'number') sample.overLimit = sample.total / limits[i];
     const middle = (key) => median(alone.samples.map((sample) => sample[key])).toFixed(0);
     const note =
       `Limit: ${median(limits).toFixed(0)} ms (${Math.min(...limits).toFixed(0)}\u2013${Math.max(...limits).toFixed(0)}) with ` +
