@@ -28,7 +28,7 @@ WASM_TS := js/src/core/wasm.generated.ts
 THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
-.PHONY: all build demo test bench check lint layout native-test native-asan native-tsan native-torture js-test node-test \
+.PHONY: all build demo test test-random bench check lint layout native-test native-asan native-tsan native-torture js-test node-test \
 	heap-debug debug-test heap-library browser-test bundlers-test fs-programs-test torture clean
 
 all: build
@@ -38,15 +38,24 @@ build: $(BUILD)/dist.stamp
 demo: build
 	@$(NODE) demo/terminal/demo.js
 
-test: check native-test native-asan native-tsan js-test debug-test \
-	malloc-plain malloc-asan malloc-tsan heap-examples heap-preload-short lua-test browser-test bundlers-test fs-programs-test
-	@echo "all tests passed"
+# Each part is run, whatever became of those before it; in the end comes a table.
+TEST_PARTS := check native-test native-asan native-tsan js-test node-test-26 debug-test malloc-plain malloc-asan malloc-tsan \
+	heap-examples heap-preload-short lua-test browser-test bundlers-test fs-programs-test
+
+test:
+	@$(NODE) tools/test-parts.js "$(MAKE)" $(TEST_PARTS)
+
+# Random tests follow from a seed, which is the same every time unless PLAIT_SEED says otherwise.
+RANDOM_SEED = $${PLAIT_SEED:-$$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
+
+test-random:
+	@seed=$(RANDOM_SEED); echo "PLAIT_SEED=$$seed"; PLAIT_SEED=$$seed $(MAKE) test
 
 bench: build
 	$(NODE) bench/run.js
 
-torture: native-torture heap-preload
-	PLAIT_ROUNDS=50 $(NODE) --test $(BUILD)/test/*.test.js
+torture: native-torture heap-preload $(BUILD)/test.stamp
+	seed=$(RANDOM_SEED); echo "PLAIT_SEED=$$seed"; PLAIT_SEED=$$seed PLAIT_ROUNDS=50 $(NODE) --test $(BUILD)/test/*.test.js
 
 # ---- what is installed here, once ----
 
@@ -134,7 +143,7 @@ $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py tools/bundle.js
 
 # The same tests as js-test, and those of what only this build does.
 debug-test: $(DEBUG)/.built
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(foreach name,heap heap-debug heap-threads task pool,$(DEBUG)/build/test/$(name).test.js)
+	$(NODE) $(TEST_FLAGS) $(foreach name,heap heap-debug heap-threads task pool,$(DEBUG)/build/test/$(name).test.js)
 
 # ---- what must hold ----
 
@@ -158,8 +167,10 @@ TYPES := node web both
 $(BUILD)/types.stamp: $(BUILD)/test.stamp $(wildcard js/test/types/*)
 	$(foreach host,$(TYPES),node_modules/.bin/tsc -p js/test/types/tsconfig.$(host).json &&) touch $@
 
+TEST_FLAGS := --test --test-timeout=300000 --test-reporter=spec
+
 js-test: $(BUILD)/test.stamp $(BUILD)/types.stamp
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/*.test.js
+	$(NODE) $(TEST_FLAGS) $(BUILD)/test/*.test.js
 
 # The same on other versions of Node, from npm's package `node`: make node-test-24, or node-test for all of them.
 NODE_VERSIONS ?= 22 24 26
@@ -167,7 +178,7 @@ NODE_VERSIONS ?= 22 24 26
 node-test: $(addprefix node-test-,$(NODE_VERSIONS))
 
 node-test-%: $(BUILD)/node-%/.installed $(BUILD)/test.stamp
-	$(BUILD)/node-$*/node_modules/node/bin/node --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/*.test.js
+	$(BUILD)/node-$*/node_modules/node/bin/node $(TEST_FLAGS) $(BUILD)/test/*.test.js
 
 .PRECIOUS: $(BUILD)/node-%/.installed
 $(BUILD)/node-%/.installed:
@@ -178,7 +189,7 @@ $(BUILD)/node-%/.installed:
 
 browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/browser/*.test.js
+	$(NODE) $(TEST_FLAGS) $(BUILD)/test/browser/*.test.js
 
 BUNDLERS := examples/bundlers/node_modules/.package-lock.json
 
@@ -189,7 +200,7 @@ $(BUNDLERS): examples/bundlers/package-lock.json
 
 bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/bundlers/*.test.js
+	$(NODE) $(TEST_FLAGS) $(BUILD)/test/bundlers/*.test.js
 
 # Programs of others, on our files.
 PROGRAMS := js/test/programs/packages/node_modules/.package-lock.json
@@ -201,7 +212,7 @@ $(PROGRAMS): js/test/programs/packages/package-lock.json
 
 fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
-	$(NODE) --test --test-timeout=300000 --test-reporter=spec $(BUILD)/test/programs/*.test.js
+	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
 -include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
 

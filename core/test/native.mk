@@ -47,4 +47,4 @@ native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap_threa
 
 # Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture
 native-torture: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
-	@$(call native_run,$^,PLAIT_ROUNDS=$${PLAIT_ROUNDS:-10000})
+	@seed=$(RANDOM_SEED); $(call native_run,$^,PLAIT_SEED=$$seed PLAIT_ROUNDS=$${PLAIT_ROUNDS:-10000})

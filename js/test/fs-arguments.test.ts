@@ -12,15 +12,13 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openSpace } from 'plait';
 import { createFs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what the types forbid is the point
 type Any = any;
 
-/** The same one every time: what odd arguments a new seed finds is for who looks for it, with PLAIT_SEED or more PLAIT_ROUNDS. */
-const seed = Number(process.env.PLAIT_SEED ?? (process.env.PLAIT_ROUNDS === undefined ? 2 : Date.now() % 2 ** 31));
 /** Checks of arguments, their words and their order, are those of the oldest Node that we support; others pass good ones. */
 const OLDEST = process.versions.node.startsWith('20.');
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const root = nodeFs.mkdtempSync(`${tmpdir()}/plait-arguments-`);
 after(() => nodeFs.rmSync(root, { recursive: true }));
 const space = openSpace({ maximum: 2 ** 28 });

@@ -12,9 +12,8 @@ import { setTimeout } from 'node:timers/promises';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { openSpace, type Space, workerOptions } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 const DEADLINE_MS = 30000;

@@ -11,9 +11,8 @@ import { after, test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { openSpace } from 'plait';
 import { createFs, type Fs, type ImportTarOptions } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-tar-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 const space = openSpace({ maximum: 2 ** 28 });

@@ -9,9 +9,8 @@ import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const DEADLINE_MS = 30000;
 const WORKERS = 3;

@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: cases hand over what the types forbid
 type Any = any;
@@ -18,8 +19,6 @@ type AnyFs = Any;
 
 /** What newer versions of Node do otherwise, plait/fs does as they do, or as docs/fs.md says. */
 const node = Number(process.versions.node.split('.')[0]);
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true }));
 const space = openSpace({ maximum: 2 ** 28 });

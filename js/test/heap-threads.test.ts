@@ -9,10 +9,9 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Heap, openSpace, type PlaitError, type Space } from 'plait';
+import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const DEADLINE_MS = 30000;
 
 /** What the fixture exports. */

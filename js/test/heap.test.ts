@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { heap } from 'plait/heap';
 import { heapCases } from './cases/heap-cases.ts';
+import { seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const module = (file: string): string => new URL(`../../js/test/fixtures/${file}`, import.meta.url).href;
 for (const { name, run } of heapCases(heap, seed, module)) test(name, { timeout: 60000 }, run);

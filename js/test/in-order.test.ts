@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { InOrder } from '../../dist/task/in-order.js';
+import { seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const WINDOWS = [1, 2, 63, 64, 65, 129, 1000];
 
 test(`values are taken in the order of their positions, whatever the order in which they are put (seed ${seed})`, () => {

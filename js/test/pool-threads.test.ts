@@ -12,11 +12,10 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { connect, heap, Pool, type PoolStats, workerOptions } from 'plait';
 import { random } from './cases/check.ts';
+import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const tasks = fixture('pool-tasks.js');
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const LIMIT = { timeout: 120000 };
 const DEADLINE_MS = 30000;
 

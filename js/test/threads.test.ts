@@ -14,10 +14,9 @@ import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOption
 import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
+import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
 const LIMIT = { timeout: 60000 };
 const DEADLINE_MS = 30000;
 

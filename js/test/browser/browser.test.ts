@@ -7,11 +7,11 @@ import { extname } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import { seed } from '../seed.ts';
 import { ISOLATION, launchChromium } from './chromium.ts';
 import type { Driven } from './page.ts';
 
 const root = new URL('../../../', import.meta.url);
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
 const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html', '.map': 'application/json' };
 const HTML = `<!doctype html><title>Plait</title>
 <script type="importmap">{ "imports": { "plait": "/dist/index.js", "plait/fs": "/dist/fs/index.js" } }</script>`;
