@@ -6,10 +6,11 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { owned, ownFolder } from './owned.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/node/cli.js', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../../js/test/fixtures/cli/', import.meta.url));
@@ -27,17 +28,11 @@ function plait(args: readonly string[], env: Record<string, string> = {}) {
   return { status, stdout, stderr };
 }
 
-function folderOf(context: TestContext): string {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'plait-cli-'));
-  context.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 test(
   'results, errors and names with orders for a terminal are written escaped, and mean the same',
   LIMIT,
   (context) => {
-    const folder = folderOf(context);
+    const folder = ownFolder(context);
     const inputs = ['a\u009b1m', 'bad\u001b[1m'];
     for (const options of [
       [],
@@ -66,7 +61,7 @@ test(
 );
 
 test('a journal that somebody else has written gives the terminal no orders', LIMIT, (context) => {
-  const journal = join(folderOf(context), 'journal');
+  const journal = join(ownFolder(context), 'journal');
   assert.equal(plait(['map', '--resume', journal, `${WORK}#echo`, 'a', 'b']).status, 0);
   const header = fs.readFileSync(journal, 'utf8').split('\n')[0]!;
   const entry = {
@@ -90,7 +85,7 @@ test(
   'what is in the place of a journal or its lock is neither followed, nor written to, nor waited for',
   LIMIT,
   (context) => {
-    const folder = folderOf(context);
+    const folder = ownFolder(context);
     const [journal, other] = [join(folder, 'journal'), join(folder, 'other')];
     const run = () => plait(['map', '--resume', journal, `${WORK}#echo`, 'a']);
     const refused = (why: RegExp): void => {
@@ -122,7 +117,7 @@ test(
 const folderName = `plait-${userInfo().uid}`;
 
 test('top believes nothing in a folder that others can enter or have made', LIMIT, (context) => {
-  const folder = folderOf(context);
+  const folder = ownFolder(context);
   const env = { TMPDIR: folder, PLAIT_TOP: '1' };
   const sockets = join(folder, folderName);
   const program = join(FIXTURES, 'short-main.mjs');
@@ -160,17 +155,19 @@ test('top believes nothing in a folder that others can enter or have made', LIMI
 });
 
 test('top writes what a program says of itself escaped', LIMIT, async (context) => {
-  const folder = folderOf(context);
+  const folder = ownFolder(context);
   const env = { ...process.env, TMPDIR: folder };
   fs.mkdirSync(join(folder, folderName), { mode: 0o700 });
   const times = { p50: 1, p90: 1, p99: 1, max: 1 };
   const stats = { ended: { '\u009bexit': 1 }, wait: times, run: times, workers: [], threads: '\u001b[2J' };
-  const server = createServer((socket) => socket.end(JSON.stringify([{ module: orderOf('module'), stats }])));
-  context.after(() => server.close());
+  const answer = JSON.stringify([{ module: orderOf('module'), stats }]);
+  const server = owned(
+    context,
+    createServer((socket) => socket.end(answer)),
+  );
   await new Promise<void>((resolve) => server.listen(join(folder, folderName, `${process.pid}-0.sock`), resolve));
   for (const args of [['--once', String(process.pid)], [String(process.pid)]]) {
-    const top = spawn(process.execPath, [CLI, 'top', ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    context.after(() => top.kill('SIGKILL'));
+    const top = owned(context, spawn(process.execPath, [CLI, 'top', ...args], { env }));
     let shown = '';
     for await (const chunk of top.stdout.setEncoding('utf8')) {
       shown += chunk;

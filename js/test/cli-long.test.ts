@@ -5,12 +5,14 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { until } from './cases/pool-setup.ts';
+import { owned, ownFolder } from './owned.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/node/cli.js', import.meta.url));
 const WORK = fileURLToPath(new URL('../../js/test/fixtures/cli/long.mjs', import.meta.url));
@@ -33,15 +35,8 @@ async function shownOnce(program: ChildProcess, env: Record<string, string>): Pr
   return assert.fail('it shows no pools');
 }
 
-function inFolder(body: (folder: string) => Promise<void> | void) {
-  return async (): Promise<void> => {
-    const folder = mkdtempSync(join(tmpdir(), 'plait-cli-'));
-    try {
-      await body(folder);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  };
+function inFolder(body: (t: TestContext, folder: string) => Promise<void> | void) {
+  return (t: TestContext): Promise<void> | void => body(t, ownFolder(t));
 }
 
 const linesOf = (path: string): string[] =>
@@ -50,7 +45,7 @@ const linesOf = (path: string): string[] =>
 test(
   'map --resume: a run that is killed goes on; no result is lost or doubled, and none is made twice',
   LIMIT,
-  inFolder(async (folder) => {
+  inFolder(async (t, folder) => {
     const journal = join(folder, 'journal');
     const calls = join(folder, 'calls');
     const inputs = Array.from({ length: 60 }, (_, i) => `${i}:${calls}`);
@@ -58,9 +53,9 @@ test(
     for (let kills = 1; kills <= 2; kills++) {
       const done = 15 * kills;
       const env = { ...process.env, LONG_HOLD: `${done}` };
-      const child = spawn(process.execPath, [CLI, ...args], { stdio: 'ignore', env });
+      const child = owned(t, spawn(process.execPath, [CLI, ...args], { stdio: 'ignore', env }));
       // It stands still there: what comes first is done and noted, and each worker has one more under way.
-      while (linesOf(journal).length < 1 + done || linesOf(calls).length < done + 2 * kills) await wait(1);
+      await until(() => linesOf(journal).length >= 1 + done && linesOf(calls).length >= done + 2 * kills);
       assert.equal(child.exitCode, null);
       child.kill('SIGKILL');
       await new Promise((resolve) => child.on('close', resolve));
@@ -90,7 +85,7 @@ test(
 test(
   'map --resume: another function, other inputs, or no journal are told, and the file is left as it is',
   LIMIT,
-  inFolder((folder) => {
+  inFolder((_, folder) => {
     const journal = join(folder, 'journal');
     assert.equal(plait(['map', '--resume', journal, `${WORK}#upper`, 'a', 'b']).status, 0);
     const text = readFileSync(journal, 'utf8');
@@ -126,7 +121,7 @@ test(
 test(
   'map --resume: a journal that cannot be written any more ends the run, and a later one goes on',
   { ...LIMIT, skip: process.platform === 'win32' && 'no limits there' },
-  inFolder((folder) => {
+  inFolder((_, folder) => {
     const journal = join(folder, 'journal');
     const inputs = Array.from({ length: 100 }, (_, index) => `${index}-${'x'.repeat(200)}`);
     const args = [CLI, 'map', '--resume', journal, `${WORK}#upper`, ...inputs];
@@ -144,7 +139,7 @@ test(
 test(
   'map --resume: of runs at the same time one has the journal, the others are told so and change nothing',
   LIMIT,
-  inFolder(async (folder) => {
+  inFolder(async (t, folder) => {
     const journal = join(folder, 'journal');
     const inputs = Array.from({ length: 200 }, (_, i) => `${i}:${join(folder, 'calls')}`);
     const args = ['map', '--threads', '1', '--resume', journal, `${WORK}#note`, ...inputs];
@@ -157,7 +152,7 @@ test(
     writeFileSync(`${journal}.lock`, `${claims.map((claim) => JSON.stringify(claim)).join('\n')}\n{"run":"c"`);
     const runs = await Promise.all(
       Array.from({ length: 4 }, async () => {
-        const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+        const child = owned(t, spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'ignore', 'pipe'] }));
         let stderr = '';
         child.stderr.on('data', (chunk) => {
           stderr += chunk;
@@ -191,7 +186,7 @@ test(
 test(
   'map --resume: failures are noted, and told again',
   LIMIT,
-  inFolder((folder) => {
+  inFolder((_, folder) => {
     const args = ['map', '--resume', join(folder, 'journal'), `${WORK}#fail`, 'a'];
     const first = plait(args);
     const second = plait(args);
@@ -203,7 +198,7 @@ test(
 test(
   'map --retries: a call is run again when its worker dies',
   LIMIT,
-  inFolder((folder) => {
+  inFolder((_, folder) => {
     const calls = join(folder, 'calls');
     const args = [`${WORK}#dieTwice`, calls];
     assert.match(plait(['map', '--retries', '1', ...args]).stdout, /ERR_PLAIT_WORKER_DIED/);
@@ -218,15 +213,18 @@ test(
 test(
   'top shows the pools of a program that was started for it, also while its main thread is busy',
   LIMIT,
-  inFolder(async (folder) => {
+  inFolder(async (t, folder) => {
     const env = { PLAIT_TOP: '1', TMPDIR: folder };
     assert.match(plait(['top'], env).stderr, /no program shows its pools/);
     assert.match(plait(['top', '99999999'], env).stderr, /shows no pools/);
     assert.equal(plait(['top', 'x'], env).status, 2);
-    const child = spawn(process.execPath, [fileURLToPath(new URL('./busy-main.mjs', `file://${WORK}`))], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = owned(
+      t,
+      spawn(process.execPath, [fileURLToPath(new URL('./busy-main.mjs', `file://${WORK}`))], {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    );
     try {
       await new Promise((resolve) => child.stdout.once('data', resolve)); // main says that it is busy from here on
       const [pool] = (await shownOnce(child, env)) as {
@@ -235,7 +233,7 @@ test(
       }[];
       assert.match(pool?.module ?? '', /long\.mjs$/);
       assert.equal(pool?.stats.threads, 2);
-      const live = spawn(process.execPath, [CLI, 'top'], { env: { ...process.env, ...env } });
+      const live = owned(t, spawn(process.execPath, [CLI, 'top'], { env: { ...process.env, ...env } }));
       let shown = '';
       for await (const chunk of live.stdout) {
         shown += chunk;

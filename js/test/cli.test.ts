@@ -5,13 +5,19 @@
  */
 
 import assert from 'node:assert/strict';
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+  execFileSync,
+  spawn,
+  spawnSync,
+} from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -40,6 +46,13 @@ interface Finished {
   readonly stderr: string;
 }
 
+/** Those that a failed test leaves behind are ended with it. */
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+  children.clear();
+});
+
 /** A command line that runs. What it writes is collected from the first moment on. */
 class Run {
   readonly child: ChildProcessWithoutNullStreams;
@@ -50,6 +63,7 @@ class Run {
 
   constructor(args: readonly string[], options: { readonly readsStdout?: boolean } = {}) {
     this.child = spawn(process.execPath, [CLI, ...args], { cwd: FIXTURES });
+    children.add(this.child);
     this.#ended = new Promise((resolve) => {
       this.child.on('close', (status, signal) => {
         resolve([status, signal]);
@@ -651,6 +665,7 @@ async function onTerminal(command: string): Promise<string> {
     env: { ...process.env, NODE: process.execPath, CLI, TERM: 'xterm' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  children.add(child);
   return textOf(child.stdout);
 }
 

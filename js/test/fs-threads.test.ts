@@ -4,11 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -20,8 +21,16 @@ function files(): { space: Space; fs: Fs } {
   return { space, fs: createFs(() => space) };
 }
 
-async function start(space: Space, index: number, seed: number, steps: Int32Array, errors: unknown[]): Promise<Worker> {
-  const worker = new Worker(fixture('fs-churn.js'), { workerData: { handle: space.handle, steps, index, seed } });
+async function start(
+  t: TestContext,
+  space: Space,
+  index: number,
+  seed: number,
+  steps: Int32Array,
+  errors: unknown[],
+): Promise<Worker> {
+  const workerData = { handle: space.handle, steps, index, seed };
+  const worker = owned(t, new Worker(fixture('fs-churn.js'), { workerData }));
   worker.on('error', (error) => errors.push(error));
   await once(worker, 'message');
   return worker;
@@ -43,7 +52,7 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   const steps = new Int32Array(new SharedArrayBuffer(4 * (WORKERS + 2)));
   const errors: unknown[] = [];
   const workers = await Promise.all(
-    Array.from({ length: WORKERS }, (_, i) => start(space, i, next(2 ** 31), steps, errors)),
+    Array.from({ length: WORKERS }, (_, i) => start(t, space, i, next(2 ** 31), steps, errors)),
   );
   let deaths = 0;
   for (; deaths < 40 * rounds; deaths++) {
@@ -56,7 +65,7 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
     }
     const victim = next(WORKERS);
     await (workers[victim] as Worker).terminate();
-    workers[victim] = await start(space, victim, next(2 ** 31), steps, errors);
+    workers[victim] = await start(t, space, victim, next(2 ** 31), steps, errors);
   }
   const ends = workers.map((worker) => once(worker, 'exit'));
   Atomics.store(steps, 0, 1);
@@ -78,7 +87,7 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   t.diagnostic(`${deaths} terminations`);
 });
 
-test('watch and watchFile tell of what other threads do', { timeout: 60000 }, async () => {
+test('watch and watchFile tell of what other threads do', { timeout: 60000 }, async (t) => {
   const { space, fs } = files();
   fs.mkdirSync('/w');
   fs.writeFileSync('/w/old', '1');
@@ -104,7 +113,7 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
         .replace("dist/'", "dist/index.js'"),
     )}`,
   );
-  const worker = new Worker(url, { workerData: space.handle });
+  const worker = owned(t, new Worker(url, { workerData: space.handle }));
   await once(worker, 'exit');
   const end = performance.now() + DEADLINE_MS;
   while (!(seen.includes('rename new') && seen.includes('change old') && size === 6)) {

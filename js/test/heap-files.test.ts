@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, mock, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Heap, heap, openSpace, Pool } from 'plait';
+import { owned } from './owned.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'plait-heap-files-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -92,10 +93,13 @@ test('a file of more than 2 GiB is read in parts that Node can take', () => {
   heap.free(view);
 });
 
-test('a task is given the bytes', async () => {
+test('a task is given the bytes', async (t) => {
   const path = join(folder, 'given');
   writeFileSync(path, bytesOf(70_000));
-  await using pool = new Pool(new URL('../../js/test/fixtures/node-tasks.js', import.meta.url), { threads: 1 });
+  await using pool = owned(
+    t,
+    new Pool(new URL('../../js/test/fixtures/node-tasks.js', import.meta.url), { threads: 1 }),
+  );
   const digest = await pool.run(heap.readFileSync(path), { name: 'sha256', give: true });
   equal(digest, createHash('sha256').update(bytesOf(70_000)).digest('hex'));
 });

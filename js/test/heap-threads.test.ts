@@ -5,10 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Heap, openSpace, type PlaitError, type Space } from 'plait';
+import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -20,7 +21,7 @@ interface Model {
   take(table: Int32Array, cell: number): { block: number } | undefined;
 }
 
-test(`threads that exchange blocks behave as their models (seed ${seed})`, { timeout: 60000 * rounds }, async () => {
+test(`threads that exchange blocks behave as their models (seed ${seed})`, { timeout: 60000 * rounds }, async (t) => {
   const { run, take } = (await import(fixture('heap-model.js').href)) as Model;
   for (let round = 0; round < rounds; round++) {
     const space = openSpace({ maximum: 2 ** 28 });
@@ -29,7 +30,7 @@ test(`threads that exchange blocks behave as their models (seed ${seed})`, { tim
     const table = new Int32Array(new SharedArrayBuffer(64 * 16));
     const workers = [1, 2, 3].map((n) => {
       const workerData = { model: space.handle, table, seed: seed + round * 10 + n, steps: 4000 };
-      return new Worker(fixture('heap-model.js'), { workerData });
+      return owned(t, new Worker(fixture('heap-model.js'), { workerData }));
     });
     const ends = Promise.all(workers.map((worker) => once(worker, 'exit')));
     await Promise.all(workers.map((worker) => once(worker, 'online')));
@@ -64,8 +65,10 @@ class Churn {
   readonly #ballast: number[] = [];
   readonly #errors: unknown[] = [];
   readonly #next: (limit: number) => number;
+  readonly #test: TestContext;
 
-  constructor(next: (limit: number) => number) {
+  constructor(test: TestContext, next: (limit: number) => number) {
+    this.#test = test;
     this.#next = next;
   }
 
@@ -79,7 +82,7 @@ class Churn {
       index: place + 1,
       seed: this.#next(2 ** 31),
     };
-    const worker = new Worker(fixture('heap-churn.js'), { workerData });
+    const worker = owned(this.#test, new Worker(fixture('heap-churn.js'), { workerData }));
     worker.on('error', (error) => this.#errors.push(error));
     this.#workers[place] = worker;
     await once(worker, 'message');
@@ -148,7 +151,7 @@ test(`terminated Workers leave the heap whole, and the others go on (seed ${seed
   let inHand = 0;
   let growths = 0;
   while (deaths < 30 * rounds) {
-    const churn = new Churn(next);
+    const churn = new Churn(t, next);
     await Promise.all(all.map((place) => churn.start(place)));
     for (let killed = 0; killed < DEATHS_IN_A_SPACE; ) {
       if (next(2) === 0) churn.load();

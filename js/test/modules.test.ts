@@ -9,6 +9,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { commonSpace, expose, heap, PlaitError, Pool, type PoolOptions } from 'plait';
+import { until } from './cases/pool-setup.ts';
+import { owned } from './owned.ts';
 
 const fixtures = new URL('../../js/test/fixtures/modules/', import.meta.url);
 const run = promisify(execFile);
@@ -33,12 +35,12 @@ function program(code: string, ...args: string[]): Promise<string> {
   return run(process.execPath, [...args, '-e', code], { cwd, timeout: 30000 }).then(({ stdout }) => stdout.trim());
 }
 
-test('a worker has one space, however many copies of Plait it runs', async () => {
+test('a worker has one space, however many copies of Plait it runs', async (t) => {
   const before = heap.stats().threads.length;
-  const pool = new Pool(new URL('tells.mjs', fixtures), { threads: 1 });
+  const pool = owned(t, new Pool(new URL('tells.mjs', fixtures), { threads: 1 }));
   const thread = await pool.run(0, { name: 'thread' });
   /* The coordinator boots beside the first worker, and may come after its first results. */
-  while (heap.stats().threads.length < before + 2) await new Promise(setImmediate);
+  await until(() => heap.stats().threads.length >= before + 2);
   const attached = await pool.run(0, { name: 'attached' });
   assert.equal(attached, before + 2, 'the coordinator and one thread for the worker');
   assert.notEqual(thread, commonSpace().thread);
@@ -141,8 +143,8 @@ test('each module runs once, whichever way Node loads it', async () => {
   }
 });
 
-test('a module sees nothing of how its thread was started', async () => {
-  const pool = new Pool(new URL('globals.mjs', fixtures), { threads: 2 });
+test('a module sees nothing of how its thread was started', async (t) => {
+  const pool = owned(t, new Pool(new URL('globals.mjs', fixtures), { threads: 2 }));
   assert.deepEqual(await Promise.all([pool.run(0, { name: 'names' }), pool.broadcast(0, { name: 'names' })]), [
     [],
     [[], []],

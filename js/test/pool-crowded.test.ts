@@ -5,10 +5,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { connect, openSpace, Pool } from 'plait';
+import { commonSpace, connect, openSpace, Pool } from 'plait';
+import { slotOf, threadsOfPool } from '../../dist/core/boot.js';
+import { Condemned, Slot } from '../../dist/core/layout.generated.js';
 import { rejection } from './cases/check.ts';
+import { until } from './cases/pool-setup.ts';
+import { owned } from './owned.ts';
 
 const tasks = new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url);
 const LIMIT = { timeout: 60000 };
@@ -20,14 +24,10 @@ function wake(flags: Int32Array, index: number): void {
   Atomics.notify(flags, index);
 }
 
-async function until(what: () => boolean): Promise<void> {
-  while (!what()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
-
 /** A pool whose only worker runs `name` until `release` is called, and whose queue is full of others' tasks meanwhile. */
-async function fullPool(name: string, input: unknown) {
+async function fullPool(t: TestContext, name: string, input: unknown) {
   const flags = newFlags();
-  const pool = new Pool(tasks, { threads: 1, maxQueue: 2, workerData: { flags } });
+  const pool = owned(t, new Pool(tasks, { threads: 1, maxQueue: 2, workerData: { flags } }));
   const running = pool.run(input, { name });
   await until(() => Atomics.load(flags, 0) === 1);
   const queued = [pool.run(1), pool.run(2)];
@@ -35,14 +35,14 @@ async function fullPool(name: string, input: unknown) {
   return { pool, running, queued, release: () => wake(flags, 1) };
 }
 
-test('a task waits for tasks of its own though the queue is full of others', LIMIT, async () => {
+test('a task waits for tasks of its own though the queue is full of others', LIMIT, async (t) => {
   for (const [how, count] of [
     ['run', 3],
     ['runMany', 3],
     ['map', 300],
     ['affinity', 3],
   ] as const) {
-    const { pool, running, queued, release } = await fullPool('announceThenAsk', [how, count]);
+    const { pool, running, queued, release } = await fullPool(t, 'announceThenAsk', [how, count]);
     release();
     assert.equal(await running, count);
     assert.deepEqual(await Promise.all(queued), [1, 2]);
@@ -50,10 +50,10 @@ test('a task waits for tasks of its own though the queue is full of others', LIM
   }
 });
 
-test('a task that was submitted before close() may wait for tasks of its own', LIMIT, async () => {
+test('a task that was submitted before close() may wait for tasks of its own', LIMIT, async (t) => {
   for (const options of [{ threads: 1 }, { threads: 2 }, { threads: 2, concurrentTasksPerWorker: 3 }]) {
     const flags = newFlags();
-    const pool = new Pool(tasks, { ...options, workerData: { flags } });
+    const pool = owned(t, new Pool(tasks, { ...options, workerData: { flags } }));
     const running = pool.run(['run', 3], { name: 'announceThenAsk' });
     const queued = [
       pool.run(['runMany', 3], { name: 'announceThenAsk' }),
@@ -68,16 +68,18 @@ test('a task that was submitted before close() may wait for tasks of its own', L
   }
 });
 
-test('a worker that is to end helps the task that it has', LIMIT, async () => {
+test('a worker that is to end helps the task that it has', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(12));
-  const pool = new Pool(tasks, { threads: 2, workerData: { flags } });
+  const pool = owned(t, new Pool(tasks, { threads: 2, workerData: { flags } }));
   const keys = new Map<unknown, number>();
   for (let key = 0; keys.size < 2; key++) keys.set(await pool.run(0, { name: 'seat', affinity: key }), key);
   const blocker = pool.run(2, { name: 'block', affinity: keys.get(0) as number }); // the other worker has no time
   const running = pool.run(['runMany', 3], { name: 'announceThenAsk', affinity: keys.get(1) as number });
   await until(() => Atomics.load(flags, 0) === 1);
   pool.resize({ min: 1, max: 1 });
-  await new Promise((resolve) => setTimeout(resolve, 200)); // the worker is told; that cannot be seen
+  const space = commonSpace();
+  const isTold = (thread: number): boolean => space.load(slotOf(space, thread) + Slot.condemned) === Condemned.RETIRED;
+  await until(() => threadsOfPool(space, pool.handle.plaitPool).some(isTold));
   wake(flags, 1);
   assert.equal(await running, 3);
   wake(flags, 2);
@@ -86,8 +88,8 @@ test('a worker that is to end helps the task that it has', LIMIT, async () => {
   await pool.close();
 });
 
-test('runMany and map wait for room in a full queue, and do nothing else', LIMIT, async () => {
-  const { pool, running, queued, release } = await fullPool('announce', 7);
+test('runMany and map wait for room in a full queue, and do nothing else', LIMIT, async (t) => {
+  const { pool, running, queued, release } = await fullPool(t, 'announce', 7);
   let looks = 0;
   const input = {
     get part() {
@@ -126,10 +128,10 @@ test('a program stays for what waits for room, and ends after it', LIMIT, () => 
   assert.equal(output, '1 2 3\n');
 });
 
-test('drain is told when others have emptied the queue, too', LIMIT, async () => {
+test('drain is told when others have emptied the queue, too', LIMIT, async (t) => {
   const flags = newFlags();
-  const pool = new Pool(tasks, { threads: 2, maxQueue: 4, workerData: { flags } });
-  const other = connect(pool.handle);
+  const pool = owned(t, new Pool(tasks, { threads: 2, maxQueue: 4, workerData: { flags } }));
+  const other = owned(t, connect(pool.handle));
   const running = pool.run(7, { name: 'announce' }); // the only task of this end
   await until(() => Atomics.load(flags, 0) === 1);
   const others = [1, 2, 3, 4, 5].map(() => other.run(20, { name: 'busy' }).catch(() => {}));
@@ -143,8 +145,8 @@ test('drain is told when others have emptied the queue, too', LIMIT, async () =>
   await pool.close();
 });
 
-test('drain is told to another thread that found the queue full', LIMIT, async () => {
-  const { pool, running, queued, release } = await fullPool('announce', 7);
+test('drain is told to another thread that found the queue full', LIMIT, async (t) => {
+  const { pool, running, queued, release } = await fullPool(t, 'announce', 7);
   const script = `const { parentPort, workerData } = require('node:worker_threads');
     import(workerData.plait).then(async ({ connect }) => {
       const pool = connect(workerData.handle);
@@ -156,7 +158,7 @@ test('drain is told to another thread that found the queue full', LIMIT, async (
       parentPort.once('message', () => pool[Symbol.dispose]());
     });`;
   const workerData = { plait: import.meta.resolve('plait'), handle: pool.handle };
-  const worker = new Worker(script, { eval: true, workerData });
+  const worker = owned(t, new Worker(script, { eval: true, workerData }));
   const [isFull] = await once(worker, 'message');
   assert.equal(isFull, true);
   const drained = once(worker, 'message');
@@ -169,8 +171,8 @@ test('drain is told to another thread that found the queue full', LIMIT, async (
   await pool.close();
 });
 
-test('many calls on one signal add one listener, and leave none', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
+test('many calls on one signal add one listener, and leave none', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const controller = new AbortController();
   const { signal } = controller;
   let listeners = 0;
@@ -207,8 +209,8 @@ test('many calls on one signal add one listener, and leave none', LIMIT, async (
   await pool.close({ force: true });
 });
 
-test('what is no signal is refused by name, and nothing runs', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
+test('what is no signal is refused by name, and nothing runs', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const before = await pool.run(0, { name: 'count' });
   for (const odd of ['now', {}, { aborted: false }, null, 5]) {
     const options = { name: 'count', signal: odd as unknown as AbortSignal };
@@ -227,10 +229,10 @@ test('what is no signal is refused by name, and nothing runs', LIMIT, async () =
   await pool.close();
 });
 
-test('a task with retries is run again when one beside it did not stop', LIMIT, async () => {
+test('a task with retries is run again when one beside it did not stop', LIMIT, async (t) => {
   for (const retries of [0, 1]) {
     const workerData = { flags: newFlags() };
-    const pool = new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 2, grace: 20, workerData });
+    const pool = owned(t, new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 2, grace: 20, workerData }));
     const beside = pool.run(500, { name: 'pause', retries });
     const stuck = pool.run(1, { name: 'announce', timeout: 50 });
     if (retries === 0) beside.catch(() => {});
@@ -241,8 +243,8 @@ test('a task with retries is run again when one beside it did not stop', LIMIT, 
   }
 });
 
-test('tasks that are rejected because the pool was closed by force share the error', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
+test('tasks that are rejected because the pool was closed by force share the error', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const running = rejection(pool.run(60000, { name: 'pause' }));
   const queued = Array.from({ length: 100 }, (_, input) => rejection(pool.run(input)));
   await until(() => pool.stats().running === 1);
@@ -255,9 +257,9 @@ test('tasks that are rejected because the pool was closed by force share the err
   assert.ok(!errors.has(await running), 'of the one that ran, more can be said');
 });
 
-test('one pool too many is told what the limit is, and what to do', LIMIT, async () => {
+test('one pool too many is told what the limit is, and what to do', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 27 });
-  const newPool = (): Pool => new Pool(tasks, { minThreads: 0, maxThreads: 1, space });
+  const newPool = (): Pool => owned(t, new Pool(tasks, { minThreads: 0, maxThreads: 1, space }));
   const pools = Array.from({ length: 128 }, newPool);
   assert.throws(newPool, { code: 'ERR_PLAIT_OUT_OF_MEMORY', message: /128 pools.*openSpace\(\)/ });
   await pools.pop()?.close();
@@ -271,9 +273,9 @@ test('one pool too many is told what the limit is, and what to do', LIMIT, async
   });
 });
 
-test('a connection that was let go of says so, and a pool that is closed, that', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
-  const connected = connect(pool.handle);
+test('a connection that was let go of says so, and a pool that is closed, that', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
+  const connected = owned(t, connect(pool.handle));
   connected[Symbol.dispose]();
   assert.throws(() => connected.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
   assert.throws(() => connected.runSync(1), { code: 'ERR_PLAIT_POOL_CLOSED', message: /let go/ });
@@ -281,17 +283,17 @@ test('a connection that was let go of says so, and a pool that is closed, that',
   assert.throws(() => pool.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /the pool is closed/ });
 });
 
-test('a pool that has failed answers no broadcast by silence', LIMIT, async () => {
-  const pool = new Pool(new URL('none-such.js', tasks), { threads: 1 });
+test('a pool that has failed answers no broadcast by silence', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(new URL('none-such.js', tasks), { threads: 1 }));
   assert.equal((await rejection(pool.run(1))).code, 'ERR_PLAIT_MODULE_LOAD');
   assert.equal((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_MODULE_LOAD');
   await pool.close();
 });
 
-test('close: a lock that is stuck for a while delays it, and is no uncaught error', LIMIT, async () => {
+test('close: a lock that is stuck for a while delays it, and is no uncaught error', LIMIT, async (t) => {
   for (const options of [{}, { force: true }, { timeout: 1 }]) {
     const space = openSpace({ maximum: 2 ** 27 });
-    const pool = new Pool(tasks, { threads: 1, space });
+    const pool = owned(t, new Pool(tasks, { threads: 1, space }));
     assert.equal(await pool.run(1), 1);
     const word = pool.handle.plaitPool / 4;
     await until(() => Atomics.compareExchange(space.u32, word, 0, space.thread) === 0);

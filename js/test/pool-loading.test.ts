@@ -1,12 +1,13 @@
 /** What becomes of a pool whose module takes long to load, or for ever. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { openSpace, Pool, type PoolOptions } from 'plait';
 import { LateLoads } from '../../dist/task/late-loads.js';
 import { rejection } from './cases/check.ts';
 import { until } from './cases/pool-setup.ts';
+import { owned } from './owned.ts';
 
 const tasks = new URL('../../js/test/fixtures/loads-late.js', import.meta.url);
 const LIMIT = { timeout: 60000 };
@@ -17,10 +18,10 @@ const KINDS: PoolOptions[] = [{ threads: 1 }, { threads: 2 }, { threads: 1, conc
 const WAYS = ['spins', 'awaits'];
 
 /** A pool in a space of its own, and how often its module has begun to load. */
-function poolThat(never: string, options: PoolOptions, which: { from?: number; to?: number } = {}) {
+function poolThat(t: TestContext, never: string, options: PoolOptions, which: { from?: number; to?: number } = {}) {
   const space = openSpace({ maximum: 2 ** 27 });
   const loads = new Int32Array(new SharedArrayBuffer(8));
-  const pool = new Pool(tasks, { space, workerData: { loads, never, ...which }, ...options });
+  const pool = owned(t, new Pool(tasks, { space, workerData: { loads, never, ...which }, ...options }));
   const release = (): void => {
     Atomics.store(loads, 1, 1);
     Atomics.notify(loads, 1);
@@ -29,34 +30,42 @@ function poolThat(never: string, options: PoolOptions, which: { from?: number; t
 }
 
 for (const never of WAYS) {
-  test(`close() ends though the module never ends loading (it ${never}): nobody has a task for it`, LIMIT, async () => {
-    for (const options of KINDS) {
-      for (const began of [true, false]) {
-        const { pool, space, begun } = poolThat(never, options);
-        const reasons: string[] = [];
-        pool.on('end', ({ reason }) => reasons.push(reason));
-        if (began) await begun(options.threads as number);
-        await pool.close();
-        assert.deepEqual(new Set(reasons), new Set(['closed']));
-        space.check();
+  test(
+    `close() ends though the module never ends loading (it ${never}): nobody has a task for it`,
+    LIMIT,
+    async (t) => {
+      for (const options of KINDS) {
+        for (const began of [true, false]) {
+          const { pool, space, begun } = poolThat(t, never, options);
+          const reasons: string[] = [];
+          pool.on('end', ({ reason }) => reasons.push(reason));
+          if (began) await begun(options.threads as number);
+          await pool.close();
+          assert.deepEqual(new Set(reasons), new Set(['closed']));
+          space.check();
+        }
       }
-    }
-  });
+    },
+  );
 
-  test(`close() finishes what was submitted, and waits for no worker that ${never} while it loads`, LIMIT, async () => {
-    const { pool, space, begun, release } = poolThat(never, { minThreads: 1, maxThreads: 2 }, { from: 2 });
-    const running = pool.run(7, { name: 'wait' });
-    const queued = pool.run(8); // for which a second worker is started
-    await begun(2);
-    const closed = pool.close();
-    release();
-    assert.deepEqual(await Promise.all([running, queued]), [7, 8]);
-    await closed;
-    space.check();
-  });
+  test(
+    `close() finishes what was submitted, and waits for no worker that ${never} while it loads`,
+    LIMIT,
+    async (t) => {
+      const { pool, space, begun, release } = poolThat(t, never, { minThreads: 1, maxThreads: 2 }, { from: 2 });
+      const running = pool.run(7, { name: 'wait' });
+      const queued = pool.run(8); // for which a second worker is started
+      await begun(2);
+      const closed = pool.close();
+      release();
+      assert.deepEqual(await Promise.all([running, queued]), [7, 8]);
+      await closed;
+      space.check();
+    },
+  );
 
-  test(`close() with a timeout rejects what waits for a module that ${never}`, LIMIT, async () => {
-    const { pool, space, begun } = poolThat(never, { threads: 1 });
+  test(`close() with a timeout rejects what waits for a module that ${never}`, LIMIT, async (t) => {
+    const { pool, space, begun } = poolThat(t, never, { threads: 1 });
     const waits = rejection(pool.run(1));
     await begun(1);
     await pool.close({ timeout: 100 });
@@ -64,10 +73,10 @@ for (const never of WAYS) {
     space.check();
   });
 
-  test(`loadTimeout: a task is told that the module ${never}, also while its caller blocks`, LIMIT, async () => {
+  test(`loadTimeout: a task is told that the module ${never}, also while its caller blocks`, LIMIT, async (t) => {
     for (const options of KINDS) {
       for (const blocks of [true, false]) {
-        const { pool, space } = poolThat(never, { ...options, loadTimeout: 300 });
+        const { pool, space } = poolThat(t, never, { ...options, loadTimeout: 300 });
         const error = await rejection(blocks ? (async () => pool.runSync(1))() : pool.run(1, { timeout: 20000 }));
         assert.equal(error.code, 'ERR_PLAIT_MODULE_LOAD');
         assert.match(error.message, /loads-late\.js.*loadTimeout of 300 ms/);
@@ -78,8 +87,8 @@ for (const never of WAYS) {
     }
   });
 
-  test(`loadTimeout: beside others, a worker that ${never} while it loads is tried again later`, LIMIT, async () => {
-    const { pool, space, begun } = poolThat(never, { threads: 2, loadTimeout: 1000 }, { from: 2, to: 2 });
+  test(`loadTimeout: beside others, a worker that ${never} while it loads is tried again later`, LIMIT, async (t) => {
+    const { pool, space, begun } = poolThat(t, never, { threads: 2, loadTimeout: 1000 }, { from: 2, to: 2 });
     assert.equal(await pool.run(1), 1);
     await begun(3);
     await until(() => pool.stats().threads === 2 && pool.stats().ended.stopped >= 1);

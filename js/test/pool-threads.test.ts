@@ -12,6 +12,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { connect, heap, Pool, type PoolStats, workerOptions } from 'plait';
 import { random } from './cases/check.ts';
+import { until } from './cases/pool-setup.ts';
+import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -33,8 +35,8 @@ function spinUntil(pool: Pool, holds: (stats: PoolStats) => boolean): void {
 test(
   'a busy main thread: tasks end, a stuck one is timed out and its worker replaced, the pool grows',
   LIMIT,
-  async () => {
-    const pool = new Pool(tasks, { minThreads: 1, maxThreads: 3, grace: 20 });
+  async (t) => {
+    const pool = owned(t, new Pool(tasks, { minThreads: 1, maxThreads: 3, grace: 20 }));
     const events: { type: string; at: number; reason?: string }[] = [];
     pool.on('start', ({ at }) => events.push({ type: 'start', at }));
     pool.on('end', ({ at, reason }) => events.push({ type: 'end', at, reason }));
@@ -56,7 +58,7 @@ test(
     await assert.rejects(stuck, { code: 'ERR_PLAIT_TASK_TIMEOUT' });
     await assert.rejects(aborted, { name: 'AbortError' });
     assert.equal((await others).length, 30);
-    while (events.length < 5) await new Promise((resolve) => setTimeout(resolve, 1)); // four starts and an end, at least
+    await until(() => events.length >= 5); // four starts and an end, at least
     const during = events.filter(({ at }) => at > busySince && at < busyUntil);
     assert.ok(during.filter(({ type }) => type === 'start').length >= 3, 'the pool grew, by the coordinator’s clock');
     assert.ok(
@@ -67,9 +69,9 @@ test(
   },
 );
 
-test(`millions of no-ops from three threads, with workers dying under them (seed ${seed})`, LIMIT, async () => {
+test(`millions of no-ops from three threads, with workers dying under them (seed ${seed})`, LIMIT, async (t) => {
   const next = random(seed);
-  const pool = new Pool(tasks, { threads: 2, grace: 10 });
+  const pool = owned(t, new Pool(tasks, { threads: 2, grace: 10 }));
   const size = 20000;
   const batches = 35 * rounds;
   const expected = (base: number) => {
@@ -78,7 +80,7 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   };
   const submitters = [1e6, 3e7].map((base) => {
     const workerData = { handle: pool.handle, rounds: batches, size, base };
-    const worker = new Worker(fixture('submitter.js'), workerOptions({ workerData }));
+    const worker = owned(t, new Worker(fixture('submitter.js'), workerOptions({ workerData })));
     return { base, done: once(worker, 'message') };
   });
   let sum = 0;
@@ -109,8 +111,8 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   heap.check();
 });
 
-test('progress that nobody hears is bounded, and what was accepted comes, in order', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
+test('progress that nobody hears is bounded, and what was accepted comes, in order', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   for (const size of [10, 100000]) {
     const before = pool.stats().completed;
     let heard = 0;
@@ -123,9 +125,9 @@ test('progress that nobody hears is bounded, and what was accepted comes, in ord
   await pool.close();
 });
 
-test('submitters take turns: who has one task does not wait for the many of another', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
-  const other = connect(pool.handle);
+test('submitters take turns: who has one task does not wait for the many of another', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
+  const other = owned(t, connect(pool.handle));
   await pool.run(0);
   const hold = pool.run(20, { name: 'busy' });
   const many = Array.from({ length: 50 }, (_, i) => pool.run(`many ${i}`, { name: 'hear' }));
@@ -142,8 +144,8 @@ test('submitters take turns: who has one task does not wait for the many of anot
   await pool.close();
 });
 
-test('stats: what each worker does, from any thread', LIMIT, async () => {
-  const pool = new Pool(tasks, { threads: 1 });
+test('stats: what each worker does, from any thread', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   await pool.run(20, { name: 'busy' });
   const inside = await pool.run<PoolStats>(0, { name: 'statsInside' });
   assert.deepEqual([inside.running, inside.completed, inside.workers.length], [1, 1, 1]);
@@ -158,19 +160,19 @@ test('stats: what each worker does, from any thread', LIMIT, async () => {
   await pool.close();
 });
 
-test('one task after the other: no late wake-up loses or doubles one', LIMIT, async () => {
+test('one task after the other: no late wake-up loses or doubles one', LIMIT, async (t) => {
   // A published design, "id or free" in one word, does both here: it takes a wake-up for a promise.
-  const pool = new Pool(tasks, { threads: 2 });
+  const pool = owned(t, new Pool(tasks, { threads: 2 }));
   for (let i = 0; i < 20000 * rounds; i++) assert.equal(await pool.run(i), i);
   assert.equal(pool.stats().completed, 20000 * rounds);
   await pool.close();
 });
 
-test('who hears a task may let go of the connection while more of what it told lies there', LIMIT, async () => {
-  await using pool = new Pool(tasks, { threads: 1 });
+test('who hears a task may let go of the connection while more of what it told lies there', LIMIT, async (t) => {
+  await using pool = owned(t, new Pool(tasks, { threads: 1 }));
   await pool.run(1);
   for (let round = 0; round < 5; round++) {
-    const connected = connect(pool.handle);
+    const connected = owned(t, connect(pool.handle));
     const reused: ReturnType<typeof heap.bytes>[] = [];
     const onProgress = (): void => {
       connected[Symbol.dispose]();
@@ -189,9 +191,9 @@ test('who hears a task may let go of the connection while more of what it told l
   heap.check();
 });
 
-test('the caller’s asynchronous context is kept', LIMIT, async () => {
+test('the caller’s asynchronous context is kept', LIMIT, async (t) => {
   const storage = new AsyncLocalStorage<string>();
-  const pool = new Pool(tasks, { threads: 1 });
+  const pool = owned(t, new Pool(tasks, { threads: 1 }));
   await Promise.all(
     ['one', 'two'].map((context) =>
       storage.run(context, async () => {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
 import { noteTimeout } from '../../dist/task/shortest-timeout.js';
+import { owned } from './owned.ts';
 
 test('a timeout is noted unless a shorter one is', () => {
   const words = new Uint32Array(new SharedArrayBuffer(8));
@@ -15,7 +16,7 @@ test('a timeout is noted unless a shorter one is', () => {
   assert.deepEqual([...words], [0, 20]);
 });
 
-test('the shortest of those that threads note at once stays', { timeout: 60000 }, async () => {
+test('the shortest of those that threads note at once stays', { timeout: 60000 }, async (t) => {
   const THREADS = 2;
   const ROUNDS = 5000;
   // Of each round: a word for the timeout, and before all: how many threads have come to which round.
@@ -35,7 +36,7 @@ test('the shortest of those that threads note at once stays', { timeout: 60000 }
   const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
   await Promise.all(
     Array.from({ length: THREADS }, (_, self) => {
-      const worker = new Worker(url, { workerData: { words, self, threads: THREADS, rounds: ROUNDS } });
+      const worker = owned(t, new Worker(url, { workerData: { words, self, threads: THREADS, rounds: ROUNDS } }));
       return new Promise((resolve, reject) => worker.on('exit', resolve).on('error', reject));
     }),
   );

@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -14,6 +13,8 @@ import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOption
 import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
+import { until } from './cases/pool-setup.ts';
+import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
@@ -33,11 +34,14 @@ function newCounters(): Int32Array<SharedArrayBuffer> {
   return new Int32Array(new SharedArrayBuffer(16));
 }
 
-test('threads attach by importing, nested ones too, and share the heap', LIMIT, async () => {
+test('threads attach by importing, nested ones too, and share the heap', LIMIT, async (t) => {
   const text = new TextEncoder().encode('written by main');
   const block = heap.alloc(text.length);
   heap.view(block, text.length).set(text);
-  const worker = new Worker(fixture('attach-nested.js'), { workerData: { depth: 2, block, length: text.length } });
+  const worker = owned(
+    t,
+    new Worker(fixture('attach-nested.js'), { workerData: { depth: 2, block, length: text.length } }),
+  );
   const [message] = await once(worker, 'message');
   assert.equal(message.text, 'written by main');
   heap.free(message.answer); // allocated three threads away
@@ -58,9 +62,9 @@ test('256 threads fill a space; the next is told so', () => {
   assert.throws(() => attach(space.handle), { code: 'ERR_PLAIT_TOO_MANY_THREADS' });
 });
 
-test('tasks go on while main is blocked', LIMIT, async () => {
+test('tasks go on while main is blocked', LIMIT, async (t) => {
   const counters = newCounters();
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } }));
   await pool.run(0);
   const tasks = Array.from({ length: 64 }, () => pool.run(1));
   blockUntil(counters, 0, 65);
@@ -68,9 +72,9 @@ test('tasks go on while main is blocked', LIMIT, async () => {
   await pool.close();
 });
 
-test('workers start while main is blocked, from the first one on', LIMIT, async () => {
+test('workers start while main is blocked, from the first one on', LIMIT, async (t) => {
   const counters = newCounters();
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } }));
   const tasks = Array.from({ length: 8 }, () => pool.run(1));
   blockUntil(counters, 0, 8);
   await Promise.all(tasks);
@@ -80,7 +84,7 @@ test('workers start while main is blocked, from the first one on', LIMIT, async 
 test(
   'a thread is blocked while it makes its pool: the first worker’s thread has become the coordinator by then',
   LIMIT,
-  async () => {
+  async (t) => {
     const space = openSpace({ maximum: 2 ** 26 });
     const live = (): number => {
       let count = 0;
@@ -101,12 +105,12 @@ test(
         return 1;
       },
     };
-    const pool = new Pool(fixture('pool-tasks.js'), { threads: 2, space, workerData });
+    const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 2, space, workerData }));
     const started: { worker: number; seat: number }[] = [];
     pool.on('start', (event) => void started.push(event));
     assert.ok(reads > 1);
     await pool.broadcast(1);
-    while (started.length < 2) await turn();
+    await until(() => started.length === 2);
     process.off('worker', onWorker);
     assert.equal(threads.length, 1);
     assert.ok(started.every(({ worker }) => worker !== threads[0]?.threadId));
@@ -116,9 +120,9 @@ test(
   },
 );
 
-test('a worker that ends is replaced while main is blocked', LIMIT, async () => {
+test('a worker that ends is replaced while main is blocked', LIMIT, async (t) => {
   const counters = newCounters();
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, workerData: { counters } });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, workerData: { counters } }));
   await pool.run(0);
   const deaths = [pool.run(3, { name: 'exit' }), pool.run(4, { name: 'exit' })].map((death) =>
     assert.rejects(death, { code: 'ERR_PLAIT_WORKER_DIED' }),
@@ -129,9 +133,9 @@ test('a worker that ends is replaced while main is blocked', LIMIT, async () => 
   await pool.close();
 });
 
-test('a stuck task times out and its worker is replaced while main is blocked', LIMIT, async () => {
+test('a stuck task times out and its worker is replaced while main is blocked', LIMIT, async (t) => {
   const counters = newCounters();
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, timeout: 100, workerData: { counters } });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, timeout: 100, workerData: { counters } }));
   await pool.run(0);
   const stuck = assert.rejects(pool.run(0, { name: 'begin' }), { code: 'ERR_PLAIT_TASK_TIMEOUT' });
   const behind = pool.run(1);
@@ -144,7 +148,7 @@ test('a stuck task times out and its worker is replaced while main is blocked', 
 test(
   'an owner that is stopped takes its pool along: who is connected is told, and no slot stays taken',
   LIMIT,
-  async () => {
+  async (t) => {
     const space = commonSpace();
     const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
     const taken = (): number => {
@@ -154,9 +158,9 @@ test(
     };
     const before = taken();
     for (let round = 0; round < 3; round++) {
-      const owner = new Worker(fixture('owner.js'));
+      const owner = owned(t, new Worker(fixture('owner.js')));
       const [handle] = await once(owner, 'message');
-      const connected = connect(handle);
+      const connected = owned(t, connect(handle));
       const ends: Promise<void>[] = [];
       for (let i = 0; i < 3; i++) {
         await new Promise<void>((begun) => {
@@ -174,18 +178,18 @@ test(
   },
 );
 
-test('a close by force ends what the first worker runs for others, with main blocked', LIMIT, async () => {
+test('a close by force ends what the first worker runs for others, with main blocked', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 }); // and so a coordinator, and a first worker, of its own
   const counters = new Int32Array(new SharedArrayBuffer(4));
-  const pool = new Pool(fixture('pool-tasks.js'), { threads: 1, space });
+  const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 1, space }));
   await pool.run(1);
   const workerData = { counters, handle: pool.handle, spaceHandle: space.handle };
-  const connected = new Worker(fixture('connected.js'), { workerData });
+  const connected = owned(t, new Worker(fixture('connected.js'), { workerData }));
   const gone = once(connected, 'exit');
   const begun = Atomics.waitAsync(counters, 0, 0);
   if (begun.async) await begun.value;
   const [worker] = threadsOfPool(space, pool.handle.plaitPool) as [number];
-  while (space.load(slotOf(space, worker) + Slot.running) === 0) await turn();
+  await until(() => space.load(slotOf(space, worker) + Slot.running) !== 0);
   const closed = pool.close({ force: true });
   blockUntil(counters, 0, 2);
   await closed;
@@ -194,9 +198,9 @@ test('a close by force ends what the first worker runs for others, with main blo
 });
 
 for (const kind of ['function', 'symbol']) {
-  test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async () => {
+  test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async (t) => {
     const space = openSpace({ maximum: 2 ** 26 }); // a space of its own has a coordinator of its own, and a first worker
-    const pool = new Pool(fixture('node-tasks.js'), { threads: 1, space });
+    const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, space }));
     const ends: string[] = [];
     pool.on('end', ({ reason }) => ends.push(reason));
     await assert.rejects(pool.run(kind, { name: 'throwOdd' }), (error: Error & { code?: string }) => {
@@ -209,16 +213,19 @@ for (const kind of ['function', 'symbol']) {
   });
 }
 
-test('a worker that runs out of memory rejects its task with a code, and is replaced', LIMIT, async () => {
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, resourceLimits: { maxOldGenerationSizeMb: 20 } });
+test('a worker that runs out of memory rejects its task with a code, and is replaced', LIMIT, async (t) => {
+  const pool = owned(
+    t,
+    new Pool(fixture('node-tasks.js'), { threads: 1, resourceLimits: { maxOldGenerationSizeMb: 20 } }),
+  );
   await assert.rejects(pool.run(0, { name: 'exhaust' }), { code: 'ERR_PLAIT_WORKER_OUT_OF_MEMORY' });
   assert.ok(await pool.run(0));
   await pool.close();
 });
 
-test('what was caught after all is no reason for a later end', LIMIT, async () => {
+test('what was caught after all is no reason for a later end', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 }); // for a first worker, of whose end nobody hears but what it says
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 1, space });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, space }));
   const reasons: string[] = [];
   pool.on('end', ({ reason }) => reasons.push(reason));
   assert.equal(await pool.run(0, { name: 'throwAndGoOn' }), 'went on');
@@ -229,14 +236,14 @@ test('what was caught after all is no reason for a later end', LIMIT, async () =
   assert.equal(reasons[0], 'exit');
 });
 
-test('a coordinator that ends is told to every task, and the next pool gets another', LIMIT, async () => {
+test('a coordinator that ends is told to every task, and the next pool gets another', LIMIT, async (t) => {
   // Several rounds: a later pool may get the very memory of an earlier one, for which somebody still waited.
   for (let round = 0; round < 5; round++) {
     const space = openSpace({ maximum: 2 ** 26 });
     const started: Worker[] = [];
     const note = (worker: Worker) => void started.push(worker);
     process.on('worker', note);
-    const pool = new Pool(fixture('tasks.js'), { threads: 2, space });
+    const pool = owned(t, new Pool(fixture('tasks.js'), { threads: 2, space }));
     await pool.broadcast(1); // the coordinator answers
     process.off('worker', note);
     assert.equal(started.length, 2, 'this thread starts the first worker, the coordinator, and nothing else');
@@ -247,7 +254,7 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
     ]);
     await assert.rejects(pool.run(4), { code: 'ERR_PLAIT_COORDINATOR_DIED' });
     await pool.close();
-    const next = new Pool(fixture('tasks.js'), { threads: 1, space });
+    const next = owned(t, new Pool(fixture('tasks.js'), { threads: 1, space }));
     assert.equal(await next.run('on'), 'on');
     await next.close();
     space.check(true);
@@ -255,11 +262,11 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
   }
 });
 
-test('main has never turned its event loop: its first worker is stopped, dies and is replaced', LIMIT, async () => {
+test('main has never turned its event loop: its first worker is stopped, dies and is replaced', LIMIT, async (t) => {
   const died = (code: string, reason: string, run: (pool: Pool) => unknown, check: (error: Error) => void) =>
     new Promise<void>((resolve) => {
       const space = openSpace({ maximum: 2 ** 26 });
-      const pool = new Pool(fixture('pool-tasks.js'), { threads: 1, grace: 10, space });
+      const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 1, grace: 10, space }));
       assert.throws(
         () => run(pool),
         (error: Error & { code?: string }) => {
@@ -330,7 +337,7 @@ test('a first worker that reaches its memory limit says so, with main blocked', 
   assert.equal(stdout, 'ERR_PLAIT_WORKER_OUT_OF_MEMORY\non 1\n');
 });
 
-test('a pool that cannot be opened leaves nothing, though its first worker was on its way', LIMIT, async () => {
+test('a pool that cannot be opened leaves nothing, though its first worker was on its way', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   let asked = 0;
   const workerData = {
@@ -340,23 +347,19 @@ test('a pool that cannot be opened leaves nothing, though its first worker was o
   };
   assert.throws(() => new Pool(fixture('tasks.js'), { threads: 1, space, workerData }), { name: 'DataCloneError' });
   assert.equal(asked, 2);
-  const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
+  const pool = owned(t, new Pool(fixture('tasks.js'), { threads: 1, space }));
   assert.equal(await pool.run('on'), 'on');
   await pool.close();
-  const end = performance.now() + DEADLINE_MS;
-  while (new Heap(() => space).stats().liveBlocks > 2) {
-    assert.ok(performance.now() < end, 'what the first pool had is still there');
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await until(() => new Heap(() => space).stats().liveBlocks <= 2, 'what the first pool had is still there');
   space.check(true);
 });
 
-test('a thread that is blocked finds out that the coordinator has ended', LIMIT, async () => {
+test('a thread that is blocked finds out that the coordinator has ended', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   const started: Worker[] = [];
   const note = (worker: Worker) => void started.push(worker);
   process.on('worker', note);
-  const pool = new Pool(fixture('tasks.js'), { threads: 1, space });
+  const pool = owned(t, new Pool(fixture('tasks.js'), { threads: 1, space }));
   await pool.broadcast(1); // the coordinator answers
   process.off('worker', note);
   assert.equal(started.length, 2);
@@ -395,36 +398,35 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
   new CoordinatedPool({} as never, watched, options as never, listener, []);
   assert.equal(looks, 1);
   space.core.plait_pool_attend(pool);
-  const end = performance.now() + DEADLINE_MS;
-  while (looks < 3) {
-    assert.ok(performance.now() < end, `${looks} looks`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await until(() => looks >= 3);
 });
 
-test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async () => {
+test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
-  const pool = new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space });
+  const pool = owned(t, new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space }));
   await pool.run(1);
   const word = (pool.handle.plaitPool + Layout.alert) / 4;
-  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  await until(() => Atomics.load(space.u32, word) === Alert.ANY);
   // It has taken upon itself to tell (see wake_worker in core/task/task.c), and is gone.
   const { thread } = attach(space.handle);
   Atomics.store(space.u32, word, Alert.NONE);
   recoverThread(space, thread);
-  while (Atomics.load(space.u32, word) !== Alert.ANY) await turn();
+  await until(() => Atomics.load(space.u32, word) === Alert.ANY);
   await pool.close();
   space.check();
 });
 
-test('options reach the worker', LIMIT, async () => {
-  const pool = new Pool(fixture('node-tasks.js'), {
-    threads: 1,
-    workerData: { some: ['data'] },
-    env: { PLAIT_TEST: 'set' },
-    execArgv: ['--no-warnings'],
-    resourceLimits: { maxOldGenerationSizeMb: 50 },
-  });
+test('options reach the worker', LIMIT, async (t) => {
+  const pool = owned(
+    t,
+    new Pool(fixture('node-tasks.js'), {
+      threads: 1,
+      workerData: { some: ['data'] },
+      env: { PLAIT_TEST: 'set' },
+      execArgv: ['--no-warnings'],
+      resourceLimits: { maxOldGenerationSizeMb: 50 },
+    }),
+  );
   const seen = (await pool.run(0, { name: 'where' })) as Record<string, unknown>;
   assert.deepEqual(seen.data, { some: ['data'] });
   assert.equal(seen.env, 'set');
@@ -434,11 +436,11 @@ test('options reach the worker', LIMIT, async () => {
   await pool.close();
 });
 
-test('env: process.env is copied, and what is undefined left out', LIMIT, async () => {
+test('env: process.env is copied, and what is undefined left out', LIMIT, async (t) => {
   const module = new URL('data:text/javascript,export default () => ({ ...process.env })');
   process.env.PLAIT_ENV = 'given';
-  const pools = [process.env, { PLAIT_ENV: 'given', ABSENT: undefined }].map(
-    (env) => new Pool(module, { threads: 1, env }),
+  const pools = [process.env, { PLAIT_ENV: 'given', ABSENT: undefined }].map((env) =>
+    owned(t, new Pool(module, { threads: 1, env })),
   );
   process.env.PLAIT_ENV = 'changed';
   const [whole, small] = (await Promise.all(pools.map((pool) => pool.run()))) as Record<string, string>[];
@@ -459,15 +461,15 @@ test('options for a Worker of one’s own: what is none is refused by name', () 
   }
 });
 
-test('options that Node refuses are an answer, not a pool that hangs', LIMIT, async () => {
+test('options that Node refuses are an answer, not a pool that hangs', LIMIT, async (t) => {
   assert.throws(() => new Pool(fixture('node-tasks.js'), { workerData: { call() {} } }), { name: 'DataCloneError' });
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 2, execArgv: ['--no-such-option'] });
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 2, execArgv: ['--no-such-option'] }));
   await assert.rejects(pool.run(0), { code: 'ERR_PLAIT_MODULE_LOAD', message: /no-such-option/ });
   await pool.close();
 });
 
-test('timers of the module run while its worker is idle', LIMIT, async () => {
-  const pool = new Pool(fixture('node-tasks.js'), { threads: 1 });
+test('timers of the module run while its worker is idle', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1 }));
   const before = (await pool.run(0, { name: 'countTicks' })) as number;
   for (let now = before; now < before + 5; now = (await pool.run(0, { name: 'countTicks' })) as number) {
     await new Promise((resolve) => setTimeout(resolve, 60)); // longer than a worker waits with its event loop still
@@ -475,25 +477,25 @@ test('timers of the module run while its worker is idle', LIMIT, async () => {
   await pool.close();
 });
 
-test('CommonJS modules are modules too', LIMIT, async () => {
-  const pool = new Pool(fileURLToPath(fixture('commonjs.cjs')), { threads: 1 });
+test('CommonJS modules are modules too', LIMIT, async (t) => {
+  const pool = owned(t, new Pool(fileURLToPath(fixture('commonjs.cjs')), { threads: 1 }));
   assert.equal(await pool.run(21, { name: 'twice' }), 42);
   await pool.close();
 });
 
 /** Starts the churning Worker and resolves when it is at it. */
-async function churn(options: object): Promise<Worker> {
-  const worker = new Worker(fixture('churn.js'), options);
+async function churn(t: TestContext, options: object): Promise<Worker> {
+  const worker = owned(t, new Worker(fixture('churn.js'), options));
   await once(worker, 'message');
   return worker;
 }
 
-test(`Workers terminated in the middle of allocating leave the heap whole (seed ${seed})`, LIMIT, async () => {
+test(`Workers terminated in the middle of allocating leave the heap whole (seed ${seed})`, LIMIT, async (t) => {
   let state = seed;
   for (let round = 0; round < 12 * rounds; round++) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     const options = { workerData: { seed: state } };
-    const workers = await Promise.all([churn(round % 2 ? options : workerOptions(options)), churn(options)]);
+    const workers = await Promise.all([churn(t, round % 2 ? options : workerOptions(options)), churn(t, options)]);
     const end = performance.now() + (state % 4000) / 1000;
     while (performance.now() < end) heap.free(heap.alloc(state % 5000));
     await Promise.all(workers.map((worker) => worker.terminate()));
@@ -502,8 +504,8 @@ test(`Workers terminated in the middle of allocating leave the heap whole (seed 
   }
 });
 
-test('the end of a Worker with workerOptions() is known while main is blocked', LIMIT, async () => {
-  const worker = await churn(workerOptions({ workerData: { seed } }));
+test('the end of a Worker with workerOptions() is known while main is blocked', LIMIT, async (t) => {
+  const worker = await churn(t, workerOptions({ workerData: { seed } }));
   const space = commonSpace();
   const [thread] = threadsOfHost(space, worker.threadId);
   const life = slotOf(space, thread as number) + Slot.life;

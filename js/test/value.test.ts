@@ -12,6 +12,7 @@ import { MessageChannel, Worker } from 'node:worker_threads';
 import { readValue } from '../../dist/task/value-reader.js';
 import { FORMAT_VERSION } from '../../dist/task/value-tags.js';
 import { ValueWriter } from '../../dist/task/value-writer.js';
+import { owned } from './owned.ts';
 import { seed } from './seed.ts';
 
 const writer = new ValueWriter();
@@ -189,7 +190,7 @@ test('the bytes may lie in shared memory', () => {
   assert.ok(got.view.buffer instanceof ArrayBuffer);
 });
 
-test('strings are the same without the help of a Buffer', async () => {
+test('strings are the same without the help of a Buffer', async (t) => {
   const strings = sameAsStructuredClone['string lengths'];
   const script = `
     const { parentPort, workerData } = require('node:worker_threads');
@@ -198,14 +199,17 @@ test('strings are the same without the help of a Buffer', async () => {
       const value = readValue(workerData.bytes);
       parentPort.postMessage({ value, bytes: new ValueWriter().write(value, 'input').slice() });
     });`;
-  const worker = new Worker(script, {
-    eval: true,
-    workerData: {
-      bytes: encode(strings),
-      reader: new URL('../../dist/task/value-reader.js', import.meta.url).href,
-      writer: new URL('../../dist/task/value-writer.js', import.meta.url).href,
-    },
-  });
+  const worker = owned(
+    t,
+    new Worker(script, {
+      eval: true,
+      workerData: {
+        bytes: encode(strings),
+        reader: new URL('../../dist/task/value-reader.js', import.meta.url).href,
+        writer: new URL('../../dist/task/value-writer.js', import.meta.url).href,
+      },
+    }),
+  );
   const answer = await new Promise<{ value: unknown; bytes: Uint8Array }>((resolve, reject) => {
     worker.once('message', resolve).once('error', reject);
   });
