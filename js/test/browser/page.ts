@@ -12,6 +12,7 @@ import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
 import { poolOptionCases } from '../cases/pool-option-cases.ts';
 import { poolOrderCases } from '../cases/pool-order-cases.ts';
+import { runCase } from '../cases/pool-setup.ts';
 import { taskCases } from '../cases/task-cases.ts';
 
 const fixture = (name: string): string => new URL(`/js/test/fixtures/${name}`, location.href).href;
@@ -148,7 +149,7 @@ const driven: Driven = {
   names: cases.map(({ name }) => name),
   async run(index) {
     try {
-      await (cases[index] as Case).run();
+      await runCase((cases[index] as Case).run);
       return undefined;
     } catch (error) {
       return (error as Error)?.stack ?? String(error);

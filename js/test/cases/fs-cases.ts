@@ -3,6 +3,7 @@
 import { openSpace, Pool } from 'plait';
 import { createFs, type Fs, type FsError } from 'plait/fs';
 import { type Case, ok, same } from './check.ts';
+import { opened } from './pool-setup.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: Node's streams, or ours
 type AnyStream = any;
@@ -181,7 +182,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
         fs.mkdirSync('/shared');
         fs.writeFileSync('/shared/from', new Uint8Array(100000).fill(9));
         fs.writeFileSync('/shared/log', '');
-        const pool = new Pool(module('fs-tasks.js'), { threads: 2 });
+        const pool = opened(new Pool(module('fs-tasks.js'), { threads: 2 }));
         const sizes = Array.from({ length: 8 }, (_, i) =>
           pool.run({ from: '/shared/from', to: `/shared/to-${i}` }, { name: 'copy' }),
         );

@@ -2,6 +2,7 @@
 
 import { give, Heap, type HeapBytes, openSpace, Pool, type PoolOptions, transfer } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
+import { opened } from './pool-setup.ts';
 
 async function withPool(
   module: string,
@@ -10,7 +11,7 @@ async function withPool(
 ): Promise<void> {
   const space = openSpace({ maximum: 2 ** 27 });
   const heap = new Heap(() => space);
-  const pool = new Pool(module, { threads: 2, space, ...options });
+  const pool = opened(new Pool(module, { threads: 2, space, ...options }));
   try {
     await pool.run(1);
     await use(heap, pool);

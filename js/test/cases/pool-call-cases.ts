@@ -2,7 +2,7 @@
 
 import { Pool } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
-import { isNode, poolsOf } from './pool-setup.ts';
+import { isNode, opened, poolsOf } from './pool-setup.ts';
 
 export function poolCallCases(module: (name: string) => string): Case[] {
   const tasks = module('pool-tasks.js');
@@ -207,7 +207,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
             const error = await rejection(pool.runInline(call as never, 1));
             ok(error instanceof TypeError && error.message.includes(says), `${says}: ${error}`);
           }
-          const strict = new Pool(tasks, { threads: 1 });
+          const strict = opened(new Pool(tasks, { threads: 1 }));
           same((await rejection(strict.runInline((n: number) => n, 1))).code, 'ERR_PLAIT_INLINE_FORBIDDEN');
           await strict.close();
         }),
@@ -224,10 +224,12 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           ok((await pool.runInline(namesOf, 'node:os')).includes('cpus'), 'of the host');
           ok((await pool.runInline(namesOf, 'plait')).includes('Pool'), 'a package');
           ok((await pool.runInline(namesOf, './tasks.js')).includes('isShared'), 'a path');
-          const elsewhere = new Pool('data:text/javascript,export default 1', { threads: 1, inline: true });
+          const elsewhere = opened(new Pool('data:text/javascript,export default 1', { threads: 1, inline: true }));
           ok((await elsewhere.runInline(namesOf, 'node:os')).includes('cpus'), 'of a module without a place');
           await elsewhere.close();
-          const first = new Pool(tasks, { threads: 1, inline: true, execArgv: ['--import', 'data:text/javascript,'] });
+          const first = opened(
+            new Pool(tasks, { threads: 1, inline: true, execArgv: ['--import', 'data:text/javascript,'] }),
+          );
           ok((await first.runInline(namesOf, 'plait')).includes('Pool'), 'in a thread that is a module');
           await first.close();
         }),
@@ -241,7 +243,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           const onProgress = (value: unknown): void => void told.push(value);
           alike(await pool.run('child', { name: 'parentOf', onProgress }), [false, 'child', false]);
           alike(told, ['after']);
-          const wide = new Pool(tasks, { threads: 2 });
+          const wide = opened(new Pool(tasks, { threads: 2 }));
           alike(await wide.runMany(Array(8).fill(5), { name: 'tree' }), Array(8).fill(32));
           await wide.close();
         }),

@@ -2,7 +2,7 @@
 
 import { connect, Heap, PlaitError, Pool } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
-import { begun, isNode, poolsOf, until } from './pool-setup.ts';
+import { begun, isNode, opened, poolsOf, until } from './pool-setup.ts';
 
 export function poolCases(module: (name: string) => string): Case[] {
   const tasks = module('pool-tasks.js');
@@ -97,7 +97,7 @@ export function poolCases(module: (name: string) => string): Case[] {
     {
       name: 'close: its deadline forces what is left',
       run: async () => {
-        const pool = new Pool(tasks, { threads: 2 });
+        const pool = opened(new Pool(tasks, { threads: 2 }));
         const { end } = await begun(pool, 'beginAndSpin');
         const hang = rejection(pool.run(0, { name: 'beginAndHang' }));
         const quick = pool.run('quick', { priority: 3 }).catch(() => 'too late'); /* either is right */
@@ -119,7 +119,7 @@ export function poolCases(module: (name: string) => string): Case[] {
           { minThreads: 0, maxThreads: 3 },
           { threads: 2, recycle: { tasks: 1 } },
         ]) {
-          const pool = new Pool(tasks, options);
+          const pool = opened(new Pool(tasks, options));
           const runs = Array.from({ length: 12 }, (_, i) => pool.run(i, i % 3 === 0 ? {} : { affinity: i % 5 }));
           const closed = pool.close();
           alike(
@@ -208,7 +208,7 @@ export function poolCases(module: (name: string) => string): Case[] {
           alike(await pool.runMany(inputs), inputs);
           await until(() => pool.stats().ended.recycled >= 10, 'workers are recycled');
           if (!isNode) return;
-          const fat = new Pool(tasks, { threads: 1, recycle: { bytes: 60e6 } });
+          const fat = opened(new Pool(tasks, { threads: 1, recycle: { bytes: 60e6 } }));
           await fat.run(0, { name: 'hoard' });
           await until(() => fat.stats().ended.recycled === 1, 'by memory');
           await fat.close();
@@ -252,7 +252,7 @@ export function poolCases(module: (name: string) => string): Case[] {
           other[Symbol.dispose]();
           same((await rejection(other.run(1))).code, 'ERR_PLAIT_POOL_CLOSED');
           ok(thrown(() => connect({} as never)) instanceof TypeError, 'no handle');
-          const closed = new Pool(tasks, { threads: 1, space });
+          const closed = opened(new Pool(tasks, { threads: 1, space }));
           const { handle } = closed;
           await closed.close();
           same(thrown(() => connect(handle, { space })).code, 'ERR_PLAIT_POOL_CLOSED');

@@ -2,7 +2,7 @@
 
 import { connect, Heap, Pool, type PoolOptions } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
-import { poolsOf } from './pool-setup.ts';
+import { opened, poolsOf } from './pool-setup.ts';
 
 /** Options, and what the message says of them. */
 type Wrong = [unknown, ...string[]];
@@ -188,7 +188,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
           new Options(),
         ]) {
           // Not by withPool, which makes new options of them.
-          const pool = new Pool(tasks, how as PoolOptions);
+          const pool = opened(new Pool(tasks, how as PoolOptions));
           try {
             same(pool.threads, 1);
             same(pool.stats().minThreads, 0);

@@ -2,7 +2,7 @@
 
 import { Heap, Pool } from 'plait';
 import { alike, type Case, ok, rejection, same } from './check.ts';
-import { begun, poolsOf, until } from './pool-setup.ts';
+import { begun, opened, poolsOf, until } from './pool-setup.ts';
 
 export function poolOrderCases(module: (name: string) => string): Case[] {
   const tasks = module('pool-tasks.js');
@@ -100,7 +100,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
           for await (const output of pool.map(Array.from({ length: 50 }, (_, i) => i))) mapped.push(output);
           same(mapped.length, 50);
           ok(!pool.needsDrain, 'there is room');
-          const automatic = new Pool(tasks, { threads: 3, maxQueue: 'auto' });
+          const automatic = opened(new Pool(tasks, { threads: 3, maxQueue: 'auto' }));
           await automatic.close();
         }),
     },

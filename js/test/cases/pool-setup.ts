@@ -15,6 +15,25 @@ export async function until(what: () => boolean, why = `in vain: ${what}`): Prom
   }
 }
 
+const pools = new Set<Pool>();
+
+/** A pool that {@link runCase} ends with the case, if the case does not. */
+export function opened(pool: Pool): Pool {
+  pools.add(pool);
+  return pool;
+}
+
+/** Runs a case and ends the pools that it has opened, also after a failed assertion. */
+export async function runCase(run: () => void | Promise<void>): Promise<void> {
+  try {
+    await run();
+  } finally {
+    const left = [...pools];
+    pools.clear();
+    await Promise.allSettled(left.map((pool) => pool.close({ force: true })));
+  }
+}
+
 export type WithPool = (options: PoolOptions, body: (pool: Pool, space: Space) => Promise<void>) => Promise<void>;
 
 /** Gives the body a pool of the module in a space of its own, with so many threads unless the options say; afterwards nothing may be wrong there. */

@@ -2,6 +2,7 @@
 
 import { Heap, heap, openSpace, PlaitError, Pool, type Settled } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
+import { opened } from './pool-setup.ts';
 
 const cyclic: unknown[] = [1];
 cyclic.push(cyclic);
@@ -60,7 +61,7 @@ export function taskCases(module: (name: string) => string): Case[] {
     body: (pool: Pool) => Promise<void>,
     url = tasks,
   ): Promise<void> => {
-    const pool = new Pool(url, { threads: 2, ...options });
+    const pool = opened(new Pool(url, { threads: 2, ...options }));
     try {
       await body(pool);
     } finally {
@@ -200,7 +201,7 @@ export function taskCases(module: (name: string) => string): Case[] {
       run: async () => {
         const space = openSpace({ maximum: 2 ** 26 });
         const heap = new Heap(() => space);
-        const pool = new Pool(tasks, { threads: 2, space });
+        const pool = opened(new Pool(tasks, { threads: 2, space }));
         await pool.run(1);
         const before = heap.stats().liveBlocks;
         for (const size of [0, 10, 1000, 100000]) {
@@ -344,7 +345,7 @@ export function taskCases(module: (name: string) => string): Case[] {
       run: async () => {
         for (const settled of [false, true]) {
           for (const when of ['before', 'meanwhile', 'by force']) {
-            const pool = new Pool(module('tasks.js'), { threads: 2 });
+            const pool = opened(new Pool(module('tasks.js'), { threads: 2 }));
             const how = `settled: ${settled}, ${when}`;
             let started = 0;
             let isClosed = false;
@@ -381,7 +382,7 @@ export function taskCases(module: (name: string) => string): Case[] {
             await closing;
           }
         }
-        const broken = new Pool(module('throws-on-load.js'), { threads: 1 });
+        const broken = opened(new Pool(module('throws-on-load.js'), { threads: 1 }));
         const all = [];
         const error = await rejection(
           (async () => {
@@ -498,7 +499,7 @@ export function taskCases(module: (name: string) => string): Case[] {
     {
       name: 'close finishes what was submitted; then nothing is taken',
       run: async () => {
-        const pool = new Pool(tasks, { threads: 2 });
+        const pool = opened(new Pool(tasks, { threads: 2 }));
         const running = Array.from({ length: 50 }, (_, i) => pool.run(i, { name: 'later' }));
         const closed = pool.close();
         same(closed, pool.close(), 'the same promise');
@@ -513,7 +514,7 @@ export function taskCases(module: (name: string) => string): Case[] {
     {
       name: 'close by force stops running tasks and rejects queued ones',
       run: async () => {
-        const pool = new Pool(tasks, { threads: 1 });
+        const pool = opened(new Pool(tasks, { threads: 1 }));
         await pool.run(1);
         const stuck = [rejection(pool.run(1, { name: 'spin' })), rejection(pool.run(2)), rejection(pool.run(3))];
         const closed = pool.close(); // would wait for ever
@@ -526,7 +527,7 @@ export function taskCases(module: (name: string) => string): Case[] {
       name: 'a full space is an error with a code; the pool works on',
       run: async () => {
         const space = openSpace({ maximum: 8 * 2 ** 20 });
-        const pool = new Pool(tasks, { threads: 2, space });
+        const pool = opened(new Pool(tasks, { threads: 2, space }));
         await pool.run(1);
         same((await rejection(pool.run(new Uint8Array(9e6)))).code, 'ERR_PLAIT_OUT_OF_MEMORY');
         same((await rejection(pool.run(9e6, { name: 'returnBytes' }))).code, 'ERR_PLAIT_OUT_OF_MEMORY');
@@ -546,12 +547,12 @@ export function taskCases(module: (name: string) => string): Case[] {
       run: async () => {
         const space = openSpace({ maximum: 64 * 2 ** 20 });
         const heap = new Heap(() => space);
-        const first = new Pool(tasks, { threads: 1, space });
+        const first = opened(new Pool(tasks, { threads: 1, space }));
         await first.run(1);
         await first.close();
         const before = heap.stats().liveBlocks;
         for (let round = 0; round < 3; round++) {
-          const pool = new Pool(tasks, { threads: 2, space });
+          const pool = opened(new Pool(tasks, { threads: 2, space }));
           await Promise.all(SAMPLES.map((value) => pool.run(value)));
           await rejection(pool.run(1, { name: 'exit' }));
           await pool.close({ force: round === 2 });
