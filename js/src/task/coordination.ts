@@ -21,12 +21,12 @@ export class Coordination {
   readonly #early: Map<number, StartedThread[]>;
   readonly #pools = new Map<number, CoordinatedPool>();
   readonly #modules = new Map<number, string>();
+  #isPublished = false;
 
   constructor(start: CoordinatorStart, early: Map<number, StartedThread[]>) {
     this.#start = start;
     this.#space = attach(start.space, Role.coordinator);
     this.#early = early;
-    publish(this.#space, () => this.#modules);
   }
 
   handle(message: ToCoordinator): void {
@@ -67,6 +67,9 @@ export class Coordination {
     const early = this.#early.get(pool) ?? this.#adopt(message);
     this.#early.delete(pool);
     this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, early));
+    // Not before: who finds this thread's socket is to find a pool behind it.
+    if (!this.#isPublished) publish(this.#space, () => this.#modules);
+    this.#isPublished = true;
   }
 
   /** The owner was late: this thread has booted before it came to lend its worker. */
