@@ -4,7 +4,7 @@
  */
 
 import { Errno, FS_SCRATCH, FsFlag } from '../core/layout.generated.ts';
-import { outOfRange, wrongType, wrongValue } from './errors.ts';
+import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 import {
   bytesOf,
   checkFd,
@@ -30,6 +30,13 @@ export type ReadFileOptions =
   | FsEncoding
   | 'buffer'
   | null;
+/** Options of those who want bytes. */
+export interface BytesOptions {
+  encoding?: null | undefined;
+  flag?: string | number | undefined;
+}
+/** Options of those who want a string. */
+export type TextOptions = FsEncoding | { encoding: FsEncoding; flag?: string | number | undefined };
 export type WriteFileOptions =
   | {
       encoding?: FsEncoding | null | undefined;
@@ -49,6 +56,8 @@ export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbo
 
 /** What new files and directories are not allowed, as it was when the thread started. */
 export const UMASK: number = (globalThis as { process?: { umask?(): number } }).process?.umask?.() ?? 0o022;
+/** What is read at once where memory is short. */
+const PIECE = 2 ** 20;
 const WRITE_FLAGS = FsFlag.WRONLY | FsFlag.CREAT | FsFlag.TRUNC;
 
 /** What is done with the bytes of files on one volume. Methods are bound: they can be passed on by themselves. */
@@ -205,19 +214,28 @@ export class ContentsFs {
     }
     const fd = isFd(path) ? path : this.openSync(path, flags);
     try {
-      const parts: Uint8Array<ArrayBuffer>[] = [];
-      let rest = Math.max(this.#size(fd), 1);
-      for (let total = 0; ; ) {
-        const part = newBytes(rest);
-        const count = volume.read(fd, part, 0, rest, -1);
-        if (count < 0) throw volume.error(count, 'read');
-        total += count;
-        if (count > 0) parts.push(count < rest ? part.subarray(0, count) : part);
-        if (count === 0) return parts.length === 1 ? (parts[0] as Uint8Array<ArrayBuffer>) : joined(parts, total);
-        rest = Math.max(this.#size(fd) - total, 1);
-      }
+      return this.#readAll(fd, this.#size(fd));
     } finally {
       if (!isFd(path)) this.closeSync(fd);
+    }
+  }
+
+  /**
+   * Into one buffer of the file's size: at one instant, or else piece by piece, for which little shared memory will do. As in
+   * Node, what the file gains meanwhile is not read; what tells no size, as in /proc, is read to its end.
+   */
+  #readAll(fd: number, size: number): Uint8Array<ArrayBuffer> {
+    const { volume } = this;
+    let all = roomFor(size > 0 ? size : FS_SCRATCH);
+    for (let at = 0; ; ) {
+      const count = volume.read(fd, all, at, Math.min(all.length - at, at === 0 ? all.length : PIECE), -1);
+      if (count < 0) throw volume.error(count, 'read');
+      at += count;
+      if (count === 0 || at === size) return at === all.length ? all : all.subarray(0, at);
+      if (at < all.length) continue;
+      const larger = roomFor(at * 2);
+      larger.set(all);
+      all = larger;
     }
   }
 
@@ -240,7 +258,7 @@ export class ContentsFs {
           bytes.set(volume.space.bytes(block, now));
           return bytes;
         }
-        room = now; // it has grown meanwhile
+        room = Math.max(now, room * 2); // it has grown meanwhile, or does not tell its size
       } finally {
         volume.core.plait_fs_unhold();
       }
@@ -248,14 +266,8 @@ export class ContentsFs {
   }
 
   readFileSync: {
-    (
-      path: PathLike | number,
-      options?: { encoding?: null | undefined; flag?: string | number | undefined } | null,
-    ): Uint8Array<ArrayBuffer>;
-    (
-      path: PathLike | number,
-      options: FsEncoding | { encoding: FsEncoding; flag?: string | number | undefined },
-    ): string;
+    (path: PathLike | number, options?: BytesOptions | null): Uint8Array<ArrayBuffer>;
+    (path: PathLike | number, options: TextOptions): string;
     (path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer>;
   } = ((path: PathLike | number, options?: ReadFileOptions): string | Uint8Array<ArrayBuffer> => {
     const encoding = options === undefined ? undefined : encodingOf(options);
@@ -394,14 +406,14 @@ export class ContentsFs {
   };
 }
 
-function joined(parts: Uint8Array[], total: number): Uint8Array<ArrayBuffer> {
-  const all = newBytes(total);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
+/** Private room for a file's bytes. */
+function roomFor(size: number): Uint8Array<ArrayBuffer> {
+  try {
+    return newBytes(size);
+  } catch (cause) {
+    const message = `The file has ${size} bytes, more than a buffer can have here`;
+    throw Object.assign(codedError(RangeError, 'ERR_FS_FILE_TOO_LARGE', message), { cause });
   }
-  return all;
 }
 
 /** What else Node takes for a length; nothing is 0. */
