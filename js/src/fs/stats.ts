@@ -11,40 +11,94 @@ export function typeBits(kind: number): number {
   return TYPE_BITS[kind] as number;
 }
 
+/** The number of the device that memory is, and what it likes to be read in. */
+export const DEVICE = 1;
+export const BLOCK_SIZE = 4096;
+
+/** What a program may see as a file's own: as in Node, a date is made when it is asked for, and is the object's from then on. */
+function dateOf(stats: object, name: string, milliseconds: number): Date {
+  const date = new Date(milliseconds);
+  keepDate(stats, name, date); // what is frozen keeps none
+  return date;
+}
+
+function keepDate(stats: object, name: string, value: Date): boolean {
+  return Reflect.defineProperty(stats, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/**
+ * What both kinds have. Programs copy these objects, inherit from them, wrap them and write to them: so all that they hold is in
+ * ordinary properties, and no method asks for more of `this`.
+ */
 abstract class StatsBase<Count extends number | bigint> {
   declare mode: Count;
+  declare atimeMs: Count;
+  declare mtimeMs: Count;
+  declare ctimeMs: Count;
+  declare birthtimeMs: Count;
 
-  #is(bits: number): boolean {
-    return (Number(this.mode) & 0o170000) === bits;
-  }
   /** Whether it is a regular file. */
   isFile(): boolean {
-    return this.#is(0o100000);
+    return hasType(this.mode, 0o100000);
   }
   /** Whether it is a directory. */
   isDirectory(): boolean {
-    return this.#is(0o040000);
+    return hasType(this.mode, 0o040000);
   }
   /** Whether it is a symbolic link; only `lstat` answers so. */
   isSymbolicLink(): boolean {
-    return this.#is(0o120000);
+    return hasType(this.mode, 0o120000);
   }
   /** Only behind mounts. */
   isBlockDevice(): boolean {
-    return this.#is(0o060000);
+    return hasType(this.mode, 0o060000);
   }
   /** Only behind mounts. */
   isCharacterDevice(): boolean {
-    return this.#is(0o020000);
+    return hasType(this.mode, 0o020000);
   }
   /** Only behind mounts. */
   isFIFO(): boolean {
-    return this.#is(0o010000);
+    return hasType(this.mode, 0o010000);
   }
   /** Only behind mounts. */
   isSocket(): boolean {
-    return this.#is(0o140000);
+    return hasType(this.mode, 0o140000);
   }
+
+  get atime(): Date {
+    return dateOf(this, 'atime', Math.round(Number(this.atimeMs)));
+  }
+  set atime(value: Date) {
+    keepDate(this, 'atime', value);
+  }
+  get mtime(): Date {
+    return dateOf(this, 'mtime', Math.round(Number(this.mtimeMs)));
+  }
+  set mtime(value: Date) {
+    keepDate(this, 'mtime', value);
+  }
+  get ctime(): Date {
+    return dateOf(this, 'ctime', Math.round(Number(this.ctimeMs)));
+  }
+  set ctime(value: Date) {
+    keepDate(this, 'ctime', value);
+  }
+  get birthtime(): Date {
+    return dateOf(this, 'birthtime', Math.round(Number(this.birthtimeMs)));
+  }
+  set birthtime(value: Date) {
+    keepDate(this, 'birthtime', value);
+  }
+}
+
+// As Node's: `for … in` finds them.
+for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(StatsBase.prototype))) {
+  if (name !== 'constructor') Object.defineProperty(StatsBase.prototype, name, { ...member, enumerable: true });
+}
+
+function hasType(mode: number | bigint, bits: number): boolean {
+  return (Number(mode) & 0o170000) === bits;
 }
 
 /** What the core says of a file. Times: nanoseconds, as milliseconds with a fraction. */
@@ -63,116 +117,88 @@ export interface RawStats {
   birthtime: bigint;
 }
 
-/** What `stat` and its family tell. */
+/** What `stat` and its family tell. The arguments are Node's; programs make empty ones, too. */
 export class Stats extends StatsBase<number> {
-  dev: number;
-  declare mode: number;
-  nlink: number;
-  uid: number;
-  gid: number;
-  rdev: number;
-  blksize: number;
-  ino: number;
-  size: number;
-  blocks: number;
-  atimeMs: number;
-  mtimeMs: number;
-  ctimeMs: number;
-  birthtimeMs: number;
+  declare dev: number;
+  declare nlink: number;
+  declare uid: number;
+  declare gid: number;
+  declare rdev: number;
+  declare blksize: number;
+  declare ino: number;
+  declare size: number;
+  declare blocks: number;
 
   constructor(
-    mode: number,
-    nlink: number,
-    uid: number,
-    gid: number,
-    ino: number,
-    size: number,
-    held: number,
-    atimeMs: number,
-    mtimeMs: number,
-    ctimeMs: number,
-    birthtimeMs: number,
+    dev?: number,
+    mode?: number,
+    nlink?: number,
+    uid?: number,
+    gid?: number,
+    rdev?: number,
+    blksize?: number,
+    ino?: number,
+    size?: number,
+    blocks?: number,
+    atimeMs?: number,
+    mtimeMs?: number,
+    ctimeMs?: number,
+    birthtimeMs?: number,
   ) {
     super();
-    this.dev = 1;
-    this.mode = mode;
-    this.nlink = nlink;
-    this.uid = uid;
-    this.gid = gid;
-    this.rdev = 0;
-    this.blksize = 4096;
-    this.ino = ino;
-    this.size = size;
-    this.blocks = Math.ceil(held / 512);
-    this.atimeMs = atimeMs;
-    this.mtimeMs = mtimeMs;
-    this.ctimeMs = ctimeMs;
-    this.birthtimeMs = birthtimeMs;
-  }
-  get atime(): Date {
-    return new Date(Math.round(this.atimeMs));
-  }
-  get mtime(): Date {
-    return new Date(Math.round(this.mtimeMs));
-  }
-  get ctime(): Date {
-    return new Date(Math.round(this.ctimeMs));
-  }
-  get birthtime(): Date {
-    return new Date(Math.round(this.birthtimeMs));
+    this.dev = dev as number;
+    this.mode = mode as number;
+    this.nlink = nlink as number;
+    this.uid = uid as number;
+    this.gid = gid as number;
+    this.rdev = rdev as number;
+    this.blksize = blksize as number;
+    this.ino = ino as number;
+    this.size = size as number;
+    this.blocks = blocks as number;
+    this.atimeMs = atimeMs as number;
+    this.mtimeMs = mtimeMs as number;
+    this.ctimeMs = ctimeMs as number;
+    this.birthtimeMs = birthtimeMs as number;
   }
 }
 
 /** The same with bigints, and nanoseconds. */
 export class BigIntStats extends StatsBase<bigint> {
-  dev: bigint = 1n;
-  declare mode: bigint;
-  nlink: bigint;
-  uid: bigint;
-  gid: bigint;
-  rdev: bigint = 0n;
-  blksize: bigint = 4096n;
-  ino: bigint;
-  size: bigint;
-  blocks: bigint;
-  atimeMs: bigint;
-  mtimeMs: bigint;
-  ctimeMs: bigint;
-  birthtimeMs: bigint;
-  atimeNs: bigint;
-  mtimeNs: bigint;
-  ctimeNs: bigint;
-  birthtimeNs: bigint;
+  declare dev: bigint;
+  declare nlink: bigint;
+  declare uid: bigint;
+  declare gid: bigint;
+  declare rdev: bigint;
+  declare blksize: bigint;
+  declare ino: bigint;
+  declare size: bigint;
+  declare blocks: bigint;
+  declare atimeNs: bigint;
+  declare mtimeNs: bigint;
+  declare ctimeNs: bigint;
+  declare birthtimeNs: bigint;
 
   constructor(raw: RawStats) {
     super();
+    this.dev = BigInt(DEVICE);
     this.mode = BigInt(typeBits(raw.kind) | raw.mode);
     this.nlink = BigInt(raw.links);
     this.uid = BigInt(raw.uid);
     this.gid = BigInt(raw.gid);
+    this.rdev = 0n;
+    this.blksize = BigInt(BLOCK_SIZE);
     this.ino = BigInt(raw.number);
     this.size = BigInt(raw.size);
     this.blocks = BigInt(Math.ceil(raw.held / 512));
-    this.atimeNs = raw.atime;
-    this.mtimeNs = raw.mtime;
-    this.ctimeNs = raw.ctime;
-    this.birthtimeNs = raw.birthtime;
     this.atimeMs = raw.atime / 1000000n;
     this.mtimeMs = raw.mtime / 1000000n;
     this.ctimeMs = raw.ctime / 1000000n;
     this.birthtimeMs = raw.birthtime / 1000000n;
-  }
-  get atime(): Date {
-    return new Date(Number(this.atimeMs));
-  }
-  get mtime(): Date {
-    return new Date(Number(this.mtimeMs));
-  }
-  get ctime(): Date {
-    return new Date(Number(this.ctimeMs));
-  }
-  get birthtime(): Date {
-    return new Date(Number(this.birthtimeMs));
+    this.atimeNs = raw.atime;
+    this.mtimeNs = raw.mtime;
+    this.ctimeNs = raw.ctime;
+    this.birthtimeNs = raw.birthtime;
   }
 }
 
@@ -187,38 +213,47 @@ export interface StatsFs<Count> {
   ffree: Count;
 }
 
+/** Where a name keeps its kind: a copy of its properties has it, too, and JSON shows none of it. */
+const KIND = Symbol('type');
+interface Kinded {
+  [KIND]: number;
+}
+
+function kindOf(entry: unknown): number {
+  return (entry as Kinded)[KIND];
+}
+
 /** One name in a directory. */
 export class Dirent<Name extends string | Uint8Array = string> {
   name: Name;
   parentPath: string;
   path: string;
-  #kind: number;
 
   constructor(name: Name, parentPath: string, kind: number) {
     this.name = name;
     this.parentPath = parentPath;
     this.path = parentPath;
-    this.#kind = kind;
+    (this as unknown as Kinded)[KIND] = kind;
   }
   isFile(): boolean {
-    return this.#kind === FsKind.FILE;
+    return kindOf(this) === FsKind.FILE;
   }
   isDirectory(): boolean {
-    return this.#kind === FsKind.DIRECTORY;
+    return kindOf(this) === FsKind.DIRECTORY;
   }
   isSymbolicLink(): boolean {
-    return this.#kind === FsKind.SYMLINK;
+    return kindOf(this) === FsKind.SYMLINK;
   }
   isBlockDevice(): boolean {
-    return this.#kind === FsKind.BLOCKS;
+    return kindOf(this) === FsKind.BLOCKS;
   }
   isCharacterDevice(): boolean {
-    return this.#kind === FsKind.CHARACTERS;
+    return kindOf(this) === FsKind.CHARACTERS;
   }
   isFIFO(): boolean {
-    return this.#kind === FsKind.FIFO;
+    return kindOf(this) === FsKind.FIFO;
   }
   isSocket(): boolean {
-    return this.#kind === FsKind.SOCKET;
+    return kindOf(this) === FsKind.SOCKET;
   }
 }

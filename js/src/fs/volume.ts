@@ -13,7 +13,7 @@ import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layo
 import { outOfMemory, type Space } from '../core/space.ts';
 import { fsError } from './errors.ts';
 import { type FsCore, Mounts, mountedCore } from './mounts.ts';
-import { BigIntStats, type RawStats, Stats, typeBits } from './stats.ts';
+import { BigIntStats, BLOCK_SIZE, DEVICE, type RawStats, Stats, typeBits } from './stats.ts';
 import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 
 /** Up to this many bytes a loop is quicker than a view and a call. */
@@ -138,13 +138,16 @@ export class Volume {
   /** After plait_fs_stat(). */
   stats(): Stats {
     const stats = new Stats(
+      DEVICE,
       typeBits(this.#word(FsResult.kind)) | this.#word(FsResult.mode),
       this.#word(FsResult.links),
       this.#word(FsResult.uid),
       this.#word(FsResult.gid),
+      0,
+      BLOCK_SIZE,
       this.#word(FsResult.number),
       this.#number(FsResult.size),
-      this.#number(FsResult.held),
+      Math.ceil(this.#number(FsResult.held) / 512),
       this.#milliseconds(FsResult.atime),
       this.#milliseconds(FsResult.mtime),
       this.#milliseconds(FsResult.ctime),
