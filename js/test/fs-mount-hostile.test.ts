@@ -292,9 +292,7 @@ test('a recursive watcher is told of what other programs do deep down', { timeou
   const { fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/a/b`, { recursive: true });
   const seen: string[] = [];
-  const watcher = fs.watch('/host', { recursive: true }, (event: string, name: string) =>
-    seen.push(`${event} ${name}`),
-  );
+  const watcher = fs.watch('/host', { recursive: true }, (event, name) => seen.push(`${event} ${name}`));
   nodeFs.writeFileSync(`${inside}/a/b/new`, 'x');
   const end = performance.now() + DEADLINE_MS;
   while (!seen.includes('rename a/b/new')) {

@@ -600,7 +600,7 @@ test('a mount whose directory has gone says so, and comes off', () => {
 test('watch and watchFile tell of changes by other programs', { timeout: 60000 }, async () => {
   const { fs, inside } = world();
   const seen: string[] = [];
-  const watcher = fs.watch('/host', (event: string, name: string) => seen.push(`${event} ${name}`));
+  const watcher = fs.watch('/host', (event, name) => seen.push(`${event} ${name}`));
   const end = performance.now() + DEADLINE_MS;
   const wait = async (what: string): Promise<void> => {
     while (!seen.includes(what)) {

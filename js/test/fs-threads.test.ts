@@ -92,7 +92,7 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
   fs.mkdirSync('/w');
   fs.writeFileSync('/w/old', '1');
   const seen: string[] = [];
-  const watcher = fs.watch('/w', (event: string, name: string) => seen.push(`${event} ${name}`));
+  const watcher = fs.watch('/w', (event, name) => seen.push(`${event} ${name}`));
   let size = -1;
   fs.watchFile('/w/old', (now) => {
     size = now.size;
@@ -131,7 +131,7 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
   const found: string[] = [];
   const loop = (async () => {
     for await (const { filename } of fs.promises.watch('/w', { signal: controller.signal })) {
-      found.push(filename);
+      found.push(`${filename}`);
       controller.abort();
     }
   })();

@@ -168,6 +168,7 @@ export function createNodeHost(): Host | undefined {
     listenToStarter: (listener) => void starter?.on('message', listener),
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => setTurn(resolve)),
+    nextTurn: (listener) => void setTurn(listener),
     soon: (listener) => void setTimeout(listener, 1),
     warn: (message, code, detail) => process.emitWarning(message, { type: 'PlaitWarning', code, detail }),
     later: (milliseconds, listener) => void setTimeout(listener, milliseconds).unref(),

@@ -100,6 +100,17 @@ export function createWebHost(): Host {
         turns.push(resolve);
         channel.port2.postMessage(undefined);
       }),
+    nextTurn(listener: () => void) {
+      let called = false;
+      const call = (): void => {
+        if (called) return;
+        called = true;
+        listener();
+      };
+      turns.push(call);
+      channel.port2.postMessage(undefined);
+      setTimeout(call, 0); // in WebKit a worker's channel goes through the page's main thread, which may be blocked
+    },
     soon: undefined,
     warn: (message: string, code: string, detail: string) => console.warn(`[${code}] ${message}\n${detail}`),
     later: (milliseconds: number, listener: () => void) => void setTimeout(listener, milliseconds),

@@ -140,6 +140,8 @@ export interface Host {
   exitThread(code: number): void;
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
+  /** Calls back in a later turn of the event loop, in the order of the calls; also while a page's main thread is blocked. */
+  nextTurn(listener: () => void): void;
   /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
   readonly soon: ((listener: () => void) => void) | undefined;
   /** Tells whoever runs the program of something that is no error of the calling code; `code` names the kind of it. */

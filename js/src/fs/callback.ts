@@ -2,24 +2,22 @@
  * The callback face, made from the synchronous one: wrong arguments are thrown at once, all else goes to the callback, later.
  */
 
+import { answer, settle } from './answer.ts';
+import type { CallbackFs } from './callback-types.ts';
+import { begin as beginCopy, copyAll } from './cp.ts';
 import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
-import { isArgumentError } from './values.ts';
+import { isArgumentError, newBytes } from './values.ts';
 
 type Callback = (error: Error | null, ...results: unknown[]) => void;
-// biome-ignore lint/suspicious/noExplicitAny: the callers' types are in CallbackFs
+// biome-ignore lint/suspicious/noExplicitAny: the callers' types are in callback-types.ts
 type Any = any;
-
-/** The arguments of a function without those that may be left out at its end are not known; the last is the callback. */
-type WithCallback<Sync> = Sync extends (...args: infer Arguments) => infer Result
-  ? (...args: [...Partial<Arguments>, callback: (error: Error | null, result: Result) => void] | Any[]) => void
-  : never;
 
 /** What cp and others find only on the way; the type of a link is an argument. */
 const LATER = /^ERR_FS_(?!INVALID_SYMLINK_TYPE)/;
 
 function later(callback: Callback, ...results: [Error | null, ...unknown[]]): void {
-  queueMicrotask(() => callback(...results));
+  answer(() => callback(...results));
 }
 
 /** `pick`: what is handed to the callback behind the error. */
@@ -42,6 +40,27 @@ function callbackOf(
   };
 }
 
+/** Where `util.promisify` of Node finds what it makes of a function. */
+const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
+
+function promisable<Call extends object>(call: Call, promised: (...args: Any[]) => Promise<unknown>): Call {
+  return Object.defineProperty(call, PROMISIFIED, { value: promised });
+}
+
+/** For what calls back with several results: a promise has them in an object. */
+function promisableTo<Call extends (...args: Any[]) => void>(names: readonly [string, string], call: Call): Call {
+  return promisable(
+    call,
+    (...args) =>
+      new Promise((resolve, reject) => {
+        call(...args, (error: Error | null, ...results: unknown[]) => {
+          if (error === null) resolve(Object.fromEntries(names.map((name, i) => [name, results[i]])));
+          else reject(error);
+        });
+      }),
+  );
+}
+
 const NAMES = [
   'access',
   'appendFile',
@@ -49,7 +68,6 @@ const NAMES = [
   'chown',
   'close',
   'copyFile',
-  'cp',
   'fchmod',
   'fchown',
   'fdatasync',
@@ -88,18 +106,6 @@ const ABORTABLE = [
   ['writeFile', 2],
 ] as const;
 
-type Name = (typeof NAMES)[number];
-
-/** The callback functions of node:fs. */
-export type CallbackFs = { [Key in Name]: WithCallback<TreeFs[`${Key}Sync`]> } & {
-  exists(path: unknown, callback: (exists: boolean) => void): void;
-  read(...args: Any[]): void;
-  write(...args: Any[]): void;
-  readv(...args: Any[]): void;
-  writev(...args: Any[]): void;
-  realpath: WithCallback<TreeFs['realpathSync']> & { native: WithCallback<TreeFs['realpathSync']> };
-};
-
 /** The callback face of `fs`. */
 export function callbackFs(fs: TreeFs): CallbackFs {
   const made: Record<string, unknown> = {};
@@ -118,31 +124,51 @@ export function callbackFs(fs: TreeFs): CallbackFs {
     );
   }
   const realpath = callbackOf(fs.realpathSync);
+  const read = (fd: number, buffer: Any, ...rest: Any[]) => {
+    if (rest[0] === null && rest.length > 1) rest[0] = 0; // here no offset is not no options
+    if (ArrayBuffer.isView(buffer)) return { count: (fs.readSync as Any)(fd, buffer, ...rest), buffer };
+    const options = buffer ?? {};
+    const view = options.buffer ?? newBytes(16384).fill(0);
+    return { count: fs.readSync(fd, view, options), buffer: view };
+  };
+  const write = (fd: number, data: Any, ...rest: Any[]): number => {
+    if (rest[0] === null && rest.length > 1 && ArrayBuffer.isView(data)) rest[0] = 0;
+    return fs.writeSync(fd, data as string, ...rest);
+  };
   return Object.assign(made, {
-    exists(path: Any, callback: (exists: boolean) => void): void {
+    cp(src: string | URL, dest: string | URL, ...rest: Any[]): void {
+      const callback = rest.pop();
       if (typeof callback !== 'function') throw wrongType('cb', 'of type function', callback);
-      const there = fs.existsSync(path);
-      queueMicrotask(() => callback(there));
+      const steps = beginCopy(fs, src, dest, rest[0]);
+      copyAll(steps).then(
+        () => later(callback, null),
+        (error) => later(callback, error),
+      );
     },
-    read: callbackOf(
-      (fd: number, buffer: Any, ...rest: Any[]) => {
-        if (rest[0] === null && rest.length > 1) rest[0] = 0; // here no offset is not no options
-        if (ArrayBuffer.isView(buffer)) return { count: (fs.readSync as Any)(fd, buffer, ...rest), buffer };
-        const options = buffer ?? {};
-        const view = options.buffer ?? new Uint8Array(16384);
-        return { count: fs.readSync(fd, view, options), buffer: view };
+    exists: promisable(
+      (path: Any, callback: (exists: boolean) => void): void => {
+        if (typeof callback !== 'function') throw wrongType('cb', 'of type function', callback);
+        const there = fs.existsSync(path);
+        answer(() => callback(there));
       },
-      ({ count, buffer }) => [count, buffer],
+      (path: Any) => settle(() => fs.existsSync(path)),
     ),
-    write: callbackOf(
-      (fd: number, data: Any, ...rest: Any[]) => {
-        if (rest[0] === null && rest.length > 1 && ArrayBuffer.isView(data)) rest[0] = 0;
-        return fs.writeSync(fd, data as string, ...rest);
-      },
-      (count, args) => [count, args[1]],
+    read: promisableTo(
+      ['bytesRead', 'buffer'],
+      callbackOf(read, ({ count, buffer }) => [count, buffer]),
     ),
-    readv: callbackOf(fs.readvSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
-    writev: callbackOf(fs.writevSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
+    write: promisableTo(
+      ['bytesWritten', 'buffer'],
+      callbackOf(write, (count, args) => [count, args[1]]),
+    ),
+    readv: promisableTo(
+      ['bytesRead', 'buffers'],
+      callbackOf(fs.readvSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
+    ),
+    writev: promisableTo(
+      ['bytesWritten', 'buffer'], // as Node has it
+      callbackOf(fs.writevSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
+    ),
     realpath: Object.assign(realpath, { native: callbackOf(fs.realpathSync.native) }),
   }) as unknown as CallbackFs;
 }

@@ -2,6 +2,7 @@
  * Dir: a directory that is read piece by piece. Its cursor stays true whatever others do to the directory meanwhile.
  */
 
+import { answer, settle } from './answer.ts';
 import { codedError } from './errors.ts';
 import { Dirent } from './stats.ts';
 import type { SyncFs } from './sync.ts';
@@ -79,18 +80,18 @@ export class Dir implements AsyncIterable<Dirent> {
   read(): Promise<Dirent | null>;
   read(callback: Callback<Dirent | null>): void;
   read(callback?: Callback<Dirent | null>): Promise<Dirent | null> | undefined {
-    return answer(() => this.readSync(), callback);
+    return later(() => this.readSync(), callback);
   }
 
   close(): Promise<void>;
   close(callback: Callback<void>): void;
   close(callback?: Callback<void>): Promise<void> | undefined {
-    return answer(() => this.closeSync(), callback);
+    return later(() => this.closeSync(), callback);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Dirent, void, undefined> {
     try {
-      for (let entry = this.readSync(); entry !== null; entry = this.readSync()) yield entry;
+      for (let entry = await this.read(); entry !== null; entry = await this.read()) yield entry;
     } finally {
       if (this.#fd >= 0) this.closeSync();
     }
@@ -100,20 +101,18 @@ export class Dir implements AsyncIterable<Dirent> {
     if (this.#fd >= 0) this.closeSync();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this[Symbol.dispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return settle(() => this[Symbol.dispose]());
   }
 }
 
-function answer<Result>(action: () => Result, callback: Callback<Result> | undefined): Promise<Result> | undefined {
-  if (callback === undefined) return new Promise((resolve) => resolve(action()));
-  let result: Result;
+function later<Result>(action: () => Result, callback: Callback<Result> | undefined): Promise<Result> | undefined {
+  if (callback === undefined) return settle(action);
   try {
-    result = action();
+    const result = action();
+    answer(() => callback(null, result));
   } catch (error) {
-    queueMicrotask(() => callback(error as Error));
-    return undefined;
+    answer(() => callback(error as Error));
   }
-  queueMicrotask(() => callback(null, result));
   return undefined;
 }

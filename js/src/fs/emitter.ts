@@ -8,11 +8,28 @@ import { setTimeout } from '../core/timers.ts';
 // biome-ignore lint/suspicious/noExplicitAny: what an event carries depends on its name
 type Listener = (...values: any[]) => void;
 
+type Listeners = Map<string, { call: Listener; given: Listener }[]>;
+
+/** Where an object keeps them: as with Node's, one that inherits from it, or stands in front of it, finds them there. */
+const LISTENERS = Symbol('listeners');
+
+function listenersOf(emitter: unknown): Listeners {
+  return (emitter as { [LISTENERS]: Listeners })[LISTENERS];
+}
+
+function add<Self extends object>(emitter: Self, event: string, call: Listener, given: Listener): Self {
+  const listeners = listenersOf(emitter);
+  listeners.set(event, [...(listeners.get(event) ?? []), { call, given }]);
+  return emitter;
+}
+
 export class Emitter {
-  readonly #listeners = new Map<string, { call: Listener; given: Listener }[]>();
+  constructor() {
+    Object.defineProperty(this, LISTENERS, { value: new Map() });
+  }
 
   on(event: string, listener: Listener): this {
-    return this.#add(event, listener, listener);
+    return add(this, event, listener, listener);
   }
 
   once(event: string, listener: Listener): this {
@@ -20,18 +37,13 @@ export class Emitter {
       this.off(event, listener);
       listener.apply(this, values);
     };
-    return this.#add(event, call, listener);
-  }
-
-  #add(event: string, call: Listener, given: Listener): this {
-    this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), { call, given }]);
-    return this;
+    return add(this, event, call, listener);
   }
 
   off(event: string, listener: Listener): this {
-    const all = this.#listeners.get(event) ?? [];
+    const all = listenersOf(this).get(event) ?? [];
     const at = all.findLastIndex(({ given }) => given === listener);
-    if (at >= 0) this.#listeners.set(event, all.toSpliced(at, 1));
+    if (at >= 0) listenersOf(this).set(event, all.toSpliced(at, 1));
     return this;
   }
 
@@ -44,18 +56,18 @@ export class Emitter {
   }
 
   removeAllListeners(event?: string): this {
-    if (event === undefined) this.#listeners.clear();
-    else this.#listeners.delete(event);
+    if (event === undefined) listenersOf(this).clear();
+    else listenersOf(this).delete(event);
     return this;
   }
 
   listenerCount(event: string): number {
-    return this.#listeners.get(event)?.length ?? 0;
+    return listenersOf(this).get(event)?.length ?? 0;
   }
 
   /** Whether anybody listened. */
   emit(event: string, ...values: unknown[]): boolean {
-    const all = this.#listeners.get(event) ?? [];
+    const all = listenersOf(this).get(event) ?? [];
     if (all.length === 0 && event === 'error') {
       setTimeout(() => {
         throw values[0];

@@ -148,3 +148,26 @@ function shownNumber(value: unknown): string {
 function group(digits: string): string {
   return digits.replace(/(\d)(?=(\d{3})+$)/g, '$1_');
 }
+
+/** What Node makes of a refusal of its own: an error of the system's kind. */
+export function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {
+  const error = codedError(Error, code, message);
+  error.name = 'SystemError';
+  return Object.assign(error, { errno, syscall, path, info: { code, message, path, syscall, errno } });
+}
+
+const COPY_TEXTS: Record<string, string> = {
+  EINVAL: 'Invalid src or dest: cp returned EINVAL',
+  EEXIST: 'Target already exists: cp returned EEXIST',
+  SYMLINK_TO_SUBDIRECTORY: 'Cannot overwrite symlink in subdirectory of self: cp returned EINVAL',
+  SOCKET: 'Cannot copy a socket file: cp returned EINVAL',
+  FIFO_PIPE: 'Cannot copy a FIFO pipe: cp returned EINVAL',
+  DIR_TO_NON_DIR: 'Cannot overwrite non-directory with directory: cp returned EISDIR',
+  NON_DIR_TO_DIR: 'Cannot overwrite directory with non-directory: cp returned ENOTDIR',
+};
+
+/** ERR_FS_CP_… */
+export function copyError(kind: string, errno: number, message: string, path: string): Error {
+  const code = `ERR_FS_CP_${kind}`;
+  return systemError(code, `${COPY_TEXTS[kind]} (${message}) ${path}`, errno, 'cp', path);
+}

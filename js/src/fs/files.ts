@@ -6,9 +6,11 @@ import { PlaitError } from '../core/errors.ts';
 import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { threadWide } from '../core/thread-wide.ts';
-import { type CallbackFs, callbackFs } from './callback.ts';
+import { callbackFs } from './callback.ts';
+import type { CallbackFs } from './callback-types.ts';
 import { constants } from './constants.ts';
 import { Dir } from './dir.ts';
+import type { Face } from './faces.ts';
 import { FileHandle } from './handle.ts';
 import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
@@ -16,10 +18,12 @@ import { BigIntStats, Dirent, Stats } from './stats.ts';
 import { type ReadStreamClass, Streams, type WriteStreamClass } from './streams.ts';
 import { type ExportTarOptions, exportTar } from './tar-export.ts';
 import { type ImportTarOptions, type ImportTarResult, importTar, type TarSource } from './tar-import.ts';
-import { normalize, TreeFs } from './tree.ts';
-import { type PathLike, pathOf, pathText } from './values.ts';
+import { TreeFs } from './tree.ts';
+import { type FsEncoding, normalize, type PathLike, pathOf, pathText } from './values.ts';
 import { Volume } from './volume.ts';
-import { type FsWatcher, StatWatchers, watch } from './watch.ts';
+import { type FsWatcher, StatWatchers, type WatchOptions, watch } from './watch.ts';
+
+type Changed = (event: 'rename' | 'change', name: string) => void;
 
 interface Rest {
   readonly promises: FsPromises;
@@ -28,7 +32,12 @@ interface Rest {
   readonly createWriteStream: Streams['createWriteStream'];
   readonly ReadStream: ReadStreamClass;
   readonly WriteStream: WriteStreamClass;
-  watch(path: PathLike, ...rest: unknown[]): FsWatcher;
+  watch(path: PathLike, listener?: Changed): FsWatcher;
+  watch(
+    path: PathLike,
+    options: WatchOptions | FsEncoding | 'buffer' | null | undefined,
+    listener?: Changed,
+  ): FsWatcher;
   watchFile: StatWatchers['watch'];
   unwatchFile: StatWatchers['unwatch'];
   /**
@@ -66,7 +75,7 @@ interface Rest {
 }
 
 /** `node:fs`, over the files of a space. */
-export type Fs = TreeFs & CallbackFs & Rest;
+export type Fs = Face<TreeFs & CallbackFs & Rest>;
 
 /**
  * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's calls
@@ -99,7 +108,7 @@ export function createFs(space: () => Space): Fs {
     createWriteStream: streams.createWriteStream,
     ReadStream: streams.ReadStream,
     WriteStream: streams.WriteStream,
-    watch: (path, ...others) => watch(tree, path, ...(others as [])),
+    watch: (path: PathLike, ...rest: unknown[]) => watch(tree, path, ...(rest as [])),
     watchFile: (path, options, listener) => watchers.watch(path, options, listener),
     unwatchFile: (path, listener) => watchers.unwatch(path, listener),
     mount: (path, options) => mount(tree, path, options),
@@ -118,7 +127,7 @@ export function createFs(space: () => Space): Fs {
     Dir,
     FileHandle,
   };
-  return Object.assign(tree, callbacks, rest);
+  return Object.assign(tree, callbacks, rest) as unknown as Fs;
 }
 
 /** The path without links, or as it is: what is mounted may be gone on the host, and has to come off nevertheless. */

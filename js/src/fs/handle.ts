@@ -2,14 +2,17 @@
  * FileHandle: an open file with promises.
  */
 
-import type { ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
+import { settle, settleAsync } from './answer.ts';
+import type { BytesOptions, ReadFileOptions, ReadOptions, TextOptions, WriteFileOptions } from './contents.ts';
+import { Emitter } from './emitter.ts';
 import { checkAbort, codedError, wrongType } from './errors.ts';
+import type { ReadStream, WriteStream } from './own-streams.ts';
 import type { BigIntStats, Stats } from './stats.ts';
 import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';
 import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
-import { type Data, writeData } from './write-data.ts';
+import { type Abortable, type Data, writeData } from './write-data.ts';
 
 /** What `readLines` gives: in Node its own `readline.Interface`; elsewhere it can be iterated over, and that is all. */
 export interface Lines extends AsyncIterable<string> {
@@ -21,120 +24,152 @@ export interface Lines extends AsyncIterable<string> {
 
 /** Streams over files, from streams.ts; Node's are used where there are some. */
 export interface StreamMaker {
-  read(handle: FileHandle, options?: object): AsyncIterable<Uint8Array | string>;
-  write(handle: FileHandle, options?: object): object;
+  read(handle: FileHandle, options?: object): ReadStream;
+  write(handle: FileHandle, options?: object): WriteStream;
   lines(handle: FileHandle, options?: object): Lines;
 }
 
-/** An open file. `close()` it, or `await using`. */
-export class FileHandle {
-  readonly #fs: TreeFs;
-  readonly #streams: StreamMaker;
-  readonly #listeners: (() => void)[] = [];
-  #fd: number;
+interface State {
+  readonly fs: TreeFs;
+  readonly streams: StreamMaker;
+  fd: number;
+}
 
+/** Where a handle keeps its file: as with Node's, one that inherits from it, or stands in front of it, finds that there. */
+const STATE = Symbol('state');
+
+function stateOf(handle: unknown): State {
+  return (handle as { [STATE]: State })[STATE];
+}
+
+/** Works on the file at once, for an answer that comes later. */
+function onFile<Result>(
+  handle: FileHandle,
+  syscall: string,
+  work: (fs: TreeFs, fd: number) => Result,
+): Promise<Result> {
+  return settle(() => work(stateOf(handle).fs, fdOf(handle, syscall)));
+}
+
+function fdOf(handle: FileHandle, syscall: string): number {
+  if (handle.fd >= 0) return handle.fd;
+  throw Object.assign(codedError(Error, 'EBADF', 'file closed'), { syscall });
+}
+
+/** An open file. `close()` it, or `await using`. Of events it has 'close'. */
+export class FileHandle extends Emitter {
   constructor(fs: TreeFs, fd: number, streams: StreamMaker) {
-    this.#fs = fs;
-    this.#fd = fd;
-    this.#streams = streams;
+    super();
+    Object.defineProperty(this, STATE, { value: { fs, fd, streams } satisfies State });
   }
 
   /** The descriptor; -1 when it is closed. */
   get fd(): number {
-    return this.#fd;
+    return stateOf(this).fd;
   }
 
-  #open(syscall: string): number {
-    if (this.#fd >= 0) return this.#fd;
-    throw Object.assign(codedError(Error, 'EBADF', 'file closed'), { syscall });
-  }
-
-  async read(
+  read<View extends ArrayBufferView>(
+    buffer: View,
+    offset?: number | null,
+    length?: number | null,
+    position?: number | bigint | null,
+  ): Promise<{ bytesRead: number; buffer: View }>;
+  read<View extends ArrayBufferView>(
+    buffer: View,
+    options?: ReadOptions | null,
+  ): Promise<{ bytesRead: number; buffer: View }>;
+  read<View extends ArrayBufferView = Uint8Array<ArrayBuffer>>(
+    options?: ReadOptions & { buffer?: View | undefined },
+  ): Promise<{ bytesRead: number; buffer: View }>;
+  read(
     buffer?: ArrayBufferView | (ReadOptions & { buffer?: ArrayBufferView | undefined }),
     offset?: number | ReadOptions | null,
     length?: number | null,
     position?: number | bigint | null,
   ): Promise<{ bytesRead: number; buffer: ArrayBufferView }> {
-    const fd = this.#open('read');
-    let view: ArrayBufferView;
-    if (ArrayBuffer.isView(buffer)) {
-      view = buffer;
-    } else {
-      if (buffer !== undefined && (typeof buffer !== 'object' || buffer === null))
-        throw wrongType('buffer', 'an instance of Buffer, TypedArray, or DataView', buffer);
-      view = buffer?.buffer ?? newBytes(16384);
-      ({ offset = 0, length = null, position = null } = buffer ?? {});
-    }
-    if (offset !== null && typeof offset === 'object') ({ offset = 0, length = null, position = null } = offset);
-    const from = offset ?? 0;
-    return { bytesRead: this.#fs.readSync(fd, view, from, length ?? view.byteLength - from, position), buffer: view };
+    return onFile(this, 'read', (fs, fd) => {
+      const { view, options } = readArguments(buffer, offset, length, position);
+      const from = options.offset ?? 0;
+      const count = fs.readSync(fd, view, from, options.length ?? view.byteLength - from, options.position);
+      return { bytesRead: count, buffer: view };
+    });
   }
 
-  async write<Data extends ArrayBufferView | string>(
+  write<Data extends ArrayBufferView | string>(
     data: Data,
     offset?: number | bigint | ReadOptions | null,
     length?: number | string | null,
     position?: number | bigint | null,
   ): Promise<{ bytesWritten: number; buffer: Data }> {
     const from = offset === null && length !== undefined && ArrayBuffer.isView(data) ? 0 : offset;
-    return { bytesWritten: this.#fs.writeSync(this.#open('write'), data, from, length, position), buffer: data };
+    return onFile(this, 'write', (fs, fd) => ({
+      bytesWritten: fs.writeSync(fd, data, from, length, position),
+      buffer: data,
+    }));
   }
 
-  async readv<Views extends readonly ArrayBufferView[]>(
+  readv<Views extends readonly ArrayBufferView[]>(
     buffers: Views,
     position?: number | null,
   ): Promise<{ bytesRead: number; buffers: Views }> {
-    return { bytesRead: this.#fs.readvSync(this.#open('read'), buffers, position), buffers };
+    return onFile(this, 'read', (fs, fd) => ({ bytesRead: fs.readvSync(fd, buffers, position), buffers }));
   }
 
-  async writev<Views extends readonly ArrayBufferView[]>(
+  writev<Views extends readonly ArrayBufferView[]>(
     buffers: Views,
     position?: number | null,
   ): Promise<{ bytesWritten: number; buffers: Views }> {
-    return { bytesWritten: this.#fs.writevSync(this.#open('write'), buffers, position), buffers };
+    return onFile(this, 'write', (fs, fd) => ({ bytesWritten: fs.writevSync(fd, buffers, position), buffers }));
   }
 
-  async readFile(options?: ReadFileOptions): Promise<string | Uint8Array> {
-    const fd = this.#open('read');
-    checkAbort(options);
-    return this.#fs.readFileSync(fd, options);
+  readFile(options?: BytesOptions | null): Promise<Uint8Array<ArrayBuffer>>;
+  readFile(options: TextOptions): Promise<string>;
+  readFile(options?: ReadFileOptions): Promise<string | Uint8Array<ArrayBuffer>>;
+  readFile(options?: ReadFileOptions): Promise<string | Uint8Array<ArrayBuffer>> {
+    return onFile(this, 'read', (fs, fd) => {
+      checkAbort(options);
+      return fs.readFileSync(fd, options);
+    });
   }
-  async writeFile(data: Data, options?: WriteFileOptions): Promise<void> {
-    await writeData(this.#fs, this.#open('write'), data, options, 'w');
+  writeFile(data: Data, options?: WriteFileOptions & Abortable): Promise<void> {
+    return settleAsync(async () => writeData(stateOf(this).fs, fdOf(this, 'write'), data, options, 'w'));
   }
-  async appendFile(data: Data, options?: WriteFileOptions): Promise<void> {
-    await writeData(this.#fs, this.#open('write'), data, options, 'a');
+  appendFile(data: Data, options?: WriteFileOptions & Abortable): Promise<void> {
+    return settleAsync(async () => writeData(stateOf(this).fs, fdOf(this, 'write'), data, options, 'a'));
   }
-  async stat(options?: StatOptions): Promise<Stats | BigIntStats> {
-    return this.#fs.fstatSync(this.#open('fstat'), options as { bigint?: false | undefined });
+  stat(options?: { bigint?: false | undefined }): Promise<Stats>;
+  stat(options: { bigint: true }): Promise<BigIntStats>;
+  stat(options?: StatOptions): Promise<Stats | BigIntStats>;
+  stat(options?: StatOptions): Promise<Stats | BigIntStats> {
+    return onFile(this, 'fstat', (fs, fd) => fs.fstatSync(fd, options as { bigint?: false | undefined }));
   }
-  async truncate(length?: number): Promise<void> {
-    this.#fs.ftruncateSync(this.#open('ftruncate'), length);
+  truncate(length?: number): Promise<void> {
+    return onFile(this, 'ftruncate', (fs, fd) => fs.ftruncateSync(fd, length));
   }
-  async chmod(mode: number | string): Promise<void> {
-    this.#fs.fchmodSync(this.#open('fchmod'), mode);
+  chmod(mode: number | string): Promise<void> {
+    return onFile(this, 'fchmod', (fs, fd) => fs.fchmodSync(fd, mode));
   }
-  async chown(uid: number, gid: number): Promise<void> {
-    this.#fs.fchownSync(this.#open('fchown'), uid, gid);
+  chown(uid: number, gid: number): Promise<void> {
+    return onFile(this, 'fchown', (fs, fd) => fs.fchownSync(fd, uid, gid));
   }
-  async utimes(atime: TimeLike, mtime: TimeLike): Promise<void> {
-    this.#fs.futimesSync(this.#open('futime'), atime, mtime);
+  utimes(atime: TimeLike, mtime: TimeLike): Promise<void> {
+    return onFile(this, 'futime', (fs, fd) => fs.futimesSync(fd, atime, mtime));
   }
-  async sync(): Promise<void> {
-    this.#fs.fsyncSync(this.#open('fsync'));
+  sync(): Promise<void> {
+    return onFile(this, 'fsync', (fs, fd) => fs.fsyncSync(fd));
   }
-  async datasync(): Promise<void> {
-    this.#fs.fdatasyncSync(this.#open('fdatasync'));
+  datasync(): Promise<void> {
+    return onFile(this, 'fdatasync', (fs, fd) => fs.fdatasyncSync(fd));
   }
 
-  createReadStream(options?: object): AsyncIterable<Uint8Array | string> {
-    return this.#streams.read(this, options);
+  createReadStream(options?: object): ReadStream {
+    return stateOf(this).streams.read(this, options);
   }
-  createWriteStream(options?: object): object {
-    return this.#streams.write(this, options);
+  createWriteStream(options?: object): WriteStream {
+    return stateOf(this).streams.write(this, options);
   }
   readLines(options?: object): Lines {
-    return this.#streams.lines(this, options);
+    return stateOf(this).streams.lines(this, options);
   }
 
   /** A stream of the web's kind. */
@@ -148,29 +183,32 @@ export class FileHandle {
     });
   }
 
-  /** Calls back when it is closed. Only 'close' is ever emitted. */
-  on(event: string, listener: () => void): this {
-    if (event === 'close') this.#listeners.push(listener);
-    return this;
-  }
-  once(event: string, listener: () => void): this {
-    return this.on(event, listener);
-  }
-  off(_event: string, listener: () => void): this {
-    const at = this.#listeners.indexOf(listener);
-    if (at >= 0) this.#listeners.splice(at, 1);
-    return this;
+  close(): Promise<void> {
+    return settle(() => {
+      const state = stateOf(this);
+      const { fd } = state;
+      if (fd < 0) return;
+      state.fd = -1;
+      state.fs.closeSync(fd);
+      this.emit('close');
+    });
   }
 
-  async close(): Promise<void> {
-    if (this.#fd < 0) return;
-    const fd = this.#fd;
-    this.#fd = -1;
-    this.#fs.closeSync(fd);
-    for (const listener of this.#listeners.splice(0)) listener();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+/** What to read into, and where: Node's three ways of saying so. */
+function readArguments(
+  buffer: ArrayBufferView | (ReadOptions & { buffer?: ArrayBufferView | undefined }) | undefined,
+  offset: number | ReadOptions | null | undefined,
+  length: number | null | undefined,
+  position: number | bigint | null | undefined,
+): { view: ArrayBufferView; options: ReadOptions } {
+  const place = (typeof offset === 'object' && offset !== null ? offset : { offset, length, position }) as ReadOptions;
+  if (ArrayBuffer.isView(buffer)) return { view: buffer, options: place };
+  if (buffer !== undefined && (typeof buffer !== 'object' || buffer === null))
+    throw wrongType('buffer', 'an instance of Buffer, TypedArray, or DataView', buffer);
+  return { view: buffer?.buffer ?? newBytes(16384), options: buffer ?? {} };
 }

@@ -7,14 +7,13 @@
 
 import { commonSpace } from '../core/boot.ts';
 import { threadWide } from '../core/thread-wide.ts';
-import type { Dir as OwnDir } from './dir.ts';
 import { createFs, type Fs } from './files.ts';
-import type { FileHandle as OwnFileHandle } from './handle.ts';
-import type { BigIntStats as OwnBigIntStats, Dirent as OwnDirent, Stats as OwnStats } from './stats.ts';
+import type { BigIntStats as OwnBigIntStats } from './stats.ts';
 import { FsWatcher as OwnFsWatcher } from './watch.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
 export type { MappedFile, ReadFileOptions, ReadOptions, WriteFileOptions } from './contents.ts';
+export type { AsyncCopyOptions, CopyOptions } from './cp.ts';
 export type { DirOptions } from './dir.ts';
 export type { FsError } from './errors.ts';
 export { createFs, type Fs } from './files.ts';
@@ -26,7 +25,7 @@ export type { ReadStreamClass, WriteStreamClass } from './streams.ts';
 export type { RmdirOptions, StatOptions } from './sync.ts';
 export type { ExportTarOptions } from './tar-export.ts';
 export type { AsyncTarSource, ImportTarOptions, ImportTarResult, TarSource } from './tar-import.ts';
-export type { CopyOptions, ReaddirOptions, RmOptions } from './tree.ts';
+export type { ReaddirOptions, RmOptions } from './tree.ts';
 export type { FsEncoding, PathLike, TimeLike } from './values.ts';
 export type { WatchEvent, WatchOptions } from './watch.ts';
 
@@ -36,19 +35,23 @@ commonSpace(); // importing attaches the thread, and lets threads started from h
 export const fs: Fs = threadWide('fs', () => createFs(commonSpace));
 export default fs;
 
-// The classes are those of the copy that made `fs`, so that `instanceof` says the same in each.
-export const Dir: typeof OwnDir = fs.Dir;
-export type Dir = OwnDir;
-export const FileHandle: typeof OwnFileHandle = fs.FileHandle;
-export type FileHandle = OwnFileHandle;
-export const Stats: typeof OwnStats = fs.Stats;
-export type Stats = OwnStats;
-export const BigIntStats: typeof OwnBigIntStats = fs.BigIntStats;
+// The classes are those of the copy that made `fs`, so that `instanceof` says the same in each. Where the types of Node are known,
+// so are their types.
+type Instance<Class> = Class extends { readonly prototype: infer Type } ? Type : never;
+export const Dir: Fs['Dir'] = fs.Dir;
+export type Dir = Instance<Fs['Dir']>;
+export const FileHandle: Fs['FileHandle'] = fs.FileHandle;
+export type FileHandle = Awaited<ReturnType<Fs['promises']['open']>>;
+export const Stats: Fs['Stats'] = fs.Stats;
+export type Stats = Instance<Fs['Stats']>;
+export const BigIntStats: Fs['BigIntStats'] = fs.BigIntStats;
 export type BigIntStats = OwnBigIntStats;
-export const Dirent: typeof OwnDirent = fs.Dirent;
-export type Dirent<Name extends string | Uint8Array = string> = OwnDirent<Name>;
+export const Dirent: Fs['Dirent'] = fs.Dirent;
+export type Dirent = NonNullable<ReturnType<Dir['readSync']>>; // not the class's: that is one of names of any kind
 export const ReadStream: Fs['ReadStream'] = fs.ReadStream;
+export type ReadStream = Instance<Fs['ReadStream']>;
 export const WriteStream: Fs['WriteStream'] = fs.WriteStream;
+export type WriteStream = Instance<Fs['WriteStream']>;
 export const FsWatcher: typeof OwnFsWatcher = threadWide('FsWatcher', () => OwnFsWatcher);
 export type FsWatcher = OwnFsWatcher;
 

@@ -7,12 +7,14 @@
  * - One chunk is read when it is wanted and not before: nothing is buffered but what is written faster than it is taken.
  */
 
+import { answer, settle } from './answer.ts';
 import { Emitter } from './emitter.ts';
 import { codedError } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { checkInteger, dataBytes, decode, encodingOf, newBytes, optionsOf, type PathLike, pathOf } from './values.ts';
 
-interface CommonOptions {
+/** Options of both kinds. */
+export interface CommonOptions {
   flags?: string | number | undefined;
   mode?: number | string | undefined;
   encoding?: string | null | undefined;
@@ -31,8 +33,6 @@ interface Sink {
   once(event: string, listener: () => void): unknown;
   emit?(event: string, ...values: unknown[]): unknown;
 }
-
-const later = (action: () => void): void => queueMicrotask(action);
 
 /** What both have: a descriptor that is opened, closed, and may be taken away at any time. */
 abstract class FileStream extends Emitter {
@@ -65,9 +65,9 @@ abstract class FileStream extends Emitter {
       this.fd = checkInteger(fd, 'fd', 0, 2 ** 31 - 1);
     }
     const abort = (): void => void this.destroy(abortError(signal?.reason));
-    if (signal?.aborted) later(abort);
+    if (signal?.aborted) answer(abort);
     else signal?.addEventListener('abort', abort, { once: true });
-    later(() => this.#open());
+    answer(() => this.#open());
   }
 
   /** Whether the file is not open yet. */
@@ -116,7 +116,7 @@ abstract class FileStream extends Emitter {
     } catch (error) {
       this.errored ??= error as Error;
     }
-    later(() => {
+    answer(() => {
       this.closed = true;
       if (this.errored !== null) this.emit('error', this.errored);
       if (this.#emitClose) this.emit('close');
@@ -126,7 +126,7 @@ abstract class FileStream extends Emitter {
   /** Closes it; calls back when it is closed. */
   close(done?: Done): void {
     if (done !== undefined) {
-      if (this.closed) later(done);
+      if (this.closed) answer(done);
       else this.once('close', () => done());
     }
     this.destroy();
@@ -264,7 +264,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     this.#decoder = undefined;
     if (rest !== '') return rest;
     this.readableEnded = true;
-    later(() => {
+    answer(() => {
       if (this.destroyed) return;
       this.emit('end');
       this.finished();
@@ -276,7 +276,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   #go(): void {
     if (this.#turn || !this.#isOpen || this.readableFlowing !== true || !this.readable) return;
     this.#turn = true;
-    later(() => {
+    answer(() => {
       this.#turn = false;
       if (this.readableFlowing !== true || !this.readable) return;
       const chunk = this.#next();
@@ -289,7 +289,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   #tell(): void {
     if (this.#told) return;
     this.#told = true;
-    later(() => {
+    answer(() => {
       this.#told = false;
       if (this.#isOpen ? this.readable : !this.destroyed) this.emit('readable');
       if (!this.#isOpen && !this.destroyed) this.once('open', () => this.#tell());
@@ -315,11 +315,11 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
           this.once('open', resolve);
           this.once('close', resolve);
           this.once('error', resolve);
-          if (this.fd !== null) later(() => later(resolve));
+          if (this.fd !== null) answer(() => answer(resolve));
         });
       }
       while (this.readable) {
-        const chunk = this.#next();
+        const chunk = await settle(() => this.#next());
         if (chunk === null) break;
         yield chunk;
       }
@@ -377,7 +377,7 @@ export class WriteStream extends FileStream {
         ? ['ERR_STREAM_WRITE_AFTER_END', 'write after end']
         : ['ERR_STREAM_DESTROYED', 'Cannot call write after a stream was destroyed'];
       const error = codedError(Error, code as string, message as string);
-      later(() => callback?.(error));
+      answer(() => callback?.(error));
       this.destroy(error);
       return false;
     }
@@ -407,7 +407,7 @@ export class WriteStream extends FileStream {
   #go(): void {
     if (this.#turn || !this.#isOpen || this.destroyed) return;
     this.#turn = true;
-    later(() => {
+    answer(() => {
       this.#turn = false;
       this.#write();
     });

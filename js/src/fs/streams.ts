@@ -4,23 +4,24 @@
  */
 
 import { host } from '../core/host.ts';
-import type { CallbackFs } from './callback.ts';
+import type { CallbackFs } from './callback-types.ts';
 import { FileHandle, type Lines, type StreamMaker } from './handle.ts';
-import { linesOf, ReadStream, WriteStream } from './own-streams.ts';
+import { type CommonOptions, linesOf, ReadStream, WriteStream } from './own-streams.ts';
 import type { TreeFs } from './tree.ts';
-import { optionsOf, type PathLike, pathOf } from './values.ts';
+import { type FsEncoding, optionsOf, type PathLike, pathOf } from './values.ts';
 
-type Chunks = AsyncIterable<Uint8Array | string>;
 /** A class as Node makes them: `new`, a call, and `apply` to an object that inherits from it all make a stream. */
-type StreamClass<Stream> = (new (
-  path: PathLike,
-  options?: object | string,
-) => Stream) &
-  ((path: PathLike, options?: object | string) => Stream);
+type StreamClass<Stream> = {
+  new (path: PathLike, options?: StreamOptions): Stream;
+  (path: PathLike, options?: StreamOptions): Stream;
+  readonly prototype: Stream;
+};
+/** Of a stream; Node's own take more. */
+type StreamOptions = CommonOptions | FsEncoding | null;
 /** The class of `createReadStream`'s streams. In browsers it cannot be called without `new`. */
-export type ReadStreamClass = StreamClass<Chunks>;
+export type ReadStreamClass = StreamClass<ReadStream>;
 /** The class of `createWriteStream`'s streams. */
-export type WriteStreamClass = StreamClass<object>;
+export type WriteStreamClass = StreamClass<WriteStream>;
 
 interface NodeFsStreams {
   ReadStream: ReadStreamClass;
@@ -40,7 +41,7 @@ function under<Stream extends object>(base: StreamClass<Stream>, make: (options?
   function FileStream(this: unknown, path: PathLike, given?: object | string): Stream {
     const { options, handle } = make(given);
     const named = path !== undefined && path !== null && (options.fd === undefined || options.fd === null);
-    const args = [named ? pathOf(path) : path, options] as const;
+    const args = [named ? pathOf(path) : path, options as StreamOptions] as const;
     // For classes in the old way: they call this one for what they have made already.
     const old = new.target === undefined && this instanceof FileStream;
     const stream = old
@@ -99,16 +100,16 @@ export class Streams implements StreamMaker {
     return { options: { ...options, fd: handle.fd, fs: { ...this.#fs(), close } }, handle };
   };
 
-  createReadStream = (path: PathLike, options?: object | string): Chunks => new this.ReadStream(path, options);
+  createReadStream = (path: PathLike, options?: StreamOptions): ReadStream => new this.ReadStream(path, options);
 
-  createWriteStream = (path: PathLike, options?: object | string): object => new this.WriteStream(path, options);
+  createWriteStream = (path: PathLike, options?: StreamOptions): WriteStream => new this.WriteStream(path, options);
 
-  read(handle: FileHandle, options?: object): AsyncIterable<Uint8Array | string> {
+  read(handle: FileHandle, options?: object): ReadStream {
     if (nodeFs === undefined) return new ReadStream(this.#tree, undefined, { ...options, fd: handle });
     return new this.ReadStream('', { ...options, fd: handle });
   }
 
-  write(handle: FileHandle, options?: object): object {
+  write(handle: FileHandle, options?: object): WriteStream {
     if (nodeFs === undefined) return new WriteStream(this.#tree, undefined, { ...options, fd: handle });
     return new this.WriteStream('', { ...options, fd: handle });
   }

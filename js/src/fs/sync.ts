@@ -55,6 +55,7 @@ export class SyncFs extends ContentsFs {
   statSync: {
     (path: PathLike, options?: { bigint?: false | undefined; throwIfNoEntry?: true | undefined }): Stats;
     (path: PathLike, options: { bigint: true; throwIfNoEntry?: true | undefined }): BigIntStats;
+    (path: PathLike, options: { bigint?: false | undefined; throwIfNoEntry: false }): Stats | undefined;
     (path: PathLike, options?: StatOptions): Stats | BigIntStats | undefined;
   } = ((path: PathLike, options?: StatOptions) =>
     this.#stat(this.volume.core.plait_fs_stat(-1 - this.volume.first(path), 1), options, 'stat', path)) as never;
@@ -62,6 +63,7 @@ export class SyncFs extends ContentsFs {
   lstatSync: {
     (path: PathLike, options?: { bigint?: false | undefined; throwIfNoEntry?: true | undefined }): Stats;
     (path: PathLike, options: { bigint: true; throwIfNoEntry?: true | undefined }): BigIntStats;
+    (path: PathLike, options: { bigint?: false | undefined; throwIfNoEntry: false }): Stats | undefined;
     (path: PathLike, options?: StatOptions): Stats | BigIntStats | undefined;
   } = ((path: PathLike, options?: StatOptions) =>
     this.#stat(this.volume.core.plait_fs_stat(-1 - this.volume.first(path), 0), options, 'lstat', path)) as never;

@@ -3,10 +3,11 @@
  */
 
 import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
+import { type CopyOptions, copyTreeSync } from './cp.ts';
 import { Dir, type DirOptions } from './dir.ts';
-import { codedError, type FsError, wrongType } from './errors.ts';
+import { type FsError, systemError, wrongType } from './errors.ts';
 import { type GlobOptions, globSync } from './glob.ts';
-import { type Dirent, Dirent as DirentClass, type Stats } from './stats.ts';
+import { type Dirent, Dirent as DirentClass } from './stats.ts';
 import { SyncFs } from './sync.ts';
 import {
   checkInteger,
@@ -15,11 +16,14 @@ import {
   encode,
   encodedPath,
   type FsEncoding,
+  join,
   modeOf,
   newBytes,
+  normalize,
   nulInPath,
   optionsOf,
   type PathLike,
+  parentOf,
   pathOf,
   pathText,
 } from './values.ts';
@@ -35,41 +39,11 @@ export interface RmOptions {
   maxRetries?: number | undefined;
   retryDelay?: number | undefined;
 }
-export interface CopyOptions {
-  dereference?: boolean | undefined;
-  errorOnExist?: boolean | undefined;
-  filter?: ((source: string, destination: string) => boolean) | undefined;
-  force?: boolean | undefined;
-  mode?: number | undefined;
-  preserveTimestamps?: boolean | undefined;
-  recursive?: boolean | undefined;
-  verbatimSymlinks?: boolean | undefined;
-}
 
 type EncodingOption = { encoding?: FsEncoding | 'buffer' | null | undefined } | FsEncoding | 'buffer' | null;
 interface Realpath {
   (path: PathLike, options?: { encoding?: FsEncoding | null | undefined } | FsEncoding | null): string;
   (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Uint8Array;
-}
-
-/** An absolute path without `.`, `..` and slashes too many. */
-export function normalize(path: string): string {
-  const parts: string[] = [];
-  for (const part of path.split('/')) {
-    if (part === '..') parts.pop();
-    else if (part !== '' && part !== '.') parts.push(part);
-  }
-  return `/${parts.join('/')}`;
-}
-
-/** The directory that a path is in. */
-export function parentOf(path: string): string {
-  const end = path.replace(/\/+$/, '').lastIndexOf('/');
-  return end <= 0 ? '/' : path.slice(0, end);
-}
-
-export function join(directory: string, name: string): string {
-  return directory === '' ? name : directory.endsWith('/') ? directory + name : `${directory}/${name}`;
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
@@ -282,62 +256,8 @@ export class TreeFs extends SyncFs {
     }
   };
 
-  cpSync = (src: string | URL, dest: string | URL, options: CopyOptions = {}): void => {
-    const from = pathText(pathOf(src, 'src'));
-    const to = pathText(pathOf(dest, 'dest'));
-    const { filter, recursive = false } = options;
-    if (filter !== undefined && !filter(from, to)) return;
-    const stats = options.dereference ? this.statSync(from) : this.lstatSync(from);
-    if (normalize(from) === normalize(to)) throw copyError('EINVAL', 22, 'src and dest cannot be the same', to);
-    if (stats.isDirectory() && !recursive) {
-      const message = `Recursive option not enabled, cannot copy a directory: ${from}`;
-      throw systemError('ERR_FS_EISDIR', `${message}: cp returned EISDIR (is a directory) ${from}`, 21, 'cp', from);
-    }
-    if (stats.isDirectory() && `${normalize(to)}/`.startsWith(`${normalize(from)}/`)) {
-      throw copyError('EINVAL', 22, `cannot copy ${from} to a subdirectory of self ${to}`, to);
-    }
-    const above = parentOf(normalize(to));
-    if (!this.existsSync(above)) this.mkdirSync(above, { recursive: true });
-    this.#copy(from, to, stats, options);
-  };
-
-  #copy(from: string, to: string, stats: Stats, options: CopyOptions): void {
-    const { force = true, errorOnExist = false, filter } = options;
-    const there = this.lstatSync(to, { throwIfNoEntry: false } as object) as Stats | undefined;
-    if (stats.isDirectory()) {
-      if (there !== undefined && !there.isDirectory()) {
-        throw copyError('DIR_TO_NON_DIR', 20, `cannot overwrite non-directory ${to} with directory ${from}`, to);
-      }
-      if (there === undefined) this.mkdirSync(to, { mode: stats.mode & 0o7777 });
-      for (const { name } of this.entries(from)) {
-        const source = join(from, name);
-        const goal = join(to, name);
-        if (filter !== undefined && !filter(source, goal)) continue;
-        this.#copy(source, goal, options.dereference ? this.statSync(source) : this.lstatSync(source), options);
-      }
-      if (there === undefined) this.chmodSync(to, stats.mode & 0o7777);
-      return;
-    }
-    if (there?.isDirectory()) {
-      throw copyError('NON_DIR_TO_DIR', 21, `cannot overwrite directory ${to} with non-directory ${from}`, to);
-    }
-    if (there !== undefined && !force) {
-      if (errorOnExist) throw copyError('EEXIST', 17, `${to} already exists`, to);
-      return;
-    }
-    if (stats.isSymbolicLink()) {
-      const text = this.readlinkSync(from);
-      if (there !== undefined) this.unlinkSync(to);
-      this.symlinkSync(
-        options.verbatimSymlinks || text.startsWith('/') ? text : normalize(join(parentOf(from), text)),
-        to,
-      );
-      return;
-    }
-    if (there?.isSymbolicLink()) this.unlinkSync(to);
-    this.copyFileSync(from, to, options.mode ?? 0);
-    if (options.preserveTimestamps) this.utimesSync(to, stats.atimeMs / 1000, stats.mtimeMs / 1000);
-  }
+  cpSync = (src: string | URL, dest: string | URL, options?: CopyOptions): void =>
+    copyTreeSync(this, src, dest, options);
 
   // ---- real paths ----
 
@@ -409,12 +329,6 @@ export class TreeFs extends SyncFs {
   ) as never;
 }
 
-function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {
-  const error = codedError(Error, code, message);
-  error.name = 'SystemError';
-  return Object.assign(error, { errno, syscall, path, info: { code, message, path, syscall, errno } });
-}
-
 function isDirectoryError(syscall: string, path: string): Error {
   return systemError(
     'ERR_FS_EISDIR',
@@ -423,16 +337,4 @@ function isDirectoryError(syscall: string, path: string): Error {
     syscall,
     path,
   );
-}
-
-const COPY_TEXTS: Record<string, string> = {
-  EINVAL: 'Invalid src or dest: cp returned EINVAL',
-  EEXIST: 'Target already exists: cp returned EEXIST',
-  DIR_TO_NON_DIR: 'Cannot overwrite non-directory with directory: cp returned EISDIR',
-  NON_DIR_TO_DIR: 'Cannot overwrite directory with non-directory: cp returned ENOTDIR',
-};
-
-function copyError(kind: string, errno: number, message: string, path: string): Error {
-  const code = `ERR_FS_CP_${kind}`;
-  return systemError(code, `${COPY_TEXTS[kind]} (${message}) ${path}`, errno, 'cp', path);
 }

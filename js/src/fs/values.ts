@@ -182,6 +182,26 @@ export function pathText(path: string | Uint8Array): string {
   return decode(copy, 'utf8');
 }
 
+/** An absolute path without `.`, `..` and slashes too many. */
+export function normalize(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
+}
+
+/** The directory that a path is in. */
+export function parentOf(path: string): string {
+  const end = path.replace(/\/+$/, '').lastIndexOf('/');
+  return end <= 0 ? '/' : path.slice(0, end);
+}
+
+export function join(directory: string, name: string): string {
+  return directory === '' ? name : directory.endsWith('/') ? directory + name : `${directory}/${name}`;
+}
+
 const INT32_MAX = 2147483647;
 
 /** Whether a number in place of a path can be a descriptor. */

@@ -4,6 +4,7 @@
  * Invariant: a file that is opened here is closed here, whatever the parts' source throws; the parts before that are written.
  */
 
+import { settle } from './answer.ts';
 import type { WriteFileOptions } from './contents.ts';
 import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
@@ -34,7 +35,7 @@ export async function writeData(
   try {
     for await (const part of data) {
       checkAbort(options);
-      fs.writeFileSync(target, part, encoding);
+      await settle(() => fs.writeFileSync(target, part, encoding));
     }
   } finally {
     if (target !== file) fs.closeSync(target);

@@ -78,6 +78,40 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
       },
     },
     {
+      name: 'who awaits one call after the other lets the event loop turn',
+      async run() {
+        fs.writeFileSync('/turns', 'text');
+        const calls: Record<string, () => unknown> = {
+          'a promise': () => fs.promises.stat('/turns'),
+          'a refusal': () => fs.promises.stat('/none').catch(() => {}),
+          'a callback': () => new Promise((resolve) => fs.readFile('/turns', resolve)),
+          'a stream': async () => {
+            for await (const _ of fs.createReadStream('/turns', { highWaterMark: 1 }) as AnyStream);
+          },
+        };
+        for (const [name, call] of Object.entries(calls)) {
+          let came = false;
+          setTimeout(() => {
+            came = true;
+          });
+          for (let i = 0; i < 1e5 && !came; i++) await call();
+          ok(came, `no timer came through beside ${name}`);
+        }
+        fs.unlinkSync('/turns');
+      },
+    },
+    {
+      name: 'a filter of cp may take its time',
+      async run() {
+        fs.mkdirSync('/filtered/from', { recursive: true });
+        for (const name of ['a', '.env']) fs.writeFileSync(`/filtered/from/${name}`, name);
+        const filter = async (from: string): Promise<boolean> => !from.endsWith('.env');
+        await fs.promises.cp('/filtered/from', '/filtered/to', { recursive: true, filter });
+        same(fs.readdirSync('/filtered/to').join(), 'a');
+        fs.rmSync('/filtered', { recursive: true });
+      },
+    },
+    {
       name: 'streams write, read, stop, fail and pipe',
       async run() {
         const told: string[] = [];
