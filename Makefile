@@ -162,7 +162,7 @@ $(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	@touch $@
 
 # The types, as users compile them: with those of Node, of browsers, and of both.
-TYPES := node web both
+TYPES := oracle node web both
 
 $(BUILD)/types.stamp: $(BUILD)/test.stamp $(wildcard js/test/types/*)
 	$(foreach host,$(TYPES),node_modules/.bin/tsc -p js/test/types/tsconfig.$(host).json &&) touch $@

@@ -10,7 +10,7 @@ export async function files(path: string, none: undefined, signal?: AbortSignal)
   const text: string = readFileSync(path, { encoding: 'utf8', flag: none });
   writeFileSync(path, whole, { mode: none, flag: none, encoding: none });
   mkdirSync(path, { recursive: none, mode: none });
-  const names: string[] = readdirSync(path, { recursive: none, encoding: none });
+  const names: string[] = readdirSync(path, { encoding: 'utf8', recursive: none });
   const { size } = statSync(path, { bigint: none, throwIfNoEntry: none });
   rmSync(path, { recursive: none, force: none });
   await promises.writeFile(path, text, { signal, flag: none });

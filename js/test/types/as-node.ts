@@ -1,0 +1,2 @@
+export * from 'node:fs';
+export { default } from 'node:fs';

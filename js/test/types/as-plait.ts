@@ -1,0 +1,2 @@
+export * from 'plait/fs';
+export { default } from 'plait/fs';
