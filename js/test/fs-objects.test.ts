@@ -149,6 +149,9 @@ for (const [name, fs] of SUBJECTS) {
     await assert.rejects(promisify(fs.read)(99999, buffer, 0, 4, 0), { code: 'EBADF' });
     await assert.rejects(promisify(fs.read)('no'), { code: 'ERR_INVALID_ARG_TYPE' });
     assert.equal((await promisify(fs.stat)(file)).size, 9);
+    const other = fs.openSync(file);
+    fs.close(other); // needs no callback
+    if (fs !== nodeFs) assert.throws(() => fs.fstatSync(other), { code: 'EBADF' });
     assert.equal(await promisify(fs.readFile)(file, 'utf8'), 'some text');
   });
 }

@@ -20,6 +20,11 @@ function later(callback: Callback, ...results: [Error | null, ...unknown[]]): vo
   answer(() => callback(...results));
 }
 
+/** For a call that may go without a callback. */
+function thrown(error: Error | null): void {
+  if (error) throw error;
+}
+
 /** `pick`: what is handed to the callback behind the error. */
 function callbackOf(
   action: (...args: Any[]) => unknown,
@@ -135,7 +140,9 @@ export function callbackFs(fs: TreeFs): CallbackFs {
     if (rest[0] === null && rest.length > 1 && ArrayBuffer.isView(data)) rest[0] = 0;
     return fs.writeSync(fd, data as string, ...rest);
   };
+  const close = made.close as (fd: Any, callback: Callback) => void;
   return Object.assign(made, {
+    close: (fd: Any, callback: Callback = thrown): void => close(fd, callback),
     cp(src: string | URL, dest: string | URL, ...rest: Any[]): void {
       const callback = rest.pop();
       if (typeof callback !== 'function') throw wrongType('cb', 'of type function', callback);
