@@ -161,7 +161,7 @@ $(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	node_modules/.bin/tsc -b js/test
 	@touch $@
 
-# The types, as users compile them: with those of Node, of browsers, and of both.
+# The types, as users compile them: with those of Node, of browsers, and of both; `oracle` has node:fs in the place of plait/fs.
 TYPES := oracle node web both
 
 $(BUILD)/types.stamp: $(BUILD)/test.stamp $(wildcard js/test/types/*)

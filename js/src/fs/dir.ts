@@ -16,8 +16,8 @@ export interface DirOptions {
 
 type Callback<Result> = (error: Error | null, result?: Result) => void;
 
-export class Dir implements AsyncIterable<Dirent> {
-  readonly path: string;
+/** Where in which directory reading is. */
+class Reader {
   readonly #fs: SyncFs;
   readonly #recursive: boolean;
   readonly #rest: string[] = [];
@@ -27,13 +27,10 @@ export class Dir implements AsyncIterable<Dirent> {
   #cursor = 0;
   #ended = false;
 
-  constructor(fs: SyncFs, path: PathLike, options?: DirOptions | null) {
+  constructor(fs: SyncFs, path: PathLike, text: string, recursive: boolean) {
     this.#fs = fs;
-    this.path = pathText(pathOf(path));
-    const { recursive, bufferSize = 32 } = optionsOf<DirOptions>(options);
-    checkInteger(bufferSize, 'options.bufferSize', 1, 2 ** 32 - 1);
-    this.#recursive = recursive === true;
-    this.#below = this.path;
+    this.#recursive = recursive;
+    this.#below = text;
     try {
       this.#fd = fs.openSync(path, 65536);
     } catch (error) {
@@ -43,11 +40,15 @@ export class Dir implements AsyncIterable<Dirent> {
     }
   }
 
-  #check(): void {
-    if (this.#fd < 0) throw codedError(Error, 'ERR_DIR_CLOSED', 'Directory handle was closed');
+  get isOpen(): boolean {
+    return this.#fd >= 0;
   }
 
-  readSync(): Dirent | null {
+  #check(): void {
+    if (!this.isOpen) throw codedError(Error, 'ERR_DIR_CLOSED', 'Directory handle was closed');
+  }
+
+  next(): Dirent | null {
     this.#check();
     while (this.#batch.length === 0) {
       if (this.#ended) {
@@ -71,10 +72,36 @@ export class Dir implements AsyncIterable<Dirent> {
     return entry;
   }
 
-  closeSync(): void {
+  close(): void {
     this.#check();
     this.#fs.closeSync(this.#fd);
     this.#fd = -1;
+  }
+}
+
+/** Where a Dir keeps it: what inherits from it, or stands in front of it, finds it there. */
+const READER = Symbol('reader');
+
+function readerOf(dir: unknown): Reader {
+  return (dir as { [READER]: Reader })[READER];
+}
+
+export class Dir implements AsyncIterable<Dirent> {
+  readonly path: string;
+
+  constructor(fs: SyncFs, path: PathLike, options?: DirOptions | null) {
+    this.path = pathText(pathOf(path));
+    const { recursive, bufferSize = 32 } = optionsOf<DirOptions>(options);
+    checkInteger(bufferSize, 'options.bufferSize', 1, 2 ** 32 - 1);
+    Object.defineProperty(this, READER, { value: new Reader(fs, path, this.path, recursive === true) });
+  }
+
+  readSync(): Dirent | null {
+    return readerOf(this).next();
+  }
+
+  closeSync(): void {
+    readerOf(this).close();
   }
 
   read(): Promise<Dirent | null>;
@@ -93,12 +120,12 @@ export class Dir implements AsyncIterable<Dirent> {
     try {
       for (let entry = await this.read(); entry !== null; entry = await this.read()) yield entry;
     } finally {
-      if (this.#fd >= 0) this.closeSync();
+      if (readerOf(this).isOpen) this.closeSync();
     }
   }
 
   [Symbol.dispose](): void {
-    if (this.#fd >= 0) this.closeSync();
+    if (readerOf(this).isOpen) this.closeSync();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
