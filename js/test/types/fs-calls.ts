@@ -52,7 +52,17 @@ export function callbacks(path: string, fd: number): void {
   fs.readFile(path, { encoding: 'utf8', flag: 'r' }, (_error, text) => void text.trim());
   fs.writeFile(path, 'text', (error) => void error?.code);
   fs.writeFile(path, 'text', { mode: 0o600 }, (error) => void error?.code);
+  fs.writeFile(path, 'text', 'utf8', (error) => void error?.code);
   fs.appendFile(path, 'text', (error) => void error?.code);
+  fs.appendFile(path, 'text', { flag: 'a', encoding: 'latin1' }, (error) => void error?.code);
+  fs.readdir(path, 'utf8', (_error, names) => void names.map((name) => name.trim()));
+  fs.readdir(path, { withFileTypes: false, recursive: true }, (_error, names) => void names.length);
+  fs.symlink(path, path, 'file', (error) => void error?.code);
+  fs.copyFile(path, path, fs.constants.COPYFILE_EXCL, (error) => void error?.code);
+  fs.mkdir(path, 0o700, (error) => void error?.code);
+  fs.ftruncate(fd, (error) => void error?.code);
+  fs.read(fd, (_error, count, buffer) => void [count.toFixed(), length(buffer)]);
+  fs.read(fd, { buffer: new Uint8Array(8), position: 5 }, (_error, count) => void count.toFixed());
   fs.stat(path, (_error, stats) => void stats.size.toFixed());
   fs.stat(path, { bigint: true }, (_error, stats) => void stats.mtimeNs);
   fs.lstat(path, (_error, stats) => void stats.isFile());
@@ -103,6 +113,12 @@ export async function promises(path: string, signal: AbortSignal): Promise<void>
   await fs.promises.mkdir(path);
   await fs.promises.writeFile(path, ['a', 'b'], { signal, encoding: 'utf8' });
   await fs.promises.appendFile(path, new Uint8Array(8));
+  await fs.promises.writeFile(path, 'text', 'utf8');
+  await fs.promises.appendFile(path, 'text', { encoding: 'utf8', mode: 0o600 });
+  await fs.promises.symlink(path, path, 'dir');
+  await fs.promises.utimes(path, new Date(), '5');
+  const raw: number = (await fs.promises.readdir(path, { encoding: 'buffer' })).map(length).length;
+  const target: number = length(await fs.promises.readlink(path, 'buffer'));
   await fs.promises.cp(path, path, { recursive: true, filter: async (from) => !from.endsWith('.env') });
   await fs.promises.rm(path, { recursive: true, force: true });
   await fs.promises.access(path, fs.constants.R_OK);
@@ -114,10 +130,15 @@ export async function promises(path: string, signal: AbortSignal): Promise<void>
   const whole: string = await handle.readFile('utf8');
   const modified: number = (await handle.stat()).mtimeMs;
   for await (const line of handle.readLines()) void line.trim();
+  await handle.writeFile('text', 'utf8');
+  await handle.appendFile('text', { encoding: 'utf8' });
+  await handle.read({ buffer: new Uint8Array(8), position: 5 });
+  await handle.write('text', 5, 'utf8');
+  for await (const chunk of handle.createReadStream({ start: 5 })) void chunk.length;
   await handle.truncate(5);
   await handle.close();
   void [stats, time, size, names, entries, text, count, first, made, real, free, bytesRead, length(buffer)];
-  void [bytesWritten, whole, modified];
+  void [bytesWritten, whole, modified, raw, target];
 }
 
 export async function streams(path: string): Promise<void> {
