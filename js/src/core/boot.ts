@@ -10,6 +10,7 @@ import { host } from './host.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { noteSpace } from './memory.ts';
 import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
+import { mustBeSupported, wasmRefused } from './support.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
@@ -32,13 +33,22 @@ const INITIAL_PAGES = 8;
 let compiled: WebAssembly.Module | undefined;
 
 function compile(): WebAssembly.Module {
-  compiled ??= new WebAssembly.Module(host.fromBase64(WASM_BASE64));
+  if (compiled !== undefined) return compiled;
+  try {
+    compiled = new WebAssembly.Module(host.fromBase64(WASM_BASE64));
+  } catch (cause) {
+    throw wasmRefused(cause);
+  }
   return compiled;
 }
 
 function instantiate(handle: SpaceHandle): Core {
   const imports = { env: { memory: handle.memory as unknown as WebAssembly.Memory } };
-  return new WebAssembly.Instance(handle.module as WebAssembly.Module, imports).exports as unknown as Core;
+  try {
+    return new WebAssembly.Instance(handle.module as WebAssembly.Module, imports).exports as unknown as Core;
+  } catch (cause) {
+    throw wasmRefused(cause);
+  }
 }
 
 /**
@@ -152,13 +162,6 @@ export function slotOf(space: Space, thread: number): number {
 }
 
 function sharedMemory(maximum: number | undefined): { memory: SharedMemory; pages: number } {
-  if (typeof SharedArrayBuffer === 'undefined') {
-    throw new PlaitError(
-      'ERR_PLAIT_NOT_ISOLATED',
-      'this page has no shared memory: serve it with the headers Cross-Origin-Opener-Policy: same-origin and ' +
-        'Cross-Origin-Embedder-Policy: require-corp',
-    );
-  }
   // A host with little address space (a container's limit, a phone) refuses the large ones.
   const attempts = maximum === undefined ? [4 * GIB, 2 * GIB, GIB, GIB / 4] : [maximum];
   let cause: unknown;
@@ -180,15 +183,17 @@ function sharedMemory(maximum: number | undefined): { memory: SharedMemory; page
  * gives the process its common space. A private space serves tests, isolation, and a limit of its own.
  *
  * @throws {RangeError} for a maximum below 1 MiB or above 4 GiB
- * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_NOT_ISOLATED
+ * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_NOT_ISOLATED, ERR_PLAIT_UNSUPPORTED
  */
 export function openSpace(options: SpaceOptions = {}): Space {
   const { maximum } = options;
   if (maximum !== undefined && !(Number.isInteger(maximum) && maximum >= MINIMUM && maximum <= 4 * GIB)) {
     throw new RangeError(`options.maximum must be a whole number from ${MINIMUM} to ${4 * GIB}, not ${maximum}`);
   }
+  mustBeSupported();
+  const module = compile();
   const { memory, pages } = sharedMemory(maximum);
-  const handle: SpaceHandle = { memory, module: compile(), layoutVersion: LAYOUT_VERSION };
+  const handle: SpaceHandle = { memory, module, layoutVersion: LAYOUT_VERSION };
   const core = instantiate(handle);
   if (core.plait_abi_init(pages) !== 0) throw outOfMemory(MINIMUM);
   return enter(handle, core, host.isMainThread ? Role.main : Role.other);
@@ -210,19 +215,52 @@ export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0)
   return enter(handle, instantiate(handle), role, pool);
 }
 
+/**
+ * Where the common space was opened: another context of node:vm in this thread, as test runners make one for each file, is a
+ * program of its own, and gets a space of its own. The mark does not travel: in other threads the handle is inherited.
+ */
+const OPENED_IN = Symbol.for('plait opened in');
+
+function openCommon(): Space {
+  const space = openSpace();
+  Object.defineProperty(space.handle, OPENED_IN, { value: globalThis });
+  return space;
+}
+
+function inheritedSpace(): SpaceHandle | undefined {
+  const handle = host.inheritedSpace() as (SpaceHandle & { [OPENED_IN]?: unknown }) | undefined;
+  return (handle?.[OPENED_IN] ?? globalThis) === globalThis ? handle : undefined;
+}
+
 const common = threadWide('common space', (): { space?: Space } => ({}));
 
 /**
  * The common space of the process or page, as this thread sees it. Threads started from here on inherit it.
  * A thread attaches when it first asks.
+ *
+ * @throws {PlaitError} why there is none here: ERR_PLAIT_NOT_ISOLATED, ERR_PLAIT_UNSUPPORTED, ERR_PLAIT_OUT_OF_MEMORY,
+ *   ERR_PLAIT_TOO_MANY_THREADS, ERR_PLAIT_VERSION_MISMATCH. A later call tries again.
  */
 export function commonSpace(role?: number, pool?: number): Space {
   if (common.space === undefined) {
-    const handle = host.inheritedSpace();
-    common.space = handle === undefined ? openSpace() : attach(handle, role, pool);
+    const handle = inheritedSpace();
+    common.space = handle === undefined ? openCommon() : attach(handle, role, pool);
     host.bequeathSpace(common.space.handle);
     const port = host.watchPort();
     port?.post(common.space.thread);
   }
   return common.space;
+}
+
+/**
+ * Whether pools, files and the heap work here. Importing Plait never throws: where this is false, their first use does, and so
+ * does `commonSpace()`; the error's code and message say what is missing.
+ */
+export function isSupported(): boolean {
+  try {
+    commonSpace();
+    return true;
+  } catch {
+    return false;
+  }
 }

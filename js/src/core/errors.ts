@@ -15,7 +15,8 @@ export const ERROR_CODES = {
   ERR_PLAIT_LOCK_TIMEOUT: 'A lock was held for over a second by a thread that is not known to be dead.',
   ERR_PLAIT_CORRUPT: 'A structure in the space breaks its invariant, or a pointer does not name a live block.',
   ERR_PLAIT_INVALID_POINTER: 'A pointer that is not the start of a live block of this heap.',
-  ERR_PLAIT_NOT_ISOLATED: 'The page is not cross-origin isolated, so it has no shared memory.',
+  ERR_PLAIT_NOT_ISOLATED:
+    'The page is not cross-origin isolated, so it has no shared memory. Told at the first use, not at the import.',
   ERR_PLAIT_VERSION_MISMATCH: 'Two incompatible versions of Plait met in one process.',
   ERR_PLAIT_CANNOT_SEND: 'A value, or a part of it, cannot be sent to another thread.',
   ERR_PLAIT_BAD_MESSAGE: 'Bytes that should hold an encoded value do not.',
@@ -25,7 +26,7 @@ export const ERROR_CODES = {
   ERR_PLAIT_WORKER_OUT_OF_MEMORY: 'The worker that ran the task reached its JavaScript memory limit.',
   ERR_PLAIT_TASK_TIMEOUT: "The task ran for longer than the pool's timeout; its worker was stopped and replaced.",
   ERR_PLAIT_POOL_CLOSED: 'The pool is closed, or was closed by force before the task ended.',
-  ERR_PLAIT_UNSUPPORTED: 'What was asked for is not there on this host.',
+  ERR_PLAIT_UNSUPPORTED: 'What was asked for, or what Plait needs to run at all, is not there on this host.',
   ERR_PLAIT_TAR: 'An archive that is no tar, is damaged or cut short, or would reach out of its target.',
   ERR_PLAIT_QUEUE_FULL: "The pool's queue has reached its limit, maxQueue.",
   ERR_PLAIT_CLOSE_TIMEOUT: 'A worker did not end although it was stopped; the pool is closed, its memory is kept.',

@@ -20,14 +20,13 @@ const inherited: unique symbol = Symbol.for('plait.space.2') as never;
 export function createWebHost(): Host {
   const isMainThread = typeof document !== 'undefined';
   const self = globalThis as unknown as WorkerScope & EventTarget;
-  const identity = threadWide('web host', () => ({ hostId: randomId() }));
+  const identity = threadWide('web host', () => ({ hostId: 0 }));
   let listener: ((message: unknown) => void) | undefined;
   let first: ((message: unknown) => void) | undefined;
   let instructions: Promise<unknown> | undefined;
   const backlog: unknown[] = [];
-  const channel = new MessageChannel();
   const turns: (() => void)[] = [];
-  channel.port1.onmessage = () => turns.shift()?.();
+  let turner: MessagePort | undefined;
 
   async function hearFirst(): Promise<unknown> {
     const hello = (await new Promise<unknown>((resolve) => {
@@ -57,12 +56,15 @@ export function createWebHost(): Host {
   const web = {
     kind: 'web' as const,
     get hostId() {
+      identity.hostId ||= randomId();
       return identity.hostId;
     },
     starterId: 0, // nobody knows
     isMainThread,
     mayBlock: !isMainThread,
-    parallelism: navigator.hardwareConcurrency || 1,
+    get parallelism() {
+      return globalThis.navigator?.hardwareConcurrency || 1; // an old Node is taken for a page, and has none
+    },
     inheritedSpace: () => scope[inherited],
     bequeathSpace(handle: SpaceHandle) {
       scope[inherited] = handle;
@@ -97,8 +99,13 @@ export function createWebHost(): Host {
     exitThread: () => self.close(),
     turn: () =>
       new Promise<void>((resolve) => {
+        if (turner === undefined) {
+          const { port1, port2 } = new MessageChannel();
+          port1.onmessage = () => turns.shift()?.();
+          turner = port2;
+        }
         turns.push(resolve);
-        channel.port2.postMessage(undefined);
+        turner.postMessage(undefined);
       }),
     nextTurn(listener: () => void) {
       let called = false;

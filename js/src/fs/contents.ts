@@ -55,9 +55,18 @@ export interface ReadOptions {
 export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbol.dispose](): void };
 
 /** What new files and directories are not allowed, as it was when the thread started. */
-export const UMASK: number = (globalThis as { process?: { umask?(): number } }).process?.umask?.() ?? 0o022;
+export const UMASK: number = umask();
 /** What is read at once where memory is short. */
 const PIECE = 2 ** 20;
+
+function umask(): number {
+  try {
+    return globalThis.process?.umask?.() ?? 0o022;
+  } catch {
+    return 0o022; // a host may refuse to tell
+  }
+}
+
 const WRITE_FLAGS = FsFlag.WRONLY | FsFlag.CREAT | FsFlag.TRUNC;
 
 /** What is done with the bytes of files on one volume. Methods are bound: they can be passed on by themselves. */

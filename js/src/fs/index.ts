@@ -5,7 +5,7 @@
  * start at the root of these files, with or without a slash in front: there is no working directory.
  */
 
-import { commonSpace } from '../core/boot.ts';
+import { commonSpace, isSupported } from '../core/boot.ts';
 import { threadWide } from '../core/thread-wide.ts';
 import { createFs, type Fs } from './files.ts';
 import type { BigIntStats as OwnBigIntStats } from './stats.ts';
@@ -29,7 +29,7 @@ export type { ReaddirOptions, RmOptions } from './tree.ts';
 export type { FsEncoding, PathLike, TimeLike } from './values.ts';
 export type { WatchEvent, WatchOptions } from './watch.ts';
 
-commonSpace(); // importing attaches the thread, and lets threads started from here find the space
+isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space
 
 /** All of it in one object, for programs that take a file system: one for each thread, also where it has several copies of this. */
 export const fs: Fs = threadWide('fs', () => createFs(commonSpace));

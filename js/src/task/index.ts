@@ -1,6 +1,6 @@
 /** plait/task: run functions on worker threads that pull their work from shared memory. */
 
-import { commonSpace } from '../core/boot.ts';
+import { isSupported } from '../core/boot.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
 export type { ResourceLimits } from '../core/host.ts';
@@ -18,4 +18,4 @@ export type { PoolStats, Times, WorkerStats } from './stats.ts';
 export { give, transfer } from './transfer.ts';
 export { type WatchedWorkerOptions, type WorkerOptionsLike, workerOptions } from './worker-options.ts';
 
-commonSpace(); // importing attaches the thread, and lets threads started from here find the space
+isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space

@@ -1,0 +1,47 @@
+/**
+ * What Plait needs from its host, and what is said where that is missing.
+ *
+ * Invariant: nobody asks while a module is imported without catching the answer: a program may import Plait where it cannot
+ * run, and is told at the first use.
+ */
+
+import { PlaitError } from './errors.ts';
+import { host } from './host.ts';
+
+/**
+ * Throws if this host can never have a space.
+ *
+ * @throws {PlaitError} ERR_PLAIT_NOT_ISOLATED, ERR_PLAIT_UNSUPPORTED
+ */
+export function mustBeSupported(): void {
+  const node: unknown = globalThis.process?.versions?.node;
+  if (host.kind === 'web' && typeof node === 'string' && typeof document === 'undefined') {
+    throw unsupported(`Plait needs Node 20.19 or later, or 22.3 or later: this is Node ${node}`);
+  }
+  if (typeof WebAssembly === 'undefined') throw unsupported('Plait needs WebAssembly, which is not there');
+  if (typeof SharedArrayBuffer !== 'undefined') return;
+  if (host.kind === 'node' || globalThis.crossOriginIsolated) {
+    const where = host.kind === 'node' ? 'this process' : 'this page is cross-origin isolated, but its browser';
+    throw unsupported(`${where} has no SharedArrayBuffer, which Plait needs`);
+  }
+  throw new PlaitError(
+    'ERR_PLAIT_NOT_ISOLATED',
+    'this page has no shared memory: serve it with the headers Cross-Origin-Opener-Policy: same-origin and ' +
+      'Cross-Origin-Embedder-Policy: require-corp',
+  );
+}
+
+/** The error for a core that the host does not compile or run: a policy, an old engine, too little memory. */
+export function wasmRefused(cause: unknown): PlaitError {
+  const reason = String((cause as Error)?.message ?? cause);
+  if (cause instanceof RangeError || /out of memory/i.test(reason)) {
+    const message = `the host has no memory for compiled code: ${reason}`;
+    return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message, { cause });
+  }
+  const advice = host.kind === 'web' ? ". A Content-Security-Policy must allow it: script-src 'wasm-unsafe-eval'" : '';
+  return unsupported(`the host refuses to run WebAssembly: ${reason}${advice}`, cause);
+}
+
+function unsupported(message: string, cause?: unknown): PlaitError {
+  return new PlaitError('ERR_PLAIT_UNSUPPORTED', message, cause === undefined ? undefined : { cause });
+}
