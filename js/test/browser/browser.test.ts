@@ -12,16 +12,38 @@ import { ISOLATION, launchChromium } from './chromium.ts';
 import type { Driven } from './page.ts';
 
 const root = new URL('../../../', import.meta.url);
-const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html', '.map': 'application/json' };
+const TYPES: Record<string, string> = { '.js': 'text/javascript', '.html': 'text/html' };
 const HTML = `<!doctype html><title>Plait</title>
 <script type="importmap">{ "imports": { "plait": "/dist/index.js", "plait/fs": "/dist/fs/index.js" } }</script>`;
 
+/** A program that imports Plait statically, and says what its first use throws. */
+const PROGRAM = `<script type="module">
+import { heap, isSupported, Pool, PlaitError } from 'plait';
+import fs from 'plait/fs';
+const told = [isSupported()];
+for (const use of [() => new Pool('/work.js'), () => heap.alloc(8), () => fs.writeFileSync('/a', ''), () => fs.promises.stat('/')]) {
+  try { await use(); told.push('nothing'); } catch (error) { told.push(error instanceof PlaitError && error.code + ': ' + error.message); }
+}
+globalThis.told = told;
+</script>`;
+
+/** Pages in which Plait cannot run. */
+const NO_WASM = "script-src 'self' 'unsafe-inline'";
+const PAGES: Record<string, { headers: Record<string, string>; html: string }> = {
+  '/bare.html': { headers: {}, html: HTML + PROGRAM },
+  '/policy.html': { headers: { ...ISOLATION, 'Content-Security-Policy': NO_WASM }, html: HTML + PROGRAM },
+  '/shareless.html': {
+    headers: ISOLATION,
+    html: `${HTML}<script>delete globalThis.SharedArrayBuffer;</script>${PROGRAM}`,
+  },
+};
+
 const server = createServer(async (request, response) => {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');
-  const isolated = pathname !== '/bare.html';
-  const headers = { 'Content-Type': TYPES[extname(pathname)] ?? 'text/plain', ...(isolated && ISOLATION) };
+  const special = PAGES[pathname];
+  const headers = { 'Content-Type': TYPES[extname(pathname)] ?? 'text/plain', ...(special?.headers ?? ISOLATION) };
   try {
-    const body = pathname.endsWith('.html') ? HTML : await readFile(new URL(`.${pathname}`, root));
+    const body = pathname.endsWith('.html') ? (special?.html ?? HTML) : await readFile(new URL(`.${pathname}`, root));
     response.writeHead(200, headers).end(body);
   } catch {
     response.writeHead(404, headers).end();
@@ -65,12 +87,29 @@ test(`the shared cases, in a page with isolation headers (seed ${seed})`, { time
   }
 });
 
-test('a page without isolation headers is told what is missing', async () => {
+/** What the program in a page was told. */
+async function toldIn(name: string): Promise<unknown[]> {
   const bare = await browser.newPage();
-  await bare.goto(`${origin}/bare.html`);
-  const message = await bare.evaluate<string>(
-    "import('/dist/index.js').then(() => 'it loaded', (error) => error.code + ': ' + error.message)",
-  );
-  assert.match(message, /^ERR_PLAIT_NOT_ISOLATED: .*Cross-Origin-Opener-Policy.*Cross-Origin-Embedder-Policy/);
-  await bare.close();
+  try {
+    await bare.goto(`${origin}${name}`);
+    const told = await bare.waitForFunction(() => Reflect.get(globalThis, 'told'), undefined, { timeout: 10000 });
+    return (await told.jsonValue()) as unknown[];
+  } finally {
+    await bare.close();
+  }
+}
+
+const REASONS: Record<string, RegExp> = {
+  '/bare.html': /^ERR_PLAIT_NOT_ISOLATED: .*Cross-Origin-Opener-Policy.*Cross-Origin-Embedder-Policy/,
+  '/policy.html': /^ERR_PLAIT_UNSUPPORTED: .*Content-Security-Policy.*'wasm-unsafe-eval'/,
+  '/shareless.html': /^ERR_PLAIT_UNSUPPORTED: this page is cross-origin isolated.*no SharedArrayBuffer/,
+};
+
+test('a page in which Plait cannot run imports it, and is told at the first use what is missing', async () => {
+  for (const [name, reason] of Object.entries(REASONS)) {
+    const [supported, ...told] = await toldIn(name);
+    assert.equal(supported, false, name);
+    assert.equal(told.length, 4);
+    for (const said of told) assert.match(String(said), reason, name);
+  }
 });
