@@ -8,6 +8,10 @@
  *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
  *     fs.js               plait/fs
  *     chunk-*.js          what the two share
+ *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what they need
+ *
+ * A program may import the one and require the other. Both are one library then, as copies of Plait are everywhere: what a
+ * thread may have only once lies in js/src/core/thread-wide.ts.
  *
  * Invariant: each module of the package is in one file only, so entries share its state. Nothing refers to a file by its
  * URL: programs that are bundled with this copy lose nothing.
@@ -24,6 +28,8 @@ const target = `${modules}/node`;
 
 /** Entries that index.js has in it. */
 const PARTS = ['task', 'heap'];
+/** Every entry, and its module. */
+const ENTRIES = { index: 'index.js', fs: 'fs/index.js', heap: 'heap/index.js', task: 'task/index.js' };
 
 /** Node has no use for the file that browsers start threads from. */
 const withoutFile = {
@@ -49,14 +55,13 @@ const library = {
   },
 };
 
-function bundle(entryPoints, plugins) {
+function bundle(entryPoints, plugins, options = { splitting: true, format: 'esm' }) {
   return build({
     absWorkingDir: root,
     entryPoints,
     outdir: target,
     bundle: true,
-    splitting: true,
-    format: 'esm',
+    ...options,
     platform: 'node',
     target: 'es2022',
     // A file with characters beyond Latin-1 takes twice the memory, and longer to read.
@@ -70,6 +75,18 @@ function bundle(entryPoints, plugins) {
 rmSync(target, { recursive: true, force: true });
 await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile, nodeThreads]);
 await bundle({ cli: `${modules}/cli/main.js` }, [library]);
+
+// Required by its entries, it runs no module that they do not need.
+const lazily = Object.entries(ENTRIES).map(([name, file]) => `exports.${name} = () => require('${modules}/${file}');`);
+await bundle(undefined, [withoutFile, nodeThreads], {
+  stdin: { contents: lazily.join('\n'), resolveDir: root },
+  outdir: undefined,
+  outfile: `${target}/plait.cjs`,
+  format: 'cjs',
+});
+for (const name of Object.keys(ENTRIES)) {
+  writeFileSync(`${target}/${name}.cjs`, `module.exports = require('./plait.cjs').${name}();\n`);
+}
 
 const whole = await import(pathToFileURL(`${target}/index.js`).href);
 for (const part of PARTS) {
