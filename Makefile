@@ -111,10 +111,11 @@ $(THREAD_TS): $(TS) tools/thread.js $(MODULES)
 	@$(NODE) tools/thread.js
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js package.json $(MODULES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js tools/types.js package.json $(MODULES)
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
+	@$(NODE) tools/types.js
 	@$(NODE) tools/thread.js dist/core
 	@$(NODE) tools/bundle.js
 	@chmod +x dist/node/cli.js

@@ -1,6 +1,7 @@
 /**
  * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types (for those who import it
- * and those who require it), that the tarball holds what it should and nothing else, and that it has one version.
+ * and those who require it), that the tarball holds what it should and nothing else, that no file names a source map (they
+ * would lead to sources that are not there), and that it has one version.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -24,18 +25,26 @@ try {
   if (VERSION !== version) throw new Error(`js/src/core/version.ts says ${VERSION}, package.json ${version}`);
   const stray = files
     .map(({ path }) => path)
-    .filter((path) => !/^(dist\/.+\.(js|d\.ts)(\.map)?|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(path));
+    .filter(
+      (path) =>
+        !/^(dist\/(?!types\/).+\.c?js|dist\/types\/.+\.d\.m?ts|dist\/types\/package\.json|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(
+          path,
+        ),
+    );
   if (stray.length > 0) throw new Error(`the package holds files that it should not: ${stray.join(', ')}`);
+  const mapped = files.filter(({ path }) =>
+    /^\s*\/[/*]# sourceMappingURL=/m.test(readFileSync(join(root, path), 'utf8')),
+  );
+  if (mapped.length > 0) throw new Error(`files name source maps: ${mapped.map(({ path }) => path).join(', ')}`);
   const tarball = join(folder, filename);
   const bin = (name) => join(root, 'node_modules', '.bin', name);
   console.log(run(bin('publint'), ['run', tarball, '--strict']).trim());
   console.log(
     run(bin('attw'), [
       tarball,
-      '--profile',
-      'node16',
-      '--ignore-rules',
-      'cjs-resolves-to-esm',
+      // Nobody imports the script of Plait's threads; bundlers take it as an entry.
+      '--exclude-entrypoints',
+      './thread',
       '--no-emoji',
       '--no-color',
       '--format',

@@ -11,7 +11,9 @@ const golden = new URL('./size.json', import.meta.url);
 function closure(entry) {
   const seen = new Set([entry.href]);
   for (const href of seen) {
-    for (const [, specifier] of readFileSync(new URL(href), 'utf8').matchAll(/(?:from|import)\s*["'](\.[^"']+)["']/g)) {
+    for (const [, specifier] of readFileSync(new URL(href), 'utf8').matchAll(
+      /(?:from|import|require\()\s*["'](\.[^"']+)["']/g,
+    )) {
       seen.add(new URL(specifier, href).href);
     }
   }
@@ -21,12 +23,14 @@ function closure(entry) {
 const sizes = { 'plait.wasm': readFileSync(new URL('../build/plait.wasm', import.meta.url)).length };
 const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 for (const [name, target] of Object.entries(exports)) {
-  for (const [condition, words] of [
-    ['default', '(gzip)'],
-    ['node', 'for Node (gzip)'],
+  const { node, default: page } = target.default ?? {};
+  for (const [file, words] of [
+    [page ?? target.default, '(gzip)'],
+    [node, 'for Node (gzip)'],
+    [target.require?.default, 'required (gzip)'],
   ]) {
-    if (target[condition] === undefined) continue;
-    const files = closure(new URL(`../${target[condition]}`, import.meta.url));
+    if (typeof file !== 'string') continue;
+    const files = closure(new URL(`../${file}`, import.meta.url));
     sizes[`plait${name.slice(1)} ${words}`] = gzipSync(Buffer.concat(files), { level: 9 }).length;
   }
 }

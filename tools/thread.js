@@ -124,7 +124,6 @@ const BOTH = { entryPoints: [`${task}/thread.ts`] };
 
 async function writeFile(folder) {
   writeFileSync(`${folder}/plait-thread.js`, await scriptOf(BOTH, { readable: true }));
-  writeFileSync(`${folder}/plait-thread.d.ts`, 'export {};\n');
 }
 
 async function writeString() {
