@@ -29,7 +29,7 @@ THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test test-random bench check lint layout native-test native-asan native-tsan native-torture js-test node-test \
-	heap-debug debug-test heap-library browser-test bundlers-test fs-programs-test torture clean
+	heap-debug debug-test heap-library browser-test bundlers-test runners-test fs-programs-test torture clean
 
 all: build
 
@@ -40,7 +40,7 @@ demo: build
 
 # Each part is run, whatever became of those before it; in the end comes a table.
 TEST_PARTS := check native-test native-asan native-tsan js-test node-test-26 debug-test malloc-plain malloc-asan malloc-tsan \
-	heap-examples heap-preload-short lua-test browser-test bundlers-test fs-programs-test
+	heap-examples heap-preload-short lua-test browser-test bundlers-test runners-test fs-programs-test
 
 test:
 	@$(NODE) tools/test-parts.js "$(MAKE)" $(TEST_PARTS)
@@ -202,6 +202,17 @@ $(BUNDLERS): examples/bundlers/package-lock.json
 bundlers-test: $(BUILD)/test.stamp $(BUNDLERS)
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/bundlers/*.test.js
+
+# Under runners of others, Jest and Vitest, and through their compilers.
+RUNNERS := examples/runners/node_modules/.package-lock.json
+
+$(RUNNERS): examples/runners/package-lock.json
+	@tools/need.sh $(NPM) npm
+	cd examples/runners && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+runners-test: $(BUILD)/test.stamp $(RUNNERS)
+	$(NODE) $(TEST_FLAGS) $(BUILD)/test/runners/*.test.js
 
 # Programs of others, on our files.
 PROGRAMS := js/test/programs/packages/node_modules/.package-lock.json

@@ -28,6 +28,7 @@ test('a task that asks for more, and tells of it', async () => {
 });
 
 test('a file', async () => {
+  expect(fs.readdirSync('/')).toEqual([]);
   fs.writeFileSync('/note.txt', 'grüße');
   fs.writeFileSync('/bytes', Buffer.from([1, 2, 3]));
   expect(await pool.run('/note.txt', { name: 'readBack' })).toBe('grüße');

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,6 +14,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { ISOLATION, launchChromium } from '../browser/chromium.ts';
+import { installPacked } from '../packed.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const examples = join(root, 'examples', 'bundlers');
@@ -34,14 +35,7 @@ let expected: string;
 let browser: Browser;
 
 before(async () => {
-  // The package as it would be published: a copy of the files in it, not a link to this repository.
-  const plait = tool('plait');
-  rmSync(plait, { recursive: true, force: true });
-  mkdirSync(plait);
-  const packed = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', plait], { cwd: root });
-  const [{ filename }] = JSON.parse(packed.stdout);
-  await run('tar', ['-xzf', filename, '--strip-components=1'], { cwd: plait });
-
+  await installPacked(examples);
   const { makeTexts } = (await import(pathToFileURL(join(examples, 'texts.js')).href)) as {
     makeTexts(count: number, length: number): string[];
   };

@@ -1,0 +1,2 @@
+/** Vitest as it is. */
+export default { test: { globals: false } };
