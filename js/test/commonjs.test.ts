@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { compileFunction, createContext } from 'node:vm';
 import * as plait from 'plait';
 import * as plaitFs from 'plait/fs';
@@ -128,4 +128,62 @@ test('a context of node:vm is a program of its own, with a space of its own', as
   }
   assert.equal(spaces.size, 4);
   assert.deepEqual(plaitFs.readdirSync('/'), ['outside']);
+});
+
+test('a context is given what was made outside of it', async (t) => {
+  const own = Object.fromEntries(GLOBALS.map((name) => [name, Reflect.get(globalThis, name)]));
+  const context = createContext({ ...own, URL: class extends URL {} });
+  const inner = requireIn(context, require.resolve('plait')) as Plait;
+  const { fs } = requireIn(context, require.resolve('plait/fs')) as PlaitFs;
+  const bytes = Buffer.from('bytes');
+  const read = (path: string): number[] => [...(fs.readFileSync(path) as Uint8Array)];
+
+  fs.writeFileSync('/bytes', bytes);
+  fs.appendFileSync('/bytes', new DataView(new ArrayBuffer(2)));
+  assert.deepEqual(read('/bytes'), [...bytes, 0, 0]);
+  fs.writeFileSync(Buffer.from('/named'), bytes);
+  fs.writeFileSync(new URL('file:///url'), bytes);
+  await fs.promises.writeFile('/later', bytes);
+  for (const name of ['/named', '/url', '/later']) assert.deepEqual(read(name), [...bytes], name);
+  const fd = fs.openSync('/bytes', 'r+');
+  const into = Buffer.alloc(5);
+  assert.equal(fs.readSync(fd, into, 0, 5, 0), 5);
+  assert.deepEqual(into, bytes);
+  fs.writevSync(fd, [bytes, new Uint16Array([1])], 0);
+  fs.closeSync(fd);
+  fs.utimesSync('/bytes', new Date(5000), new Date(7000));
+  assert.equal(Number(fs.statSync('/bytes').mtimeMs), 7000);
+  const parts = [...fs.exportTar('/')].map((part) => Buffer.from(part));
+  for (const archive of [parts, Buffer.concat(parts)]) {
+    fs.importTar(archive, '/copy');
+    assert.deepEqual(read('/copy/named'), [...bytes]);
+    fs.rmSync('/copy', { recursive: true });
+  }
+  await fs.promises.importTar(Buffer.concat(parts), '/copy');
+  assert.deepEqual(read('/copy/url'), [...bytes]);
+  fs.mount('/host', { type: 'host', directory: new URL('.', import.meta.url) } as never);
+  assert.ok(fs.existsSync('/host/commonjs.test.js'));
+  fs.unmount('/host');
+
+  const pool = new inner.Pool(pathToFileURL(tasks), { threads: 1 });
+  t.after(() => pool.close({ force: true }));
+  assert.equal(
+    await pool.run(bytes, { name: 'sum' }),
+    bytes.reduce((sum, byte) => sum + byte, 0),
+  );
+  assert.equal(await pool.run(new Uint8Array([1, 2]), { name: 'sum' }), 3);
+  assert.equal(await pool.run(new Float64Array([1, 2]), { name: 'sum' }), 3);
+  const view = inner.heap.bytes(2);
+  view.set([4, 5]);
+  assert.equal(await pool.run(view, { name: 'sum', lend: true }), 9);
+  inner.heap.free(view);
+  inner.transfer(bytes, [new ArrayBuffer(8)]);
+  const error = await pool.run(() => {}).catch((reason: unknown) => reason);
+  assert.match(String(error), /input is a function/);
+  const controller = new AbortController();
+  controller.abort();
+  await assert.rejects(pool.run(1, { name: 'double', signal: controller.signal }), { name: 'AbortError' });
+  (inner.workerOptions({ workerData: { a: 1 } }).workerData.plaitPort as MessagePort).close();
+  await pool.close();
+  inner.commonSpace().check();
 });

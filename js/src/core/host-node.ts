@@ -188,7 +188,7 @@ export function createNodeHost(): Host | undefined {
     activeTime: () => perf().performance.eventLoopUtilization().active,
     heapUsed: () => v8().getHeapStatistics().used_heap_size,
     moduleUrl(name) {
-      if (name instanceof URL) return name.href;
+      if (typeof name !== 'string') return name.href;
       if (/^(file|data|node):/.test(name)) return name;
       const { resolve } = process.getBuiltinModule('node:path');
       return process.getBuiltinModule('node:url').pathToFileURL(resolve(name)).href;

@@ -6,6 +6,7 @@
  */
 
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
+import { isUrl } from '../core/realms.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { answer, BackendError } from './backend.ts';
 import { fsError, wrongType, wrongValue } from './errors.ts';
@@ -163,7 +164,7 @@ export class MountTable {
       throw wrongType('options.readOnly', 'of type boolean', options.readOnly);
     }
     const { directory } = options;
-    if (typeof directory !== 'string' && !(directory instanceof URL)) {
+    if (typeof directory !== 'string' && !isUrl(directory)) {
       throw wrongType('options.directory', 'of type string or an instance of URL', directory);
     }
     let words: HostWords;

@@ -10,6 +10,7 @@
  */
 
 import { FsSetBit } from '../core/layout.generated.ts';
+import { isUint8Array } from '../core/realms.ts';
 import {
   BLOCK,
   decodeHeader,
@@ -297,7 +298,7 @@ class Feed {
       this.#ended = true;
       return;
     }
-    if (!(part instanceof Uint8Array)) throw new TypeError('an archive is made of Uint8Arrays');
+    if (!isUint8Array(part)) throw new TypeError('an archive is made of Uint8Arrays');
     this.#parts.push(part);
     this.#length += part.length;
   }
@@ -346,7 +347,7 @@ export function importTar(
   options: ImportTarOptions = {},
 ): ImportTarResult {
   const { importer, steps } = begin(fs, path, options);
-  const parts = (source instanceof Uint8Array ? [source] : source)[Symbol.iterator]();
+  const parts = (isUint8Array(source) ? [source] : source)[Symbol.iterator]();
   const feed = new Feed();
   try {
     for (let step = steps.next(); !step.done; ) {
@@ -394,7 +395,7 @@ function proceed(steps: Steps<void>, feed: Feed, count: number): IteratorResult<
 
 /** What comes, whatever it comes from. */
 async function* partsOf(source: AsyncTarSource): AsyncGenerator<Uint8Array> {
-  if (source instanceof Uint8Array) yield source;
+  if (isUint8Array(source)) yield source;
   else if (Symbol.asyncIterator in source || Symbol.iterator in source) yield* source as AsyncIterable<Uint8Array>;
   else {
     const reader = (source as ReadableStream<Uint8Array>).getReader(); // not every browser iterates streams

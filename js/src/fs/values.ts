@@ -3,6 +3,7 @@
  */
 
 import { host } from '../core/host.ts';
+import { isDate, isUint8Array, isUrl } from '../core/realms.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 
 /** What names a file. */
@@ -143,16 +144,9 @@ export function nulInPath(name: string, value: unknown): TypeError {
 
 /** A path as a string or bytes. */
 export function pathOf(path: unknown, name = 'path'): string | Uint8Array {
-  if (typeof path === 'string' || path instanceof Uint8Array) return path;
-  if (path instanceof URL || isUrl(path)) return urlPath(path as URL);
+  if (typeof path === 'string' || isUint8Array(path)) return path;
+  if (isUrl(path)) return urlPath(path);
   throw wrongType(name, 'of type string or an instance of Buffer or URL', path);
-}
-
-function isUrl(value: unknown): boolean {
-  const url = value as Partial<URL> | null | undefined;
-  return (
-    typeof url === 'object' && url !== null && Boolean(url.href && url.protocol) && typeof url.pathname === 'string'
-  );
 }
 
 function urlPath(url: URL): string {
@@ -325,7 +319,7 @@ export function encodedPath(path: string | Uint8Array, options: unknown): string
 export function timeOf(time: unknown, name: string): number {
   if (typeof time === 'string' && Number.isFinite(+time)) return +time;
   if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
-  if (time instanceof Date && Number.isFinite(time.getTime())) return time.getTime() / 1000;
+  if (isDate(time) && Number.isFinite(time.getTime())) return time.getTime() / 1000;
   throw wrongType(name, 'an instance of Date or a time in seconds', time);
 }
 

@@ -10,6 +10,7 @@
  */
 
 import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layout.generated.ts';
+import { isUrl } from '../core/realms.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
 import { fsError } from './errors.ts';
 import { type FsCore, Mounts, mountedCore } from './mounts.ts';
@@ -93,7 +94,7 @@ export class Volume {
   #putBytes(at: number, path: unknown, name: string): number {
     const given = pathOf(path, name);
     const bytes = typeof given === 'string' ? encode(given) : given;
-    if (bytes.includes(0)) throw nulInPath(name, path instanceof URL ? given : path);
+    if (bytes.includes(0)) throw nulInPath(name, isUrl(path) ? given : path);
     if (bytes.length < FS_PATH_MAX) this.#u8.set(bytes, at);
     return bytes.length;
   }

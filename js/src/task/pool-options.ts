@@ -7,6 +7,7 @@
 
 import { commonSpace } from '../core/boot.ts';
 import { host, type ResourceLimits } from '../core/host.ts';
+import { isUrl } from '../core/realms.ts';
 import type { Space } from '../core/space.ts';
 import { checkOptions, flag, knownOptions, wrongOption } from './option-names.ts';
 import { MOST_MILLISECONDS, MOST_RETRIES, mustBeSpace, wholeNumber } from './options.ts';
@@ -161,7 +162,7 @@ const RESIZE = knownOptions('resize()', ['min', 'max'], {
 
 /** Checks the options of a pool of the module. */
 export function poolRules(module: string | URL, options: PoolOptions | undefined): PoolRules {
-  if (!(module instanceof URL) && (typeof module !== 'string' || module === '')) {
+  if (!isUrl(module) && (typeof module !== 'string' || module === '')) {
     throw new TypeError('a pool needs the URL or path of a module: new Pool(new URL("./work.js", import.meta.url))');
   }
   checkOptions(options, POOL);

@@ -9,6 +9,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { isArrayBuffer } from '../core/realms.ts';
 import { type HeapBytes, isOwned, release } from '../heap/owned.ts';
 import { isDetached } from './buffer-state.ts';
 import { Moved, type MovedParts } from './moved.ts';
@@ -53,7 +54,7 @@ export function transferable(list: readonly unknown[]): ArrayBuffer[] {
   const seen = new Set<unknown>();
   for (const [index, item] of list.entries()) {
     let problem: string | undefined;
-    if (!(item instanceof ArrayBuffer)) problem = `is ${describe(item)}; only an ArrayBuffer can be transferred`;
+    if (!isArrayBuffer(item)) problem = `is ${describe(item)}; only an ArrayBuffer can be transferred`;
     else if (isDetached(item)) problem = 'is detached already';
     else if (seen.has(item)) problem = 'is listed twice';
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_SEND', `transfer[${index}] ${problem}`);

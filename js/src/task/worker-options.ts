@@ -38,7 +38,8 @@ export function workerOptions<Options extends WorkerOptionsLike>(
   if (!Array.isArray(transferList)) throw wrongOption('options.transferList', 'an array', transferList);
   const prototype =
     typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
-  if (prototype !== Object.prototype && prototype !== null) {
+  // A plain object's is the one that ends the chain, in whichever realm it was made.
+  if (prototype !== null && (prototype === undefined || Object.getPrototypeOf(prototype) !== null)) {
     throw new TypeError(
       'options.workerData must be a plain object: it carries the port that tells of the Worker’s end',
     );
