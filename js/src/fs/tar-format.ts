@@ -6,6 +6,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { TextDecoder } from '../core/text.ts';
 
 export const BLOCK = 512;
 const LARGEST_OCTAL = 8 ** 11 - 1;

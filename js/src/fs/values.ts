@@ -4,6 +4,7 @@
 
 import { host } from '../core/host.ts';
 import { isDate, isUint8Array, isUrl } from '../core/realms.ts';
+import { TextDecoder, TextEncoder } from '../core/text.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 
 /** What names a file. */

@@ -5,6 +5,7 @@
 
 import { Name } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
+import { TextEncoder } from '../core/text.ts';
 
 export class Names {
   readonly #space: Space;
