@@ -7,7 +7,6 @@
  * - One chunk is read when it is wanted and not before: nothing is buffered but what is written faster than it is taken.
  */
 
-import { TextDecoder } from '../core/text.ts';
 import { answer, settle } from './answer.ts';
 import { Emitter } from './emitter.ts';
 import { codedError } from './errors.ts';
