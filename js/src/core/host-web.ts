@@ -26,7 +26,17 @@ export function createWebHost(): Host {
   let instructions: Promise<unknown> | undefined;
   const backlog: unknown[] = [];
   const turns: (() => void)[] = [];
-  let turner: MessagePort | undefined;
+  let opened: MessageChannel | undefined;
+  /** Opened at the first turn: an old Node is taken for a page, and would not end while there is one. */
+  const channel = {
+    get port2(): MessagePort {
+      if (opened === undefined) {
+        opened = new MessageChannel();
+        opened.port1.onmessage = () => turns.shift()?.();
+      }
+      return opened.port2;
+    },
+  };
 
   async function hearFirst(): Promise<unknown> {
     const hello = (await new Promise<unknown>((resolve) => {
@@ -99,13 +109,8 @@ export function createWebHost(): Host {
     exitThread: () => self.close(),
     turn: () =>
       new Promise<void>((resolve) => {
-        if (turner === undefined) {
-          const { port1, port2 } = new MessageChannel();
-          port1.onmessage = () => turns.shift()?.();
-          turner = port2;
-        }
         turns.push(resolve);
-        turner.postMessage(undefined);
+        channel.port2.postMessage(undefined);
       }),
     nextTurn(listener: () => void) {
       let called = false;
