@@ -35,7 +35,7 @@ before(() => installPacked(project));
 
 /** Runs Jest and checks that it ran so many tests, and ended by itself. */
 async function jest(tests: number, ...args: string[]): Promise<void> {
-  const said = await node('node_modules/jest/bin/jest.js', '--colors=false', ...args);
+  const said = await node('node_modules/jest/bin/jest.js', '--colors=false', `--testTimeout=${DEADLINE_MS}`, ...args);
   assert.match(said, new RegExp(`^Tests: +${tests} passed, ${tests} total$`, 'm'));
   assert.doesNotMatch(said, /did not exit|open handle|failed to exit|leak/i);
 }
@@ -63,7 +63,8 @@ test('Jest with ts-jest', { timeout: TEST_MS }, () =>
 
 test('Vitest, in processes, threads and contexts', { timeout: TEST_MS }, async () => {
   for (const pool of ['forks', 'threads', 'vmThreads']) {
-    const said = await node('node_modules/vitest/vitest.mjs', 'run', '--root', 'vitest', '--pool', pool);
+    const limit = `--testTimeout=${DEADLINE_MS}`;
+    const said = await node('node_modules/vitest/vitest.mjs', 'run', '--root', 'vitest', '--pool', pool, limit);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it prints in colours
     assert.match(said.replaceAll(/\x1b\[\d*m/g, ''), /Tests +3 passed \(3\)/, pool);
     assert.doesNotMatch(said, /close timed out|hanging/i, pool);
