@@ -73,7 +73,8 @@ export class CoordinatorLink {
 
   #died(space: Space, code: number, cause: unknown): void {
     links.delete(space);
-    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    const reason = (cause as Error | undefined)?.message; // of Node's realm, where this one's is another
+    const why = reason === undefined ? '' : `: ${reason}`;
     const message = `the coordinator thread ended with code ${code}${why}`;
     const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
     this.#isDead = true;
