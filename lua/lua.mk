@@ -33,7 +33,7 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message readme cases pbc flat quick hostile abuse growth oracle
+LUA_TESTS := message integers readme cases pbc flat quick hostile abuse growth oracle
 LUA_MEMORY := 5.1 5.2 5.3 5.4 # those that the programs of tests are linked with
 
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)

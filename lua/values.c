@@ -11,7 +11,7 @@
 
 #include "../core/message/number.h"
 
-#define EXACT 9007199254740992.0 /* 2^53 */
+#define EXACT 9007199254740992u /* 2^53: up to it a double holds every integer */
 
 /* The FFI's part, which lua/plait/ffi.lua has put into the registry: (bits as 8 bytes, unsigned) -> cdata, and back. */
 static const char to_cdata[] = "plait.to_cdata", from_cdata[] = "plait.from_cdata";
@@ -43,9 +43,9 @@ static void push_64(struct call *call, uint64_t bits, int is_unsigned) {
   if (call->options.int64 == INT64_EXACT && is_unsigned && bits >> 63) push_text64(L, bits, 1);
   else lua_pushinteger(L, (lua_Integer)bits);
 #else
-  double value = is_unsigned ? (double)bits : (double)(int64_t)bits;
-  if (call->options.int64 == INT64_EXACT && (value > EXACT || value < -EXACT)) push_text64(L, bits, is_unsigned);
-  else lua_pushnumber(L, value);
+  uint64_t size = !is_unsigned && bits >> 63 ? 0 - bits : bits; /* of the integer: its double would be rounded already */
+  if (call->options.int64 == INT64_EXACT && size > EXACT) push_text64(L, bits, is_unsigned);
+  else lua_pushnumber(L, is_unsigned ? (double)bits : (double)(int64_t)bits);
 #endif
 }
 
