@@ -22,6 +22,7 @@ build = {
     ['protobuf'] = 'lua/protobuf.lua',
     ['plait.message'] = 'lua/plait/message.lua',
     ['plait.message.ffi'] = 'lua/plait/ffi.lua',
+    ['plait.message.descriptor'] = 'lua/plait/message/descriptor.lua',
     ['plait.message.core'] = { sources = { 'lua/all.c' } },
   },
 }

@@ -4,7 +4,7 @@
 
 LUA_VERSIONS := 5.1 5.2 5.3 5.4 jit
 LUA_SOURCES := $(wildcard lua/*.[ch] core/message/*.[ch]) core/platform/platform.h core/platform/errors.h
-LUA_MODULES := lua/protobuf.lua lua/plait/message.lua lua/plait/ffi.lua
+LUA_MODULES := lua/protobuf.lua lua/plait/message.lua lua/plait/ffi.lua lua/plait/message/descriptor.lua
 # -O3 inlines more than -O2, which is quicker by some hundredths; the rest of it only makes the code larger, and so slower.
 LUA_OPTIMIZE := -O3 -fno-plt -fno-ipa-cp-clone -fno-tree-vectorize -fno-unswitch-loops -fno-peel-loops -fno-split-loops
 LUA_FLAGS := -std=gnu17 $(LUA_OPTIMIZE) -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden
@@ -23,7 +23,7 @@ $(BUILD)/lua/$(1)/.built: $(LUA_SOURCES) $(LUA_MODULES) tools/need.sh
 	$(CC) $(LUA_FLAGS) -I$(call lua_headers,$(1)) lua/all.c -o $(BUILD)/lua/$(1)/plait/message/core.so
 	@cp lua/protobuf.lua $(BUILD)/lua/$(1)/
 	@cp lua/plait/message.lua $(BUILD)/lua/$(1)/plait/
-	@cp lua/plait/ffi.lua $(BUILD)/lua/$(1)/plait/message/
+	@cp lua/plait/ffi.lua lua/plait/message/descriptor.lua $(BUILD)/lua/$(1)/plait/message/
 	@touch $$@
 endef
 $(foreach version,$(LUA_VERSIONS),$(eval $(call lua_rules,$(version))))
@@ -33,7 +33,7 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message integers readme cases pbc flat quick hostile abuse growth oracle
+LUA_TESTS := message integers readme cases pbc descriptor flat quick hostile abuse growth oracle
 LUA_MEMORY := 5.1 5.2 5.3 5.4 # those that the programs of tests are linked with
 
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
@@ -41,6 +41,7 @@ $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
 	@mkdir -p $(LUA_DESCRIPTORS)
 	@protoc --proto_path=conformance/protos --descriptor_set_out=$(LUA_DESCRIPTORS)/kinds2_alone.pb kinds2.proto
 	@protoc --proto_path=conformance/protos --descriptor_set_out=$(LUA_DESCRIPTORS)/kinds3.pb kinds3.proto
+	@protoc --proto_path=conformance/protos --descriptor_set_out=$(LUA_DESCRIPTORS)/person.pb person.proto
 	@protoc --proto_path=conformance/protos --include_imports --descriptor_set_out=$@ kinds2.proto kinds3.proto person.proto
 
 # The module and a Lua whose allocator fails, in one program under ASan and UBSan.
@@ -67,7 +68,7 @@ lua-asan: $(BUILD)/lua/5.4/.built $(LUA_DESCRIPTORS)/all.pb
 	@cp -R $(BUILD)/lua/5.4/. $(BUILD)/lua/asan
 	@$(CC) -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all -fPIC -shared \
 		-I$(call lua_headers,5.4) lua/all.c -o $(BUILD)/lua/asan/plait/message/core.so
-	@failed=0; for test in message pbc flat quick hostile abuse growth; do echo "== lua 5.4 under ASan $$test"; \
+	@failed=0; for test in message pbc descriptor flat quick hostile abuse growth; do echo "== lua 5.4 under ASan $$test"; \
 		LUA_PATH="$(BUILD)/lua/asan/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/asan/?.so" PLAIT_ROUNDS=$${PLAIT_ROUNDS:-300} \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		lua5.4 lua/test/$${test}_test.lua 5.4 $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed

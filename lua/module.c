@@ -190,12 +190,29 @@ static int schema_failure(lua_State *L, const struct plait_message_error *error)
   return 3;
 }
 
-/* core.schema(bytes, first_wins) -> schema, keys | nil, message, code */
+/* Whether the bytes end where a field ends, so that others may follow. */
+static int is_whole(const uint8_t *at, const uint8_t *end) {
+  uint32_t tag;
+  int status;
+  while (at != NULL && at < end) {
+    at = plait_wire_tag(at, end, &tag);
+    if (at != NULL) at = plait_wire_skip(at, end, tag, PLAIT_DEPTH_USUAL, &status);
+  }
+  return at != NULL;
+}
+
+/* core.schema(bytes, first_wins, more) -> schema, keys | nil, message, code. more: the bytes of another set behind them. */
 static int core_schema(lua_State *L) {
   size_t size;
   struct plait_message_error error;
   luaL_checktype(L, 1, LUA_TSTRING);
   const uint8_t *bytes = check_bytes(L, 1, &size);
+  if (lua_type(L, 3) == LUA_TSTRING && is_whole(bytes, bytes + size)) {
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, 3);
+    lua_concat(L, 2);
+    bytes = check_bytes(L, -1, &size);
+  }
   uint32_t flags = lua_toboolean(L, 2) ? PLAIT_SCHEMA_FIRST_WINS : 0;
   return push_schema(L, bytes, size, flags, &error) ? 2 : schema_failure(L, &error);
 }

@@ -15,7 +15,7 @@ enum { UP_STATE = 1, UP_TYPES = 2, UP_PATTERNS = 3 };
 
 static const struct options pbc_options = {.int64 = INT64_NUMBER, .pbc = 1, .depth = PLAIT_DEPTH_USUAL};
 
-/* Pushes the current keys; the schema or NULL. */
+/* Pushes the current keys; the schema. */
 static struct schema_box *push_keys(lua_State *L) {
   lua_rawgeti(L, lua_upvalueindex(UP_STATE), 1);
   struct schema_box *box = lua_touserdata(L, -1); /* which the state holds */
@@ -52,8 +52,8 @@ static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
   struct type_box *type = new_type(L, NULL, 0);
   struct schema_box *box = push_keys(L);
   lua_pop(L, 1);
-  if (box != NULL) check_alive(L, box);
-  uint32_t message = box == NULL ? PLAIT_SCHEMA_NONE : plait_schema_find_message(box->image, name, length);
+  check_alive(L, box);
+  uint32_t message = plait_schema_find_message(box->image, name, length);
   if (message == PLAIT_SCHEMA_NONE) {
     lua_pushfstring(L, "no message type has the name %s", name);
     return NULL;
@@ -153,7 +153,6 @@ static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
   const char *text = luaL_checklstring(L, 1, &length);
   for (;;) {
     struct schema_box *box = push_keys(L); /* the keys hold it */
-    if (box == NULL) luaL_error(L, "nothing is registered");
     check_alive(L, box);
     struct pattern_box *pattern = new_pattern(L, box, &pbc_options, text, length, &error);
     if (pattern == NULL) {
@@ -365,10 +364,12 @@ static int pbc_touch(lua_State *L) {
   return 0;
 }
 
-/* pbc(state, types, patterns) -> { encode, decode, pack, unpack } over that state */
+/* pbc(state, types, patterns) -> { encode, decode, pack, unpack } over that state, which has a schema */
 static int pbc_bind(lua_State *L) {
   static const luaL_Reg bound[] = {{"encode", pbc_encode}, {"decode", pbc_decode}, {"pack", pbc_pack}, {"unpack", pbc_unpack}};
   for (int i = 1; i <= 3; i++) luaL_checktype(L, i, LUA_TTABLE);
+  lua_rawgeti(L, 1, 1);
+  check_schema(L, -1);
   lua_createtable(L, 0, 4);
   for (size_t i = 0; i < sizeof bound / sizeof *bound; i++) {
     for (int j = 1; j <= 3; j++) lua_pushvalue(L, j);

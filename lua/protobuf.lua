@@ -2,9 +2,20 @@
 -- and what was mended.
 
 local core = require 'plait.message.core'
+local descriptor = require 'plait.message.descriptor'
+
+-- The schema of all these sets, and of descriptor.proto, which pbc knows too. It comes last: a newer one of the user's wins. Where
+-- the same types come from a file of another name, they are the user's alone.
+local function schema_of(sets)
+  local bytes = table.concat(sets)
+  local handle, keys, code = core.schema(bytes, true, descriptor)
+  if code == 'SCHEMA' then return core.schema(bytes, true) end
+  return handle, keys
+end
 
 local types, patterns = {}, {} -- what was used by name, since the last registration
 local state = { sets = {} }
+state[1], state[2] = assert(schema_of {})
 local bound = core.pbc(state, types, patterns)
 
 local protobuf = {
@@ -24,7 +35,7 @@ function protobuf.register(bytes)
   local sets = state.sets
   if sets[bytes] then return end -- the same again, as programs do that register where they begin to use a type
   sets[#sets + 1] = bytes
-  local handle, keys = core.schema(table.concat(sets), true)
+  local handle, keys = schema_of(sets)
   if not handle or bytes == '' then
     sets[#sets] = nil
     state.error = handle and 'an empty set' or keys
@@ -45,7 +56,6 @@ end
 
 -- Whether there is such a type, or such a field in it.
 function protobuf.check(name, field)
-  if not state[1] then return false end
   local fields = core.fields(state[1], state[2], name)
   if not fields then return field == nil and core.enum(state[1], name) ~= nil end
   if field == nil then return true end
@@ -57,7 +67,7 @@ end
 
 -- The number of an enum's value, nil if there is none.
 function protobuf.enum_id(name, value)
-  local numbers = state[1] and core.enum(state[1], name)
+  local numbers = core.enum(state[1], name)
   return numbers and numbers[value]
 end
 
@@ -86,7 +96,7 @@ end
 
 -- Gives a table made by hand, and all messages in it, the defaults of its type.
 function protobuf.default(name, message)
-  local fields = state[1] and core.fields(state[1], state[2], name)
+  local fields = core.fields(state[1], state[2], name)
   if not fields then error('no message type has the name ' .. tostring(name), 2) end
   core.touch(message)
   for _, field in ipairs(fields) do
