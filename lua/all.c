@@ -14,6 +14,7 @@
 #include "decode.c"
 #include "maps.c"
 #include "parts.c"
+#include "oneofs.c"
 #include "required.c"
 #include "encode.c"
 #include "flat.c"

@@ -205,32 +205,36 @@ static const uint8_t *decode_map(struct call *call, struct frame *frame, const s
   return next + length;
 }
 
-static PLAIT_COLD void clear_others(struct call *call, struct frame *frame, const struct plait_field *field) {
-  const struct plait_oneof *oneof = plait_schema_oneof(call->schema, field->oneof);
-  for (uint32_t i = 0; i < oneof->member_count; i++) {
-    const struct plait_field *other = plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + i));
-    size_t position = (size_t)(other - frame->fields);
-    if (other == field || (position < 64 && frame->fresh && !(frame->seen >> position & 1))) continue;
-    push_field_key(call, other);
-    lua_pushnil(call->L);
-    lua_rawset(call->L, frame->table);
-    if (position < 64) frame->seen &= ~(1ull << position);
-  }
-}
+static int is_unseen(const struct frame *frame, size_t position) { return position >= 64 || !(frame->seen >> position & 1); }
 
-/* Of a table that is reused: takes out what was there and did not come. From 64 on: at the beginning, the others at the end. */
-static void clear_unseen(struct call *call, struct frame *frame, uint32_t first) {
-  uint32_t count = frame->message->field_count;
-  for (uint32_t i = first; i < (first == 0 && count > 64 ? 64 : count); i++) {
-    if (i < 64 && frame->seen >> i & 1) continue;
-    push_field_key(call, &frame->fields[i]);
-    lua_pushnil(call->L);
-    lua_rawset(call->L, frame->table);
-  }
-  if (first != 0 || frame->unknown) return;
-  lua_rawgeti(call->L, call->keys, 0);
+static void clear_field(struct call *call, const struct frame *frame, const struct plait_field *field) {
+  push_field_key(call, field);
   lua_pushnil(call->L);
   lua_rawset(call->L, frame->table);
+}
+
+/*
+ * Of a table that is reused: takes out what was there and did not come. Fields from 64 on: at the beginning, the others at the end.
+ * Of many fields only those are looked at that the table has.
+ */
+static void clear_unseen(struct call *call, struct frame *frame, int beginning) {
+  lua_State *L = call->L;
+  uint32_t count = frame->message->field_count, index = (uint32_t)(frame->message - plait_schema_message(call->schema, 0));
+  if (count <= 64) {
+    for (uint32_t i = 0; i < count; i++)
+      if (is_unseen(frame, i)) clear_field(call, frame, &frame->fields[i]);
+  } else {
+    struct name_guess *guess = names_begin(call->box, index);
+    for (lua_pushnil(L); lua_next(L, frame->table) != 0; lua_pop(L, 1)) {
+      const struct plait_field *field = names_find(call->box, index, L, frame->table + 1, &guess);
+      size_t position = field == NULL ? 0 : (size_t)(field - frame->fields);
+      if (field != NULL && (position >= 64) == beginning && is_unseen(frame, position)) clear_field(call, frame, field);
+    }
+  }
+  if (beginning || frame->unknown) return;
+  lua_rawgeti(L, call->keys, 0);
+  lua_pushnil(L);
+  lua_rawset(L, frame->table);
 }
 
 /* An item of a MessageSet, from behind its first tag. Returns the place behind it, or NULL. */
@@ -305,7 +309,7 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
   lua_State *L = call->L;
   const struct plait_message *message = frame->message;
   const struct plait_field *hint = frame->fields + frame->count, *last = frame->fields + message->field_count;
-  if (frame->reuse && message->field_count > 64) clear_unseen(call, frame, 64);
+  if (frame->reuse && message->field_count > 64) clear_unseen(call, frame, 1);
   while (at < end) {
     uint32_t tag, length;
     uint64_t bits;
@@ -356,7 +360,7 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
         if (frame->list != NULL) leave_list(call, frame);
         at = decode_sub(call, frame, field, at, end);
         if (at == NULL) return -call->error.status;
-        if (field->oneof != PLAIT_SCHEMA_NONE) clear_others(call, frame, field);
+        if (field->oneof != PLAIT_SCHEMA_NONE) oneof_set(call, frame, field);
         continue;
       }
     }
@@ -389,7 +393,7 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
     } else {
       see(frame, field);
       lua_rawset(L, frame->table);
-      if (field->oneof != PLAIT_SCHEMA_NONE) clear_others(call, frame, field);
+      if (field->oneof != PLAIT_SCHEMA_NONE) oneof_set(call, frame, field);
     }
   }
   if (group != 0) return decode_fail(call, -PLAIT_MESSAGE_GROUP, at);
@@ -397,6 +401,7 @@ done:
   if (frame->list != NULL) leave_list(call, frame);
   if (frame->reuse) clear_unseen(call, frame, 0);
   if (frame->unknown) unknown_finish(call, frame);
+  if (frame->member != NULL && !frame->whole && (frame->known || !(frame->fresh || frame->reuse))) oneof_remember(call, frame);
   note_count(call, (uint32_t)(message - plait_schema_message(call->schema, 0)), frame->count);
   return 0;
 }

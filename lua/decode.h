@@ -24,6 +24,9 @@ struct frame {
   const struct plait_field *list;
   int length, old_length;
   int unknown;        /* it has unknown fields */
+  /* of a large oneof (oneofs.c): */
+  const struct plait_field *member; /* the one that is there, of the oneof that came last; NULL: none came */
+  int known;          /* the call's table tells of this table's others */
 };
 
 /* ---- decode.c ---- */
@@ -47,7 +50,15 @@ static inline void push_table_for(struct call *call, uint32_t message) {
   lua_createtable(call->L, 0, call->box->hints[message]);
 }
 
+/* ---- oneofs.c ---- */
+/* A member of a oneof has been put into the frame's table: those before it go. */
+void oneof_set(struct call *call, struct frame *frame, const struct plait_field *field);
+/* Keeps what the frame knows of its member for the next occurrence. */
+void oneof_remember(struct call *call, struct frame *frame);
+
 /* ---- parts.c ---- */
+/* Makes the call's table of what the message's tables have beside their fields, if there is none yet. */
+void need_parts(struct call *call);
 /* Adds an unknown field to the frame's table. */
 void unknown_add(struct call *call, struct frame *frame, const uint8_t *bytes, size_t length);
 /* A number that a closed enum does not name, in the form of an unknown field of its own. */

@@ -399,28 +399,47 @@ static int encode_field(struct call *call, const struct plait_message *message, 
   return status == 0 ? 0 : value_fail(call, status, field, 0);
 }
 
+/* A field that a table has, for sorting. */
+struct given { uint32_t oneof, field; };
+
+static int compare_oneofs(const void *left, const void *right) {
+  const struct given *a = left, *b = right;
+  if (a->oneof != b->oneof) return a->oneof < b->oneof ? -1 : 1;
+  return a->field < b->field ? -1 : a->field > b->field;
+}
+
+static int compare_fields(const void *left, const void *right) {
+  const struct given *a = left, *b = right;
+  return a->field < b->field ? -1 : a->field > b->field;
+}
+
 /*
- * A table with more keys than may lie on the stack: one walk to see that they are known, then field after field.
+ * A table with more keys than may lie on the stack: one walk to count them and see that they are known, one to note their fields; then
+ * field after field. What it costs depends on the keys, not on how many fields the message may have.
  */
 static int encode_many(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
-  uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0));
+  uint32_t index = (uint32_t)(message - plait_schema_message(call->schema, 0)), count = 0, limit = 0;
   struct name_guess *guess = names_begin(call->box, index);
   int status;
-  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1))
+  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1), limit++)
     if (names_find(call->box, index, L, top + 1, &guess) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
-  for (uint32_t i = 0; i < message->oneof_count && !call->options.pbc; i++) {
-    const struct plait_oneof *oneof = plait_schema_oneof(call->schema, message->first_oneof + i);
-    for (uint32_t j = 0, found = 0; j < oneof->member_count; j++) {
-      const struct plait_field *field = plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + j));
-      push_field_key(call, field);
-      lua_rawget(L, table);
-      if (!lua_isnil(L, -1) && found++ > 0) return two_members(call, field);
-      lua_pop(L, 1);
-    }
+  struct given *given = lua_newuserdatauv(L, limit * sizeof *given + 1, 0);
+  top++;
+  for (lua_pushnil(L); count < limit && lua_next(L, table) != 0; lua_pop(L, 1)) {
+    const struct plait_field *field = names_find(call->box, index, L, top + 1, &guess);
+    if (field != NULL) given[count++] = (struct given){field->oneof, plait_schema_field_index(call->schema, field)};
   }
-  for (uint32_t i = message->field_count; i-- > 0;) {
-    const struct plait_field *field = plait_message_fields(call->schema, message) + i;
+  lua_settop(L, top);
+  if (message->oneof_count != 0 && !call->options.pbc) {
+    qsort(given, count, sizeof *given, compare_oneofs);
+    for (uint32_t i = 1; i < count; i++)
+      if (given[i].oneof != PLAIT_SCHEMA_NONE && given[i].oneof == given[i - 1].oneof)
+        return two_members(call, plait_schema_field(call->schema, given[i].field));
+  }
+  qsort(given, count, sizeof *given, compare_fields);
+  while (count-- > 0) {
+    const struct plait_field *field = plait_schema_field(call->schema, given[count].field);
     push_field_key(call, field);
     lua_rawget(L, table);
     if (!lua_isnil(L, -1)) {

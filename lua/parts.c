@@ -6,7 +6,8 @@
  *
  * Until then the buffer, a userdata, lies where the string will be. The call's table of parts tells in which table each
  * buffer lies; it anchors them, so their addresses are not used anew, and a userdata that the user has put into that place is
- * not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the key 1.
+ * not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the key 1. Keys that are tables are
+ * not of parts (oneofs.c).
  */
 #include "decode.h"
 
@@ -53,16 +54,20 @@ static struct part *own_part(struct call *call, int table) {
   return own ? part : NULL;
 }
 
+void need_parts(struct call *call) {
+  lua_State *L = call->L;
+  if (call->has_parts) return;
+  lua_newtable(L);
+  lua_pushvalue(L, call->source);
+  lua_rawseti(L, -2, 1);
+  lua_replace(L, call->source);
+  call->has_parts = 1;
+}
+
 /* Notes the part on top of the stack: where it lies, or (table 0) that it is none any more. */
 static void note_part(struct call *call, int table) {
   lua_State *L = call->L;
-  if (!call->has_parts) {
-    lua_newtable(L);
-    lua_pushvalue(L, call->source);
-    lua_rawseti(L, -2, 1);
-    lua_replace(L, call->source);
-    call->has_parts = 1;
-  }
+  need_parts(call);
   lua_pushvalue(L, -1);
   if (table != 0) lua_pushvalue(L, table);
   else lua_pushnil(L);

@@ -74,7 +74,7 @@ function message.thaw(bytes)
 end
 
 -- The schema of descriptor.proto: FileDescriptorSet and all that is in it.
-function message.descriptor() return message.schema(require 'plait.message.descriptor') end
+function message.descriptor() return message.schema((require 'plait.message.descriptor')) end
 
 -- A schema that lies in memory of somebody else, which must stay there, unchanged, as long as it is used.
 function message.share(address, length) return schema_of(core.image(address, length)) end

@@ -2,6 +2,7 @@
 
 local check = require 'check'
 local message = require 'plait.message'
+local descriptor = assert(message.descriptor())
 local protobuf = require 'protobuf'
 local test, equal, raises = check.test, check.equal, check.raises
 
@@ -65,7 +66,7 @@ test('a set is decoded and encoded before anything is registered', function()
 end)
 
 test('plait.message has them as a schema', function()
-  local Set = assert(message.descriptor()).type(set_name)
+  local Set = descriptor.type(set_name)
   for _, set in ipairs { bytes, check.read 'all.pb' } do equal(Set.encode(Set.decode(set)), set) end
 end)
 
