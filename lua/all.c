@@ -17,6 +17,8 @@
 #include "oneofs.c"
 #include "required.c"
 #include "encode.c"
+#include "proxies.c"
+#include "repeated.c"
 #include "flat.c"
 #include "plain.c"
 #include "view.c"

@@ -8,12 +8,11 @@
  * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers, and nothing is held
  * that an error would leave behind: see message.h.
  */
-#include "message.h"
+#include "encode.h"
 
 #include <stdlib.h>
 
 #define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
-#define ENCODE_SLOTS 18  /* of Lua's stack for each level, with the first four of them */
 
 /* A field of the table that is walked, and its value: at a place on the stack; or, if index is 0, the bits or the bytes to be written. */
 struct item {
@@ -28,7 +27,7 @@ int encode_fail(struct call *call, int status) {
   return status;
 }
 
-static PLAIT_COLD int value_fail(struct call *call, int status, const struct plait_field *field, int index) {
+PLAIT_COLD int value_fail(struct call *call, int status, const struct plait_field *field, int index) {
   encode_fail(call, status);
   if (index > 0) plait__error_add_index(&call->error, (uint64_t)index);
   path_field(call, field);
@@ -99,8 +98,7 @@ static int lazy_bytes(struct call *call, const struct plait_field *field, int in
   return 1;
 }
 
-/* A message, whose value is at index, without its tag. top: of the stack, here and below. */
-static int encode_sub(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
+int encode_sub(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   lua_State *L = call->L;
   const uint8_t *data = NULL;
@@ -114,6 +112,7 @@ static int encode_sub(struct call *call, const struct plait_field *field, int in
   else if (type != LUA_TTABLE) return -PLAIT_MESSAGE_TYPE;
   else if (call->options.pbc) encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
   if (!encoded) {
+    if (call->options.pbc && (status = replace_proxy(call, index, SHAPE_MESSAGE)) < 0) return status;
     status = encode_message(call, field->type, index, top, depth - 1);
     lua_settop(L, top);
   } else if (size > PLAIT_WIRE_LENGTH_LIMIT) {
@@ -134,8 +133,7 @@ static int encode_text(struct call *call, const struct plait_field *field, const
   return status < 0 ? status : plait_write_varint(&call->writer, length);
 }
 
-/* A string's bytes and length. In pbc's way numbers become strings. */
-static int encode_bytes(struct call *call, const struct plait_field *field, int index) {
+int encode_bytes(struct call *call, const struct plait_field *field, int index) {
   lua_State *L = call->L;
   size_t length;
   int type = lua_type(L, index);
@@ -151,122 +149,7 @@ static int encode_bytes(struct call *call, const struct plait_field *field, int 
   return status;
 }
 
-/* One value without its tag. */
-static inline int encode_value(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
-  if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START)
-    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, top, depth) : encode_bytes(call, field, index);
-  uint64_t bits;
-  int status = to_bits(call, field, index, lua_type(call->L, index), &bits);
-  return status < 0 ? status : plait_write_number(&call->writer, field->kind, bits);
-}
-
-/* ---- maps ---- */
-
-/* The key and behind it the value are the top of the stack. */
-static int encode_entry(struct call *call, const struct plait_field *field, int top, uint32_t depth) {
-  struct plait_writer *writer = &call->writer;
-  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)), *value = key + 1;
-  size_t before = plait_written(writer);
-  int status;
-  if ((status = encode_value(call, value, top, top, depth)) < 0) return value_fail(call, status, value, 0);
-  if ((status = plait_write_varint(writer, value->tag)) < 0) return status;
-  if ((status = encode_value(call, key, top - 1, top, depth)) < 0) return value_fail(call, status, key, 0);
-  if ((status = plait_write_varint(writer, key->tag)) < 0) return status;
-  size_t length = plait_written(writer) - before;
-  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-  if ((status = plait_write_varint(writer, length)) < 0) return status;
-  return plait_write_varint(writer, field->tag);
-}
-
-/* A key for sorting. Strings are compared by their bytes. */
-struct map_key { uint64_t bits; const char *text; size_t length; int place; int is_signed; };
-
-static int compare_keys(const void *left, const void *right) {
-  const struct map_key *a = left, *b = right;
-  if (a->text != NULL) {
-    int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
-    return order != 0 ? order : a->length < b->length ? -1 : a->length > b->length;
-  }
-  if (a->is_signed) return (int64_t)a->bits < (int64_t)b->bits ? -1 : (int64_t)a->bits > (int64_t)b->bits;
-  return a->bits < b->bits ? -1 : a->bits > b->bits;
-}
-
-static int encode_sorted(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
-  lua_State *L = call->L;
-  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type));
-  int count = 0, status = 0;
-  for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1)) count++;
-  lua_createtable(L, count, 0); /* the keys by place: top + 1 */
-  struct map_key *keys = lua_newuserdatauv(L, (size_t)count * sizeof *keys + 1, 0);
-  int at = 0;
-  for (lua_pushnil(L); at < count && lua_next(L, table) != 0; at++) {
-    lua_pop(L, 1);
-    keys[at] = (struct map_key){.place = at + 1, .is_signed = key->kind != PLAIT_KIND_UINT64 && key->kind != PLAIT_KIND_FIXED64};
-    if (key->kind == PLAIT_KIND_STRING) {
-      if (lua_type(L, -1) != LUA_TSTRING) return value_fail(call, -PLAIT_MESSAGE_TYPE, key, 0);
-      keys[at].text = lua_tolstring(L, -1, &keys[at].length);
-    } else if ((status = to_bits(call, key, top + 3, lua_type(L, top + 3), &keys[at].bits)) < 0) {
-      return value_fail(call, status, key, 0);
-    }
-    lua_pushvalue(L, -1);
-    lua_rawseti(L, top + 1, at + 1);
-  }
-  lua_settop(L, top + 2);
-  count = at; /* fewer, if a finalizer has been at the table */
-  qsort(keys, (size_t)count, sizeof *keys, compare_keys);
-  for (at = count; status == 0 && at-- > 0;) {
-    lua_rawgeti(L, top + 1, keys[at].place);
-    lua_pushvalue(L, -1);
-    lua_rawget(L, table);
-    status = encode_entry(call, field, top + 4, depth);
-    lua_settop(L, top + 2);
-  }
-  lua_settop(L, top);
-  return status;
-}
-
-static int encode_map(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
-  lua_State *L = call->L;
-  if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return -PLAIT_MESSAGE_MEMORY;
-  if (call->options.deterministic) return encode_sorted(call, field, table, top, depth - 1);
-  lua_pushnil(L);
-  while (lua_next(L, table) != 0) {
-    int status = encode_entry(call, field, top + 2, depth - 1);
-    if (status < 0) return status;
-    lua_settop(L, top + 1);
-  }
-  return 0;
-}
-
 /* ---- fields ---- */
-
-int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth) {
-  lua_State *L = call->L;
-  struct plait_writer *writer = &call->writer;
-  int status = 0;
-  if (!lua_istable(L, table)) return -PLAIT_MESSAGE_TYPE;
-  if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
-  if (field->flags & PLAIT_FIELD_MAP) return encode_map(call, field, table, top, depth);
-  size_t count = lua_rawlen(L, table), before = plait_written(writer);
-  if (count > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-  int packed = field->flags & PLAIT_FIELD_PACKED, index = top + 1;
-  for (int i = (int)count; i > 0; i--) {
-    lua_rawgeti(L, table, i);
-    status = encode_value(call, field, index, index, depth);
-    if (status == 0 && !packed) status = plait_write_varint(writer, field->tag);
-    if (status < 0) {
-      encode_fail(call, status);
-      plait__error_add_index(&call->error, (uint64_t)i);
-      return status;
-    }
-    lua_settop(L, top);
-  }
-  if (!packed || count == 0) return 0;
-  size_t length = plait_written(writer) - before;
-  if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
-  if ((status = plait_write_varint(writer, length)) < 0) return status;
-  return plait_write_varint(writer, field->tag);
-}
 
 static PLAIT_COLD int missing(struct call *call, const struct plait_message *message, int table) {
   lua_State *L = call->L;

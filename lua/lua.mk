@@ -33,7 +33,7 @@ lua: $(LUA_VERSIONS:%=$(BUILD)/lua/%/.built)
 # ---- tests: the same for every version; protoc is the oracle ----
 
 LUA_DESCRIPTORS := $(BUILD)/lua/descriptors
-LUA_TESTS := message integers readme cases pbc descriptor flat quick hostile abuse growth oneofs oracle
+LUA_TESTS := message integers lists readme cases pbc descriptor flat quick hostile abuse growth oneofs oracle
 LUA_MEMORY := 5.1 5.2 5.3 5.4 # those that the programs of tests are linked with
 
 $(LUA_DESCRIPTORS)/all.pb: $(wildcard conformance/protos/*.proto)
@@ -68,7 +68,7 @@ lua-asan: $(BUILD)/lua/5.4/.built $(LUA_DESCRIPTORS)/all.pb
 	@cp -R $(BUILD)/lua/5.4/. $(BUILD)/lua/asan
 	@$(CC) -std=gnu17 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all -fPIC -shared \
 		-I$(call lua_headers,5.4) lua/all.c -o $(BUILD)/lua/asan/plait/message/core.so
-	@failed=0; for test in message pbc descriptor flat quick hostile abuse growth oneofs; do echo "== lua 5.4 under ASan $$test"; \
+	@failed=0; for test in message lists pbc descriptor flat quick hostile abuse growth oneofs; do echo "== lua 5.4 under ASan $$test"; \
 		LUA_PATH="$(BUILD)/lua/asan/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/asan/?.so" PLAIT_ROUNDS=$${PLAIT_ROUNDS:-300} \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 		lua5.4 lua/test/$${test}_test.lua 5.4 $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed

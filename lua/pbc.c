@@ -9,7 +9,7 @@
  * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and patterns is
  * made first, and belongs to the schema that is there when it goes in.
  */
-#include "message.h"
+#include "encode.h"
 
 enum { UP_STATE = 1, UP_TYPES = 2, UP_PATTERNS = 3 };
 
@@ -92,6 +92,7 @@ static int pbc_encode(lua_State *L) {
   lua_pushnil(L);
   int buffer = lua_gettop(L);
   start_writer(&call, buffer);
+  replace_proxy(&call, 2, SHAPE_MESSAGE);
   if (encode_message(&call, type->message, 2, buffer, call.options.depth + 1u) < 0) {
     push_type_failure(&call, type->message);
     if (call.error.status == PLAIT_MESSAGE_NAME && call.error.length > 1 && strchr(call.error.text + 1, '.') == NULL) {

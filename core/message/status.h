@@ -28,7 +28,8 @@
   XX(SIZE, 13, "a message of 2 GiB or more")                                             \
   XX(SCHEMA, 14, "the descriptors contradict themselves or each other")                  \
   XX(PATTERN, 15, "the pattern cannot be used this way")                                 \
-  XX(ONEOF, 16, "another member of its oneof has a value too")
+  XX(ONEOF, 16, "another member of its oneof has a value too")                           \
+  XX(LIST, 17, "a list has elements from 1 on, without holes, and no other keys")
 
 enum {
 #define XX(name, number, text) PLAIT_MESSAGE_##name = number,

@@ -204,7 +204,7 @@ end)
 test("pbc's undecoded messages with a number for their bytes, or decoded while they are written", function()
   local decoded = protobuf.decode('kinds.Three', unhex '5a 02 28 01')
   local lazy = getmetatable(rawget(decoded, 'f_message'))
-  raises('kinds.Three.f_message', protobuf.encode, 'kinds.Three', { f_message = setmetatable({ 'kinds.Three', 42 }, lazy) })
+  raises('kinds.Three', protobuf.encode, 'kinds.Three', { f_message = setmetatable({ 'kinds.Three', 42 }, lazy) })
   local large = protobuf.encode('kinds.Three', { f_message = { f_string = ('x'):rep(5000) } })
   for _ = 1, 200 do
     local message_of = protobuf.decode('kinds.Three', large)

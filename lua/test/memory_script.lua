@@ -57,6 +57,9 @@ local function work()
   protobuf.extract(got)
   assert(protobuf.encode('kinds.Three', protobuf.decode('kinds.Three', expected)))
   assert(select('#', protobuf.unpack('kinds.Three f_string f_message', expected)) == 2)
+  local proxy = setmetatable({}, { __pairs = function() return next, { r_string = setmetatable({}, { __pairs = function() return next, { 'a', 'b' } end }) } end })
+  assert(protobuf.encode('kinds.Three', proxy) == Three.encode { r_string = { 'a', 'b' } })
+  assert(not Three.encode { r_string = { 'a', nil, 'c' } })
   assert(protobuf.encode('kinds.Three', { r_message = { value } }, function(_, length) return length end) > 2000)
 end
 
