@@ -401,7 +401,7 @@ done:
   if (frame->list != NULL) leave_list(call, frame);
   if (frame->reuse) clear_unseen(call, frame, 0);
   if (frame->unknown) unknown_finish(call, frame);
-  if (frame->member != NULL && !frame->whole && (frame->known || !(frame->fresh || frame->reuse))) oneof_remember(call, frame);
+  if (frame->member != NULL && frame->known && !frame->whole) oneof_remember(call, frame);
   note_count(call, (uint32_t)(message - plait_schema_message(call->schema, 0)), frame->count);
   return 0;
 }

@@ -5,8 +5,8 @@
  * value; then the values are written from the highest field number to the lowest, so the bytes are in the order of the
  * numbers whatever the order of the table. A table with many keys is asked for one field after the other instead.
  *
- * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers, and nothing is held
- * that an error would leave behind: see message.h.
+ * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers and, for pbc, what copies a
+ * table before it is walked (proxies.c); and nothing is held that an error would leave behind: see message.h.
  */
 #include "encode.h"
 

@@ -6,8 +6,8 @@
  *
  * Until then the buffer, a userdata, lies where the string will be. The call's table of parts tells in which table each
  * buffer lies; it anchors them, so their addresses are not used anew, and a userdata that the user has put into that place is
- * not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the key 1. Keys that are tables are
- * not of parts (oneofs.c).
+ * not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the key 1. What it has
+ * under tables belongs to oneofs.c.
  */
 #include "decode.h"
 

@@ -1,6 +1,6 @@
 /*
- * repeated: lists and maps from tables. A list's elements are 1 to its length; a key beside them would be lost without a word, so it is an
- * error.
+ * repeated: lists and maps from tables. A list's elements are 1 to its length; a key beside them would be lost without a word, so it
+ * is an error.
  */
 #include "encode.h"
 
@@ -197,8 +197,9 @@ int encode_repeated(struct call *call, const struct plait_field *field, int tabl
   int status = 0;
   if (!lua_istable(L, table)) return -PLAIT_MESSAGE_TYPE;
   if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
-  if (call->options.pbc && (status = replace_proxy(call, table, field->flags & PLAIT_FIELD_MAP ? SHAPE_MAP : SHAPE_LIST)) < 0) return status;
-  if (field->flags & PLAIT_FIELD_MAP) return encode_map(call, field, table, top, depth);
+  int map = field->flags & PLAIT_FIELD_MAP;
+  if (call->options.pbc && (status = replace_proxy(call, table, map ? SHAPE_MAP : SHAPE_LIST)) < 0) return status;
+  if (map) return encode_map(call, field, table, top, depth);
   size_t count = lua_rawlen(L, table), before = plait_written(writer);
   if (count > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
   int packed = field->flags & PLAIT_FIELD_PACKED, index = top + 1, left = (int)count;
