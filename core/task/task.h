@@ -220,7 +220,7 @@ struct plait_seat {
 struct plait_name {
   plait_word_t next; /* next name of the pool */
   plait_word_t size; /* bytes of text */
-  uint8_t text[];    /* UTF-8 */
+  uint8_t text[];    /* UTF-8: an export's name, or a function's source after a byte 0xff */
 };
 
 struct plait_pool {

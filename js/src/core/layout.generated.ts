@@ -842,7 +842,7 @@ export const Name = {
   next: 0,
   /** bytes of text */
   size: 4,
-  /** UTF-8 */
+  /** UTF-8: an export's name, or a function's source after a byte 0xff */
   text: 8,
 } as const;
 

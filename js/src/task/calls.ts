@@ -9,9 +9,9 @@ import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
-import { inlineName } from './inline.ts';
+import { sourceOf } from './inline.ts';
 import { MapRun, type Settled } from './map.ts';
-import { checkOptions, flag, type KnownOptions } from './option-names.ts';
+import { flag, type KnownOptions } from './option-names.ts';
 import {
   CALLS,
   type MapOptions,
@@ -219,8 +219,12 @@ export abstract class PoolCalls {
    * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_QUEUE_FULL, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
    */
   run<Output = unknown>(input?: unknown, options?: RunOptions): Promise<Output> {
+    return this.#run(() => this.#how(options, CALLS.run), input, options);
+  }
+
+  #run<Output>(makeHow: () => Ticketing, input: unknown, options: RunOptions | undefined): Promise<Output> {
     return new Promise<Output>((resolve, reject) => {
-      const how = this.#how(options, CALLS.run);
+      const how = makeHow();
       const signal = options?.signal;
       if (signal?.aborted) throw signal.reason;
       const call = new SingleCall(resolve as Resolve, reject, options?.onProgress);
@@ -357,12 +361,8 @@ export abstract class PoolCalls {
     input: Input,
     options?: Omit<RunOptions, 'name'>,
   ): Promise<Awaited<Output>> {
-    try {
-      checkOptions(options, CALLS.runInline);
-      return this.run(input, { ...options, name: inlineName(call) });
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    const how = (): Ticketing => ({ ...this.#how(options, CALLS.runInline), name: sourceOf(call), inline: true });
+    return this.#run(how, input, options);
   }
 
   /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */

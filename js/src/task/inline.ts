@@ -1,21 +1,22 @@
 /**
  * Functions that are sent as their source: `runInline`.
  *
- * Invariant: such a name begins with a sign with which no export's does, and the source after it is what the engine itself
- * says of the function.
+ * Invariant: only `runInline` makes a name that is a source, and the source is what the engine itself says of the function. In
+ * the space such a name begins with a byte that no UTF-8 has, so no export's name can look like one.
  */
 
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
+import { TextDecoder, TextEncoder } from '../core/text.ts';
 
-const SIGN = '=';
+const SIGN = 0xff;
 
 /**
- * The name of a task that runs this function.
+ * The source of a function, as it is sent.
  *
  * @throws {TypeError} for what is no function, or has no source that can be run elsewhere
  */
-export function inlineName(call: unknown): string {
+export function sourceOf(call: unknown): string {
   if (typeof call !== 'function') throw new TypeError('runInline needs a function');
   const source = Function.prototype.toString.call(call); // its own toString() may say anything
   if (/\{\s*\[native code\]\s*\}$/.test(source)) {
@@ -26,12 +27,23 @@ export function inlineName(call: unknown): string {
   if (/^(class\b(?!\s*\()|@)/.test(source)) {
     throw new TypeError('runInline cannot call a class; write (input) => … and make the object in it');
   }
-  return `${SIGN}${source}`;
+  return source;
 }
 
-/** The source in such a name; undefined for a name of an export. */
-export function inlineSource(name: string): string | undefined {
-  return name.startsWith(SIGN) ? name.slice(SIGN.length) : undefined;
+/** What a task calls, as bytes in the space: an export by its name, or a function by its source. */
+export function encodeName(name: string, inline: boolean): Uint8Array {
+  const text = new TextEncoder().encode(name);
+  if (!inline) return text;
+  const bytes = new Uint8Array(text.length + 1);
+  bytes[0] = SIGN;
+  bytes.set(text, 1);
+  return bytes;
+}
+
+/** What such bytes say. */
+export function decodeName(bytes: Uint8Array): { name: string; inline: boolean } {
+  const inline = bytes[0] === SIGN;
+  return { name: new TextDecoder().decode(inline ? bytes.subarray(1) : bytes), inline };
 }
 
 /** Makes functions of their sources, for a pool of that module: what they import is looked up from there. */

@@ -5,13 +5,15 @@
 
 import { Name } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { TextEncoder } from '../core/text.ts';
+import { encodeName } from './inline.ts';
 
 export class Names {
   readonly #space: Space;
   readonly #pool: number;
   /** Those that the pool keeps, as far as this thread has used them. */
   readonly #kept = new Map<string, number>();
+  /** Likewise, of inline functions: their sources. */
+  readonly #sources = new Map<string, number>();
   /** What the pool had no room for. It has less and less, so what is as long is not tried. */
   #refused = Number.POSITIVE_INFINITY;
 
@@ -21,26 +23,26 @@ export class Names {
   }
 
   /** The pool's block for a name; 0: it keeps no more. */
-  refOf(name: string): number {
-    return this.#kept.get(name) ?? this.#intern(name);
+  refOf(name: string, inline: boolean): number {
+    return (inline ? this.#sources : this.#kept).get(name) ?? this.#intern(name, inline);
   }
 
-  #intern(name: string): number {
+  #intern(name: string, inline: boolean): number {
     if (name.length >= this.#refused) return 0;
     const { core } = this.#space;
-    const text = new TextEncoder().encode(name);
+    const text = encodeName(name, inline);
     const own = this.#written(core.plait_name_create(text.length) >>> 0, text);
     if (own === 0) throw outOfMemory(text.length);
     const ref = core.plait_pool_intern(this.#pool, own) >>> 0;
     if (ref === 0) this.#refused = name.length;
-    else this.#kept.set(name, ref);
+    else (inline ? this.#sources : this.#kept).set(name, ref);
     return ref;
   }
 
   /** Gives a task that is not submitted yet a name of its own; if that cannot be, there is no task any more. */
-  give(task: number, name: string): void {
+  give(task: number, name: string, inline: boolean): void {
     const { core } = this.#space;
-    const text = new TextEncoder().encode(name);
+    const text = encodeName(name, inline);
     if (this.#written(core.plait_task_name(task, text.length) >>> 0, text) !== 0) return;
     core.plait_task_discard(task);
     throw outOfMemory(text.length);

@@ -145,7 +145,16 @@ export function ticketing(
 ): Ticketing {
   const { timeout, retries } = usual;
   if (options === undefined)
-    return { name: 'default', lend: false, transfer: undefined, timeout, lane: USUAL_LANE, seat: -1, retries };
+    return {
+      name: 'default',
+      inline: false,
+      lend: false,
+      transfer: undefined,
+      timeout,
+      lane: USUAL_LANE,
+      seat: -1,
+      retries,
+    };
   checkOptions(options, known);
   const { priority, affinity, transfer, onProgress } = options;
   mustBeSignal(options.signal);
@@ -153,6 +162,7 @@ export function ticketing(
     throw wrongOption('options.onProgress', 'a function', onProgress);
   return {
     name: functionName(options.name),
+    inline: false,
     lend: flag(options.lend, 'lend'),
     transfer,
     timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),

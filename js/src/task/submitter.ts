@@ -37,7 +37,9 @@ export interface Call {
 
 /** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
 export interface Ticketing {
+  /** The name of an export, or with `inline` the source of a function. */
   readonly name: string;
+  readonly inline: boolean;
   readonly lend: boolean;
   readonly transfer: readonly unknown[] | undefined;
   /** Milliseconds; 0: none. */
@@ -180,7 +182,7 @@ export class Submitter {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
-    const nameRef = this.#names.refOf(how.name);
+    const nameRef = this.#names.refOf(how.name, how.inline);
     const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
@@ -193,7 +195,7 @@ export class Submitter {
     space.cover(task + Task.BYTES);
     const at = task >>> 2;
     if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
-    if (nameRef === 0) this.#names.give(task, how.name);
+    if (nameRef === 0) this.#names.give(task, how.name, how.inline);
     const { u32 } = space;
     if (nameRef !== 0) u32[at + NAME] = nameRef;
     u32[at + TICKET] = ticket;

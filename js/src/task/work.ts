@@ -22,7 +22,7 @@ import type { Space } from '../core/space.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { bucketOf } from './histogram.ts';
 import { IdleWait } from './idle-wait.ts';
-import { InlineFunctions, inlineForbidden, inlineSource } from './inline.ts';
+import { decodeName, InlineFunctions, inlineForbidden } from './inline.ts';
 import { findExport } from './module.ts';
 import { Outcomes } from './outcome.ts';
 import type { WorkerStart } from './protocol.ts';
@@ -439,9 +439,8 @@ export class Worker {
   #find(task: number): TaskFunction {
     const ref = this.#space.load(task + Task.name);
     const size = this.#space.load(ref + Name.size);
-    const name = new TextDecoder().decode(this.#space.bytes(ref + Name.BYTES, size).slice());
-    const source = inlineSource(name);
-    const found = source === undefined ? findExport(this.#namespace, name, this.#start.module) : this.#inline(source);
+    const { name, inline } = decodeName(this.#space.bytes(ref + Name.BYTES, size).slice());
+    const found = inline ? this.#inline(name) : findExport(this.#namespace, name, this.#start.module);
     if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found); // else the block is soon another's
     return found;
   }
