@@ -62,17 +62,15 @@ export class CoordinatorThread {
     first: OpenPool | undefined,
     ahead: LentThread | undefined,
   ) {
+    this.#start = start;
     this.#listener = listener;
     if (first === undefined || ahead === undefined) {
-      this.#start = start;
       this.#launch();
       return;
     }
-    // The program may change its environment before the coordinator is there, whose workers are to have that of now.
-    this.#start = { ...start, env: host.environment() };
     // What that thread was started with would be inherited by the workers of later pools.
     const mayReplace = first.env === undefined && first.execArgv === undefined;
-    const message: CoordinatorStart = { ...start, open: { ...first, workerData: undefined } }; // it has that environment
+    const message: CoordinatorStart = { ...start, open: { ...first, workerData: undefined } };
     const word = this.#words.subarray(WHO);
     const instead = { word, value: LENT, patience: BLOCKED_MS, script: COORDINATOR_SCRIPT, message };
     lendWorker(ahead, start.space, first, this.firstWorker, mayReplace ? instead : undefined);

@@ -27,8 +27,7 @@ export async function coordinate(start: CoordinatorStart): Promise<void> {
     else hurry();
     backlog.push(message);
   };
-  const { env, open } = start;
-  if (env !== undefined) host.setEnvironment(env);
+  const { open } = start;
   if (open !== undefined) handleMessage({ ...open, workerData: host.workerData });
   host.listenToStarter((data) => {
     const message = data as ToCoordinator | SealedOpen;

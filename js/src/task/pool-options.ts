@@ -205,6 +205,7 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
       inline: flag(given.inline, 'inline'),
       workerData,
       env: env === undefined ? undefined : variables(env),
+      inherited: env === undefined ? host.environment() : undefined,
       execArgv,
       resourceLimits,
       lent: undefined,

@@ -23,8 +23,6 @@ export interface CoordinatorStart {
   readonly space: SpaceHandle;
   /** What the workers run that it starts. */
   readonly workerScript: ThreadScript;
-  /** The environment of the workers, where the thread may have been started with another one. */
-  readonly env?: Record<string, string> | undefined;
   /** What a thread that was to be a pool's first worker hears before anything else; it has been started with `workerData`. */
   readonly open?: OpenPool;
 }
@@ -74,6 +72,8 @@ export interface OpenPool {
   readonly inline: boolean;
   readonly workerData: unknown;
   readonly env: Record<string, string> | undefined;
+  /** Without `env`: the owner's environment when the pool was made, for all its workers; undefined where there is none. */
+  readonly inherited: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
   /** The worker of seat 0, if it is there already. */

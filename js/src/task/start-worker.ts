@@ -65,7 +65,12 @@ function workerStart(
   return { role: 'worker', space, pool, seat, module, concurrency, grace, recycle, inline, first, lent };
 }
 
-/** Starts a worker for a seat of the pool; throws what the host says of options that it refuses. */
+/**
+ * Starts a worker for a seat of the pool; throws what the host says of options that it refuses.
+ *
+ * A worker inherits this thread's environment, so that becomes the one in which the pool was made. Handed over as `env`, Node
+ * would take it for a wish of the user's, and the options of the program's command line would not reach the worker.
+ */
 export function startWorker(
   { space, workerScript }: CoordinatorStart,
   options: OpenPool,
@@ -73,6 +78,7 @@ export function startWorker(
   number: number,
   first: readonly BroadcastCall[],
 ): StartedThread {
+  if (options.inherited !== undefined) host.setEnvironment(options.inherited);
   const thread = host.startThread(threadOptions(options, number), workerScript);
   const started = listening(thread, undefined);
   thread.post(workerStart(space, options, seat, first, undefined));
