@@ -360,7 +360,10 @@ const unsendable: [value: unknown, message: string | RegExp][] = [
   [new Set([{ a: Symbol('s') }]), 'input.<member 0>.a is a symbol, and symbols cannot be sent to another thread'],
   [withExtras([], { extra: () => 1 }), `input.extra ${functions}`],
   [sparse(1000, { 500: () => 1 }), `input[500] ${functions}`],
-  [{ p: Promise.resolve() }, 'input.p is a Promise, and objects of that kind cannot be sent to another thread'],
+  [
+    { p: Promise.resolve() },
+    /^input\.p is a Promise, and objects of that kind cannot be sent to another thread; await it/,
+  ],
   [new WeakMap(), /^input is a WeakMap, /],
   [new WeakSet(), /^input is a WeakSet, /],
   [new WeakRef({}), /^input is a WeakRef, /],

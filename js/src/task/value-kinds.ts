@@ -9,6 +9,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { Moved } from './moved.ts';
+import { classNameOf, hostClassOf } from './value-classes.ts';
 
 /** What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one. */
 export type Root = string | (() => string);
@@ -69,16 +70,26 @@ export const OWN_SHARED = [
   'hand the SharedArrayBuffer over as workerData, or use heap.bytes(); for a copy, send view.slice()',
 ] as const;
 
+const KIND = 'objects of that kind';
+
 const REASONS = new Map<string, readonly [which: string, instead: string]>([
   ['SharedArrayBuffer', OWN_SHARED],
   ['WebAssembly.Module', ['compiled code', 'hand it over as workerData, or send its bytes']],
+  ['Promise', [KIND, 'await it, and send what it resolves to']],
+  ['Response', [KIND, 'send what is in it, such as await response.json() or await response.bytes()']],
+  ['Blob', [KIND, 'send its bytes, await blob.arrayBuffer()']],
+  ['File', [KIND, 'send its bytes, await file.arrayBuffer(), and its name']],
+  ['URL', [KIND, 'send its href']],
+  ['URLSearchParams', [KIND, 'send it as a string']],
+  ['Headers', [KIND, 'send its entries, [...headers]']],
+  ['X509Certificate', [KIND, 'send its bytes, certificate.raw']],
 ]);
 
 /** An object of a class whose instances have no structured form. */
 export function unsendableObject(name: string): Unsendable {
-  // Names with a U begin with its own sound: a URL, a USBDevice.
-  const article = /^[aeio]/i.test(name) ? 'an' : 'a';
-  const [which = 'objects of that kind', instead] = REASONS.get(name) ?? [];
+  // Names with a U begin with its own sound: a URL, a USBDevice. So do letters and digits that are spelt out.
+  const article = /^([aeio]|X\d)/i.test(name) ? 'an' : 'a';
+  const [which = KIND, instead] = REASONS.get(name) ?? [];
   return new Unsendable(`${article} ${name}`, which, instead);
 }
 
@@ -115,41 +126,19 @@ export function kindOfPrototype(prototype: object): Kind {
 }
 
 function findKind(prototype: object): Kind {
+  let host: Kind | undefined;
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
     if (at === PlaitError.prototype) return { form: 'error', name: 'PlaitError' };
     if (at === Moved.prototype) return { form: 'moved', name: 'Moved' };
-    const name = builtInName(at);
-    if (name === undefined) continue;
+    const found = hostClassOf(at);
+    if (found === undefined) continue;
+    const { name, isKnown } = found;
+    // Also a class of errors that has no form of its own here, such as WebAssembly.RuntimeError, is one of these in the end.
+    if (ERROR_CLASS.test(name)) return { form: 'error', name };
+    if (host !== undefined) continue;
     if (PLAIN_NAMES.has(name)) return PLAIN;
     if (KNOWN_NAMES.has(name)) return { form: 'known', name };
-    return { form: ERROR_CLASS.test(name) ? 'error' : 'host', name };
+    host = { form: 'host', name: isKnown ? name : classNameOf(prototype) || 'host object' };
   }
-  return PLAIN;
-}
-
-/** The name of the built-in class whose prototype object this is, or undefined for any other object. */
-function builtInName(prototype: object): string | undefined {
-  const make: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
-  const label: unknown = Object.getOwnPropertyDescriptor(prototype, Symbol.toStringTag)?.value;
-  if (typeof make !== 'function') {
-    // The prototypes of iterators and generators have no class, but have had these labels ever since.
-    return typeof label === 'string' && /^((Array|Map|Set|(RegExp )?String) Iterator|(Async)?Generator)$/.test(label)
-      ? label
-      : undefined;
-  }
-  if (make.prototype !== prototype) return undefined;
-  const name: unknown = Object.getOwnPropertyDescriptor(make, 'name')?.value;
-  if (typeof name !== 'string' || !(isNative(make) || isHostGlobal(make, name))) return undefined;
-  // 'WebAssembly.Memory' says more than 'Memory'.
-  return typeof label === 'string' && label.endsWith(`.${name}`) ? label : name;
-}
-
-function isNative(make: object): boolean {
-  return /\{\s*\[native code\]\s*\}\s*$/.test(Function.prototype.toString.call(make));
-}
-
-/** Node writes most web classes in JavaScript; what tells them from a script's own globals is that they do not list. */
-function isHostGlobal(make: object, name: string): boolean {
-  const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
-  return descriptor !== undefined && !descriptor.enumerable && Reflect.get(globalThis, name) === make;
+  return host ?? PLAIN;
 }

@@ -11,8 +11,7 @@
  *   would notice that it is shared no more. A resizable ArrayBuffer comes back with a fixed length, and so does a view
  *   that tracks its length.
  * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
- * - Blobs, ports, streams and other objects of the host are all refused. A class of the host that is neither native nor
- *   a global, such as Node's KeyObject, cannot be told from a user's class and is taken for one.
+ * - Blobs, ports, streams and other objects of the host are all refused: value-classes.ts says how they are known.
  * - Getters run in key order, but those of containers over {@link INLINE_DEPTH} deep after all others; an accessor
  *   among the properties of an array may be read twice.
  *
