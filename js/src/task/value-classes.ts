@@ -9,12 +9,13 @@
  */
 
 /**
- * Classes of Node's modules that nothing else tells from a user's class. Not those of plain data (`fs.Stats`), whose objects
+ * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data (`fs.Stats`), whose objects
  * arrive as such, and not EventEmitter, from which users derive theirs.
  */
 const NODE_CLASSES: Readonly<Record<string, string>> = {
   AsyncLocalStorage: 'async_hooks',
   AsyncResource: 'async_hooks',
+  BlockList: 'net',
   BoundSocket: 'net',
   BoundedChannel: 'diagnostics_channel',
   Certificate: 'crypto',
@@ -26,6 +27,7 @@ const NODE_CLASSES: Readonly<Record<string, string>> = {
   DynamicLibrary: 'ffi',
   ECDH: 'crypto',
   GCProfiler: 'v8',
+  KeyObject: 'crypto',
   MIMEParams: 'util',
   MIMEType: 'util',
   ReadableStreamTee: 'stream/web',
@@ -33,6 +35,7 @@ const NODE_CLASSES: Readonly<Record<string, string>> = {
   Server: 'net',
   Session: 'inspector',
   Socket: 'dgram',
+  SocketAddress: 'net',
   SourceMap: 'module',
   Stream: 'stream', // the base of all streams, so of sockets, hashes and ciphers, too
   StringDecoder: 'string_decoder',
@@ -117,7 +120,8 @@ function isOfNode(make: object, name: string): boolean {
   const module = Object.hasOwn(NODE_CLASSES, name) ? NODE_CLASSES[name] : undefined;
   const process = globalThis.process as (NodeJS.Process & { moduleLoadList?: readonly string[] }) | undefined;
   if (module === undefined || typeof process?.getBuiltinModule !== 'function') return false;
-  // Its objects exist, so it is loaded. Else it stays so: a class of the user's may have the same name.
-  if (process.moduleLoadList?.includes(`NativeModule ${module}`) === false) return false;
+  // A class of Node's has objects, so its module is loaded. One that is not stays so: a user's class may have the same name.
+  const loaded = process.moduleLoadList ?? []; // other runtimes keep none
+  if (loaded.length > 0 && !loaded.includes(`NativeModule ${module}`)) return false;
   return Object(process.getBuiltinModule(`node:${module}`))[name] === make;
 }
