@@ -8,6 +8,7 @@
 
 import { PlaitError } from './errors.ts';
 import { Errno } from './layout.generated.ts';
+import { makeOpaque, refuseCloning } from './opaque.ts';
 
 /**
  * A shared `WebAssembly.Memory`. Said in words of our own: that name is known only where the types of browsers, or newer ones
@@ -144,31 +145,45 @@ export interface Core {
   plait_abi_check(quiescent: number): number;
 }
 
-/** A thread's view of a space. Made by `openSpace()` and `attach()`; belongs to the thread that made it. */
+/**
+ * A thread's view of a space. Made by `openSpace()` and `attach()`; belongs to the thread that made it.
+ *
+ * Its properties do not list: who logs a space, or makes it JSON, would write down all of the memory. They are made so, for an
+ * object whose properties are hidden later is a slow one.
+ */
 export class Space {
   /** What other threads need to attach. */
-  readonly handle: SpaceHandle;
+  declare readonly handle: SpaceHandle;
   /** The core's functions, running on this thread's own stack. */
-  readonly core: Core;
+  declare readonly core: Core;
   /** This thread's id in the space. */
-  readonly thread: number;
+  declare readonly thread: number;
   /** All bytes that this thread knows of. Read it anew after each call into the core; it may have been renewed. */
-  u8: Uint8Array<SharedArrayBuffer>;
+  declare u8: Uint8Array<SharedArrayBuffer>;
   /** The same as 32-bit words, indexed by reference >>> 2. */
-  u32: Uint32Array<SharedArrayBuffer>;
-  i32: Int32Array<SharedArrayBuffer>;
+  declare u32: Uint32Array<SharedArrayBuffer>;
+  declare i32: Int32Array<SharedArrayBuffer>;
   /** The same as doubles, indexed by reference / 8. */
-  f64: Float64Array<SharedArrayBuffer>;
+  declare f64: Float64Array<SharedArrayBuffer>;
+
+  static {
+    const instead = 'send space.handle, and call attach(handle) there';
+    makeOpaque(Space, { name: 'Space', instead }, ({ u8, thread }) => ({ bytes: u8.length, thread }));
+  }
 
   constructor(handle: SpaceHandle, core: Core, thread: number) {
-    this.handle = handle;
-    this.core = core;
-    this.thread = thread;
     const { buffer } = handle.memory;
-    this.u8 = new Uint8Array(buffer);
-    this.u32 = new Uint32Array(buffer);
-    this.i32 = new Int32Array(buffer);
-    this.f64 = new Float64Array(buffer, 0, Math.floor(buffer.byteLength / 8));
+    const hidden = (value: unknown): PropertyDescriptor => ({ value, writable: true });
+    Object.defineProperties(this, {
+      handle: hidden(handle),
+      core: hidden(core),
+      thread: hidden(thread),
+      u8: hidden(new Uint8Array(buffer)),
+      u32: hidden(new Uint32Array(buffer)),
+      i32: hidden(new Int32Array(buffer)),
+      f64: hidden(new Float64Array(buffer, 0, Math.floor(buffer.byteLength / 8))),
+    });
+    refuseCloning(this);
   }
 
   /** Makes sure that the views cover every byte below `end`. */

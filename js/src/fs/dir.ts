@@ -2,6 +2,7 @@
  * Dir: a directory that is read piece by piece. Its cursor stays true whatever others do to the directory meanwhile.
  */
 
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { answer, settle } from './answer.ts';
 import { codedError } from './errors.ts';
 import { Dirent } from './stats.ts';
@@ -89,7 +90,12 @@ function readerOf(dir: unknown): Reader {
 export class Dir implements AsyncIterable<Dirent> {
   readonly path: string;
 
+  static {
+    makeOpaque(Dir, { name: 'Dir', instead: 'send dir.path, and open it there' }, ({ path }) => ({ path }));
+  }
+
   constructor(fs: SyncFs, path: PathLike, options?: DirOptions | null) {
+    refuseCloning(this);
     this.path = pathText(pathOf(path));
     const { recursive, bufferSize = 32 } = optionsOf<DirOptions>(options);
     checkInteger(bufferSize, 'options.bufferSize', 1, 2 ** 32 - 1);

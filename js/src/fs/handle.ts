@@ -2,6 +2,7 @@
  * FileHandle: an open file with promises.
  */
 
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { settle, settleAsync } from './answer.ts';
 import type { BytesOptions, ReadFileOptions, ReadOptions, TextOptions, WriteFileOptions } from './contents.ts';
 import { Emitter } from './emitter.ts';
@@ -58,8 +59,14 @@ function fdOf(handle: FileHandle, syscall: string): number {
 
 /** An open file. `close()` it, or `await using`. Of events it has 'close'. */
 export class FileHandle extends Emitter {
+  static {
+    const instead = 'open the file there, or send handle.fd, which holds while the handle is open';
+    makeOpaque(FileHandle, { name: 'FileHandle', instead }, ({ fd }) => ({ fd }));
+  }
+
   constructor(fs: TreeFs, fd: number, streams: StreamMaker) {
     super();
+    refuseCloning(this);
     Object.defineProperty(this, STATE, { value: { fs, fd, streams } satisfies State });
   }
 

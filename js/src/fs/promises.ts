@@ -2,6 +2,7 @@
  * `fs.promises`: each does its work at once, as memory needs no waiting for, and answers in a promise.
  */
 
+import { makeOpaque } from '../core/opaque.ts';
 import { settle, settleAsync } from './answer.ts';
 import { constants } from './constants.ts';
 import type { BytesOptions, ReadFileOptions, TextOptions, WriteFileOptions } from './contents.ts';
@@ -37,6 +38,11 @@ export class FsPromises {
   readonly #fs: TreeFs;
   readonly #streams: StreamMaker;
   readonly constants: typeof constants = constants;
+
+  static {
+    const instead = 'import it there: all threads have the same';
+    makeOpaque(FsPromises, { name: 'FsPromises', instead }, () => ({}));
+  }
 
   constructor(fs: TreeFs, streams: StreamMaker) {
     this.#fs = fs;

@@ -3,6 +3,7 @@
  */
 
 import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
+import { makeOpaque } from '../core/opaque.ts';
 import { type CopyOptions, copyTreeSync } from './cp.ts';
 import { Dir, type DirOptions } from './dir.ts';
 import { type FsError, systemError, wrongType } from './errors.ts';
@@ -49,6 +50,13 @@ interface Realpath {
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
 export class TreeFs extends SyncFs {
+  static {
+    makeOpaque(TreeFs, { name: 'Fs', instead: 'import it there: all threads have the same' }, (fs) => {
+      const { bsize, blocks, bfree, files, ffree } = fs.statfsSync('/');
+      return { files: files - ffree, bytes: (blocks - bfree) * bsize };
+    });
+  }
+
   mkdirSync: {
     (path: PathLike, options: { recursive: true; mode?: number | string | undefined }): string | undefined;
     (

@@ -7,6 +7,7 @@
  */
 
 import { Fs as FsRoot } from '../core/layout.generated.ts';
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { clearInterval, setInterval, setTimeout } from '../core/timers.ts';
 import { fsError } from './errors.ts';
 import type { Stats } from './stats.ts';
@@ -98,8 +99,15 @@ export class FsWatcher extends EventTarget {
   readonly #wrapped = new Map<unknown, EventListener>();
   #closed = false;
 
+  static {
+    makeOpaque(FsWatcher, { name: 'FsWatcher', instead: 'call fs.watch() there' }, (watcher) => ({
+      closed: watcher.#closed,
+    }));
+  }
+
   constructor(fs: TreeFs, path: PathLike, options: WatchOptions = {}) {
     super();
+    refuseCloning(this);
     const top = pathText(pathOf(path)).replace(/(?!^)\/+$/, '');
     const base = top.slice(top.lastIndexOf('/') + 1);
     const rc = fs.volume.core.plait_fs_stat(-1 - fs.volume.first(top), 1);

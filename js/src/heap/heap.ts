@@ -10,6 +10,7 @@ import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
 import { Errno, PAGE_SIZE } from '../core/layout.generated.ts';
 import { isMemoryOf } from '../core/memory.ts';
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { lockTimeout, type Space } from '../core/space.ts';
 import { corrupt, invalidPointer, outOfRange, refused } from './faults.ts';
 import { disown, freeBlock, type HeapBytes, isReference, own, ownedBlock } from './owned.ts';
@@ -36,8 +37,17 @@ function checkSize(size: number): void {
 export class Heap {
   readonly #space: () => Space;
 
+  static {
+    const instead = 'import it there: all threads have the same';
+    makeOpaque(Heap, { name: 'Heap', instead }, (heap) => {
+      const { used, reserved, liveBlocks } = heap.stats();
+      return { used, reserved, liveBlocks };
+    });
+  }
+
   constructor(space: () => Space) {
     this.#space = space;
+    refuseCloning(this);
   }
 
   /**

@@ -7,6 +7,7 @@ import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
 import { sourceOf } from './inline.ts';
@@ -183,19 +184,48 @@ class SyncCall implements Call {
 
 /** What a thread can ask of a pool. */
 export abstract class PoolCalls {
-  protected readonly space: Space;
-  protected readonly ref: number;
-  protected readonly submitter: Submitter;
+  readonly #space: Space;
+  readonly #ref: number;
+  readonly #submitter: Submitter;
   /** What the pool's options say for tasks that say nothing. */
-  protected readonly usual: UsualTask;
+  readonly #usual: UsualTask;
   /** Why the pool's memory is not looked at from here any more; empty: it is. */
   #gone = '';
 
+  static {
+    const instead = 'send pool.handle, and call connect(handle) there';
+    makeOpaque(PoolCalls, { name: 'Pool', instead }, (pool) => pool.shown());
+  }
+
   protected constructor(space: Space, ref: number, submitter: Submitter) {
-    this.space = space;
-    this.ref = ref;
-    this.submitter = submitter;
-    this.usual = { timeout: space.load(ref + P.usualTimeoutMs), retries: space.load(ref + P.usualRetries) };
+    this.#space = space;
+    this.#ref = ref;
+    this.#submitter = submitter;
+    refuseCloning(this);
+    this.#usual = { timeout: space.load(ref + P.usualTimeoutMs), retries: space.load(ref + P.usualRetries) };
+  }
+
+  protected get space(): Space {
+    return this.#space;
+  }
+
+  protected get ref(): number {
+    return this.#ref;
+  }
+
+  protected get submitter(): Submitter {
+    return this.#submitter;
+  }
+
+  protected get usual(): UsualTask {
+    return this.#usual;
+  }
+
+  /** The line that a log has of it. */
+  protected shown(): { readonly threads: number; readonly queued: number } | { readonly closed: true } {
+    if (this.#gone !== '') return { closed: true };
+    const count = (word: number): number => this.#space.load(this.#ref + word);
+    return { threads: count(P.maxThreads), queued: count(P.queued) };
   }
 
   /** The pool's memory is not looked at from here any more. */
@@ -204,8 +234,8 @@ export abstract class PoolCalls {
   }
 
   #how(options: TaskOptions | undefined, known: KnownOptions): Ticketing {
-    const seats = options?.affinity === undefined || this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads);
-    return ticketing(options, known, this.usual, seats);
+    const seats = options?.affinity === undefined || this.#gone !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads);
+    return ticketing(options, known, this.#usual, seats);
   }
 
   /**
@@ -228,8 +258,8 @@ export abstract class PoolCalls {
       const signal = options?.signal;
       if (signal?.aborted) throw signal.reason;
       const call = new SingleCall(resolve as Resolve, reject, options?.onProgress);
-      const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
-      if (signal !== undefined) call.obey(signal, this.submitter, ticket);
+      const ticket = this.#submitter.submit(call, 0, input, how, this.#given(input, options));
+      if (signal !== undefined) call.obey(signal, this.#submitter, ticket);
     });
   }
 
@@ -244,15 +274,15 @@ export abstract class PoolCalls {
   ): Parts<Part, Output> {
     return new Parts<Part, Output>((call) => {
       const how = this.#how(options, CALLS.parts);
-      const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
-      return () => this.submitter.abort(ticket, call);
+      const ticket = this.#submitter.submit(call, 0, input, how, this.#given(input, options));
+      return () => this.#submitter.abort(ticket, call);
     }, options?.signal);
   }
 
   /** The block that is given; 0: the input is copied. */
   #given(input: unknown, options: Pick<RunOptions, 'give'> | undefined): number {
     if (!flag(options?.give, 'give')) return 0;
-    const block = ownedBlock(input, this.space);
+    const block = ownedBlock(input, this.#space);
     if (block !== undefined) return block;
     throw new TypeError('only a view from heap.bytes() can be given, once, to a pool on the same space');
   }
@@ -264,7 +294,7 @@ export abstract class PoolCalls {
   async runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
     const how = this.#how(options, CALLS.runMany);
     const list = Array.isArray(inputs) ? inputs.slice() : [...inputs]; // the caller's may change while the queue is full
-    return (await new Batch(this.submitter, list, how, options).promise) as Output[];
+    return (await new Batch(this.#submitter, list, how, options).promise) as Output[];
   }
 
   /**
@@ -279,11 +309,11 @@ export abstract class PoolCalls {
     const problem = this.whyNotBlock();
     if (problem !== undefined) throw new PlaitError('ERR_PLAIT_CANNOT_BLOCK', problem);
     const call = new SyncCall(options?.onProgress);
-    const ticket = this.submitter.submit(call, 0, input, how, this.#given(input, options));
+    const ticket = this.#submitter.submit(call, 0, input, how, this.#given(input, options));
     try {
-      this.submitter.block(() => call.done);
+      this.#submitter.block(() => call.done);
     } catch (error) {
-      this.submitter.abort(ticket, call); // nobody waits for it any more
+      this.#submitter.abort(ticket, call); // nobody waits for it any more
       throw error;
     }
     if (!call.fulfilled) throw call.value;
@@ -320,8 +350,8 @@ export abstract class PoolCalls {
 
   #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions | undefined, settled: boolean): MapRun {
     const how = this.#how(options, CALLS.map);
-    const rules = mapRules(options, this.#gone !== '' ? 1 : this.space.load(this.ref + P.maxThreads));
-    return new MapRun(this.submitter, how, inputs, { ...rules, settled, signal: options?.signal });
+    const rules = mapRules(options, this.#gone !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads));
+    return new MapRun(this.#submitter, how, inputs, { ...rules, settled, signal: options?.signal });
   }
 
   /**
@@ -367,17 +397,17 @@ export abstract class PoolCalls {
 
   /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */
   get needsDrain(): boolean {
-    return this.submitter.room.needsDrain;
+    return this.#submitter.room.needsDrain;
   }
 
   /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
   stats(): PoolStats {
     if (this.#gone !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#gone);
-    return readStats(this.space, this.ref);
+    return readStats(this.#space, this.#ref);
   }
 
   /** What another thread needs to {@link connect} to this pool. */
   get handle(): PoolHandle {
-    return { plaitPool: this.ref };
+    return { plaitPool: this.#ref };
   }
 }

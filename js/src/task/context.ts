@@ -5,6 +5,7 @@
  * that is the only one. Where a worker runs several at a time, the host's asynchronous context says which it is.
  */
 
+import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { PoolCalls } from './calls.ts';
 import { ConnectedPool } from './connect.ts';
 import { key, type Run, scope, type WorkerContext } from './run.ts';
@@ -40,24 +41,46 @@ export interface TaskContext {
   readonly pool: PoolCalls;
 }
 
-/** The task that is running on this thread. */
-export const task: TaskContext = {
-  get aborted() {
+/** Its getters do not list, so it can be logged on a thread that runs no task. */
+class RunningTask implements TaskContext {
+  static {
+    makeOpaque(
+      RunningTask,
+      { name: 'Task', instead: 'send what is asked of it, such as task.worker.id' },
+      ({ worker: { seat }, aborted }) => ({
+        seat,
+        aborted,
+      }),
+    );
+  }
+
+  constructor() {
+    refuseCloning(this);
+  }
+
+  get aborted(): boolean {
     return current().control !== 0;
-  },
-  get signal() {
+  }
+
+  get signal(): AbortSignal {
     return current().signal;
-  },
-  progress(value) {
+  }
+
+  progress(value: unknown): boolean {
     return current().progress(value);
-  },
-  get worker() {
+  }
+
+  get worker(): { readonly seat: number; readonly id: number } {
     const { seat, hostId } = worker();
     return { seat, id: hostId };
-  },
-  get pool() {
+  }
+
+  get pool(): PoolCalls {
     const context = worker();
     own ??= new ConnectedPool(context.space, context.pool, context);
     return own;
-  },
-};
+  }
+}
+
+/** The task that is running on this thread. */
+export const task: TaskContext = new RunningTask();

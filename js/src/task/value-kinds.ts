@@ -8,6 +8,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { OPAQUE, type Opaque } from '../core/opaque.ts';
 import { Moved } from './moved.ts';
 import { classNameOf, hostClassOf } from './value-classes.ts';
 
@@ -85,11 +86,11 @@ const REASONS = new Map<string, readonly [which: string, instead: string]>([
   ['X509Certificate', [KIND, 'send its bytes, certificate.raw']],
 ]);
 
-/** An object of a class whose instances have no structured form. */
-export function unsendableObject(name: string): Unsendable {
+/** An object of a class whose instances have no structured form. `advice`: what to do instead, where its class says so. */
+export function unsendableObject(name: string, advice?: string): Unsendable {
   // Names with a U begin with its own sound: a URL, a USBDevice. So do letters and digits that are spelt out.
   const article = /^([aeio]|X\d)/i.test(name) ? 'an' : 'a';
-  const [which = KIND, instead] = REASONS.get(name) ?? [];
+  const [which = KIND, instead = advice] = REASONS.get(name) ?? [];
   return new Unsendable(`${article} ${name}`, which, instead);
 }
 
@@ -102,6 +103,8 @@ export interface Kind {
   readonly form: 'plain' | 'known' | 'error' | 'moved' | 'host';
   /** The nearest built-in class, such as 'Map', or a name to show for a host object. */
   readonly name: string;
+  /** What to send instead of it. */
+  readonly instead?: string;
 }
 
 const PLAIN: Kind = { form: 'plain', name: 'Object' };
@@ -130,6 +133,8 @@ function findKind(prototype: object): Kind {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
     if (at === PlaitError.prototype) return { form: 'error', name: 'PlaitError' };
     if (at === Moved.prototype) return { form: 'moved', name: 'Moved' };
+    const opaque: Opaque | undefined = Object.getOwnPropertyDescriptor(at, OPAQUE)?.value;
+    if (opaque !== undefined) return { form: 'host', ...opaque };
     const found = hostClassOf(at);
     if (found === undefined) continue;
     const { name, isKnown } = found;

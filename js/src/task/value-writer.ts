@@ -177,10 +177,10 @@ class Encoder extends ByteSink {
   }
 
   #instance(value: object, prototype: object): void {
-    const { form, name } = kindOfPrototype(prototype);
+    const { form, name, instead } = kindOfPrototype(prototype);
     if (form === 'plain') this.#container(TAG.Object, value, value);
     else if (form === 'error') this.#error(value, name);
-    else if (form === 'host') throw unsendableObject(name);
+    else if (form === 'host') throw unsendableObject(name, instead);
     else if (form === 'moved') throw new Unsendable('what give() or transfer() returns', ...WHOLE_RESULT);
     else this.#known(value, name);
   }
