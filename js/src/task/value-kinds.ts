@@ -77,7 +77,7 @@ const REASONS = new Map<string, readonly [which: string, instead: string]>([
   ['SharedArrayBuffer', OWN_SHARED],
   ['WebAssembly.Module', ['compiled code', 'hand it over as workerData, or send its bytes']],
   ['Promise', [KIND, 'await it, and send what it resolves to']],
-  ['Response', [KIND, 'send what is in it, such as await response.json() or await response.bytes()']],
+  ['Response', [KIND, 'send what is in it, such as await response.json() or await response.text()']],
   ['Blob', [KIND, 'send its bytes, await blob.arrayBuffer()']],
   ['File', [KIND, 'send its bytes, await file.arrayBuffer(), and its name']],
   ['URL', [KIND, 'send its href']],
