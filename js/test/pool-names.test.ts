@@ -31,7 +31,7 @@ test('a name is no source, whoever asks for it and however', LIMIT, async (t) =>
   t.after(() => pool.close({ force: true }));
   const connected = connect(pool.handle);
   t.after(() => connected[Symbol.dispose]());
-  for (const name of ['=x => x', '=(x) => x', '\u00ff', '\u00ffx => x', '\\=x => x', '', '=']) {
+  for (const name of ['=x => x', '=(x) => x', '\u00ff', '\u00ffx => x', '\\=x => x', '', '=', '\ufeffdefault']) {
     for (const calls of [pool, connected]) {
       const { [name]: method } = calls.proxy<Record<string, (input: number) => number>>();
       const codes = await Promise.all([

@@ -43,7 +43,7 @@ export function encodeName(name: string, inline: boolean): Uint8Array {
 /** What such bytes say. */
 export function decodeName(bytes: Uint8Array): { name: string; inline: boolean } {
   const inline = bytes[0] === SIGN;
-  return { name: new TextDecoder().decode(inline ? bytes.subarray(1) : bytes), inline };
+  return { name: new TextDecoder('utf-8', { ignoreBOM: true }).decode(inline ? bytes.subarray(1) : bytes), inline };
 }
 
 /** Makes functions of their sources, for a pool of that module: what they import is looked up from there. */

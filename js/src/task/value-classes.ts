@@ -9,8 +9,8 @@
  */
 
 /**
- * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data (`fs.Stats`), whose objects
- * arrive as such, and not EventEmitter, from which users derive theirs.
+ * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data (`fs.Stats`),
+ * whose objects arrive as such, and not EventEmitter, from which users derive theirs.
  */
 const NODE_CLASSES: Readonly<Record<string, string>> = {
   AsyncLocalStorage: 'async_hooks',
@@ -97,10 +97,10 @@ function isNative(make: object): boolean {
 }
 
 function hasOnlyNativeMethods(prototype: object): boolean {
-  const methods = Object.entries(Object.getOwnPropertyDescriptors(prototype))
-    .map(([, { value, get }]) => value ?? get)
-    .filter((value) => typeof value === 'function');
-  return methods.length > 0 && methods.every(isNative);
+  const all = Object.entries(Object.getOwnPropertyDescriptors(prototype));
+  const methods = all.map(([, { value, get }]) => value ?? get).filter((value) => typeof value === 'function');
+  // A script's own object may have nothing but native functions, too, but they list.
+  return methods.length > 0 && methods.every(isNative) && !all.some(([, { enumerable }]) => enumerable);
 }
 
 /** Node writes most web classes in JavaScript; what tells them from a script's own globals is that they do not list. */

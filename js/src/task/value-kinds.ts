@@ -2,8 +2,8 @@
  * Tells what an object is, and says in words what cannot be sent.
  *
  * Invariant: the answer depends on the object's chain of prototypes alone and is kept per prototype, so it costs one
- * look-up an object. It works for objects of other realms (frames, `node:vm` contexts), because a built-in class is
- * known by its native constructor's name and not by identity. It is only a candidate: whoever relies on an internal
+ * look-up an object. It works for objects of other realms (frames, `node:vm` contexts), because a native class is
+ * known by its name and not by identity (value-classes.ts). It is only a candidate: whoever relies on an internal
  * slot must still touch the slot, since `Object.create(Map.prototype)` and a Proxy have the prototype without it.
  */
 
