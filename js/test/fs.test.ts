@@ -416,7 +416,32 @@ both('rename, link, symlink, realpath', (fs, root, note) => {
   note([fs.readlinkSync(at('s1')), fs.readlinkSync(at('s2')), fs.readlinkSync(at('s1'), 'buffer' as Any)]);
   note([fs.realpathSync(at('s2')), fs.realpathSync(at('y/up/up/up')), fs.realpathSync(at('y/../y/./up'))]);
   note(fs.readFileSync(at('s2'), 'utf8'));
-  note(attempt(() => fs.realpathSync(at('none'))));
+  fs.mkdirSync(at('far/near'), { recursive: true });
+  fs.writeFileSync(at('far/g'), 'another');
+  fs.writeFileSync(at('far/only'), 'nothing of that name above');
+  fs.symlinkSync('far/near', at('into')); // by its text into/../g is g, and by the way far/g
+  for (const [name, text] of [
+    ['to-file', 'g/'],
+    ['to-below-file', 'g/x'],
+    ['to-none', 'none'],
+    ['to-none-far', 'y/up/none/x'],
+    ['to-winding', 'into/../g'],
+    ['to-winding-far', './into/../../g'],
+    ['to-winding-only', 'into/../only'],
+    ['to-winding-up', 'into/../near/../../g'],
+    ['to-winding-slash', 'into/../near/'],
+    ['to-winding-file', 'g/../g'],
+    ['to-itself', 'to-itself'],
+  ] as const) {
+    fs.symlinkSync(text, at(name));
+    for (const path of [name, `${name}/x`, `y/up/${name}`, `y/up/${name}/x/y`])
+      note([path, attempt(() => fs.realpathSync(at(path)))]);
+    fs.unlinkSync(at(name));
+  }
+  fs.rmSync(at('far'), { recursive: true });
+  fs.unlinkSync(at('into'));
+  for (const path of ['none', 'none/x', 'g/x', 's1/x', 'y/up/none', 'y/up/g/x/y'])
+    note(attempt(() => fs.realpathSync(at(path))));
   const { native } = fs.realpathSync;
   for (const path of ['s2', 's2/', 'y/up/up/up', 'y/../y/./up', 'y/up/../up/.', 'none', 'none/x', 'y/up/up/none/'])
     note(attempt(() => native(at(path))));

@@ -22,7 +22,7 @@ import type { Space } from '../core/space.ts';
 import { answer, type BackendChange, BackendError, type BackendFile, type BackendStats } from './backend.ts';
 import type { FarFiles } from './far-files.ts';
 import type { MountTable } from './mount-table.ts';
-import { How, type Mount, Out, type Place, walk } from './mount-walk.ts';
+import { How, type Mount, Out, type Place, type Start, type Trace, walk } from './mount-walk.ts';
 
 const REMOTE = -Errno.EREMOTE;
 const LISTINGS = 64;
@@ -73,6 +73,17 @@ class Returns {
   }
 }
 
+/** A directory behind a mount point that is held open: paths through it start there, while it is entered. */
+export interface Held extends Start {
+  readonly mount: Mount;
+  /** The path that it was found by, as that came to the first mount. */
+  readonly way: string;
+  /** Where that has led, without links: to the directory itself, or to a name in it. */
+  readonly found: string;
+  readonly isDirectory: boolean;
+  leave(): void;
+}
+
 export class FarCalls {
   readonly #space: Space;
   readonly #record: number;
@@ -81,6 +92,8 @@ export class FarCalls {
   readonly #forget: () => void;
   readonly #listings = new Map<number, Listing>();
   #listed = 0;
+  /** The innermost last. */
+  readonly #held: Held[] = [];
   /** What the last `stat` was of. */
   last: { mount: Mount; stats: BackendStats } | undefined;
 
@@ -95,8 +108,8 @@ export class FarCalls {
 
   // ---- paths ----
 
-  /** What the core says of the path that has led into a mount. */
-  #remote(): { mount: Mount | undefined; rest: string } {
+  /** What the core says of the path that has led into a mount. `path`: without the links in memory before that. */
+  #remote(): { mount: Mount | undefined; rest: string; path: string; start?: Start } {
     const result = this.#record + FsThread.result;
     const number = this.#space.load(result + FsResult.mount);
     const bytes = this.#space.bytes(
@@ -104,7 +117,13 @@ export class FarCalls {
       this.#space.load(result + FsResult.bytes),
     );
     const rest = String.fromCharCode(...bytes);
-    return { mount: this.#table.get(number), rest };
+    const mount = this.#table.get(number);
+    const path = `${mount?.place}/${rest}`;
+    const through = (way: string): boolean => `${path}/`.startsWith(`${way}/`);
+    const start = this.#held.findLast((held) => through(held.way) || through(held.path));
+    if (mount === undefined || start === undefined) return { mount, rest, path };
+    const { way } = through(start.way) ? start : { way: start.path };
+    return { mount: start.mount, rest: path.slice(way.length), path, start };
   }
 
   #put(at: number, path: string): number {
@@ -126,8 +145,8 @@ export class FarCalls {
     return attempt(() => {
       const returns = new Returns();
       for (let size = length; ; ) {
-        const { mount, rest } = this.#remote();
-        const place = mount === undefined ? undefined : walk(mount, rest, how, this.#table.at);
+        const { mount, rest, start } = this.#remote();
+        const place = mount === undefined ? undefined : walk(mount, rest, how, this.#table.at, start);
         if (place !== undefined && !(place instanceof Out)) {
           try {
             return action(place);
@@ -146,16 +165,23 @@ export class FarCalls {
   }
 
   /** Where one of two paths leads: a place, or nothing for memory. */
-  #locate(length: number, how: number, second: boolean): { place: Place | undefined; length: number } {
+  #locate(
+    length: number,
+    how: number,
+    second: boolean,
+    trace?: Trace,
+  ): { place: Place | undefined; length: number; way: string } {
+    let way: string | undefined;
     const returns = new Returns();
     for (let size = length; ; ) {
       const rc = this.#space.core.plait_fs_locate(size, how | (second ? SECOND : 0));
-      if (rc === 0) return { place: undefined, length: size };
+      if (rc === 0) return { place: undefined, length: size, way: '' };
       if (rc !== REMOTE) throw new BackendError(codeOf(rc));
-      const { mount, rest } = this.#remote();
+      const { mount, rest, path, start } = this.#remote();
       if (mount === undefined) continue;
-      const place = walk(mount, rest, how, this.#table.at);
-      if (!(place instanceof Out)) return { place, length: size };
+      way ??= path;
+      const place = walk(mount, rest, how, this.#table.at, start, trace);
+      if (!(place instanceof Out)) return { place, length: size, way };
       returns.note(rest);
       size = this.#put(second ? FsThread.second : FsThread.first, place.way);
     }
@@ -187,6 +213,55 @@ export class FarCalls {
         one.place?.leave();
       }
     });
+  }
+
+  /**
+   * Holds the directory that a path leads to, or that in which it leads to something else; nothing: it lies in memory.
+   *
+   * @param follow whether it may be a link
+   */
+  hold(length: number, follow: boolean): Held | undefined {
+    const { place, way } = this.#locate(length, follow ? How.FOLLOW : 0, false);
+    if (place === undefined) return undefined;
+    const { mount, directory, name, path } = place;
+    try {
+      const isDirectory = this.#there(place).kind === FsKind.DIRECTORY;
+      const inside = isDirectory && name !== '' ? mount.backend.enter(directory, name) : directory;
+      if (typeof inside === 'string') fail('ENOTDIR'); // a link since we looked
+      const leave = (): void => {
+        if (inside !== directory) mount.backend.leave(inside);
+        place.leave();
+      };
+      const held = isDirectory ? path.replace(/^\/$/, '') : path.slice(0, path.lastIndexOf('/'));
+      let end = way.length;
+      while (way[end - 1] === '/') end--;
+      const known = isDirectory ? way.slice(0, end) : held;
+      return { mount, directory: inside, path: held, way: known, found: path, isDirectory, leave };
+    } catch (error) {
+      place.leave();
+      throw error;
+    }
+  }
+
+  /** From here on paths through the held directory start there, whatever its name has become. */
+  enter(held: Held): void {
+    this.#held.push(held);
+  }
+
+  /** What was entered last is so no more. */
+  exit(): void {
+    this.#held.pop();
+  }
+
+  /** Where a path leads, without links: what one walk has found. What lies in memory: the path to it. */
+  realPath(length: number, trace: Trace): { path: string; inMemory: boolean } {
+    const { place, length: size } = this.#locate(length, How.FOLLOW, false, trace);
+    if (place === undefined) {
+      return { path: String.fromCharCode(...this.#space.bytes(this.#record + FsThread.first, size)), inMemory: true };
+    }
+    place.leave();
+    if (place.stats === undefined) fail('ENOENT');
+    return { path: place.path, inMemory: false };
   }
 
   #writable({ mount }: { mount: Mount }): void {

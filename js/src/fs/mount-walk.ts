@@ -5,6 +5,9 @@
  * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes above the
  *   root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or the mount above.
  *   An absolute link is one of the space: it has to name a place in its mount.
+ * - The user's own path leaves a mount only where it does so by its text. A link that ends higher up than its name turns no `..`
+ *   behind it into a way out (EPERM). So which mounts a path can lead into depends on its text, and not on what lies in them.
+ * - A walk may start at a directory that is held instead of the mount's root. Nothing leads above that.
  * - `..` goes back to the directory that the walk has come from: the backend is never asked what lies above.
  * - Directories that were entered are left again: by `leave()`, which who has walked calls, or by the walk if it fails.
  */
@@ -59,6 +62,42 @@ interface Step {
   readonly directory: unknown;
   readonly path: string;
   readonly top: boolean;
+  /** With `top`: how many names of the user's path lead down to it. */
+  readonly depth: number;
+}
+
+/** A directory that stands for the mount's root. */
+export interface Start {
+  readonly directory: unknown;
+  /** Its path in the space, without links. */
+  readonly path: string;
+}
+
+/** How far a walk has come, for errors; and how links are read, for `realpathSync`, which takes `x/..` in a link's text for nothing. */
+export interface Trace {
+  /** The last name of the user's own path, behind directories that are no links; by the text: of a link's, too. */
+  path: string;
+  /** The walk is in what that name says as a link. */
+  inLink: boolean;
+  /** Links go by their text. */
+  byText: boolean;
+  /** There was a link for which that may differ. */
+  winds: boolean;
+}
+
+export function newTrace(byText = false): Trace {
+  return { path: '', inLink: false, byText, winds: false };
+}
+
+/** A link's text without `x/..`. */
+function unwound(text: string): string {
+  const parts: string[] = [];
+  for (const part of text.split('/')) {
+    const { length } = parts;
+    if (part === '..' && length > 0 && parts[length - 1] !== '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `${text.startsWith('/') ? '/' : ''}${parts.join('/')}`;
 }
 
 /** A name that is still to be walked. `floor`: the step above which it may not lead, -1 for the user's own. */
@@ -88,14 +127,18 @@ function readLink(backend: Backend, directory: unknown, name: string): string | 
  * Walks what is left of a path behind a mount point.
  *
  * @param mountAt the mount whose place is that path, if there is one
+ * @param start where it starts; the mount's root
  */
 export function walk(
   mount: Mount,
   rest: string,
   how: number,
   mountAt: (path: string) => Mount | undefined,
+  start?: Start,
+  trace: Trace = newTrace(),
 ): Place | Out {
-  const steps: Step[] = [{ mount, directory: mount.backend.root, path: mount.place, top: true }];
+  const { directory = mount.backend.root, path = mount.place } = start ?? {};
+  const steps: Step[] = [{ mount, directory, path, top: true, depth: 0 }];
   const top = (): Step => steps[steps.length - 1] as Step;
   const pop = (): void => {
     const step = steps.pop() as Step;
@@ -110,22 +153,30 @@ export function walk(
     const full = name === '' ? path || '/' : `${path}/${name}`;
     return { mount, directory, name, slash, dots, stats: found, covered, path: full, leave };
   };
-  let parts = partsOf(rest, -1);
+  let parts = partsOf(rest, start === undefined ? -1 : 0);
+  let depth = 0;
   let slash = rest.endsWith('/');
   let links = 0;
+  let now = '';
 
   /** What the link says comes next. */
-  const putLink = (text: string): void => {
+  const putLink = (given: string): void => {
+    const text = trace.byText ? unwound(given) : given;
+    trace.inLink = true;
+    trace.winds ||= given.includes('/..');
     if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
     const floor = steps.findLastIndex((step) => step.top);
     let inside = text;
     if (text.startsWith('/')) {
-      const prefix = `${(steps[floor] as Step).mount.place}/`;
+      const prefix = `${(steps[floor] as Step).path}/`;
       if (!`${text}/`.startsWith(prefix)) throw new BackendError('EPERM');
       while (steps.length - 1 > floor) pop();
       inside = text.slice(prefix.length);
     }
-    if (parts.length === 0 && text.endsWith('/')) slash = true;
+    if (text.endsWith('/')) {
+      if (parts.length === 0) slash = true;
+      else inside += '.'; // it has to be a directory for itself, not only for what comes behind
+    }
     parts = [...partsOf(inside, floor), ...parts];
     if (parts.reduce((sum, { name }) => sum + name.length + 1, 0) > FS_PATH_MAX) throw new BackendError('ENAMETOOLONG');
   };
@@ -135,6 +186,7 @@ export function walk(
       const part = parts.shift();
       if (part === undefined) return place('', 3, true);
       const { name, floor } = part;
+      const own = floor === -1;
       const last = parts.length === 0;
       if (name === '.') {
         if (last) return place('', 1, true);
@@ -142,6 +194,7 @@ export function walk(
       }
       if (name === '..') {
         if (steps.length - 1 === floor) throw new BackendError('EPERM');
+        if (own && --depth >= top().depth && top().top) throw new BackendError('EPERM');
         if (steps.length === 1) {
           const above = mount.place.slice(0, mount.place.lastIndexOf('/') + 1);
           leave();
@@ -154,16 +207,22 @@ export function walk(
         continue;
       }
       const { mount: here, directory, path } = top();
-      const over = mountAt(`${path}/${name}`);
+      now = `${path}/${name}`;
+      if (own) depth++;
+      if (own || trace.byText) {
+        trace.path = now;
+        trace.inLink = false;
+      }
+      const over = mountAt(now);
       if (over !== undefined) {
         if (last && how & How.NAME) return place(name, 0, slash, undefined, true);
-        steps.push({ mount: over, directory: over.backend.root, path: over.place, top: true });
+        steps.push({ mount: over, directory: over.backend.root, path: over.place, top: true, depth });
         continue;
       }
       if (!last) {
         const next = here.backend.enter(directory, name);
         if (typeof next === 'string') putLink(next);
-        else steps.push({ mount: here, directory: next, path: `${path}/${name}`, top: false });
+        else steps.push({ mount: here, directory: next, path: now, top: false, depth });
         continue;
       }
       if (slash && how & How.MAKE) throw new BackendError('EISDIR');
@@ -181,6 +240,11 @@ export function walk(
     }
   } catch (error) {
     leave();
+    // It is the name behind what is no directory that cannot be looked up.
+    if ((error as { code?: string }).code === 'ENOTDIR' && parts[0]?.floor === -1) {
+      trace.path = `${now}/${parts[0].name}`;
+      trace.inLink = false;
+    }
     throw error;
   }
 }

@@ -5,13 +5,14 @@
  * one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
  */
 
-import { Errno, FS_PATH_MAX, FsResult, FsThread } from '../core/layout.generated.ts';
+import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import type { Core, Space } from '../core/space.ts';
 import { answer } from './backend.ts';
 import { fsError } from './errors.ts';
-import { FarCalls } from './far-calls.ts';
+import { FarCalls, type Held } from './far-calls.ts';
 import { FarFiles } from './far-files.ts';
-import { type MountInfo, type MountOptions, MountTable } from './mount-table.ts';
+import { type MountInfo, type MountOptions, MountTable, textOf } from './mount-table.ts';
+import { newTrace, type Trace } from './mount-walk.ts';
 import type { StatsFs } from './stats.ts';
 import { encode, type PathLike, pathOf, pathText } from './values.ts';
 
@@ -39,9 +40,9 @@ export class Mounts {
     this.calls = new FarCalls(space, record, this.#table, new FarFiles(space, record, this.#table), forget);
   }
 
-  readonly #put = (path: string): number => {
+  readonly #put = (path: string | Uint8Array): number => {
     this.#forget();
-    const bytes = encode(path);
+    const bytes = typeof path === 'string' ? encode(path) : path;
     if (bytes.length >= FS_PATH_MAX) return bytes.length; // the core refuses it
     this.#space.bytes(this.#record + FsThread.first, bytes.length).set(bytes);
     return bytes.length;
@@ -63,6 +64,38 @@ export class Mounts {
   /** Whether the path leads into a mount. */
   leadsInto(path: string): boolean {
     return this.#space.core.plait_fs_locate(this.#put(path), 0) === REMOTE;
+  }
+
+  /**
+   * As FarCalls' own.
+   *
+   * @returns `rc`: what the core would answer; `trace`: where the walk has ended, if it was behind a mount
+   */
+  realPath(path: string | Uint8Array, byText: boolean): { rc: number; real: string; inMemory: boolean; trace: Trace } {
+    const trace = newTrace(byText);
+    try {
+      const { path: real, inMemory } = this.calls.realPath(this.#put(path), trace);
+      return { rc: 0, real, inMemory, trace };
+    } catch (error) {
+      return { rc: answer(error), real: '', inMemory: false, trace };
+    }
+  }
+
+  /** As FarCalls' own. */
+  hold(path: PathLike, follow: boolean): Held | undefined {
+    if (this.#space.load((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
+    return this.#answered(path, 'open', (length) => this.calls.hold(length, follow));
+  }
+
+  /** As FarCalls' own. ESTALE: the mount has come off, and the path would lead into memory. */
+  within<Result>(held: Held, action: () => Result): Result {
+    if (this.#table.get(held.mount.number) === undefined) throw fsError(-Errno.ESTALE, 'open', textOf(held.found));
+    this.calls.enter(held);
+    try {
+      return action();
+    } finally {
+      this.calls.exit();
+    }
   }
 
   /** What the last stat() says beside what the core has words for. */
@@ -90,11 +123,16 @@ export class Mounts {
 
   /** Calls back when something changes at or below a path in a mount, whoever changes it; nothing: it lies in memory. */
   watch(path: PathLike, recursive: boolean, changed: () => void): (() => void) | undefined {
-    const text = pathText(pathOf(path));
+    return this.#answered(path, 'watch', (length) => this.calls.watch(length, recursive, changed));
+  }
+
+  /** Does something with the path where the core reads it. */
+  #answered<Result>(path: PathLike, syscall: string, action: (length: number) => Result): Result {
+    const given = pathOf(path);
     try {
-      return this.calls.watch(this.#put(text), recursive, changed);
+      return action(this.#put(given));
     } catch (error) {
-      throw fsError(answer(error), 'watch', text);
+      throw fsError(answer(error), syscall, pathText(given));
     }
   }
 }

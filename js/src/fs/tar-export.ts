@@ -3,12 +3,16 @@
  *
  * Each file is written as it was at one instant, also while others change the tree (large files behind mounts: as they were
  * while they were read, or an error). What has gone before it was read is left out.
+ *
+ * Invariant: what is exported is held (hold.ts), so behind a mount point nothing outside of the directory comes into the archive,
+ * whatever its directories and files become meanwhile.
  */
 
+import { hold } from './hold.ts';
 import type { BigIntStats } from './stats.ts';
 import { encodeEntry, padded, TarType, tarError } from './tar-format.ts';
 import type { TreeFs } from './tree.ts';
-import { encode, type PathLike, pathOf } from './values.ts';
+import { byteString, fromByteString as bytesOf, type PathLike, pathText } from './values.ts';
 
 export interface ExportTarOptions {
   /** Told of what is left out because archives of ours have no such thing: pipes, sockets and devices behind mounts. */
@@ -21,28 +25,17 @@ const MEMORY_DEVICE = 1n;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-function byteString(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return text;
-}
-function bytesOf(text: string): Bytes {
-  return Uint8Array.from(text, (char) => char.charCodeAt(0));
-}
-
 function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes((error as { code?: string }).code ?? '');
 }
 
 class Exporter {
   readonly #fs: TreeFs;
-  readonly #options: ExportTarOptions;
   /** Files with several names that were written already, and the name there. */
   readonly #written = new Map<string, string>();
 
-  constructor(fs: TreeFs, options: ExportTarOptions) {
+  constructor(fs: TreeFs) {
     this.#fs = fs;
-    this.#options = options;
   }
 
   #stat(path: string): BigIntStats | undefined {
@@ -54,7 +47,8 @@ class Exporter {
     }
   }
 
-  *entry(path: string, name: string): Generator<Bytes> {
+  /** Pieces of the archive; and the paths of what is left out. */
+  *entry(path: string, name: string): Generator<Bytes | string> {
     const stats = this.#stat(path);
     if (stats === undefined) return;
     const entry = {
@@ -73,7 +67,7 @@ class Exporter {
       return;
     }
     if (!stats.isFile() && !stats.isSymbolicLink()) {
-      this.#options.onSkip?.(path);
+      yield path;
       return;
     }
     const key = `${stats.dev}:${stats.ino}`;
@@ -121,7 +115,7 @@ class Exporter {
     }
   }
 
-  *#inside(path: string, name: string): Generator<Bytes> {
+  *#inside(path: string, name: string): Generator<Bytes | string> {
     let names: string[];
     try {
       names = this.#fs.rawEntries(bytesOf(path)).map((entry) => byteString(entry.name));
@@ -138,11 +132,17 @@ class Exporter {
 
 /** The archive of a directory (as `.`, and what is in it) or of one file. */
 export function* exportTar(fs: TreeFs, path: PathLike, options: ExportTarOptions = {}): Generator<Bytes> {
-  const given = pathOf(path);
-  const bytes = byteString(typeof given === 'string' ? encode(given) : given);
-  // What the path leads to, if it is a link; and an error if there is nothing.
-  const directory = fs.statSync(path).isDirectory();
-  const real = directory ? bytes.replace(/\/*$/, '/') : byteString(encode(fs.realpathSync(path)));
-  yield* new Exporter(fs, options).entry(real, directory ? '.' : real.slice(real.lastIndexOf('/') + 1));
+  fs.statSync(path); // an error if there is nothing
+  const { path: top, isDirectory, within, leave } = hold(fs, path);
+  const steps = new Exporter(fs).entry(top, isDirectory ? '.' : top.slice(top.lastIndexOf('/') + 1));
+  try {
+    for (let step = within(() => steps.next()); !step.done; step = within(() => steps.next())) {
+      if (typeof step.value === 'string') options.onSkip?.(pathText(bytesOf(step.value)));
+      else yield step.value;
+    }
+  } finally {
+    steps.return(undefined);
+    leave();
+  }
   yield new Uint8Array(1024);
 }

@@ -2,12 +2,13 @@
  * The synchronous face, third part: what walks over many files.
  */
 
-import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
+import { Errno, FsKind } from '../core/layout.generated.ts';
 import { makeOpaque } from '../core/opaque.ts';
 import { type CopyOptions, copyTreeSync } from './cp.ts';
 import { Dir, type DirOptions } from './dir.ts';
 import { type FsError, systemError, wrongType } from './errors.ts';
 import { type GlobOptions, globSync } from './glob.ts';
+import { nativeRealPath, realPath } from './real-path.ts';
 import { type Dirent, Dirent as DirentClass } from './stats.ts';
 import { SyncFs } from './sync.ts';
 import {
@@ -19,8 +20,6 @@ import {
   type FsEncoding,
   join,
   modeOf,
-  newBytes,
-  normalize,
   nulInPath,
   optionsOf,
   type PathLike,
@@ -217,14 +216,29 @@ export class TreeFs extends SyncFs {
 
   #removeAll(path: PathLike): void {
     for (let made = false; ; made = true) {
-      for (const child of (made ? this.#quietly(() => this.#children(path), true) : undefined) ?? []) {
-        if (child.directory) this.#removeAll(child.path);
-        else this.#quietly(() => this.unlinkSync(child.path), true);
-      }
+      if (made) this.#empty(path);
       const rc = this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now());
       if (rc === 0 || rc === -Errno.ENOENT) return;
       if (rc !== -Errno.ENOTEMPTY) throw this.volume.error(rc, 'rmdir', path);
       // There is something in it; or another thread has made something meanwhile: once more.
+    }
+  }
+
+  /** Removes what is in a directory; nothing if it is a link by now. It is held: see hold.ts. */
+  #empty(path: PathLike): void {
+    const { mounts } = this.volume;
+    const held = this.#quietly(() => mounts.hold(path, false) ?? null, true); // null: in memory
+    if (held === undefined) return;
+    if (held !== null) mounts.calls.enter(held);
+    try {
+      if (held?.isDirectory === false) return;
+      for (const child of this.#quietly(() => this.#children(path), true) ?? []) {
+        if (child.directory) this.#removeAll(child.path);
+        else this.#quietly(() => this.unlinkSync(child.path), true);
+      }
+    } finally {
+      if (held !== null) mounts.calls.exit();
+      held?.leave();
     }
   }
 
@@ -269,71 +283,17 @@ export class TreeFs extends SyncFs {
 
   // ---- real paths ----
 
-  readonly #realpath = (path: PathLike, options?: EncodingOption): string | Uint8Array => {
-    optionsOf(options);
-    const { volume } = this;
-    let rest = normalize(pathText(pathOf(path)))
-      .split('/')
-      .filter((part) => part !== '');
-    let real = '';
-    while (rest.length > 0) {
-      const next = `${real}/${rest[0]}`;
-      const rc = volume.core.plait_fs_stat(-1 - volume.first(next), 0);
-      if (rc < 0) throw volume.error(rc, 'lstat', next);
-      rest = rest.slice(1);
-      if (volume.kind !== FsKind.SYMLINK) {
-        if (rest.length > 0 && volume.kind !== FsKind.DIRECTORY)
-          throw volume.error(-Errno.ENOTDIR, 'lstat', `${next}/${rest[0]}`);
-        real = next;
-        continue;
-      }
-      const target = volume.core.plait_fs_stat(-1 - volume.first(next), 1);
-      if (target < 0) throw volume.error(target, 'stat', next);
-      const text = this.readlinkSync(next);
-      rest = [
-        ...normalize(text.startsWith('/') ? text : `${real}/${text}`)
-          .split('/')
-          .filter((part) => part !== ''),
-        ...rest,
-      ];
-      real = '';
-    }
-    return encodedPath(real === '' ? '/' : real, options);
-  };
-
-  /** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no UTF-8. */
-  readonly #nativeRealpath = (path: PathLike, options?: EncodingOption): string | Uint8Array => {
-    optionsOf(options);
-    const { volume } = this;
-    const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 1);
-    if (rc < 0) throw volume.error(rc, 'realpath', path);
-    const given = pathOf(path);
-    const bytes = (text: string): Uint8Array => encode(text, 'latin1');
-    const start = typeof given === 'string' ? encode(given) : newBytes(given.length);
-    if (typeof given !== 'string') start.set(given);
-    let rest = decode(start, 'latin1').split('/');
-    let real = '';
-    for (let links = 0; rest.length > 0; ) {
-      const name = rest.shift() as string;
-      if (name === '' || name === '.') continue;
-      const next = name === '..' ? real.slice(0, Math.max(0, real.lastIndexOf('/'))) : `${real}/${name}`;
-      const found = name === '..' ? 0 : volume.core.plait_fs_stat(-1 - volume.first(bytes(next)), 0);
-      if (found < 0) throw volume.error(found, 'realpath', path); // gone meanwhile
-      if (name === '..' || volume.kind !== FsKind.SYMLINK) {
-        real = next;
-        continue;
-      }
-      if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
-      const text = this.readlinkSync(bytes(next), 'latin1');
-      if (text.startsWith('/')) real = '';
-      rest = [...text.split('/'), ...rest];
-    }
-    return encodedPath(bytes(real === '' ? '/' : real), options);
-  };
-
   realpathSync: Realpath & { native: Realpath } = Object.assign(
-    (path: PathLike, options?: EncodingOption) => this.#realpath(path, options),
-    { native: (path: PathLike, options?: EncodingOption) => this.#nativeRealpath(path, options) },
+    (path: PathLike, options?: EncodingOption) => {
+      optionsOf(options);
+      return encodedPath(realPath(this.volume, path), options);
+    },
+    {
+      native: (path: PathLike, options?: EncodingOption) => {
+        optionsOf(options);
+        return encodedPath(nativeRealPath(this.volume, path), options);
+      },
+    },
   ) as never;
 }
 

@@ -316,6 +316,18 @@ export function encodedPath(path: string | Uint8Array, options: unknown): string
   return encoding === 'buffer' ? bytes : decode(bytes, encoding || 'utf8');
 }
 
+/** Bytes as a string with one character for each, and back. */
+export function byteString(bytes: Uint8Array): string {
+  let text = '';
+  for (let i = 0; i < bytes.length; i++) text += String.fromCharCode(bytes[i] as number);
+  return text;
+}
+export function fromByteString(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
 /** A time in seconds since 1970. */
 export function timeOf(time: unknown, name: string): number {
   if (typeof time === 'string' && Number.isFinite(+time)) return +time;

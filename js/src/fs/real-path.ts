@@ -1,0 +1,104 @@
+/**
+ * realpath, in both of Node's forms.
+ *
+ * Invariant: what a link behind a mount point says is followed in one walk of mount-walk.ts and nowhere else, so a real path lies in
+ * the mounts that the path leads into. Here only links in memory are followed by their text: those are the program's own.
+ */
+
+import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
+import { decode, encode, normalize, type PathLike, pathOf, pathText } from './values.ts';
+import type { Volume } from './volume.ts';
+
+const REMOTE = -Errno.EREMOTE;
+
+function namesOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '');
+}
+
+/** A byte string as bytes. */
+function bytesOf(text: string): Uint8Array {
+  return encode(text, 'latin1');
+}
+
+/** What a link in memory says. */
+function linkText(volume: Volume, path: PathLike): Uint8Array {
+  const rc = volume.space.core.plait_fs_readlink(volume.first(path));
+  if (rc < 0) throw volume.error(rc, 'readlink', path);
+  return volume.copyScratch(rc);
+}
+
+/** As `realpathSync`: dots go by the text, and an error names the place that it has come to. */
+export function realPath(volume: Volume, path: PathLike): string {
+  volume.first(path); // refuses what is no path
+  const text = normalize(pathText(pathOf(path)));
+  // As in Node, each link has to lead somewhere; then dots in it go by the text, too. That is another walk, if there are any.
+  const way = volume.mounts.realPath(text, false);
+  const isLast = !way.trace.winds || (way.rc < 0 && way.trace.inLink);
+  const { rc, real, inMemory, trace } = isLast ? way : volume.mounts.realPath(text, true);
+  if (rc < 0 && trace.path !== '') throw volume.error(rc, trace.inLink ? 'stat' : 'lstat', bytesOf(trace.path));
+  if (rc < 0) return throughMemory(volume, text, volume.error(rc, 'lstat', text));
+  const known = decode(bytesOf(real), 'utf8');
+  return inMemory ? throughMemory(volume, known) : known;
+}
+
+/** Name by name. `failed`: what it comes to if this leads into a mount. */
+function throughMemory(volume: Volume, path: string, failed?: Error): string {
+  const { core } = volume.space;
+  let rest = namesOf(path);
+  let real = '';
+  while (rest.length > 0) {
+    const next = `${real}/${rest[0]}`;
+    const rc = core.plait_fs_stat(-1 - volume.first(next), 0);
+    const isLink = rc === 0 && volume.kind === FsKind.SYMLINK;
+    const target = isLink ? core.plait_fs_stat(-1 - volume.first(next), 1) : rc;
+    if (target === REMOTE) {
+      if (failed !== undefined) throw failed;
+      return realPath(volume, `${real}/${rest.join('/')}`); // somebody has mounted something there
+    }
+    if (target < 0) throw volume.error(target, isLink ? 'stat' : 'lstat', next);
+    rest = rest.slice(1);
+    if (isLink) {
+      const text = decode(linkText(volume, next), 'utf8');
+      rest = [...namesOf(normalize(text.startsWith('/') ? text : `${real}/${text}`)), ...rest];
+      real = '';
+    } else {
+      if (rest.length > 0 && volume.kind !== FsKind.DIRECTORY) {
+        throw volume.error(-Errno.ENOTDIR, 'lstat', `${next}/${rest[0]}`);
+      }
+      real = next;
+    }
+  }
+  return real === '' ? '/' : real;
+}
+
+/** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no UTF-8. */
+export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
+  volume.first(path); // refuses what is no path
+  const { core } = volume.space;
+  const { rc, real: known, inMemory } = volume.mounts.realPath(pathOf(path), false);
+  if (rc < 0) throw volume.error(rc, 'realpath', path);
+  if (!inMemory) return bytesOf(known);
+  let rest = namesOf(known);
+  let real = '';
+  for (let links = 0; rest.length > 0; ) {
+    const name = rest.shift() as string;
+    if (name === '.') continue;
+    if (name === '..') {
+      real = real.slice(0, Math.max(0, real.lastIndexOf('/')));
+      continue;
+    }
+    const next = `${real}/${name}`;
+    const found = core.plait_fs_stat(-1 - volume.first(bytesOf(next)), 0);
+    if (found === REMOTE) return nativeRealPath(volume, bytesOf([next, ...rest].join('/'))); // mounted meanwhile
+    if (found < 0) throw volume.error(found, 'realpath', path); // gone meanwhile
+    if (volume.kind !== FsKind.SYMLINK) {
+      real = next;
+      continue;
+    }
+    if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
+    const text = decode(linkText(volume, bytesOf(next)), 'latin1');
+    if (text.startsWith('/')) real = '';
+    rest = [...namesOf(text), ...rest];
+  }
+  return bytesOf(real === '' ? '/' : real);
+}
