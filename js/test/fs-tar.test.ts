@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { openSpace } from 'plait';
 import { createFs, type Fs, type ImportTarOptions } from 'plait/fs';
+import { decodeRecords } from '../../dist/fs/tar-format.js';
 import { rounds, seed } from './seed.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-tar-`);
@@ -269,9 +270,10 @@ function entry({
   return Buffer.concat([block, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)]);
 }
 const END = Buffer.alloc(1024);
-const pax = (...records: [string, string][]): Buffer =>
+const pax = (...records: [string, string][]): Buffer => paxOf('x', ...records);
+const paxOf = (type: 'x' | 'g', ...records: [string, string][]): Buffer =>
   entry({
-    type: 'x',
+    type,
     data: records
       .map(([key, value]) => {
         const rest = ` ${key}=${value}\n`;
@@ -328,6 +330,25 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
     ],
     ['a hard link to an absolute name', [entry({ type: '1', link: '/outside/secret' })], /absolute/],
     ['a hard link up', [entry({ type: '1', link: '../outside/secret' })], /'\.\.'/],
+    [
+      'a hard link to a link, higher up',
+      [link('../../secret/key', 'a/b/l'), entry({ name: 'h', type: '1', link: 'a/b/l' })],
+      /lead out/,
+    ],
+    [
+      'a hard link to a link, a little higher up',
+      [link('../../secret/key', 'a/b/l'), entry({ name: 'c/h', type: '1', link: 'a/b/l' })],
+      /lead out/,
+    ],
+    [
+      'a hard link to a hard link to a link',
+      [
+        link('../x', 'a/b/l'),
+        entry({ name: 'a/h', type: '1', link: 'a/b/l' }),
+        entry({ name: 'h', type: '1', link: 'a/h' }),
+      ],
+      /lead out/,
+    ],
     ['a hard link to nothing', [entry({ type: '1', link: 'none' })], /no file here/],
     ['a hard link to a directory', [entry({ name: 'd', type: '5' }), entry({ type: '1', link: 'd' })], /no file here/],
     [
@@ -343,6 +364,14 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
     ['a size that is no number', [entry({ size: '99999999999' })], /no number/],
     ['a pax size that is no number', [pax(['size', '1e9']), entry({})], /no number/],
     ['a pax size beyond all', [pax(['size', '9'.repeat(16)]), entry({})], /ends in the middle|no number/],
+    ['a pax path of a megabyte', [pax(['path', 'x/'.repeat(2 ** 18)]), entry({})], /its name has \d+ bytes/],
+    [
+      'a global pax path of a megabyte, and devices',
+      [paxOf('g', ['path', 'x'.repeat(2 ** 19)]), entry({ type: '3' })],
+      /its name has \d+ bytes/,
+    ],
+    ['a pax link of a megabyte', [pax(['linkpath', 'x'.repeat(2 ** 19)]), entry({ type: '2' })], /name of \d+ bytes/],
+    ['a name that goes deep', [pax(['path', 'x/'.repeat(300)]), entry({ type: '5' })], /300 parts/],
     ['a pax bomb', [entry({ type: 'x', size: 2 ** 32 })], /header has/],
     ['a pax header of nonsense', [entry({ type: 'x', data: '99999999 path=x\n' })], /damaged/],
     ['a pax record that ends early', [entry({ type: 'x', data: '30 path=x\n' })], /damaged/],
@@ -352,6 +381,18 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
     ['a sparse file in pax', [pax(['GNU.sparse.major', '1']), entry({})], /sparse/],
     ['a damaged header', [Buffer.alloc(512, 120)], /checksum/],
     ['more entries than allowed', [good, entry({ name: 'more' })], /limit/, { limits: { entries: 1 } }],
+    [
+      'more directories than allowed, implied by a file',
+      [entry({ name: 'a/b/c/d/f' })],
+      /limit/,
+      { limits: { entries: 4 } },
+    ],
+    [
+      'more directories than allowed, implied by a directory',
+      [entry({ name: 'a/b/c/d/', type: '5' })],
+      /limit/,
+      { limits: { entries: 4 } },
+    ],
     [
       'more bytes than allowed',
       [good, entry({ name: 'more', data: 'x'.repeat(100) })],
@@ -450,4 +491,61 @@ test('duplicate names, no memory, and what is not known', () => {
   assert.throws(() => small.importTar([entry({ name: 'one', data: '1' }), big, END], '/in'), { code: 'ENOSPC' });
   assert.deepEqual(small.readdirSync('/in'), ['one'], 'a file is made whole or not at all');
   small.check();
+});
+
+test('what an archive says once is kept once, and what is left out is counted', () => {
+  // Each entry looks at all global records.
+  const many = paxOf('g', ...Array.from({ length: 40000 }, (_, i): [string, string] => [`key${i}`, 'value']));
+  assert.equal(decodeRecords(many.subarray(512)).size, 0);
+  const sparse = Array.from({ length: 100 }, (_, i): [string, string] => [`GNU.sparse.${i}`, '1']);
+  assert.equal(decodeRecords(paxOf('g', ['path', 'f'], ...sparse).subarray(512)).size, 2);
+  const devices = Array.from({ length: 3000 }, (_, i) => entry({ name: `device${i}`, type: '3' }));
+  const { skipped, skippedCount } = fs.importTar([...devices, END], fresh());
+  assert.deepEqual([skipped.length, skippedCount, skipped.at(-1)?.name], [1000, 3000, 'device999']);
+  const top = fresh();
+  const again = Array.from({ length: 3000 }, () => entry({ name: 'd', type: '5' }));
+  assert.equal(fs.importTar([paxOf('g', ['mtime', '5']), ...again, END], top).entries, 3000);
+  assert.equal(fs.statSync(`${top}/d`).mtimeMs, 5000, 'a global record counts for each entry');
+  fs.importTar([paxOf('g', ['mtime', '5']), pax(['mtime', '']), entry({}), END], top);
+  assert.equal(fs.statSync(`${top}/f`).mtimeMs, 0, 'and an empty one takes it away');
+});
+
+test('limits that are none are refused, before anything is made', () => {
+  const top = fresh();
+  for (const limits of [{ entries: Number.NaN }, { bytes: Number.NaN }, { entries: -1 }, { bytes: 1.5 }]) {
+    assert.throws(() => fs.importTar([END], top, { limits }), { code: 'ERR_OUT_OF_RANGE' }, JSON.stringify(limits));
+  }
+  for (const limits of [{ entries: '5' }, { bytes: null }, 5, null]) {
+    const options = { limits } as never;
+    assert.throws(() => fs.importTar([END], top, options), { code: 'ERR_INVALID_ARG_TYPE' }, JSON.stringify(limits));
+  }
+  assert.throws(() => fs.importTar([END], top, { links: 'all' } as never), { code: 'ERR_INVALID_ARG_VALUE' });
+  assert.equal(fs.existsSync(top), false);
+  const none = { limits: { entries: Number.POSITIVE_INFINITY, bytes: undefined } };
+  assert.equal(fs.importTar([entry({ name: 'a/b/f' }), END], top, none).entries, 1);
+  assert.equal(fs.importTar([entry({ name: 'a/b/g' }), END], top, { limits: { entries: 1 } }).entries, 1);
+});
+
+test('hard links to links that stay inside are made, and a source that fails leaves no part of a file', async () => {
+  const top = fresh();
+  const inner = entry({ name: 'a/b/l', type: '2', link: '../x' });
+  fs.importTar([inner, entry({ name: 'a/c/h', type: '1', link: 'a/b/l' }), END], top);
+  assert.equal(fs.readlinkSync(`${top}/a/c/h`), '../x');
+  fs.importTar([inner, entry({ name: 'h', type: '1', link: 'a/b/l' }), END], top, { links: 'any' });
+  assert.equal(fs.readlinkSync(`${top}/h`), '../x');
+  const large = Buffer.concat([entry({ name: 'whole', data: 'whole' }), entry({ name: 'part', size: 2 ** 22 })]);
+  const failing = function* (): Generator<Uint8Array> {
+    yield large;
+    yield Buffer.alloc(2 ** 21);
+    throw new RangeError('no more');
+  };
+  const into = fresh();
+  const open = fs.openSync('/free', 'w'); // the number of the next descriptor
+  fs.closeSync(open);
+  assert.throws(() => fs.importTar(failing(), into), { message: 'no more' });
+  await assert.rejects(fs.promises.importTar(failing(), into), { message: 'no more' });
+  assert.deepEqual(fs.readdirSync(into), ['whole']);
+  assert.equal(fs.openSync('/free', 'w'), open, 'nothing is left open');
+  fs.closeSync(open);
+  fs.check();
 });

@@ -6,6 +6,7 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { FS_PATH_MAX } from '../core/layout.generated.ts';
 import { TextDecoder } from '../core/text.ts';
 
 export const BLOCK = 512;
@@ -208,7 +209,11 @@ export function decodeHeader(block: Uint8Array): TarEntry {
   };
 }
 
-/** The records of a pax header. */
+/** What is known of pax records; all else is not kept. */
+const KEYS = ['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'];
+const SPARSE = 'GNU.sparse.';
+
+/** The records of a pax header, as far as they are known: so few that each entry can look at all of them. */
 export function decodeRecords(bytes: Uint8Array): Map<string, string> {
   let all = '';
   for (const byte of bytes) all += String.fromCharCode(byte);
@@ -227,7 +232,9 @@ export function decodeRecords(bytes: Uint8Array): Map<string, string> {
     ) {
       throw tarError('its pax header is damaged');
     }
-    records.set(whole.slice(digits.length + 1, cut), whole.slice(cut + 1, -1));
+    const key = whole.slice(digits.length + 1, cut);
+    if (KEYS.includes(key)) records.set(key, whole.slice(cut + 1, -1));
+    else if (key.startsWith(SPARSE)) records.set(SPARSE, '');
     at += length;
   }
   return records;
@@ -249,7 +256,7 @@ function paxTime(value: string): bigint {
 export function withRecords(entry: TarEntry, records: Map<string, string>): TarEntry {
   const now = { ...entry };
   for (const [key, value] of records) {
-    if (key.startsWith('GNU.sparse.')) throw tarError('it is sparse: write the archive without --sparse');
+    if (key === SPARSE) throw tarError('it is sparse: write the archive without --sparse');
     if (value === '') continue;
     if (key === 'path') now.name = value;
     else if (key === 'linkpath') now.linkName = value;
@@ -258,5 +265,7 @@ export function withRecords(entry: TarEntry, records: Map<string, string>): TarE
     else if (key === 'mtime') now.mtime = paxTime(value);
   }
   if (now.size < 0) throw tarError('its size is negative');
+  if (now.name.length >= FS_PATH_MAX) throw tarError(`its name has ${now.name.length} bytes`);
+  if (now.linkName.length >= FS_PATH_MAX) throw tarError(`it is a link to a name of ${now.linkName.length} bytes`);
   return now;
 }

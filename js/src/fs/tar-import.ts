@@ -4,13 +4,17 @@
  * An archive is hostile until shown otherwise. Invariants
  * - Nothing outside of the target is made, changed or removed, whatever the archive says and in whatever order: a name is relative and
  *   without `..`; each directory above it is a directory, not a link, looked at for each entry; what has the name already is
- *   removed, never written through. (Other threads that put links into the target meanwhile are not guarded against.)
+ *   removed, never written through. Behind a mount point the target is held (hold.ts), so that holds, too, while others change
+ *   directories in it into links. (In memory, threads of the space that do so are not guarded against.)
  * - A symbolic link leads nowhere outside, also over other links: its text goes up first and then only down, and not above the target.
+ * - What is kept and done for an entry does not depend on what came before it, but for one record for each directory.
  * - Memory is asked for only for bytes that are there: a size is believed when the bytes have come.
  */
 
 import { FsSetBit } from '../core/layout.generated.ts';
 import { isUint8Array } from '../core/realms.ts';
+import { wrongType, wrongValue } from './errors.ts';
+import { type Hold, hold } from './hold.ts';
 import {
   BLOCK,
   decodeHeader,
@@ -23,14 +27,14 @@ import {
   withRecords,
 } from './tar-format.ts';
 import type { TreeFs } from './tree.ts';
-import { decode, encode, type PathLike } from './values.ts';
+import { byteString, fromByteString as bytesOf, checkInteger, decode, encode, type PathLike } from './values.ts';
 
 export interface ImportTarOptions {
   /** Also owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
   owners?: boolean | undefined;
   /** `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`. */
   links?: 'inside' | 'any' | undefined;
-  /** The most that may be made. Beyond it: ERR_PLAIT_TAR. */
+  /** The most that may be made; directories that names imply are entries, too. Beyond it: ERR_PLAIT_TAR. Default: any number. */
   limits?: { entries?: number | undefined; bytes?: number | undefined } | undefined;
 }
 
@@ -39,8 +43,10 @@ export interface ImportTarResult {
   entries: number;
   /** Bytes of files. */
   bytes: number;
-  /** What was left out: pipes, devices and what is not known. */
+  /** What was left out: pipes, devices and what is not known. The first 1000 of them. */
   skipped: { name: string; type: string }[];
+  /** How many were left out. */
+  skippedCount: number;
 }
 
 export type TarSource = Uint8Array | Iterable<Uint8Array>;
@@ -48,24 +54,41 @@ export type AsyncTarSource = TarSource | AsyncIterable<Uint8Array> | ReadableStr
 
 const HEADER_LIMIT = 2 ** 20;
 const PIECE = 2 ** 20;
+const SKIPPED_SHOWN = 1000;
+/** Parts of a name. Each is looked up from the top, and may mean a directory of its own: what is deeper is no honest archive. */
+const DEEPEST = 256;
 
 /** Asks for so many bytes, and gets them, or fewer where the archive ends. */
 type Steps<Result> = Generator<number, Result, Uint8Array>;
 
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(text, (char) => char.charCodeAt(0));
-}
 function shown(name: string): string {
   return decode(encode(name, 'latin1'), 'utf8');
+}
+
+/** Before anything is made. */
+function checkOptions({ links, limits = {} }: ImportTarOptions): void {
+  if (links !== undefined && links !== 'inside' && links !== 'any') {
+    throw wrongValue('options.links', "must be 'inside' or 'any'", links);
+  }
+  if (typeof limits !== 'object' || limits === null) throw wrongType('options.limits', 'of type object', limits);
+  for (const which of ['entries', 'bytes'] as const) {
+    const most = limits[which];
+    if (most === undefined || most === Number.POSITIVE_INFINITY) continue;
+    checkInteger(most, `options.limits.${which}`, 0, Number.MAX_SAFE_INTEGER);
+  }
 }
 
 class Importer {
   readonly #fs: TreeFs;
   readonly #top: string;
   readonly #options: ImportTarOptions;
-  readonly result: ImportTarResult = { entries: 0, bytes: 0, skipped: [] };
+  readonly #mostEntries: number;
+  readonly #mostBytes: number;
+  readonly result: ImportTarResult = { entries: 0, bytes: 0, skipped: [], skippedCount: 0 };
+  /** Directories that were made because a name implied them. */
+  #implied = 0;
   /** Directories get their times and modes when all that is in them is made. */
-  readonly #directories: { path: string; entry: TarEntry }[] = [];
+  readonly #directories = new Map<string, TarEntry>();
   /** What is being read: for errors. */
   current = '';
   at = 0;
@@ -74,6 +97,9 @@ class Importer {
     this.#fs = fs;
     this.#top = top === '/' ? '' : top;
     this.#options = options;
+    const { entries = Number.POSITIVE_INFINITY, bytes = Number.POSITIVE_INFINITY } = options.limits ?? {};
+    this.#mostEntries = entries;
+    this.#mostBytes = bytes;
   }
 
   *#take(count: number): Steps<Uint8Array> {
@@ -102,9 +128,6 @@ class Importer {
         const records = decodeRecords(yield* this.#small(entry.size));
         if (entry.type === 'x') own = records;
         else global = new Map([...global, ...records]);
-        if ([...global].reduce((sum, [key, value]) => sum + key.length + value.length, 0) > HEADER_LIMIT) {
-          throw tarError('its global headers are too large');
-        }
         continue;
       }
       if (entry.type === 'L' || entry.type === 'K') {
@@ -120,7 +143,9 @@ class Importer {
       yield* this.#make(entry);
     }
     this.current = '';
-    for (const { path, entry } of this.#directories.reverse()) this.#finish(path, entry);
+    // What lies deeper has the longer path: it is finished first.
+    const directories = [...this.#directories].sort(([a], [b]) => b.length - a.length);
+    for (const [path, entry] of directories) this.#finish(path, entry);
   }
 
   // ---- names ----
@@ -131,6 +156,7 @@ class Importer {
     if (name.startsWith('/')) throw tarError('its name is absolute');
     const parts = name.split('/').filter((part) => part !== '' && part !== '.');
     if (parts.includes('..')) throw tarError("its name has '..' in it");
+    if (parts.length > DEEPEST) throw tarError(`its name has ${parts.length} parts`);
     return parts;
   }
 
@@ -145,11 +171,25 @@ class Importer {
 
   /** Sees to it that the directories above are there, and are directories. `make`: those that are missing are made. */
   #above(parts: readonly string[], make: boolean): void {
-    for (let i = 1; i < parts.length; i++) {
-      const path = this.#path(parts.slice(0, i));
-      const kind = this.#kind(path);
-      if (kind === 'other') throw tarError(`'${shown(parts.slice(0, i).join('/'))}' above it is no directory`);
-      if (kind === undefined && make) this.#fs.mkdirSync(bytesOf(path));
+    let path = this.#top;
+    let isNew = false;
+    for (const part of parts.slice(0, -1)) {
+      path += `/${part}`;
+      const kind = isNew ? undefined : this.#kind(path); // in a new directory there is nothing
+      if (kind === 'other') throw tarError(`'${shown(path.slice(this.#top.length + 1))}' above it is no directory`);
+      if (kind !== undefined || !make) continue;
+      this.#checkCount();
+      this.#fs.mkdirSync(bytesOf(path));
+      this.#implied++;
+      isNew = true;
+    }
+    if (make) this.#checkCount();
+  }
+
+  /** One more may be made. */
+  #checkCount(): void {
+    if (this.result.entries + this.#implied >= this.#mostEntries) {
+      throw tarError('there are more entries than the limit');
     }
   }
 
@@ -179,13 +219,12 @@ class Importer {
   // ---- entries ----
 
   *#make(entry: TarEntry): Steps<void> {
-    const { limits = {} } = this.#options;
-    if (this.result.entries >= (limits.entries ?? Number.POSITIVE_INFINITY))
-      throw tarError('there are more entries than the limit');
     const directory = entry.type === TarType.DIRECTORY || (/[07]/.test(entry.type) && entry.name.endsWith('/'));
     if (!directory && !/^[0127]$/.test(entry.type)) {
       if (entry.type === 'S') throw tarError('it is sparse: write the archive without --sparse');
-      this.result.skipped.push({ name: shown(entry.name), type: entry.type });
+      if (this.result.skippedCount++ < SKIPPED_SHOWN) {
+        this.result.skipped.push({ name: shown(entry.name), type: entry.type });
+      }
       return yield* this.#skip(/[346]/.test(entry.type) ? 0 : entry.size);
     }
     const parts = this.#parts(entry.name);
@@ -201,7 +240,7 @@ class Importer {
       yield* this.#skip(entry.size); // some writers repeat the contents
       this.#makeHardLink(parts, entry);
     } else {
-      yield* this.#makeFile(parts, entry, limits.bytes ?? Number.POSITIVE_INFINITY);
+      yield* this.#makeFile(parts, entry);
     }
     this.result.entries++;
   }
@@ -211,7 +250,7 @@ class Importer {
     this.#above(parts, true);
     if (this.#kind(path) === 'other') this.#fs.unlinkSync(bytesOf(path));
     if (this.#kind(path) === undefined) this.#fs.mkdirSync(bytesOf(path), { mode: 0o700 });
-    this.#directories.push({ path, entry });
+    this.#directories.set(path, entry);
   }
 
   #makeHardLink(parts: readonly string[], entry: TarEntry): void {
@@ -220,12 +259,20 @@ class Importer {
     if (this.#kind(this.#path(from)) !== 'other')
       throw tarError(`it is a link to '${shown(entry.linkName)}', which is no file here`);
     if (from.join('/') === parts.join('/')) return;
+    this.#checkLinked(from, parts);
     this.#fs.linkSync(bytesOf(this.#path(from)), this.#clear(parts));
   }
 
-  *#makeFile(parts: readonly string[], entry: TarEntry, most: number): Steps<void> {
+  /** What is a symbolic link says the same at its new name, and may lead somewhere else from there. */
+  #checkLinked(from: readonly string[], parts: readonly string[]): void {
+    const path = bytesOf(this.#path(from));
+    if (!this.#fs.lstatSync(path).isSymbolicLink()) return;
+    this.#checkLink(parts, byteString(this.#fs.readlinkSync(path, 'buffer') as unknown as Uint8Array));
+  }
+
+  *#makeFile(parts: readonly string[], entry: TarEntry): Steps<void> {
     const path = this.#clear(parts);
-    if (this.result.bytes + entry.size > most) throw tarError('the files have more bytes than the limit');
+    if (this.result.bytes + entry.size > this.#mostBytes) throw tarError('the files have more bytes than the limit');
     if (entry.size <= PIECE) {
       const data = (yield* this.#take(padded(entry.size))).subarray(0, entry.size);
       this.#fs.writeFileSync(path, data, { flag: 'wx', mode: 0o600 });
@@ -324,20 +371,62 @@ class Feed {
   }
 }
 
-function begin(fs: TreeFs, path: PathLike, options: ImportTarOptions): { importer: Importer; steps: Steps<void> } {
-  fs.mkdirSync(path, { recursive: true });
-  const importer = new Importer(fs, String.fromCharCode(...encode(fs.realpathSync(path))), options);
-  return { importer, steps: importer.run() };
-}
+/** One import: it is fed until it wants no more. */
+class Import {
+  readonly #importer: Importer;
+  readonly #steps: Steps<void>;
+  readonly #hold: Hold;
+  readonly #feed = new Feed();
+  #step: IteratorResult<number, void>;
 
-/** The error with what it was about, and what was done before it. */
-function explain(error: unknown, { current, at, result }: Importer): unknown {
-  const known = error as Error & { code?: string; imported?: ImportTarResult };
-  known.imported = result;
-  if (known.code !== 'ERR_PLAIT_TAR') return error;
-  const where = current === '' ? `entry ${result.entries + 1}` : `entry ${result.entries + 1}, '${shown(current)}'`;
-  known.message = `${where}, near byte ${at}: ${known.message}; ${result.entries} entries were made before it`;
-  return error;
+  constructor(fs: TreeFs, path: PathLike, options: ImportTarOptions) {
+    checkOptions(options);
+    fs.mkdirSync(path, { recursive: true });
+    this.#hold = hold(fs, path);
+    this.#importer = new Importer(fs, this.#hold.path, options);
+    this.#steps = this.#importer.run();
+    this.#step = this.#steps.next();
+  }
+
+  get result(): ImportTarResult {
+    return this.#importer.result;
+  }
+
+  /** Goes as far as it can with what it has; whether it wants more. */
+  wants(): boolean {
+    for (;;) {
+      const { done, value } = this.#step;
+      if (done || !this.#feed.has(value)) return !done;
+      const bytes = this.#feed.take(value);
+      this.#step = this.#hold.within(() => this.#steps.next(bytes));
+    }
+  }
+
+  /** Nothing: there is no more. */
+  add(part: Uint8Array | undefined): void {
+    this.#feed.add(part);
+  }
+
+  /** Takes back what is half made; the error with what it was about, and what was done before it. */
+  fail(error: unknown): unknown {
+    try {
+      this.#hold.within(() => this.#steps.throw(error));
+    } catch {
+      this.#steps.return(); // it has thrown the same again; or its mount has come off
+    }
+    if (typeof error !== 'object' || error === null) return error;
+    const { current, at, result } = this.#importer;
+    const known = error as Error & { code?: string; imported?: ImportTarResult };
+    known.imported = result;
+    if (known.code !== 'ERR_PLAIT_TAR') return error;
+    const where = current === '' ? `entry ${result.entries + 1}` : `entry ${result.entries + 1}, '${shown(current)}'`;
+    known.message = `${where}, near byte ${at}: ${known.message}; ${result.entries} entries were made before it`;
+    return error;
+  }
+
+  end(): void {
+    this.#hold.leave();
+  }
 }
 
 export function importTar(
@@ -346,20 +435,17 @@ export function importTar(
   path: PathLike,
   options: ImportTarOptions = {},
 ): ImportTarResult {
-  const { importer, steps } = begin(fs, path, options);
+  const work = new Import(fs, path, options);
   const parts = (isUint8Array(source) ? [source] : source)[Symbol.iterator]();
-  const feed = new Feed();
   try {
-    for (let step = steps.next(); !step.done; ) {
-      while (!feed.has(step.value)) feed.add(nextOf(parts.next()));
-      step = proceed(steps, feed, step.value);
-    }
+    while (work.wants()) work.add(nextOf(parts.next()));
   } catch (error) {
-    throw explain(error, importer);
+    throw work.fail(error);
   } finally {
+    work.end();
     parts.return?.();
   }
-  return importer.result;
+  return work.result;
 }
 
 export async function importTarAsync(
@@ -368,29 +454,21 @@ export async function importTarAsync(
   path: PathLike,
   options: ImportTarOptions = {},
 ): Promise<ImportTarResult> {
-  const { importer, steps } = begin(fs, path, options);
+  const work = new Import(fs, path, options);
   const parts = partsOf(source);
-  const feed = new Feed();
   try {
-    for (let step = steps.next(); !step.done; ) {
-      while (!feed.has(step.value)) feed.add(nextOf(await parts.next()));
-      step = proceed(steps, feed, step.value);
-    }
+    while (work.wants()) work.add(nextOf(await parts.next()));
   } catch (error) {
-    throw explain(error, importer);
+    throw work.fail(error);
   } finally {
+    work.end();
     await parts.return?.(undefined);
   }
-  return importer.result;
+  return work.result;
 }
 
 function nextOf(result: IteratorResult<Uint8Array>): Uint8Array | undefined {
   return result.done ? undefined : result.value;
-}
-
-/** Hands over what was asked for. */
-function proceed(steps: Steps<void>, feed: Feed, count: number): IteratorResult<number, void> {
-  return steps.next(feed.take(count));
 }
 
 /** What comes, whatever it comes from. */
