@@ -12,6 +12,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { openSpace, type Space, workerOptions } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
 import { rounds, seed } from './seed.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-`);
@@ -49,45 +50,6 @@ const code = (action: () => unknown): string => {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? String(error);
   }
-};
-
-/** Every way of reaching a file by its path. */
-const REACHING: Record<string, (fs: Fs, path: string) => unknown> = {
-  read: (fs, path) => fs.readFileSync(path),
-  write: (fs, path) => fs.writeFileSync(path, 'stolen'),
-  append: (fs, path) => fs.appendFileSync(path, 'stolen'),
-  open: (fs, path) => fs.closeSync(fs.openSync(path, 'r+')),
-  create: (fs, path) => fs.closeSync(fs.openSync(path, 'a+')),
-  truncate: (fs, path) => fs.truncateSync(path, 0),
-  stat: (fs, path) => fs.statSync(path),
-  access: (fs, path) => fs.accessSync(path),
-  chmod: (fs, path) => fs.chmodSync(path, 0o777),
-  chown: (fs, path) => fs.chownSync(path, 12345, 12345),
-  utimes: (fs, path) => fs.utimesSync(path, 1, 1),
-  copyFrom: (fs, path) => fs.copyFileSync(path, '/stolen'),
-  copyTo: (fs, path) => fs.copyFileSync('/host/f', path),
-  realpath: (fs, path) => fs.realpathSync(path),
-  statfs: (fs, path) => fs.statfsSync(path),
-  watch: (fs, path) => fs.watch(path).close(),
-};
-/** Every way of reaching a directory, or a name in it. */
-const REACHING_IN: Record<string, (fs: Fs, path: string) => unknown> = {
-  readdir: (fs, path) => fs.readdirSync(path),
-  opendir: (fs, path) => fs.opendirSync(path).closeSync(),
-  mkdir: (fs, path) => fs.mkdirSync(`${path}/made`),
-  mkdirAll: (fs, path) => fs.mkdirSync(`${path}/made/deep`, { recursive: true }),
-  mkdtemp: (fs, path) => fs.mkdtempSync(`${path}/temp`),
-  unlink: (fs, path) => fs.unlinkSync(`${path}/secret`),
-  rmdir: (fs, path) => fs.rmdirSync(`${path}/`),
-  renameFrom: (fs, path) => fs.renameSync(`${path}/secret`, '/host/stolen'),
-  renameTo: (fs, path) => fs.renameSync('/host/f', `${path}/put`),
-  linkFrom: (fs, path) => fs.linkSync(`${path}/secret`, '/host/stolen'),
-  linkTo: (fs, path) => fs.linkSync('/host/f', `${path}/put`),
-  symlink: (fs, path) => fs.symlinkSync('x', `${path}/put`),
-  lstat: (fs, path) => fs.lstatSync(`${path}/secret`),
-  readlink: (fs, path) => fs.readlinkSync(`${path}/secret`),
-  lutimes: (fs, path) => fs.lutimesSync(`${path}/secret`, 1, 1),
-  create: (fs, path) => fs.writeFileSync(`${path}/put`, 'put'),
 };
 
 /** What lies outside, with modes and times, as one text. */
@@ -186,75 +148,6 @@ test('a user goes up out of a mount, into the space and not into the host', () =
   fs.symlinkSync('/host/f', '/host/d/home');
   assert.equal(fs.readFileSync('/host/d/home', 'utf8'), 'f', 'an absolute link to a place in its mount');
   assert.equal(fs.readlinkSync('/host/d/home'), '/host/f');
-});
-
-test(`nobody gets out while directories become links and back (seed ${seed})`, {
-  timeout: 120000 * rounds,
-}, async (t) => {
-  const { fs, inside, outside } = world();
-  const before = look(outside);
-  nodeFs.mkdirSync(`${inside}/real/sub`, { recursive: true });
-  nodeFs.writeFileSync(`${inside}/real/secret`, 'public');
-  nodeFs.writeFileSync(`${inside}/real/sub/secret`, 'public');
-  nodeFs.mkdirSync(`${outside}/sub`);
-  nodeFs.writeFileSync(`${outside}/sub/secret`, 'secret');
-  const deep = look(`${outside}/sub`);
-  nodeFs.symlinkSync('../outside', `${inside}/link`);
-  nodeFs.symlinkSync('../outside/secret', `${inside}/filelink`);
-  nodeFs.writeFileSync(`${inside}/file`, 'public');
-  const flag = new Int32Array(new SharedArrayBuffer(8));
-  // Another thread exchanges a directory and a link to outside, and a file and a link, as fast as it can.
-  const swapper = new Worker(
-    `const { workerData: { inside, flag } } = require('node:worker_threads');
-     const { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } = require('node:fs');
-     const swap = (a, b) => { renameSync(a, inside + '/tmp'); renameSync(b, a); renameSync(inside + '/tmp', b); };
-     while (Atomics.load(flag, 0) === 0) {
-       try {
-         swap(inside + '/real', inside + '/link');
-         swap(inside + '/file', inside + '/filelink');
-       } catch {
-         // A try has made something of that name in between, and may do so again.
-         try {
-         for (const name of ['real', 'link', 'file', 'filelink', 'tmp']) rmSync(inside + '/' + name, { recursive: true, force: true });
-         mkdirSync(inside + '/real/sub', { recursive: true });
-         writeFileSync(inside + '/real/secret', 'public');
-         writeFileSync(inside + '/real/sub/secret', 'public');
-         symlinkSync('../outside', inside + '/link');
-         symlinkSync('../outside/secret', inside + '/filelink');
-         writeFileSync(inside + '/file', 'public');
-         } catch {}
-       }
-       Atomics.add(flag, 1, 1);
-     }`,
-    { eval: true, workerData: { inside, flag } },
-  );
-  let state = seed >>> 0 || 1;
-  const next = (limit: number): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return (state >>> 8) % limit;
-  };
-  const reached: Record<string, number> = {};
-  const tries = Object.entries({ ...REACHING, ...REACHING_IN }).filter(([how]) => !/rename|mkdirAll/.test(how));
-  for (let i = 0; i < 6000 * rounds; i++) {
-    const [how, reach] = tries[next(tries.length)] as (typeof tries)[0];
-    const path = ['real', 'link', 'real/sub', 'link/sub', 'real/secret', 'link/secret', 'file', 'filelink'][next(8)];
-    const outcome = code(() => {
-      if (how !== 'read') return reach(fs, `/host/${path}`);
-      const text = fs.readFileSync(`/host/${path}`, 'utf8');
-      assert.notEqual(text, 'secret', 'read what lies outside');
-      return text;
-    });
-    assert.ok(!/ERR_ASSERTION/.test(outcome), outcome);
-    reached[outcome] = (reached[outcome] ?? 0) + 1;
-  }
-  Atomics.store(flag, 0, 1);
-  await once(swapper, 'exit');
-  t.diagnostic(`${Atomics.load(flag, 1)} exchanges, ${JSON.stringify(reached)}`);
-  assert.ok((reached['nothing thrown'] ?? 0) > 0 && (reached.EPERM ?? 0) > 0, 'both were met');
-  nodeFs.rmSync(`${outside}/sub/x`, { force: true });
-  assert.equal(look(`${outside}/sub`), deep);
-  nodeFs.rmSync(`${outside}/sub`, { recursive: true });
-  assert.equal(look(outside), before);
 });
 
 test('a mount for reading only refuses each change, and reads all', () => {
