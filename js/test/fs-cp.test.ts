@@ -10,12 +10,11 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { openSpace } from 'plait';
 import { createFs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: one program for two modules, and for arguments that the types forbid
 type Any = any;
 
-const seed = Number(process.env.PLAIT_SEED ?? Date.now() % 2 ** 31);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1) * 60;
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-cp-`);
 after(() => execFileSync('rm', ['-rf', scratch]));
 const space = openSpace({ maximum: 2 ** 28 });
@@ -162,7 +161,7 @@ test(`cp does what node:fs does, in all faces (seed ${seed})`, async () => {
     state = (Math.imul(state, 1103515245) + 12345) >>> 0;
     return (state >>> 8) % below;
   };
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < 60 * rounds; round++) {
     const plan = planOf(random);
     const what = `seed ${seed}, round ${round}: ${JSON.stringify(plan)}`;
     const top = `${scratch}/${round}`;

@@ -13,6 +13,7 @@ import { Worker } from 'node:worker_threads';
 import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
+import { rounds, seed } from './seed.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-races-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
@@ -434,15 +435,19 @@ test(`nor do operations of many steps (seed ${seed})`, { timeout: 120000 * round
       rm: (fs, path) => fs.rmSync(path, { recursive: true }),
       readdir: (fs, path) => noSecret(fs.readdirSync(path, { recursive: true }).join()),
       opendir: (fs, path) => {
-        using directory = fs.opendirSync(path, { recursive: true });
-        for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) noSecret(entry.name);
+        const directory = fs.opendirSync(path, { recursive: true });
+        try {
+          for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) noSecret(entry.name);
+        } finally {
+          directory.closeSync();
+        }
       },
       glob: (fs, path) => noSecret(fs.globSync([`${path}/**`, `${path}/../mem/*`]).join()),
       mkdirAll: (fs, path) => fs.mkdirSync(`${path}/made/deep`, { recursive: true }),
       mkdtemp: (fs, path) => fs.mkdtempSync(`${path}/temp-`),
       readLarge: (fs, path) => noSecret(fs.readFileSync(path, { encoding: 'latin1', flag: 'r+' })),
       writeLarge: (fs, path) => fs.writeFileSync(path, large),
-      append: (fs, path) => fs.promises.appendFile(path, ['stolen', 'too']),
+      append: (fs, path) => fs.promises.writeFile(path, ['stolen', 'too'], { flag: 'a' }),
       rename: (fs, path) => fs.renameSync(`${path}/secret`, `${path}/sub/renamed`),
       watch: (fs, path) => fs.watch(path, { recursive: true }).close(),
       mount: (fs, path) => {
