@@ -55,9 +55,9 @@ class Reader {
       if (this.#ended) {
         const next = this.#rest.pop();
         if (next === undefined) return null;
+        const fd = this.#fs.openSync(next, 65536);
         this.#fs.closeSync(this.#fd);
-        this.#fd = -1;
-        this.#fd = this.#fs.openSync(next, 65536);
+        this.#fd = fd;
         this.#below = next;
         this.#cursor = 0;
         this.#ended = false;
