@@ -151,6 +151,7 @@ debug-test: $(DEBUG)/.built
 check: build lint
 	$(PYTHON) tools/arrows.py
 	$(NODE) tools/abi.js --check
+	$(NODE) tools/waits.js $(WASM)
 	$(NODE) tools/size.js --check
 	$(NODE) bench/figures.js --check
 	$(NODE) tools/package.js

@@ -11,6 +11,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { CONSTANT, functions, isAtomic, isLoad, sections } from './wasm.js';
 
 const build = new URL('../build/', import.meta.url);
 const FAMILY = /^(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|malloc_usable_size|plait_\w+)$/;
@@ -24,49 +25,6 @@ const SECTION_SYMBOL = 3;
 const BINDING_LOCAL = 2;
 const UNDEFINED = 16;
 const EXPLICIT_NAME = 64;
-
-class Reader {
-  constructor(bytes, at = 0, end = bytes.length) {
-    Object.assign(this, { bytes, at, end });
-  }
-  get done() {
-    return this.at >= this.end;
-  }
-  byte() {
-    return this.bytes[this.at++];
-  }
-  /** Also for signed numbers, where only the length matters. */
-  number() {
-    let value = 0;
-    for (let shift = 1; ; shift *= 128) {
-      const byte = this.byte();
-      value += (byte & 127) * shift;
-      if (byte < 128) return value;
-    }
-  }
-  numbers(count) {
-    for (let left = count; left > 0; left--) this.number();
-  }
-  skip(count) {
-    this.at += count;
-  }
-  part(length) {
-    const part = new Reader(this.bytes, this.at, this.at + length);
-    this.at += length;
-    return part;
-  }
-  text() {
-    const { at, end } = this.part(this.number());
-    return new TextDecoder().decode(this.bytes.subarray(at, end));
-  }
-}
-
-/** The sections of a module: [id, contents]. */
-function sections(bytes) {
-  const all = [];
-  for (const reader = new Reader(bytes, 8); !reader.done; ) all.push([reader.byte(), reader.part(reader.number())]);
-  return all;
-}
 
 function customSection(bytes, wanted) {
   for (const [id, contents] of sections(bytes)) {
@@ -131,63 +89,18 @@ function importNames(object) {
 /** Below lies the stack, or nothing. */
 const FIRST_ADDRESS = 1024;
 
-/** Reads one instruction, and notes in `seen` what it is. `seen.constant`: what the one before has pushed, if a constant. */
-function instruction(reader, seen) {
-  const code = reader.byte();
-  const address = seen.constant;
-  seen.constant = undefined;
-  if (code === 0x41) seen.constant = reader.number();
-  else if (code >= 0x28 && code <= 0x35) {
-    reader.number(); // alignment
-    if (address + reader.number() < FIRST_ADDRESS) seen.low++;
-  } else if (code === 0xfe) {
-    seen.atomics++;
-    skipAtomic(reader);
-  } else skipOther(code, reader);
-}
-
-function skipOther(code, reader) {
-  if (code > 0xc4 && code !== 0xd0 && code !== 0xd2 && code !== 0xfc) throw new Error(`unknown instruction ${code}`);
-  if (code === 0x0e || code === 0x1c) reader.numbers(reader.number() + (code === 0x0e ? 1 : 0));
-  else if (code === 0x43 || code === 0x44) reader.skip(code === 0x43 ? 4 : 8);
-  else if (code === 0xfc) skipMiscellaneous(reader);
-  else reader.numbers(immediates(code));
-}
-
-/** How many numbers follow an instruction that has only such. */
-function immediates(code) {
-  if (code === 0x11 || (code >= 0x28 && code <= 0x3e)) return 2; // indirect calls, loads and stores
-  if (code >= 0x02 && code <= 0x04) return 1; // blocks
-  if (code === 0x0c || code === 0x0d || code === 0x10) return 1; // branches, calls
-  if ((code >= 0x20 && code <= 0x26) || (code >= 0x3f && code <= 0x42)) return 1; // variables, memory.size, constants
-  return code === 0xd0 || code === 0xd2 ? 1 : 0; // references
-}
-
-function skipAtomic(reader) {
-  if (reader.number() === 3)
-    reader.skip(1); // fence
-  else reader.numbers(2);
-}
-
-function skipMiscellaneous(reader) {
-  const code = reader.number();
-  if (code < 8) return; // conversions
-  reader.numbers([8, 10, 12, 14].includes(code) ? 2 : 1);
-}
-
 /** @returns { atomics, low }: how many atomic instructions a module has, and loads from the first addresses */
-function walk(name) {
-  const seen = { atomics: 0, low: 0, constant: undefined };
-  const [, code] = sections(readFileSync(new URL(name, build))).find(([id]) => id === 10);
-  for (let left = code.number(); left > 0; left--) {
-    const body = code.part(code.number());
-    body.numbers(2 * body.number()); // locals: how many, which type
-    while (!body.done) instruction(body, seen);
-    if (body.at !== body.end) throw new Error('the code was misread: the check itself is broken');
-  }
-  return seen;
+function count(bytes) {
+  const all = functions(bytes).flat();
+  const isLow = ({ code, value }, before) =>
+    isLoad(code) && before?.code === CONSTANT && before.value + value < FIRST_ADDRESS;
+  return {
+    atomics: all.filter(({ code }) => isAtomic(code)).length,
+    low: all.filter((instruction, at) => isLow(instruction, all[at - 1])).length,
+  };
 }
 
+const built = (name) => readFileSync(new URL(name, build));
 const wrong = [];
 function expect(good, message) {
   if (!good) wrong.push(message);
@@ -202,10 +115,10 @@ for (const file of ['libplait_heap.a', 'libplait_heap_single.a']) {
   for (const name of missing) expect(GIVEN.test(name), `${file} wants ${name}`);
   console.log(`${file}: gives ${globals.length} names; wants ${[...new Set(missing)].join(' ')}`);
 }
-const single = walk('examples/words.wasm').atomics;
-const shared = walk('examples/threads.wasm').atomics;
+const single = count(built('examples/words.wasm')).atomics;
+const shared = count(built('examples/threads.wasm')).atomics;
 for (const name of ['plait.wasm', 'examples/threads.wasm', 'examples/instance.wasm']) {
-  const { low } = walk(name);
+  const { low } = count(built(name));
   expect(low === 0, `${name} has ${low} loads from addresses below ${FIRST_ADDRESS}`);
 }
 expect(single === 0, `the program without threads has ${single} atomic instructions`);

@@ -241,8 +241,12 @@ int64_t plait_platform_grow(uint32_t pages);
 # define PLAIT_DEATHS 1
 #endif
 
-/* Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. */
-enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
+/*
+ * Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. Never inlined:
+ * the baseline compiler of V8 11.3 (Node 20) destroys a local that is live across the instruction that waits, not one
+ * across a call. tools/waits.js checks it.
+ */
+PLAIT_ONCE enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
 
 /* Wakes up to `count` sleepers on `word`; returns how many (0 also where the system does not say). Any thread. */
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);

@@ -14,6 +14,7 @@ heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/thr
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@$(NODE) tools/heap-archives.js
+	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
 	@echo "== sqlite.c"; $(NODE) --no-warnings examples/heap/wasi.js $<
