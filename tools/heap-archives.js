@@ -1,7 +1,8 @@
 /**
  * Checks what libplait_heap.a, libplait_heap_single.a and libplait_heap.so bring into a program: which names, that the
  * archive without threads links into a program without a single atomic instruction, and that the one with threads has
- * some (else the check itself is broken). And that nothing is loaded from the first addresses, where nothing lies: there
+ * some (else the check itself is broken). That a program which names nothing of Plait's gets our malloc from the documented
+ * link commands. And that nothing is loaded from the first addresses, where nothing lies: there
  * a compiler would look for a global of the instance that it takes for memory.
  *
  * It reads the "linking" section of Wasm objects (tool-conventions, Linking.md) and walks the code of a linked module
@@ -11,7 +12,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { CONSTANT, functions, isAtomic, isLoad, sections } from './wasm.js';
+import { CALL, CONSTANT, functions, isAtomic, isLoad, LOCAL_GET, sections, WAIT32 } from './wasm.js';
 
 const build = new URL('../build/', import.meta.url);
 const FAMILY = /^(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|malloc_usable_size|plait_\w+)$/;
@@ -31,6 +32,23 @@ function customSection(bytes, wanted) {
     if (id === 0 && contents.text() === wanted) return contents;
   }
   throw new Error(`no section ${wanted}`);
+}
+
+const FUNCTION_NAMES = 1;
+
+/** The names of a linked module's functions. pre: it was not stripped. */
+function functionNames(bytes) {
+  const all = [];
+  for (const reader = customSection(bytes, 'name'); !reader.done; ) {
+    const kind = reader.byte();
+    const part = reader.part(reader.number());
+    if (kind !== FUNCTION_NAMES) continue;
+    for (let left = part.number(); left > 0; left--) {
+      part.number(); // which function
+      all.push(part.text());
+    }
+  }
+  return all;
 }
 
 /** The one object of an archive (with one member and the table of its names). */
@@ -100,6 +118,15 @@ function count(bytes) {
   };
 }
 
+/** How many calls name a function that has locals and waits: an optimiser inlines what is called from one place. See waits.js. */
+function callsOfWait(bytes) {
+  const module = new WebAssembly.Module(bytes);
+  const imported = WebAssembly.Module.imports(module).filter(({ kind }) => kind === 'function').length;
+  const all = functions(bytes);
+  const has = (index, wanted) => all[index - imported]?.some(({ code }) => code === wanted);
+  return all.flat().filter(({ code, value }) => code === CALL && has(value, WAIT32) && has(value, LOCAL_GET)).length;
+}
+
 const built = (name) => readFileSync(new URL(name, build));
 const wrong = [];
 function expect(good, message) {
@@ -121,6 +148,11 @@ for (const name of ['plait.wasm', 'examples/threads.wasm', 'examples/instance.wa
   const { low } = count(built(name));
   expect(low === 0, `${name} has ${low} loads from addresses below ${FIRST_ADDRESS}`);
 }
+for (const name of ['plain', 'plain-zig', 'plain-threads']) {
+  const ours = functionNames(built(`examples/${name}.wasm`)).filter((text) => text.startsWith('plait_'));
+  expect(ours.length > 0, `${name}.wasm has another malloc: none of its functions is Plait's`);
+}
+expect(callsOfWait(built('examples/instance.wasm')) === 0, 'optimisers would inline the function that waits');
 expect(single === 0, `the program without threads has ${single} atomic instructions`);
 expect(shared > 0, 'the program with threads has no atomic instruction: the check itself is broken');
 const dynamic = execFileSync('nm', ['-D', '--defined-only', fileURLToPath(new URL('libplait_heap.so', build))], {

@@ -18,6 +18,8 @@ function waits(body) {
 for (const file of process.argv.slice(2)) {
   const all = functions(readFileSync(file)).flatMap(waits);
   if (all.length === 1 && all[0]) continue;
-  console.error(`${file}: ${all.length} waits, ${all.filter((last) => !last).length} of them not at the end of a function`);
+  console.error(
+    `${file}: ${all.length} waits, ${all.filter((last) => !last).length} of them not at the end of a function`,
+  );
   process.exitCode = 1;
 }

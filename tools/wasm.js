@@ -63,6 +63,7 @@ export function functions(bytes) {
 
 export const END = 0x0b;
 export const LOCAL_GET = 0x20;
+export const CALL = 0x10;
 export const CONSTANT = 0x41;
 export const isLoad = (code) => code >= 0x28 && code <= 0x35;
 /** An atomic instruction's code is its prefix, 0xfe, and its number. */
@@ -70,10 +71,10 @@ export const isAtomic = (code) => code >> 8 === 0xfe;
 export const WAIT32 = 0xfe01;
 export const WAIT64 = 0xfe02;
 
-/** One instruction. `value`: what a constant pushes, or the offset of a load. */
+/** One instruction. `value`: what a constant pushes, the offset of a load, or which function is called. */
 function instruction(reader) {
   const code = reader.byte();
-  if (code === CONSTANT) return { code, value: reader.number() };
+  if (code === CONSTANT || code === CALL) return { code, value: reader.number() };
   if (isLoad(code)) {
     reader.number(); // alignment
     return { code, value: reader.number() };

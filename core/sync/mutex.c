@@ -48,6 +48,12 @@ inline int plait_lock_try(struct plait_lock *lock) {
 }
 
 /*
+ * Called through a variable that the compiler knows nothing of. A later optimiser (wasm-opt) inlines what is called from one
+ * place, and this must not be: see platform.h.
+ */
+static enum plait_wait_result (*const volatile sleep_on)(plait_word_t *, uint32_t, int64_t) = plait_platform_wait;
+
+/*
  * Who finds it taken looks for a microsecond, long enough for what is done under a lock, and then sleeps for a time, and each time for twice as
  * long. Nobody wakes it: the holder would pay for that in the host each time, and with more threads than processors a woken
  * thread mostly finds the lock taken again. While one sleeps the others have the lines that the lock guards for themselves, for many
@@ -57,7 +63,7 @@ PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
   for (uint32_t looks = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {
     plait_platform_pause();
     if (--looks != 0 || !MAY_SLEEP) continue;
-    plait_platform_wait(&lock->word, 1, sleep);
+    sleep_on(&lock->word, 1, sleep);
     looks = SPINS_BETWEEN;
     if (sleep < LAST_SLEEP_NS) sleep *= 2;
   }

@@ -4,13 +4,17 @@
 EXAMPLES := $(BUILD)/examples
 SQLITE := $(EXAMPLES)/vendor/libsqlite3-sys/sqlite3
 SQLITE_CRATE := libsqlite3-sys = { version = "=0.30.1", features = ["bundled"] }
+# zig cc names its libc before what it is told to link, and the first malloc wins: only what is linked whole comes before it.
+SINGLE := -Wl,--whole-archive $(BUILD)/libplait_heap_single.a -Wl,--no-whole-archive
 THREADS_CPU := generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_fptoint
 
 .PHONY: heap-examples heap-example-sqlite
 
-heap-examples: $(EXAMPLES)/words.wasm $(EXAMPLES)/words-zig.wasm $(EXAMPLES)/threads.wasm $(BUILD)/libplait_heap.so $(WASM)
+heap-examples: $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
 	@echo "== words.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words-zig.wasm
+	@echo "== plain.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/plain.wasm
+	@echo "== plain.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/plain-zig.wasm
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@$(NODE) tools/heap-archives.js
@@ -21,11 +25,25 @@ heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
 
 $(EXAMPLES)/words.wasm: examples/heap/words.c core/plait_heap.h $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
-	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< $(BUILD)/libplait_heap_single.a -o $@
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< $(SINGLE) -o $@
 
 $(EXAMPLES)/words-zig.wasm: examples/heap/words.zig $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) build-exe -target wasm32-wasi -lc -O ReleaseSmall $< $(BUILD)/libplait_heap_single.a -femit-bin=$@
+
+# These keep their functions' names, for tools/heap-archives.js.
+$(EXAMPLES)/plain.wasm: examples/heap/plain.c $(BUILD)/libplait_heap_single.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) cc --target=wasm32-wasi -O2 -Wall -Wextra -Werror $< $(SINGLE) -o $@
+
+$(EXAMPLES)/plain-zig.wasm: examples/heap/plain.zig $(BUILD)/libplait_heap_single.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) build-exe -target wasm32-wasi -lc -O ReleaseSmall -fno-strip $< $(BUILD)/libplait_heap_single.a -femit-bin=$@
+
+$(EXAMPLES)/plain-threads.wasm: examples/heap/plain.c $(BUILD)/libplait_heap.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) cc --target=wasm32-wasi -mcpu=$(THREADS_CPU) -O2 -Wall -Wextra -Werror -Wl,--import-memory -Wl,--shared-memory \
+		-Wl,--max-memory=4294901760 $< -Wl,--whole-archive $(BUILD)/libplait_heap.a -Wl,--no-whole-archive -o $@
 
 $(EXAMPLES)/threads.wasm: examples/heap/threads.c core/plait_heap.h $(BUILD)/libplait_heap.a
 	@mkdir -p $(EXAMPLES)
@@ -46,4 +64,4 @@ $(SQLITE)/sqlite3.c:
 # The crate brings a file system for WASI, too.
 $(EXAMPLES)/sqlite.wasm: examples/heap/sqlite.c $(SQLITE)/sqlite3.c core/plait_heap.h $(BUILD)/libplait_heap_single.a
 	$(ZIG) cc --target=wasm32-wasi -O2 -s -w -DSQLITE_THREADSAFE=0 -DSQLITE_OS_OTHER=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_TEMP_STORE=3 \
-		-D__wasi__ -I$(SQLITE) $< $(SQLITE)/sqlite3.c $(SQLITE)/wasm32-wasi-vfs.c $(BUILD)/libplait_heap_single.a -o $@
+		-D__wasi__ -I$(SQLITE) $< $(SQLITE)/sqlite3.c $(SQLITE)/wasm32-wasi-vfs.c $(SINGLE) -o $@
