@@ -182,6 +182,13 @@ struct plait_fs_items {
   plait_word_t leaves[PLAIT_FS_LEAF_LIMIT]; /* where the references of each 1024 chunks lie */
 };
 
+/* How a thread finds a free inode, or descriptor. See plait__fs_claim(). */
+struct plait_fs_search {
+  plait_word_t at;     /* number of the item to look at first; then come the others of its chunk */
+  plait_word_t next;   /* the chunk to look through after that one */
+  plait_word_t credit; /* how many items may be looked at in other chunks before one is added */
+};
+
 /* One store of a change. */
 struct plait_fs_store {
   plait_word_t at;      /* where */
@@ -250,8 +257,8 @@ struct plait_fs_thread {
   plait_word_t files;        /* inodes, counted in the same way (wraps) */
   plait_word_t reserved_files; /* inodes that are set aside */
   plait_word_t watching;     /* how often the slot's thread is among `watchers` of struct plait_fs */
-  plait_word_t inode_hint;   /* where to look for a free inode first */
-  plait_word_t open_hint;    /* where to look for a free descriptor first */
+  struct plait_fs_search inodes; /* for a free inode */
+  struct plait_fs_search opens;  /* for a free descriptor */
   plait_word_t scratch;      /* block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
   plait_word_t released;     /* whose-word of an inode or descriptor that was given up and is not free yet */
   plait_word_t keep;         /* how many of the first `hands` are for a later change than the one that is being made */

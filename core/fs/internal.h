@@ -69,7 +69,7 @@ void plait__fs_unlock(struct plait_inode **set, uint32_t count);
 plait_word_t *plait__fs_owner(struct plait_fs_items *items, uint32_t number);
 void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t number);
 /* Claims a free item for the calling thread: its number, or -PLAIT_ENOSPC. No lock is held. */
-int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, plait_word_t *hint);
+int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search);
 /* A free inode, made the caller's: blank but for life, links and times. NULL: none. */
 struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now,
                                         int *error);

@@ -11,6 +11,8 @@
 
 #define WORDS_IN_LINE 16u
 #define RESERVE_TURNS 64u
+#define CREDIT_OF_CLAIM 16u
+#define MOST_CREDIT 1024u
 
 /* ---- chunks ---- */
 
@@ -85,10 +87,15 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
 }
 
 /* Threads look for free items in places of their own: whose-words that lie in one cache line would be fetched away at each. */
-static void spread_hints(struct plait_fs_thread *mine) {
-  uint32_t place = plait_thread_index(plait_self_id()) * WORDS_IN_LINE;
-  plait_put(&mine->inode_hint, place % PLAIT_FS_CHUNK_ITEMS);
-  plait_put(&mine->open_hint, place % PLAIT_FS_CHUNK_ITEMS + PLAIT__FS_FIRST_OPEN);
+static uint32_t own_place(uint32_t chunk) {
+  return chunk * PLAIT_FS_CHUNK_ITEMS + plait_thread_index(plait_self_id()) * WORDS_IN_LINE % PLAIT_FS_CHUNK_ITEMS;
+}
+
+/* A thread starts in the newest chunk: if it is full, few are not. `next` may stay what it was to another thread. */
+static void start_search(struct plait_fs_items *items, struct plait_fs_search *search) {
+  uint32_t count = plait_load(&items->count);
+  plait_put(&search->at, own_place(count == 0 ? 0 : count - 1));
+  plait_put(&search->credit, MOST_CREDIT);
 }
 
 PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
@@ -111,35 +118,62 @@ PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
     plait_put(&mine->scratch, scratch);
   }
   plait_put(&mine->store_count, 0);
-  spread_hints(mine);
+  start_search(&plait_fs()->inodes, &mine->inodes);
+  start_search(&plait_fs()->opens, &mine->opens);
   atomic_store_explicit(&mine->thread, self, memory_order_release);
   while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk has the root directory */
     if (add_chunk(mine, &plait_fs()->inodes, sizeof(struct plait_inode), 0) != 0) return 0;
   return ref;
 }
 
-int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, plait_word_t *hint) {
+/* Claims a free item of the chunk that `number` lies in, from there on round: which one, or -1. */
+static int claim_in_chunk(struct plait_fs_items *items, uint32_t number) {
+  plait_word_t *owners = plait_at(chunk_of(items, number));
+  for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
+    uint32_t at = (number + i) % PLAIT_FS_CHUNK_ITEMS, none = 0;
+    if (plait_get(&owners[at]) != 0) continue;
+    if (atomic_compare_exchange_strong_explicit(&owners[at], &none, plait_self_id(), memory_order_acq_rel,
+                                                memory_order_relaxed))
+      return (int)(number - number % PLAIT_FS_CHUNK_ITEMS + at);
+  }
+  return -1;
+}
+
+/* Claims an item from the next chunks, `most` of them: which one, or -1. */
+static int claim_further(struct plait_fs_items *items, struct plait_fs_search *search, uint32_t most) {
+  int number = -1;
+  for (uint32_t count = plait_load(&items->count); most > 0 && number < 0; most--) {
+    uint32_t chunk = plait_get(&search->next);
+    if (chunk >= count) chunk = 0;
+    number = claim_in_chunk(items, chunk * PLAIT_FS_CHUNK_ITEMS);
+    plait_put(&search->next, chunk + 1);
+    plait_put(&search->credit, plait_get(&search->credit) - PLAIT_FS_CHUNK_ITEMS);
+  }
+  return number;
+}
+
+/*
+ * How many items there are must not matter to how long this takes, and yet what others have freed is to be found. So each claim
+ * earns credit for looks into other chunks, round and round. A chunk is added when that is spent: where one item in
+ * CREDIT_OF_CLAIM is free, or more, the credit lasts.
+ */
+int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search) {
+  uint32_t credit = plait_get(&search->credit) + CREDIT_OF_CLAIM;
+  plait_put(&search->credit, credit < MOST_CREDIT ? credit : MOST_CREDIT);
   for (;;) {
-    uint32_t count = plait_load(&items->count), chunks = count, number = plait_get(hint);
-    if (number >= count * PLAIT_FS_CHUNK_ITEMS) number = 0;
-    for (; chunks > 0; chunks--) {
-      plait_word_t *owners = plait_at(chunk_of(items, number));
-      uint32_t base = number - number % PLAIT_FS_CHUNK_ITEMS;
-      for (uint32_t i = 0, at = number % PLAIT_FS_CHUNK_ITEMS; i < PLAIT_FS_CHUNK_ITEMS; i++, at = (at + 1) % PLAIT_FS_CHUNK_ITEMS) {
-        uint32_t none = 0;
-        if (plait_get(&owners[at]) != 0) continue;
-        if (!atomic_compare_exchange_strong_explicit(&owners[at], &none, plait_self_id(), memory_order_acq_rel,
-                                                     memory_order_relaxed))
-          continue;
-        plait_put(hint, base + at);
-        return (int)(base + at);
-      }
-      number = base + PLAIT_FS_CHUNK_ITEMS;
-      if (number >= count * PLAIT_FS_CHUNK_ITEMS) number = 0;
+    uint32_t count = plait_load(&items->count), at = plait_get(&search->at);
+    int number = at < count * PLAIT_FS_CHUNK_ITEMS ? claim_in_chunk(items, at) : -1, rc = 0;
+    if (number < 0) {
+      uint32_t chunks = plait_get(&search->credit) / PLAIT_FS_CHUNK_ITEMS;
+      number = claim_further(items, search, chunks < count ? chunks : count);
     }
-    int rc = add_chunk(mine, items, size, count);
-    if (rc != 0) return rc;
-    plait_put(hint, count * PLAIT_FS_CHUNK_ITEMS);
+    if (number < 0 && (rc = add_chunk(mine, items, size, count)) == -PLAIT_ENOSPC) {
+      number = claim_further(items, search, count); /* it is worth any number of looks */
+      plait_put(&search->credit, 0);
+    }
+    if (number < 0 && rc != 0) return rc;
+    plait_put(&search->at, number < 0 ? own_place(count) : (uint32_t)number);
+    if (number >= 0) return number;
   }
 }
 
@@ -194,7 +228,7 @@ struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait
   *error = -PLAIT_ENOSPC;
   if (!plait__fs_fits(mine, 0, 1)) return NULL;
   struct plait_fs_items *inodes = &plait_fs()->inodes;
-  int number = plait__fs_claim(mine, inodes, sizeof(struct plait_inode), &mine->inode_hint);
+  int number = plait__fs_claim(mine, inodes, sizeof(struct plait_inode), &mine->inodes);
   if (number < 0) {
     plait__fs_unreserve(mine);
     *error = number;

@@ -257,7 +257,7 @@ int plait__fs_far_close(uint32_t fd) {
     atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
     plait_put(&open->mount, 0);
     atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
-    plait_put(&plait__fs_mine()->open_hint, fd);
+    plait_put(&plait__fs_mine()->opens.at, fd);
     plait__fs_free_descriptor(fd);
     rc = 0;
   }

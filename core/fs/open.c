@@ -76,7 +76,7 @@ void plait__fs_free_descriptor(uint32_t fd) {
 }
 
 int plait__fs_claim_descriptor(struct plait_fs_thread *mine) {
-  int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->open_hint);
+  int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->opens);
   return fd == -PLAIT_ENOSPC ? -PLAIT_ENFILE : fd;
 }
 
@@ -174,7 +174,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   plait__fs_release(mine);
   plait__fs_unlock(&inode, 1);
   if (signals) plait__fs_ranges_signal(inode);
-  plait_put(&mine->open_hint, fd);
+  plait_put(&mine->opens.at, fd);
   plait__fs_free_descriptor(fd);
   return 0;
 }

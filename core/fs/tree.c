@@ -157,7 +157,7 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
       plait__fs_stage_counts(mine, inode, links, plait_get(&inode->opens));
       plait__fs_commit(mine, 0);
       plait__fs_release(mine);
-      if (links == 0) plait_put(&mine->inode_hint, plait_get(&inode->number));
+      if (links == 0) plait_put(&mine->inodes.at, plait_get(&inode->number));
     }
     plait__fs_unlock(set, 2);
     if (!again) return rc;

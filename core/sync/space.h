@@ -20,7 +20,7 @@
 #include "lock.h"
 
 #define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
-#define PLAIT_LAYOUT_VERSION 4u
+#define PLAIT_LAYOUT_VERSION 5u
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 # define PLAIT_SLOT_LIMIT 1u /* a program without threads */
 #else

@@ -79,7 +79,7 @@ static void then_reuse_parent(void) {
 }
 static void then_close_and_claim(void) { /* the second half of it stands for a thread that is about to open something */
   if (plait_fs_close(descriptor) != 0) return;
-  claimed = plait__fs_claim(fs_mine(), &plait_fs()->opens, sizeof(struct plait_fs_open), &fs_mine()->open_hint);
+  claimed = plait__fs_claim(fs_mine(), &plait_fs()->opens, sizeof(struct plait_fs_open), &fs_mine()->opens);
   CHECK(claimed == descriptor);
 }
 static void then_close_and_open(void) {

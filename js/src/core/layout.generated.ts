@@ -520,6 +520,17 @@ export const FsItems = {
   leaves: 4,
 } as const;
 
+/** `struct plait_fs_search` of core/fs/fs.h. */
+export const FsSearch = {
+  BYTES: 12,
+  /** number of the item to look at first; then come the others of its chunk */
+  at: 0,
+  /** the chunk to look through after that one */
+  next: 4,
+  /** how many items may be looked at in other chunks before one is added */
+  credit: 8,
+} as const;
+
 /** `struct plait_fs_store` of core/fs/fs.h. */
 export const FsStore = {
   BYTES: 16,
@@ -604,7 +615,7 @@ export const FsResult = {
 
 /** `struct plait_fs_thread` of core/fs/fs.h. */
 export const FsThread = {
-  BYTES: 18272,
+  BYTES: 18288,
   /** id of the thread whose journal it is; 0 none */
   thread: 0,
   /** held by who settles the journal of a dead thread; its own thread needs none */
@@ -637,26 +648,26 @@ export const FsThread = {
   reservedFiles: 1252,
   /** how often the slot's thread is among `watchers` of struct plait_fs */
   watching: 1256,
-  /** where to look for a free inode first */
-  inodeHint: 1260,
-  /** where to look for a free descriptor first */
-  openHint: 1264,
+  /** for a free inode */
+  inodes: 1260,
+  /** for a free descriptor */
+  opens: 1272,
   /** block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
-  scratch: 1268,
+  scratch: 1284,
   /** whose-word of an inode or descriptor that was given up and is not free yet */
-  released: 1272,
+  released: 1288,
   /** how many of the first `hands` are for a later change than the one that is being made */
-  keep: 1276,
+  keep: 1292,
   /** of the last call */
-  result: 1280,
+  result: 1296,
   /** the path of a call; of two, the first */
-  first: 1376,
+  first: 1392,
   /** the second path of a call */
-  second: 5472,
+  second: 5488,
   /** paths with links put in, two by turns */
-  links: 9568,
+  links: 9584,
   /** last names of both paths */
-  names: 17760,
+  names: 17776,
 } as const;
 
 /** `struct plait_fs` of core/fs/fs.h. */
@@ -939,7 +950,7 @@ export const LaneWalk = {
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 4;
+export const LAYOUT_VERSION = 5;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
