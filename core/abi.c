@@ -50,6 +50,7 @@ PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) 
   plait_ref_t stack = plait_heap_alloc(PLAIT_STACK_SIZE);
   if (stack == 0) return 0;
   atomic_store_explicit(&plait_self()->stack, stack, memory_order_release);
+  plait_heap_use(PLAIT_FOR_BLOCKS);
   return stack + PLAIT_STACK_SIZE;
 }
 

@@ -58,7 +58,9 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   uint32_t keep = plait_get(&mine->hand_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
   if (count == PLAIT_FS_LEAF_LIMIT * PLAIT_FS_LEAF_CHUNKS) return -PLAIT_ENOSPC;
   plait__fs_begin(mine);
+  enum plait_heap_use before = plait_heap_use(count == 0 ? PLAIT_FOR_THREADS : PLAIT_FOR_FILES); /* there is a root */
   plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64), leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
+  plait_heap_use(before);
   if (chunk == 0) return -PLAIT_ENOSPC;
   plait_put(&mine->hands[keep], chunk);
   plait_put(&mine->hand_count, keep + 1);
@@ -98,7 +100,7 @@ static void start_search(struct plait_fs_items *items, struct plait_fs_search *s
   plait_put(&search->credit, MOST_CREDIT);
 }
 
-PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
+static plait_ref_t enter(void) {
   plait_thread_t self = plait_self_id();
   plait_word_t *place = &plait_fs()->threads[plait_thread_index(self)];
   plait_ref_t ref = plait_get(place);
@@ -123,6 +125,14 @@ PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   atomic_store_explicit(&mine->thread, self, memory_order_release);
   while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk has the root directory */
     if (add_chunk(mine, &plait_fs()->inodes, sizeof(struct plait_inode), 0) != 0) return 0;
+  return ref;
+}
+
+/* What a thread works with is the thread's: it is to be had where files have filled the space, and where a dead thread is recovered. */
+PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
+  enum plait_heap_use before = plait_heap_use(PLAIT_FOR_THREADS);
+  plait_ref_t ref = enter();
+  plait_heap_use(before);
   return ref;
 }
 

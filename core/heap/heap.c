@@ -4,6 +4,9 @@
 #include "internal.h"
 
 _Thread_local int plait__fresh;
+#ifndef PLAIT_HEAP_LIBRARY
+_Thread_local enum plait_heap_use plait__use;
+#endif
 
 static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   if (block == 0) near_fetch_add(&plait_heap()->failed, 1, memory_order_relaxed);

@@ -231,6 +231,18 @@ static inline struct plait_heap *plait_heap(void) {
 #endif
 
 /*
+ * What memory is for. The last of a space is kept from those who would take all of it: each kind leaves one part more than
+ * the kind before it. So files that fill the space leave room for blocks, tasks and threads; blocks for the other two; and
+ * when there is no room for more tasks, there still is some for a pool, and for the threads that recover others.
+ */
+enum plait_heap_use {
+  PLAIT_FOR_THREADS = 0, /* threads and pools: all there is. Also what a native thread asks for, unless it says other */
+  PLAIT_FOR_TASKS = 1,   /* tasks, and what they bring along */
+  PLAIT_FOR_BLOCKS = 2,  /* the program's own blocks; a thread that has attached asks for such, unless it says other */
+  PLAIT_FOR_FILES = 3,   /* files */
+};
+
+/*
  * Starts the heap above reference `first`, up to `maximum_pages` of the whole space.
  * pre: once, before other threads. 0 or -PLAIT_ENOMEM.
  */
@@ -244,6 +256,31 @@ plait_ref_t plait_heap_alloc_zeroed(uint32_t size);
 
 /* As alloc; the reference is a multiple of `alignment`. 0 also when that is no power of two, or above 2^31. */
 plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint32_t alignment);
+
+#ifndef PLAIT_HEAP_LIBRARY
+extern _Thread_local enum plait_heap_use plait__use;
+
+/* What the calling thread allocates is for this from here on: what it was for before. */
+static inline enum plait_heap_use plait_heap_use(enum plait_heap_use use) {
+  enum plait_heap_use before = plait__use;
+  plait__use = use;
+  return before;
+}
+
+/* As alloc and alloc_zeroed, for that. */
+static inline plait_ref_t plait_heap_alloc_for(enum plait_heap_use use, uint32_t size) {
+  enum plait_heap_use before = plait_heap_use(use);
+  plait_ref_t block = plait_heap_alloc(size);
+  plait_heap_use(before);
+  return block;
+}
+static inline plait_ref_t plait_heap_zeroed_for(enum plait_heap_use use, uint32_t size) {
+  enum plait_heap_use before = plait_heap_use(use);
+  plait_ref_t block = plait_heap_alloc_zeroed(size);
+  plait_heap_use(before);
+  return block;
+}
+#endif
 
 /*
  * Makes a live block larger or smaller, in place where it can: the block's new reference. The bytes up to the smaller of

@@ -96,15 +96,18 @@ void plait__runs_unlock(void);
 void plait__extend(uint32_t at, uint32_t to);
 
 /*
- * Makes the memory larger by at least `slices`, or fails because the limit is too near. pre: the caller does not have the
+ * Makes the memory larger by at least `slices`, or fails because the limit is too near, or what is kept for others. pre: the caller does not have the
  * lock. 0, -PLAIT_ENOMEM.
  */
 int plait__grow(uint32_t slices);
 
-/* The first slice of a free run of at least `slices`; 0 none. Under the lock. */
+/* The first slice of a free run of at least `slices`; 0 none, or none that the calling thread may take. Under the lock. */
 uint32_t plait__run_find(uint32_t slices);
 
-/* Whether a free run of at least `slices` starts at `index`, or does when what is FREED there is made free. Under the lock. */
+/*
+ * Whether a free run of at least `slices` that the calling thread may take starts at `index`, or does when what is FREED there is
+ * made free. Under the lock.
+ */
 int plait__make_free(uint32_t index, uint32_t slices);
 
 /* Takes the first `slices` of the free run at `index`; they get `tag`: the commit. Under the lock. */

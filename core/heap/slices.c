@@ -19,6 +19,8 @@ PLAIT_COLD_BEGIN
 #define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
 #define MOST_PUT_OFF 16u  /* slices of a block that is freed without the lock */
 #define ENDS_APART 4096u  /* bytes between two places where a large block may end */
+#define KEPT_PART 32u     /* of the limit: one of these for each step of enum plait_heap_use */
+#define MOST_KEPT 256u    /* slices; 16 MiB, which is enough for a hundred threads */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
 #ifdef __wasm__
@@ -112,8 +114,21 @@ PLAIT_COLD void plait__runs_clear(void) {
   plait_put(&heap->run_mask, 0);
 }
 
+#ifdef PLAIT_HEAP_LIBRARY
+PLAIT_TINY int may_take(uint32_t slices) { return (void)slices, 1; }
+#else
+/* Whether as much as enum plait_heap_use says stays free for others. Exact under the lock, a hint without it. */
+static int may_take(uint32_t slices) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t limit = plait_get(&heap->limit), part = limit / KEPT_PART < MOST_KEPT ? limit / KEPT_PART + 1 : MOST_KEPT;
+  uint32_t kept = part * (uint32_t)plait__use, used = plait_get(&heap->first) + plait_get(&heap->used);
+  return kept == 0 || (uint64_t)used + slices + kept <= limit;
+}
+#endif
+
 PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
+  if (!may_take(slices)) return 0;
   /* A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a MiB. */
   for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
@@ -191,7 +206,7 @@ int plait__make_free(uint32_t index, uint32_t slices) {
     else if (plait__kind(tag) != PLAIT__FREE || length != 0) return 0;
     length = plait__rest(tag_of(index));
   }
-  return length >= slices;
+  return length >= slices && may_take(slices);
 }
 
 /* ---- bookkeeping memory ---- */
@@ -271,6 +286,7 @@ int plait__grow(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t pages = plait_platform_pages(), end = plait_load_near(&heap->end), limit = plait_get(&heap->limit);
   if (pages > limit) pages = limit;
+  if (!may_take(slices)) return -PLAIT_ENOMEM;
   if (pages <= end) { /* else another thread has grown, and is about to tell */
     uint32_t want = lacking(slices, end);
     if (want > limit - end || grow_by(&want, end) < 0)

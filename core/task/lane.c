@@ -127,7 +127,7 @@ static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
   uint32_t full = full_ref == 0 ? 0 : plait_get(&((struct plait_ring *)plait_at(full_ref))->capacity);
   uint32_t capacity = wanted_capacity(lane, full);
   plait_lock_release(&pool->lock);
-  plait_ref_t bigger_ref = plait_heap_alloc((uint32_t)sizeof(struct plait_ring) + capacity * 4);
+  plait_ref_t bigger_ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_ring) + capacity * 4);
   if (bigger_ref == 0) return -PLAIT_ENOMEM;
   plait_put(&self->scratch, bigger_ref);
   struct plait_ring *bigger = plait_at(bigger_ref);

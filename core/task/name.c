@@ -13,7 +13,7 @@ static struct plait_name *name_at(plait_ref_t ref) {
 
 static plait_ref_t new_name(uint32_t size) {
   if (size > UINT32_MAX - PLAIT_PAGE_SIZE) return 0;
-  plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_name) + size);
+  plait_ref_t ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_name) + size);
   if (ref == 0) return 0;
   plait_put(&name_at(ref)->next, 0);
   plait_put(&name_at(ref)->size, size);

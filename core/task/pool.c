@@ -27,7 +27,7 @@ uint32_t plait__pool_index(plait_ref_t ref) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
-  plait_ref_t ref = plait_heap_alloc_zeroed(sizeof(struct plait_pool));
+  plait_ref_t ref = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_pool));
   if (ref == 0) return 0;
   struct plait_pool *pool = plait_at(ref);
   plait_put(&pool->state, PLAIT_POOL_OPEN);
@@ -37,7 +37,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->queue_limit, UINT32_MAX);
   /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
   uint32_t index = register_pool(ref);
-  plait_ref_t seats = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_alloc_zeroed(PLAIT_SEAT_LIMIT * 4);
+  plait_ref_t seats = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_zeroed_for(PLAIT_FOR_THREADS, PLAIT_SEAT_LIMIT * 4);
   if (seats != 0) {
     atomic_store_explicit(&pool->seats, seats, memory_order_release);
     return ref;
@@ -53,7 +53,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_seat(plait_ref_t pool_ref, uint32_t index) {
   plait_word_t *word = (plait_word_t *)plait_at(plait_load(&pool->seats)) + index;
   plait_ref_t there = plait_load(word);
   if (there != 0) return there;
-  plait_ref_t ref = plait_heap_alloc_zeroed(sizeof(struct plait_seat));
+  plait_ref_t ref = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_seat));
   if (ref == 0) return 0;
   plait_put(&plait_self()->scratch, ref);
   int rc = plait__pool_lock(pool);
@@ -129,7 +129,7 @@ static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
-  plait_ref_t spare = plait_heap_alloc_zeroed(sizeof(struct plait_client)); /* no lock is held while memory is asked for */
+  plait_ref_t spare = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_client)); /* no lock is held while memory is asked for */
   if (spare == 0) return 0;
   plait_put(&((struct plait_client *)plait_at(spare))->pool, pool);
   plait_put(&((struct plait_client *)plait_at(spare))->owner, plait_self_id());

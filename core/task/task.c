@@ -14,7 +14,7 @@ static struct plait_pool *pool_of_client(plait_ref_t client) {
 PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
   int apart = size > PLAIT_TASK_INPUT_INLINE;
   uint32_t capacity = apart || size < PLAIT_TASK_INLINE ? PLAIT_TASK_INLINE : size;
-  plait_ref_t ref = plait_heap_alloc((uint32_t)sizeof(struct plait_task) + capacity);
+  plait_ref_t ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_task) + capacity);
   if (ref == 0) return 0;
   struct plait_task *task = task_at(ref);
   plait_put(&task->state, PLAIT_TASK_BUILDING);
@@ -38,7 +38,7 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
   plait_put(&task->retries, 0);
   plait_put(&plait_self()->building, ref);
   if (!apart) return ref;
-  plait_ref_t block = plait_heap_alloc(size);
+  plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_TASKS, size);
   if (block == 0) {
     plait_task_discard(ref);
     return 0;
@@ -320,7 +320,7 @@ PLAIT_EXPORT plait_ref_t plait_task_output(plait_ref_t ref, uint32_t size) {
   free_block(&task->output_block);
   /* The bytes behind the record may still be the input that another worker is to read. */
   if (plait_get(&task->retries) == 0 && size <= plait_get(&task->capacity)) return ref + (plait_ref_t)sizeof *task;
-  plait_ref_t block = plait_heap_alloc(size);
+  plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_TASKS, size);
   plait_put(&task->output_block, block);
   return block;
 }

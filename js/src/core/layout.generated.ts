@@ -1054,6 +1054,18 @@ export const HeapFaultKind = {
   FREED: 9,
 } as const;
 
+/** `enum plait_heap_use`. */
+export const HeapUse = {
+  /** threads and pools: all there is. Also what a native thread asks for, unless it says other */
+  THREADS: 0,
+  /** tasks, and what they bring along */
+  TASKS: 1,
+  /** the program's own blocks; a thread that has attached asks for such, unless it says other */
+  BLOCKS: 2,
+  /** files */
+  FILES: 3,
+} as const;
+
 /** `enum plait_heap_place`. */
 export const HeapPlace = {
   /** the start of a live block */
