@@ -47,6 +47,7 @@ PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
 PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) {
   plait_slot_enter(thread, may_block);
   if (atomic_load_explicit(&plait_space()->magic, memory_order_acquire) != PLAIT_SPACE_MAGIC) return 0;
+  if (plait_get(&plait_self()->role) != PLAIT_ROLE_COORDINATOR) plait__use = PLAIT_FOR_THREADS;
   plait_ref_t stack = plait_heap_alloc(PLAIT_STACK_SIZE);
   if (stack == 0) return 0;
   atomic_store_explicit(&plait_self()->stack, stack, memory_order_release);

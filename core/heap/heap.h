@@ -232,14 +232,15 @@ static inline struct plait_heap *plait_heap(void) {
 
 /*
  * What memory is for. The last of a space is kept from those who would take all of it: each kind leaves one part more than
- * the kind before it. So files that fill the space leave room for blocks, tasks and threads; blocks for the other two; and
- * when there is no room for more tasks, there still is some for a pool, and for the threads that recover others.
+ * the kind before it. So files that fill the space leave room for blocks, tasks and threads; blocks leave room for tasks and
+ * threads; and where there is room for nothing else, those who recover what a dead thread has left can still work.
  */
 enum plait_heap_use {
-  PLAIT_FOR_THREADS = 0, /* threads and pools: all there is. Also what a native thread asks for, unless it says other */
-  PLAIT_FOR_TASKS = 1,   /* tasks, and what they bring along */
-  PLAIT_FOR_BLOCKS = 2,  /* the program's own blocks; a thread that has attached asks for such, unless it says other */
-  PLAIT_FOR_FILES = 3,   /* files */
+  PLAIT_FOR_COORDINATION = 0, /* coordinators, whatever it is, and threads that have not attached: all there is */
+  PLAIT_FOR_THREADS = 1,      /* threads and pools */
+  PLAIT_FOR_TASKS = 2,        /* tasks, and what they bring along */
+  PLAIT_FOR_BLOCKS = 3,       /* the program's own blocks; unless it says other, what a thread asks for that has attached */
+  PLAIT_FOR_FILES = 4,        /* files */
 };
 
 /*
@@ -263,7 +264,7 @@ extern _Thread_local enum plait_heap_use plait__use;
 /* What the calling thread allocates is for this from here on: what it was for before. */
 static inline enum plait_heap_use plait_heap_use(enum plait_heap_use use) {
   enum plait_heap_use before = plait__use;
-  plait__use = use;
+  if (before != PLAIT_FOR_COORDINATION) plait__use = use;
   return before;
 }
 

@@ -31,6 +31,8 @@
 
 typedef uint32_t plait_thread_t; /* a thread id; 0 is no thread */
 
+#define PLAIT_ROLE_COORDINATOR 2u /* see `role` */
+
 enum plait_slot_state {
   PLAIT_SLOT_FREE = 0, /* nobody's */
   PLAIT_SLOT_LIVE = 1, /* a thread's, which is not known to be dead */

@@ -58,3 +58,9 @@ Object.defineProperty(OwnError, 'name', { value: 'PlaitError' });
 /** An error of Plait's own, told apart by its `code`. */
 export type PlaitError = OwnError;
 export const PlaitError: typeof OwnError = threadWide('PlaitError', () => OwnError);
+
+/** The code for what failed because of `cause`: a full space is that, whatever failed in it. */
+export function codeFor(cause: unknown, otherwise: PlaitErrorCode): PlaitErrorCode {
+  const full: PlaitErrorCode = 'ERR_PLAIT_OUT_OF_MEMORY';
+  return (Object(cause) as { code?: unknown }).code === full ? full : otherwise;
+}

@@ -954,6 +954,8 @@ export const LAYOUT_VERSION = 5;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
+/** see `role` */
+export const ROLE_COORDINATOR = 2;
 export const SLICE_SIZE = 65536;
 export const HEAP_LEAF_SLICES = 128;
 export const HEAP_LEAF_LIMIT = 512;
@@ -1056,14 +1058,16 @@ export const HeapFaultKind = {
 
 /** `enum plait_heap_use`. */
 export const HeapUse = {
-  /** threads and pools: all there is. Also what a native thread asks for, unless it says other */
-  THREADS: 0,
+  /** coordinators, whatever it is, and threads that have not attached: all there is */
+  COORDINATION: 0,
+  /** threads and pools */
+  THREADS: 1,
   /** tasks, and what they bring along */
-  TASKS: 1,
-  /** the program's own blocks; a thread that has attached asks for such, unless it says other */
-  BLOCKS: 2,
+  TASKS: 2,
+  /** the program's own blocks; unless it says other, what a thread asks for that has attached */
+  BLOCKS: 3,
   /** files */
-  FILES: 3,
+  FILES: 4,
 } as const;
 
 /** `enum plait_heap_place`. */

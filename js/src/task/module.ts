@@ -3,7 +3,7 @@
  * what to do where a bundler or a missing loader is the likely reason.
  */
 
-import { PlaitError } from '../core/errors.ts';
+import { codeFor, PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { exposedFunctions } from './expose.ts';
 
@@ -20,7 +20,7 @@ export async function loadModule(url: string): Promise<Record<string, unknown>> 
 export function loadError(url: string, cause: unknown): PlaitError {
   const reason = String((cause as Error)?.message ?? cause).replaceAll(url, shorten(url));
   const message = `cannot load ${shorten(url)}: ${reason}${adviceOn(url, cause)}`;
-  return new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
+  return new PlaitError(codeFor(cause, 'ERR_PLAIT_MODULE_LOAD'), message, { cause });
 }
 
 /** A data: URL has the whole module in it. */

@@ -6,7 +6,7 @@
  */
 
 import { recoverStartedBy, slotOf, threadsOfHost } from '../core/boot.ts';
-import { PlaitError } from '../core/errors.ts';
+import { codeFor, PlaitError } from '../core/errors.ts';
 import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { setTimeout } from '../core/timers.ts';
@@ -142,7 +142,7 @@ export class WorkerDeaths {
       ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`
       : `cannot load ${module}: the worker ended with code ${code} while loading it`;
     const error = new PlaitError(
-      'ERR_PLAIT_MODULE_LOAD',
+      codeFor(worker.error, 'ERR_PLAIT_MODULE_LOAD'),
       message,
       worker.hasError ? { cause: worker.error } : undefined,
     );
