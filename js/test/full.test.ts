@@ -1,0 +1,85 @@
+/**
+ * A space that is full: what fills it leaves room for what matters more, so that pools go on, and others can be opened. What
+ * finds no room fails alone, and works when there is some.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { commonSpace, openSpace } from 'plait';
+import { host } from '../../dist/core/host.js';
+
+const fixture = new URL('../../js/test/fixtures/full.js', import.meta.url);
+const DEADLINE_MS = 30000;
+
+type Answers = [name: string, answer: unknown][];
+
+/** What comes of it in a thread whose common space has 16 MiB. */
+async function inSmallSpace(t: TestContext, what: string): Promise<Answers> {
+  const space = openSpace({ maximum: 2 ** 24 });
+  const { handle } = commonSpace();
+  host.bequeathSpace(space.handle);
+  const worker = new Worker(fixture, { workerData: what });
+  host.bequeathSpace(handle);
+  t.after(() => worker.terminate());
+  const [answers] = (await once(worker, 'message', { signal: AbortSignal.timeout(DEADLINE_MS) })) as [Answers];
+  await worker.terminate();
+  space.core.plait_abi_sweep();
+  space.check(true);
+  return answers;
+}
+
+const AFTERWARDS: Answers = [
+  ['room: a file', undefined],
+  ['room: a block', true],
+  ['room: the pool', 20],
+  ['room: a new pool', 'works'],
+  ['closed', true],
+];
+
+test('files that fill the space leave room for blocks, tasks and pools', async (t) => {
+  assert.deepEqual(await inSmallSpace(t, 'files'), [
+    ['a pool', 'works'],
+    ['files', 'ENOSPC'],
+    ['a file', 'ENOSPC'],
+    ['a block', true],
+    ['a task', 'done'],
+    ['tasks', 20],
+    ['a large task', 100000],
+    ['a new pool', 'works'],
+    ['the pool', 20],
+    ...AFTERWARDS,
+  ]);
+});
+
+test('blocks that fill the space leave room for tasks and pools', async (t) => {
+  assert.deepEqual(await inSmallSpace(t, 'blocks'), [
+    ['a pool', 'works'],
+    ['blocks', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['a file', 'ENOSPC'],
+    ['a block', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['a task', 'done'],
+    ['tasks', 20],
+    ['a large task', 100000],
+    ['a new pool', 'works'],
+    ['the pool', 20],
+    ...AFTERWARDS,
+  ]);
+});
+
+test('where there is no room for another thread, a pool works with those that it has', async (t) => {
+  assert.deepEqual(await inSmallSpace(t, 'threads'), [
+    ['a pool', 'works'],
+    ['files', 'ENOSPC'],
+    ['blocks', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['threads', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['a file', 'ENOSPC'],
+    ['a block', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['a task', 'done'],
+    ['tasks', 20],
+    ['a large task', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['a new pool', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['the pool', 20],
+    ...AFTERWARDS,
+  ]);
+});
