@@ -73,6 +73,7 @@ test('where there is no room for another thread, a pool works with those that it
     ['files', 'ENOSPC'],
     ['blocks', 'ERR_PLAIT_OUT_OF_MEMORY'],
     ['threads', 'ERR_PLAIT_OUT_OF_MEMORY'],
+    ['more threads', 'ERR_PLAIT_OUT_OF_MEMORY'],
     ['a file', 'ENOSPC'],
     ['a block', 'ERR_PLAIT_OUT_OF_MEMORY'],
     ['a task', 'done'],
