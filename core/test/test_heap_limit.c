@@ -263,7 +263,66 @@ static void test_record_without_slices(void) {
   CHECK(worked >= 5);
 }
 
+/* The slices that nobody uses. */
+static uint32_t left(void) {
+  struct plait_heap *heap = plait_heap();
+  return plait_get(&heap->limit) - plait_get(&heap->first) - plait_get(&heap->used);
+}
+
+/*
+ * Whoever fills the space leaves one part more of it than the next in rank: by new blocks of every size, by blocks that grow
+ * where they lie, and by such as other threads have put off freeing. `size` 0: one that grows.
+ */
+static void fill_for(enum plait_heap_use use, uint32_t size, uint32_t part) {
+  static plait_ref_t blocks[200000];
+  plait__use = use;
+  plait_ref_t grows = size == 0 ? plait_heap_alloc(2 * PLAIT_SLICE_SIZE) : 0;
+  if (grows != 0) {
+    for (uint32_t bytes = 3 * PLAIT_SLICE_SIZE;; bytes += PLAIT_SLICE_SIZE) {
+      plait_ref_t moved = plait_heap_realloc(grows, bytes);
+      if (moved == 0) break;
+      grows = moved;
+    }
+  } else if (size != 0) {
+    fill(blocks, 200000, size);
+  }
+  snprintf(test_context, sizeof test_context, "use %u, size %u: %u slices left, a part is %u", use, size, left(), part);
+  CHECK(left() >= use * part && left() < (use + 1) * part + size / PLAIT_SLICE_SIZE);
+}
+
+static void test_kept_for_others(void) {
+  for (uint32_t size = 0; size < 300000; size = size == 0 ? 360 : size * 9) {
+    test_space(640);
+    CHECK(plait_heap_free(plait_heap_alloc(600 * PLAIT_SLICE_SIZE)) == 0); /* so that there is room behind a block */
+    uint32_t part = 640 / 32 + 1;
+    for (enum plait_heap_use use = PLAIT_FOR_FILES; use > PLAIT_FOR_COORDINATION; use--) fill_for(use, size, part);
+    plait__use = PLAIT_FOR_COORDINATION;
+    CHECK(plait_heap_alloc(3 * PLAIT_SLICE_SIZE) != 0);
+    CHECK(plait_heap_check(1) == 0);
+    plait_posix_unmap();
+  }
+}
+
+/* A thread that attaches asks for its stack as threads do, a coordinator as coordinators do; then for blocks. */
+static void test_attached(void) {
+  static plait_ref_t blocks[2000];
+  plait_thread_t main = test_space(640), other = plait_slot_claim(0), coordinator = plait_slot_claim(0);
+  plait_put(&plait_slot_of(coordinator)->role, PLAIT_ROLE_COORDINATOR);
+  plait__use = PLAIT_FOR_THREADS;
+  fill(blocks, 2000, 2 * PLAIT_SLICE_SIZE);
+  fill(blocks, 2000, PLAIT_SLICE_SIZE);
+  plait__use = PLAIT_FOR_COORDINATION; /* as in every new instance */
+  CHECK(plait_abi_attach(other, 1) == 0);
+  plait__use = PLAIT_FOR_COORDINATION;
+  CHECK(plait_abi_attach(coordinator, 1) != 0 && plait__use == PLAIT_FOR_COORDINATION);
+  plait_slot_enter(main, 1);
+  for (uint32_t i = 0; i < 20; i++) plait_heap_free(blocks[i]);
+  CHECK(plait_abi_attach(other, 1) != 0 && plait__use == PLAIT_FOR_BLOCKS);
+}
+
 static const struct test tests[] = {
+    {"what one fills leaves room for others", test_kept_for_others},
+    {"a coordinator attaches where others find no room", test_attached},
     {"who has a record can free anything", test_record_without_slices},
     {"the limit is met and left again", test_limit},
     {"what pairs of threads are done with serves others", test_pairs},
