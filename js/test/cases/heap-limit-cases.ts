@@ -151,6 +151,10 @@ export function heapLimitCases(): Case[] {
         const space = openSpace({ maximum: MAXIMUM });
         const heap = new Heap(() => space);
         const filler = fill(heap);
+        const error = thrown(() => {
+          for (;;) void attach(space.handle).thread; // blocks leave some room for threads
+        });
+        same(error.code, 'ERR_PLAIT_OUT_OF_MEMORY', 'code of the first');
         for (let i = 0; i < 20; i++) {
           same(thrown(() => attach(space.handle)).code, 'ERR_PLAIT_OUT_OF_MEMORY', 'code');
           heap.check({ quiescent: true });
