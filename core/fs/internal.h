@@ -32,8 +32,9 @@ static inline struct plait_fs_thread *plait__fs_mine(void) {
 
 /* Starts a change. Blocks in hand stay in hand. */
 void plait__fs_begin(struct plait_fs_thread *mine);
-/* A block for the change that is about to be made; 0 without memory. No lock is held. */
+/* A block for the change that is about to be made; 0 without memory. No lock is held. It is for files, or for what `use` says. */
 plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size);
+plait_ref_t plait__fs_take_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size);
 /* Adds a store to the change. */
 void plait__fs_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value);
 void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value);

@@ -58,18 +58,21 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   uint32_t keep = plait_get(&mine->hand_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
   if (count == PLAIT_FS_LEAF_LIMIT * PLAIT_FS_LEAF_CHUNKS) return -PLAIT_ENOSPC;
   plait__fs_begin(mine);
-  enum plait_heap_use before = plait_heap_use(count == 0 ? PLAIT_FOR_THREADS : PLAIT_FOR_FILES); /* there is a root */
+  int is_inodes = size == sizeof(struct plait_inode);
+  /* There is a root in any case; and what files hold is to be read where they have filled the space. */
+  enum plait_heap_use use = count == 0 ? PLAIT_FOR_THREADS : is_inodes ? PLAIT_FOR_FILES : PLAIT_FOR_TASKS;
+  enum plait_heap_use before = plait_heap_use(use);
   plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64), leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
   plait_heap_use(before);
   if (chunk == 0) return -PLAIT_ENOSPC;
   plait_put(&mine->hands[keep], chunk);
   plait_put(&mine->hand_count, keep + 1);
   plait_zero(plait_at(chunk), bytes);
-  if (size == sizeof(struct plait_inode)) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
+  if (is_inodes) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
   else if (count == 0)
     for (uint32_t i = 0; i < PLAIT__FS_FIRST_OPEN; i++) plait_put((plait_word_t *)plait_at(chunk) + i, PLAIT__FS_IN_USE);
   int rc = -PLAIT_ENOSPC;
-  plait_ref_t new_leaf = leaf == 0 ? plait__fs_take(mine, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
+  plait_ref_t new_leaf = leaf == 0 ? plait__fs_take_for(mine, use, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
   if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
     if (plait_get(&items->count) == count) {
       if (leaf == 0) {
@@ -78,8 +81,7 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
       }
       plait__fs_stage(mine, (plait_word_t *)plait_at(leaf) + count % PLAIT_FS_LEAF_CHUNKS, chunk);
       plait__fs_stage(mine, &items->count, count + 1);
-      if (size == sizeof(struct plait_inode) && count == 0)
-        plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1); /* the root */
+      if (is_inodes && count == 0) plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1); /* the root */
       plait__fs_commit(mine, keep);
     }
     plait_lock_release(&plait_fs()->tables);

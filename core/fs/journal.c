@@ -40,8 +40,12 @@ void plait__fs_begin(struct plait_fs_thread *mine) {
 }
 
 plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size) {
+  return plait__fs_take_for(mine, PLAIT_FOR_FILES, size);
+}
+
+plait_ref_t plait__fs_take_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size) {
   uint32_t count = plait_get(&mine->hand_count);
-  plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_FILES, size);
+  plait_ref_t block = plait_heap_alloc_for(use, size);
   if (block == 0) return 0;
   plait_put(&mine->hands[count], block);
   plait_put(&mine->hand_count, count + 1);
