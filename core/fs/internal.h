@@ -69,6 +69,8 @@ void plait__fs_unlock(struct plait_inode **set, uint32_t count);
 /* Whose-word of item `number`, and the item. pre: it is below the count of chunks times 64. */
 plait_word_t *plait__fs_owner(struct plait_fs_items *items, uint32_t number);
 void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t number);
+/* The first item from `number` on that is the thread's; UINT32_MAX: there is none. What is a living thread's may change meanwhile. */
+uint32_t plait__fs_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number);
 /* Claims a free item for the calling thread: its number, or -PLAIT_ENOSPC. No lock is held. */
 int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search);
 /* A free inode, made the caller's: blank but for life, links and times. NULL: none. */

@@ -34,6 +34,17 @@ void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t numbe
   return (uint8_t *)plait_at(chunk_of(items, number) + PLAIT_FS_CHUNK_ITEMS * 4) + number % PLAIT_FS_CHUNK_ITEMS * size;
 }
 
+uint32_t plait__fs_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number) {
+  uint32_t end = plait_load(&items->count) * PLAIT_FS_CHUNK_ITEMS;
+  while (number < end) {
+    const plait_word_t *owners = plait_at(chunk_of(items, number));
+    do { /* without a fence: there may be a million of others' */
+      if (plait_get(&owners[number % PLAIT_FS_CHUNK_ITEMS]) == thread) return number;
+    } while (++number % PLAIT_FS_CHUNK_ITEMS != 0);
+  }
+  return UINT32_MAX;
+}
+
 struct plait_inode *plait__fs_root_inode(void) {
   return plait__fs_item(&plait_fs()->inodes, sizeof(struct plait_inode), 0);
 }

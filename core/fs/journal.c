@@ -240,17 +240,15 @@ int plait_fs_recover(plait_thread_t dead) {
   if (rc != 0) return rc;
   if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory to work with: later */
   struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
-  for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
+  for (uint32_t i = 0; (i = plait__fs_owned(opens, dead, i)) != UINT32_MAX; i++) {
     plait_word_t *owner = plait__fs_owner(opens, i);
     uint32_t whose = dead;
-    if (plait_load(owner) != dead) continue;
     if ((rc = plait__fs_close_number(plait__fs_mine(), i, 0)) == -PLAIT_ETIMEDOUT) return rc;
     /* Claimed and not opened, or closed and not free yet: it is still its own. */
     if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
   }
-  for (uint32_t i = 0, count = plait_load(&inodes->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++)
-    if (plait_load(plait__fs_owner(inodes, i)) == dead)
-      plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
+  for (uint32_t i = 0; (i = plait__fs_owned(inodes, dead, i)) != UINT32_MAX; i++)
+    plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
   if ((rc = plait__fs_unwatch(record)) != 0) return rc;
   /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
   if ((rc = plait_lock_acquire(&record->lock)) < 0) return rc;
