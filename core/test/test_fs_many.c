@@ -4,7 +4,9 @@
  * What it takes is counted in instructions (see steps.h), so no clock decides.
  */
 #include "fs_world.h"
+#if defined(__x86_64__) && defined(__linux__)
 #include "steps.h"
+#endif
 
 #define MOST_PAGES 4000u
 

@@ -79,7 +79,7 @@ static void make_ranges(void) {
 }
 static void make_many_opens(void) {
   as(actor);
-  for (int i = 0; i < 64; i++) CHECK(fs_open("/d/f", 0) >= 0);
+  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++) CHECK(fs_open("/d/f", 0) >= 0);
 }
 
 static void make_open_victim(void) { as(actor), descriptor = fs_open("/e/g", PLAIT_FS_RDWR); }
@@ -117,7 +117,7 @@ static void make_far_of_other(void) {
 }
 static void make_many_far(void) {
   make_mount(), as(actor);
-  for (int i = 0; i < 64; i++) CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
+  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++) CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
 }
 
 static void do_create(void) { fs_write("/d/new", 300, 7); }

@@ -10,7 +10,8 @@ import { threadWide } from './thread-wide.ts';
 
 /** What can go wrong, by stable code. The text says when a user meets it. */
 export const ERROR_CODES = {
-  ERR_PLAIT_OUT_OF_MEMORY: 'The space has reached its maximum, or its host would not give more memory.',
+  ERR_PLAIT_OUT_OF_MEMORY:
+    'The space has reached its maximum, or what of it is kept for others; or its host would not give more memory.',
   ERR_PLAIT_TOO_MANY_THREADS: 'Every thread slot of the space is taken.',
   ERR_PLAIT_LOCK_TIMEOUT: 'A lock was held for over a second by a thread that is not known to be dead.',
   ERR_PLAIT_CORRUPT: 'A structure in the space breaks its invariant, or a pointer does not name a live block.',
