@@ -26,7 +26,7 @@
 #include "../abi.h"
 #include "../platform/posix.h"
 
-#define TEST_DEADLINE 240
+#define TEST_DEADLINE 240 /* seconds of processor time, or without any to speak of */
 
 static uint64_t test_seed;
 static char test_context[200]; /* what a failure report adds: set by tests that run many cases */
@@ -80,8 +80,21 @@ static inline uint32_t test_live_blocks(void) {
   return stats.live_blocks;
 }
 
+static unsigned test_deadline(void) {
+  return getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60;
+}
+
+/* A busy machine gives a test little time: one that has used some of it since the last alarm, and not its share, goes on. */
 static void test_on_alarm(int number) {
   (void)number;
+  static time_t before;
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  if (used.tv_sec < (time_t)test_deadline() && used.tv_sec > before + TEST_DEADLINE / 24) {
+    before = used.tv_sec;
+    alarm(test_deadline());
+    return;
+  }
   static const char text[] = "deadline: ";
   if (write(2, text, sizeof text - 1) < 0 || write(2, test_context, strlen(test_context)) < 0) _exit(3);
   _exit(2);
@@ -105,7 +118,7 @@ static inline int test_main(const struct test *tests, size_t count) {
     if (child == 0) {
       setpgid(0, 0);
       signal(SIGALRM, test_on_alarm);
-      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      alarm(test_deadline());
       tests[i].run();
       fflush(NULL);
       _exit(0);

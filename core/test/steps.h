@@ -248,7 +248,7 @@ static inline void step_run_each(size_t count, const char *(*name)(size_t i), ui
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-      alarm(getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60);
+      alarm(test_deadline());
       uint64_t states = run(i, every);
       printf("# %s: %llu states in %llu ms\n", name(i), (unsigned long long)states, (unsigned long long)(test_now_ms() - start));
       fflush(NULL);
