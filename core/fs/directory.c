@@ -258,6 +258,8 @@ static int list_into(struct plait_fs_thread *mine, struct plait__fs_read *read, 
     }
     if (i < count && last != 0) plait_put64(&mine->result.cursor, last);
   }
+  plait_put(&mine->result.block, plait_ref(directory));
+  plait_put64(&mine->result.size, atomic_load_explicit(&directory->cookie, memory_order_acquire));
   plait_put(&mine->result.ascii, many == 0);
   plait_put(&mine->result.bytes, listed == 0 ? 0 : (uint32_t)(names - first) - 1);
   return (int)listed;

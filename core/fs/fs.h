@@ -226,7 +226,7 @@ struct plait_fs_result {
   plait_word_t uid;         /* owner */
   plait_word_t gid;         /* group */
   plait_word_t number;      /* of the inode */
-  plait_word64_t size;      /* bytes */
+  plait_word64_t size;      /* bytes; plait_fs_list: number of the name that was made last: a cursor for those made later */
   plait_word64_t held;      /* bytes of memory for the contents */
   plait_word64_t atime;     /* see struct plait_inode */
   plait_word64_t mtime;     /* see struct plait_inode */
@@ -234,8 +234,8 @@ struct plait_fs_result {
   plait_word64_t birthtime; /* see struct plait_inode */
   plait_word64_t cursor;    /* plait_fs_list: where to go on; 0 at the end */
   plait_word_t ascii;       /* plait_fs_list: 1 if every name is ASCII */
-  plait_word_t bytes;       /* plait_fs_list: bytes of names; -PLAIT_EREMOTE: bytes of the rest of the path */
-  plait_word_t block;       /* plait_fs_map: where the bytes are; -PLAIT_EREMOTE: where the rest of the path is */
+  plait_word_t bytes;       /* plait_fs_list: bytes of names; plait_fs_stat: the inode's version; -PLAIT_EREMOTE: bytes of the rest of the path */
+  plait_word_t block;       /* plait_fs_map: where the bytes are; plait_fs_stat, plait_fs_list: where the inode is; -PLAIT_EREMOTE: where the rest of the path is */
   plait_word_t mount;       /* plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
 };
 

@@ -344,6 +344,8 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
         for (uint32_t i = 0; i < count && plait__fs_read_valid(&read); i++) held += plait_load(&map->extents[i].length);
       }
       plait_put64(&result->held, held);
+      plait_put(&result->block, plait_ref(inode));
+      plait_put(&result->bytes, read.version);
     } while (!plait__fs_read_end(&read));
     if (!gone) return 0;
     if (target >= 0) return -PLAIT_EBADF;

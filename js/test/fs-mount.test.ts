@@ -490,10 +490,12 @@ test('a mount whose directory has gone says so, and comes off', () => {
   later.unmount('/host');
 });
 
-test('watch and watchFile tell of changes by other programs', { timeout: 60000 }, async () => {
+test('watch and watchFile tell of changes by other programs', { timeout: 60000 }, async (t) => {
   const { fs, inside } = world();
   const seen: string[] = [];
   const watcher = fs.watch('/host', (event, name) => seen.push(`${event} ${name}`));
+  t.after(() => watcher.close());
+  t.after(() => fs.unwatchFile('/host/new'));
   const end = performance.now() + DEADLINE_MS;
   const wait = async (what: string): Promise<void> => {
     while (!seen.includes(what)) {

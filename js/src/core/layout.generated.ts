@@ -589,7 +589,7 @@ export const FsResult = {
   gid: 16,
   /** of the inode */
   number: 20,
-  /** bytes */
+  /** bytes; plait_fs_list: number of the name that was made last: a cursor for those made later */
   size: 24,
   /** bytes of memory for the contents */
   held: 32,
@@ -605,9 +605,9 @@ export const FsResult = {
   cursor: 72,
   /** plait_fs_list: 1 if every name is ASCII */
   ascii: 80,
-  /** plait_fs_list: bytes of names; -PLAIT_EREMOTE: bytes of the rest of the path */
+  /** plait_fs_list: bytes of names; plait_fs_stat: the inode's version; -PLAIT_EREMOTE: bytes of the rest of the path */
   bytes: 84,
-  /** plait_fs_map: where the bytes are; -PLAIT_EREMOTE: where the rest of the path is */
+  /** plait_fs_map: where the bytes are; plait_fs_stat, plait_fs_list: where the inode is; -PLAIT_EREMOTE: where the rest of the path is */
   block: 88,
   /** plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
   mount: 92,

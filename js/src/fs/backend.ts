@@ -118,8 +118,15 @@ export interface Backend<Directory = unknown> {
   fset(id: number, change: BackendChange): void;
   flist(id: number): { names: string[]; kinds: number[] };
 
-  /** Calls back after changes in it, whoever makes them, at least once after the last; returns how to end it. */
-  watch(directory: Directory, recursive: boolean, changed: () => void): () => void;
+  /**
+   * Calls back after changes of names in it, whoever makes them, with the name if it is known; returns how to end it. Some may
+   * be missed: who watches looks by himself, too. `failed`: no more will come.
+   */
+  watch(
+    directory: Directory,
+    changed: (name: string | undefined) => void,
+    failed: (error: unknown) => void,
+  ): () => void;
 }
 
 /** An error of a backend, or of the mount layer: what the core would answer. */

@@ -99,8 +99,12 @@ function received(value: unknown): string {
 /** Throws if the options have a signal that is aborted. */
 export function checkAbort(options: unknown): void {
   const { signal } = (typeof options === 'object' && options !== null ? options : {}) as { signal?: AbortSignal };
-  if (!signal?.aborted) return;
-  throw Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+  if (signal?.aborted) throw abortError(signal);
+}
+
+/** What Node throws when a signal says so. */
+export function abortError({ reason }: AbortSignal): Error {
+  return Object.assign(new Error('The operation was aborted', { cause: reason }), {
     name: 'AbortError',
     code: 'ABORT_ERR',
   });

@@ -463,6 +463,7 @@ export class FarCalls {
       word(offset + 4, Number((value >> 32n) & 0xffffffffn));
     };
     word(FsResult.mount, mount.number);
+    word(FsResult.block, 0);
     word(FsResult.kind, stats.kind);
     word(FsResult.mode, stats.mode);
     word(FsResult.links, stats.links);
@@ -609,20 +610,29 @@ export class FarCalls {
     });
   }
 
-  /** Calls back when something changes at or below the path; nothing: it lies in memory. */
-  watch(length: number, recursive: boolean, changed: () => void): (() => void) | undefined {
+  /** Has the host tell of changes at the path, or in that directory; nothing: it lies in memory. */
+  watch(
+    length: number,
+    changed: (name: string | undefined) => void,
+    failed: (error: unknown) => void,
+  ): (() => void) | undefined {
     const { place } = this.#locate(length, How.FOLLOW, false);
     if (place === undefined) return undefined;
     const { mount, directory, name, stats } = place;
-    // A file is watched in its directory: another may take its name.
-    const inside = stats?.kind === FsKind.DIRECTORY && name !== '' ? mount.backend.enter(directory, name) : directory;
+    let inside = directory;
     const leave = (): void => {
       if (inside !== directory) mount.backend.leave(inside);
       place.leave();
     };
     try {
-      if (typeof inside === 'string') fail('ENOTDIR');
-      const end = mount.backend.watch(inside, recursive, changed);
+      if (name !== '' && stats === undefined) fail('ENOENT');
+      if (name !== '' && stats?.kind === FsKind.DIRECTORY) {
+        const entered = mount.backend.enter(directory, name);
+        if (typeof entered === 'string') fail('ENOTDIR'); // a link since we looked
+        inside = entered;
+      }
+      // A file is watched in its directory: another may take its name.
+      const end = mount.backend.watch(inside, changed, failed);
       return () => {
         end();
         leave();

@@ -14,6 +14,7 @@ import type { Face } from './faces.ts';
 import { FileHandle } from './handle.ts';
 import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
+import { StatWatchers } from './stat-watchers.ts';
 import { BigIntStats, Dirent, Stats } from './stats.ts';
 import { type ReadStreamClass, Streams, type WriteStreamClass } from './streams.ts';
 import { type ExportTarOptions, exportTar } from './tar-export.ts';
@@ -21,7 +22,7 @@ import { type ImportTarOptions, type ImportTarResult, importTar, type TarSource 
 import { TreeFs } from './tree.ts';
 import { type FsEncoding, normalize, type PathLike, pathOf, pathText } from './values.ts';
 import { Volume } from './volume.ts';
-import { type FsWatcher, StatWatchers, type WatchOptions, watch } from './watch.ts';
+import { type FsWatcher, type WatchOptions, watch } from './watch.ts';
 
 type Changed = (event: 'rename' | 'change', name: string) => void;
 

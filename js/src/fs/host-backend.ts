@@ -348,10 +348,11 @@ export class HostBackend implements Backend<Place> {
     return this.#list(this.#paths.get(id) ?? Buffer.from(`/proc/self/fd/${id}`));
   }
 
-  watch(directory: Place, recursive: boolean, changed: () => void): () => void {
-    // A string: Node's own recursive watcher takes no bytes.
-    const watcher = this.#fs.watch(this.#at(directory, '').toString(), { recursive, persistent: false }, changed);
-    watcher.on('error', () => {}); // gone: the next look tells
+  watch(directory: Place, changed: (name: string | undefined) => void, failed: (error: unknown) => void): () => void {
+    const watcher = this.#fs.watch(this.#at(directory, ''), { persistent: false }, (_, name) =>
+      changed(name ?? undefined),
+    );
+    watcher.on('error', failed);
     return () => watcher.close();
   }
 }

@@ -8,7 +8,7 @@
 import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import type { Core, Space } from '../core/space.ts';
 import { answer } from './backend.ts';
-import { fsError } from './errors.ts';
+import { type FsError, fsError } from './errors.ts';
 import { FarCalls, type Held } from './far-calls.ts';
 import { FarFiles } from './far-files.ts';
 import { type MountInfo, type MountOptions, MountTable, textOf } from './mount-table.ts';
@@ -84,7 +84,12 @@ export class Mounts {
   /** As FarCalls' own. */
   hold(path: PathLike, follow: boolean): Held | undefined {
     if (this.#space.load((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
-    return this.#answered(path, 'open', (length) => this.calls.hold(length, follow));
+    const given = pathOf(path);
+    try {
+      return this.calls.hold(this.#put(given), follow);
+    } catch (error) {
+      throw fsError(answer(error), 'open', pathText(given));
+    }
   }
 
   /** As FarCalls' own. ESTALE: the mount has come off, and the path would lead into memory. */
@@ -121,18 +126,20 @@ export class Mounts {
     return last?.mount.backend.statfs(last.mount.backend.root);
   }
 
-  /** Calls back when something changes at or below a path in a mount, whoever changes it; nothing: it lies in memory. */
-  watch(path: PathLike, recursive: boolean, changed: () => void): (() => void) | undefined {
-    return this.#answered(path, 'watch', (length) => this.calls.watch(length, recursive, changed));
-  }
-
-  /** Does something with the path where the core reads it. */
-  #answered<Result>(path: PathLike, syscall: string, action: (length: number) => Result): Result {
-    const given = pathOf(path);
+  /**
+   * Has the host tell of changes at a path in a mount, or in that directory, whoever makes them, with the name if it is
+   * known; nothing: it lies in memory. What the host cannot tell (any more) goes to `failed`.
+   */
+  watch(
+    path: string,
+    changed: (name: string | undefined) => void,
+    failed: (error: FsError) => void,
+  ): (() => void) | undefined {
+    const asOurs = (error: unknown): FsError => fsError(answer(error), 'watch', path);
     try {
-      return action(this.#put(given));
+      return this.calls.watch(this.#put(path), changed, (error) => failed(asOurs(error)));
     } catch (error) {
-      throw fsError(answer(error), syscall, pathText(given));
+      throw asOurs(error);
     }
   }
 }

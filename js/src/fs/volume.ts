@@ -12,6 +12,7 @@
 import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layout.generated.ts';
 import { isUrl } from '../core/realms.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
+import { Changes } from './changes.ts';
 import { fsError } from './errors.ts';
 import { type FsCore, Mounts, mountedCore } from './mounts.ts';
 import { BigIntStats, BLOCK_SIZE, DEVICE, type RawStats, Stats, typeBits } from './stats.ts';
@@ -24,6 +25,7 @@ export class Volume {
   /** The core's calls; what leads into a mount goes on to the mount's backend. */
   readonly core: FsCore;
   readonly mounts: Mounts;
+  readonly changes: Changes;
   readonly space: Space;
   readonly #u8: Uint8Array<SharedArrayBuffer>;
   readonly #u32: Uint32Array<SharedArrayBuffer>;
@@ -41,6 +43,7 @@ export class Volume {
     const record = space.core.plait_fs_enter() >>> 0;
     if (record === 0) throw outOfMemory(FS_SCRATCH);
     this.space = space;
+    this.changes = new Changes(space);
     this.mounts = new Mounts(space, record, () => this.forget());
     this.core = mountedCore(space.core, this.mounts);
     this.scratch = space.load(record + FsThread.scratch);
@@ -186,7 +189,22 @@ export class Volume {
     return this.#word(FsResult.kind);
   }
 
-  /** After plait_fs_stat(): bytes. */
+  /** After plait_fs_stat() and plait_fs_list(): where the inode is; 0: behind a mount. */
+  get inode(): number {
+    return this.#word(FsResult.block);
+  }
+
+  /** After plait_fs_stat(): the inode's version; nothing behind a mount. */
+  get version(): number {
+    return this.#word(FsResult.bytes);
+  }
+
+  /** After plait_fs_stat(): the number of the mount that it lies in, 0: memory. */
+  get mount(): number {
+    return this.#word(FsResult.mount);
+  }
+
+  /** After plait_fs_stat(): bytes; after plait_fs_list(), of memory: the number of the directory's last name. */
   get size(): number {
     return this.#number(FsResult.size);
   }

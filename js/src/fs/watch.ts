@@ -1,18 +1,20 @@
 /**
- * watch, watchFile: what others change, on whatever thread.
+ * watch: what others change, on whatever thread, and behind mounts in whatever program.
  *
- * Everybody who changes something raises one word in the space while somebody watches. A watcher sleeps on that word and then
- * compares what is there with what was there. So no event is ever lost for good: the last state is always reported; but what
- * comes and goes between two looks is not seen, and several changes of a file may be one event.
+ * A watcher compares what is there with what was there (watched-tree.ts). So no event is ever lost for good: the last state is always
+ * reported. But what comes and goes between two looks is not seen, and several changes of a file may be one event.
+ *
+ * In memory, a look follows each change. Behind a mount, a look follows what the host tells. Because the host may say nothing, one
+ * follows soon after the start, and then at intervals, too.
  */
 
-import { Fs as FsRoot } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
-import { clearInterval, setInterval, setTimeout } from '../core/timers.ts';
-import { fsError } from './errors.ts';
-import type { Stats } from './stats.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
+import { Emitter } from './emitter.ts';
+import { abortError, checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText } from './values.ts';
+import { type Events, type EventType, WatchedTree } from './watched-tree.ts';
 
 export interface WatchOptions {
   encoding?: string | undefined;
@@ -21,83 +23,44 @@ export interface WatchOptions {
   signal?: AbortSignal | undefined;
 }
 export interface WatchEvent {
-  eventType: 'rename' | 'change';
+  eventType: EventType;
   filename: string;
 }
-type WatchListener = (eventType: 'rename' | 'change', filename: string) => void;
+type WatchListener = (eventType: EventType, filename: string) => void;
 
-/** Calls `look` after each change of any file, from the event loop; returns how to end it. */
-function onChanges(fs: TreeFs, persistent: boolean, look: () => void, far?: () => void): () => void {
-  const { core, space } = fs.volume;
-  const word = ((core.plait_abi_fs() >>> 0) + FsRoot.changes) >>> 2;
-  let over = false;
-  let alive: ReturnType<typeof setInterval> | undefined;
-  const rc = core.plait_fs_watch(1);
-  if (rc < 0) throw fsError(rc, 'watch');
-  // Atomics.waitAsync keeps no process alive.
-  if (persistent) alive = setInterval(() => {}, 2 ** 30);
-  const turn = (): void => {
-    if (over) return;
-    const seen = Atomics.load(space.i32, word);
-    look();
-    const wait = (Atomics as unknown as AtomicsWaitAsync).waitAsync(space.i32, word, seen);
-    if (wait.async) void wait.value.then(turn);
-    else setTimeout(turn);
-  };
-  turn();
-  return () => {
-    if (over) return;
-    over = true;
-    clearInterval(alive);
-    far?.();
-    core.plait_fs_watch(-1); // where it cannot be said now, it is when the thread ends
-  };
-}
+/** How long after the start a watcher behind a mount looks by itself, and how often from then on. */
+const SOON_MS = 100;
+const INTERVAL_MS = 1000;
+/** Such a look takes no more than this part of the thread's time. */
+const LARGEST_PART = 1 / 50;
 
-interface AtomicsWaitAsync {
-  waitAsync(
-    words: Int32Array<SharedArrayBuffer>,
-    index: number,
-    value: number,
-  ): { async: true; value: Promise<string> } | { async: false; value: string };
-}
+/** Keeps the process alive while it is referenced, as a handle of Node's does. */
+class KeepAlive {
+  readonly #timer = setInterval(() => {}, 2 ** 30) as unknown as { ref?(): void; unref?(): void };
 
-type Snapshot = Map<string, string>;
-
-/** What each name below is, in words that differ when it was changed. */
-function snapshot(fs: TreeFs, path: string, recursive: boolean): Snapshot {
-  const found: Snapshot = new Map();
-  const add = (name: string, full: string, follow: boolean): boolean => {
-    const rc = fs.volume.core.plait_fs_stat(-1 - fs.volume.first(full), follow ? 1 : 0);
-    if (rc !== 0) return false;
-    const { kind, number, ctime, birthtime, size } = fs.volume.raw();
-    found.set(name, `${kind}:${number}:${birthtime}:${kind === 2 ? '' : `${ctime}:${size}`}`);
-    return kind === 2;
-  };
-  const walk = (below: string): void => {
-    for (const name of fs.readdirSync(below === '' ? path : `${path}/${below}`)) {
-      const inner = below === '' ? name : `${below}/${name}`;
-      if (add(inner, `${path}/${inner}`, false) && recursive) walk(inner);
-    }
-  };
-  try {
-    if (add('', path, true)) walk('');
-  } catch {
-    // Gone while we looked: the next look tells.
+  constructor(keeps: boolean) {
+    this.refer(keeps);
   }
-  return found;
-}
 
-function identity(state: string | undefined): string | undefined {
-  return state?.split(':', 3).join(':');
+  refer(keeps: boolean): void {
+    if (keeps) this.#timer.ref?.();
+    else this.#timer.unref?.();
+  }
+
+  end(): void {
+    clearInterval(this.#timer as never);
+  }
 }
 
 /** What fs.watch() returns. */
-export class FsWatcher extends EventTarget {
+export class FsWatcher extends Emitter {
+  readonly #base: string;
+  readonly #tree: WatchedTree;
   readonly #end: () => void;
-  #look: () => void = () => {};
-  readonly #wrapped = new Map<unknown, EventListener>();
+  readonly #alive: KeepAlive;
   #closed = false;
+  #toldTimer: unknown;
+  #aroundTimer: unknown;
 
   static {
     makeOpaque(FsWatcher, { name: 'FsWatcher', instead: 'call fs.watch() there' }, (watcher) => ({
@@ -108,65 +71,95 @@ export class FsWatcher extends EventTarget {
   constructor(fs: TreeFs, path: PathLike, options: WatchOptions = {}) {
     super();
     refuseCloning(this);
-    const top = pathText(pathOf(path)).replace(/(?!^)\/+$/, '');
-    const base = top.slice(top.lastIndexOf('/') + 1);
-    const rc = fs.volume.core.plait_fs_stat(-1 - fs.volume.first(top), 1);
+    const { signal } = options;
+    if (signal !== undefined && (typeof signal !== 'object' || signal === null || !('aborted' in signal))) {
+      throw wrongType('options.signal', 'an instance of AbortSignal', signal);
+    }
+    const rc = fs.volume.core.plait_fs_stat(-1 - fs.volume.first(path), 1);
     if (rc < 0) throw fs.volume.error(rc, 'watch', path);
-    const recursive = options.recursive === true;
-    // Behind a mount others change things, too: the host tells.
-    const far = fs.volume.mounts.watch(top, recursive, () => this.#look());
-    let before = snapshot(fs, top, recursive);
-    this.#look = () => {
-      const now = snapshot(fs, top, recursive);
-      const was = before;
-      before = now;
-      for (const name of new Set([...was.keys(), ...now.keys()])) {
-        const old = was.get(name);
-        const current = now.get(name);
-        if (old === current || this.#closed) continue;
-        this.#emit(identity(old) === identity(current) ? 'change' : 'rename', name === '' ? base : name);
-      }
-    };
-    this.#end = onChanges(fs, options.persistent !== false, this.#look, far);
-    options.signal?.addEventListener('abort', () => this.close(), { once: true });
+    const top = withoutSlashes(pathText(pathOf(path)));
+    this.#base = top.slice(top.lastIndexOf('/') + 1);
+    let end = (): void => {};
+    try {
+      // Who is told of changes from here on misses none that comes while the tree is looked at.
+      end = fs.volume.changes.watch(() => this.#emitAll(this.#tree.look()));
+      this.#tree = new WatchedTree(fs, top, options.recursive === true, {
+        told: () => {
+          // Many notices come in one turn of the event loop: they are one look.
+          if (!this.#closed) this.#toldTimer ??= setTimeout(this.#lookAtTold);
+        },
+        failed: (error) => {
+          setTimeout(() => this.#closed || this.emit('error', error));
+        },
+      });
+    } catch (error) {
+      end();
+      throw error;
+    }
+    this.#end = end;
+    this.#alive = new KeepAlive(options.persistent !== false);
+    this.#lookAroundIn(SOON_MS);
+    if (signal === undefined) return;
+    const abort = (): void => this.close();
+    if (signal.aborted) queueMicrotask(abort);
+    else signal.addEventListener('abort', abort, { once: true });
+    this.once('close', () => signal.removeEventListener('abort', abort));
   }
 
-  #emit(eventType: 'rename' | 'change', filename: string): void {
-    this.dispatchEvent(Object.assign(new Event('change'), { args: [eventType, filename] }));
+  readonly #lookAtTold = (): void => {
+    this.#toldTimer = undefined;
+    if (!this.#closed) this.#emitAll(this.#tree.lookAtTold());
+  };
+
+  #lookAroundIn(delay: number): void {
+    if (this.#closed || !this.#tree.isFar) return;
+    const timer = setTimeout(() => {
+      this.#aroundTimer = undefined;
+      const start = performance.now();
+      const events = this.#tree.lookAround();
+      this.#lookAroundIn(Math.max(INTERVAL_MS, (performance.now() - start) / LARGEST_PART));
+      this.#emitAll(events);
+    }, delay) as unknown as { unref?(): void };
+    timer.unref?.();
+    this.#aroundTimer = timer;
   }
 
-  on(event: string, listener: (...args: never[]) => void): this {
-    const wrapped = (given: Event): void => {
-      (listener as (...args: unknown[]) => void)(...((given as Event & { args?: unknown[] }).args ?? []));
-    };
-    this.#wrapped.set(listener, wrapped);
-    this.addEventListener(event, wrapped);
+  #emitAll(events: Events): void {
+    if (this.#aroundTimer === undefined) this.#lookAroundIn(SOON_MS); // a mount has come to what is watched
+    for (const [path, eventType] of events) {
+      if (this.#closed) return;
+      this.emit('change', eventType, path === '' ? this.#base : path);
+    }
+  }
+
+  /** The watcher keeps the process alive. */
+  ref(): this {
+    if (!this.#closed) this.#alive.refer(true);
     return this;
   }
-  addListener(event: string, listener: (...args: never[]) => void): this {
-    return this.on(event, listener);
-  }
-  once(event: string, listener: (...args: never[]) => void): this {
-    const first = (...args: never[]): void => {
-      this.off(event, first);
-      listener(...args);
-    };
-    return this.on(event, first);
-  }
-  off(event: string, listener: (...args: never[]) => void): this {
-    this.removeEventListener(event, this.#wrapped.get(listener) ?? null);
+
+  /** The process may end though the watcher is not closed. */
+  unref(): this {
+    this.#alive.refer(false);
     return this;
-  }
-  removeListener(event: string, listener: (...args: never[]) => void): this {
-    return this.off(event, listener);
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    clearTimeout(this.#toldTimer as never);
+    clearTimeout(this.#aroundTimer as never);
     this.#end();
-    queueMicrotask(() => this.dispatchEvent(new Event('close')));
+    this.#tree.end();
+    this.#alive.end();
+    queueMicrotask(() => this.emit('close'));
   }
+}
+
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
 }
 
 /** fs.watch() of `fs`. */
@@ -184,93 +177,29 @@ export function watch(
 
 /** fs.promises.watch() of `fs`. */
 export async function* watchAsync(fs: TreeFs, path: PathLike, options: WatchOptions = {}): AsyncGenerator<WatchEvent> {
+  checkAbort(options);
+  const { signal } = options;
   const queue: WatchEvent[] = [];
   let wake: () => void = () => {};
-  let aborted = options.signal?.aborted === true;
+  let failed: { error: unknown } | undefined;
   const watcher = watch(fs, path, options, (eventType, filename) => {
     queue.push({ eventType, filename });
     wake();
   });
-  options.signal?.addEventListener('abort', () => {
-    aborted = true;
+  watcher.once('error', (error: unknown) => {
+    failed = { error };
     wake();
   });
+  watcher.once('close', () => wake()); // by the signal
   try {
     for (;;) {
       const next = queue.shift();
       if (next !== undefined) yield next;
-      else if (aborted)
-        throw Object.assign(new Error('The operation was aborted', { cause: options.signal?.reason }), {
-          name: 'AbortError',
-          code: 'ABORT_ERR',
-        });
+      else if (signal?.aborted) throw abortError(signal);
+      else if (failed !== undefined) throw failed.error;
       else await new Promise<void>((resolve) => (wake = resolve));
     }
   } finally {
     watcher.close();
-  }
-}
-
-type StatListener = (current: Stats, previous: Stats) => void;
-
-/** watchFile and unwatchFile of one thread. Told at once, not at intervals. */
-export class StatWatchers {
-  readonly #fs: TreeFs;
-  readonly #watched = new Map<string, { listeners: Set<StatListener>; end: () => void }>();
-
-  constructor(fs: TreeFs) {
-    this.#fs = fs;
-  }
-
-  #stat(path: string): Stats {
-    const { volume } = this.#fs;
-    if (volume.core.plait_fs_stat(-1 - volume.first(path), 1) === 0) return volume.stats();
-    const none = this.#fs.statSync('/');
-    for (const key of Object.keys(none) as (keyof Stats)[]) (none as unknown as Record<string, number>)[key] = 0;
-    return none;
-  }
-
-  watch(
-    path: PathLike,
-    options: { persistent?: boolean | undefined; interval?: number | undefined } | StatListener,
-    listener?: StatListener,
-  ): void {
-    const callback = typeof options === 'function' ? options : (listener as StatListener);
-    const text = pathText(pathOf(path));
-    const known = this.#watched.get(text);
-    if (known !== undefined) {
-      known.listeners.add(callback);
-      return;
-    }
-    const listeners = new Set([callback]);
-    let before = this.#stat(text);
-    const persistent = typeof options === 'function' || options.persistent !== false;
-    const look = (): void => {
-      const now = this.#stat(text);
-      const was = before;
-      before = now;
-      if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink)
-        return;
-      for (const each of listeners) each(now, was);
-    };
-    let far: (() => void) | undefined;
-    if (this.#fs.volume.mounts.leadsInto(text)) {
-      const { interval = 5007 } = typeof options === 'function' ? {} : options;
-      const timer = setInterval(look, interval) as unknown as { unref?(): void };
-      timer.unref?.();
-      far = () => clearInterval(timer as never);
-    }
-    const end = onChanges(this.#fs, persistent, look, far);
-    this.#watched.set(text, { listeners, end });
-  }
-
-  unwatch(path: PathLike, listener?: StatListener): void {
-    const text = pathText(pathOf(path));
-    const known = this.#watched.get(text);
-    if (known === undefined) return;
-    if (listener !== undefined) known.listeners.delete(listener);
-    if (listener !== undefined && known.listeners.size > 0) return;
-    known.end();
-    this.#watched.delete(text);
   }
 }

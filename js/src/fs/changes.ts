@@ -1,0 +1,80 @@
+/**
+ * Changes of files, as one thread is told of them.
+ *
+ * Whoever changes something raises one word in the space while somebody watches. A thread with watchers sleeps on that word
+ * once, and then lets each of them look. A thread that changes nothing and watches nothing has nothing to do with it.
+ *
+ * Invariant: the word is read before anybody looks, so a change during the looks wakes the thread again.
+ */
+
+import { Fs as FsRoot } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { setTimeout } from '../core/timers.ts';
+import { fsError } from './errors.ts';
+
+interface AtomicsWaitAsync {
+  waitAsync(
+    words: Int32Array<SharedArrayBuffer>,
+    index: number,
+    value: number,
+  ): { async: true; value: Promise<string> } | { async: false; value: string };
+}
+
+export class Changes {
+  readonly #space: Space;
+  readonly #looks = new Set<() => void>();
+  #sleeps = false;
+
+  constructor(space: Space) {
+    this.#space = space;
+  }
+
+  /** Calls `look` after each change of any file, from the event loop; returns how to end it. Keeps no process alive. */
+  watch(look: () => void): () => void {
+    if (this.#looks.size === 0) {
+      const rc = this.#space.core.plait_fs_watch(1);
+      if (rc < 0) throw fsError(rc, 'watch');
+    }
+    this.#looks.add(look);
+    if (!this.#sleeps) this.#sleep(this.#count());
+    return () => {
+      if (!this.#looks.delete(look) || this.#looks.size > 0) return;
+      this.#space.core.plait_fs_watch(-1); // where it cannot be said now, it is when the thread ends
+    };
+  }
+
+  #word(): number {
+    return ((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.changes) >>> 2;
+  }
+
+  #count(): number {
+    return Atomics.load(this.#space.i32, this.#word());
+  }
+
+  /** Sleeps until the word is not `seen`. Nobody is woken by a word that does not move, so the last sleep may never end. */
+  #sleep(seen: number): void {
+    this.#sleeps = true;
+    const wake = (): void => this.#wake();
+    const wait = (Atomics as unknown as AtomicsWaitAsync).waitAsync(this.#space.i32, this.#word(), seen);
+    if (wait.async) void wait.value.then(wake);
+    else setTimeout(wake);
+  }
+
+  #wake(): void {
+    this.#sleeps = false;
+    if (this.#looks.size === 0) return;
+    const seen = this.#count();
+    for (const look of [...this.#looks]) {
+      if (!this.#looks.has(look)) continue; // ended by one before it
+      try {
+        look();
+      } catch (error) {
+        // A listener has thrown: that ends the program as it would in Node, but not the watching if the program goes on.
+        setTimeout(() => {
+          throw error;
+        });
+      }
+    }
+    if (!this.#sleeps) this.#sleep(seen);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * watchFile and unwatchFile of one thread. In memory a change is told at once; behind a mount the file is looked at in intervals, too.
+ */
+
+import { clearInterval, setInterval } from '../core/timers.ts';
+import type { Stats } from './stats.ts';
+import type { TreeFs } from './tree.ts';
+import { type PathLike, pathOf, pathText } from './values.ts';
+
+type StatListener = (current: Stats, previous: Stats) => void;
+
+/** As Node's. */
+const INTERVAL_MS = 5007;
+
+export interface WatchFileOptions {
+  persistent?: boolean | undefined;
+  interval?: number | undefined;
+}
+
+export class StatWatchers {
+  readonly #fs: TreeFs;
+  readonly #watched = new Map<string, { listeners: Set<StatListener>; end: () => void }>();
+
+  constructor(fs: TreeFs) {
+    this.#fs = fs;
+  }
+
+  watch(path: PathLike, options: WatchFileOptions | StatListener, listener?: StatListener): void {
+    const callback = typeof options === 'function' ? options : (listener as StatListener);
+    const { persistent = true, interval = INTERVAL_MS } = typeof options === 'function' ? {} : options;
+    const text = pathText(pathOf(path));
+    const known = this.#watched.get(text);
+    if (known !== undefined) {
+      known.listeners.add(callback);
+      return;
+    }
+    const { volume } = this.#fs;
+    const listeners = new Set([callback]);
+    const watched = new WatchedFile(this.#fs, text);
+    const look = (): void => {
+      const [now, was] = watched.look() ?? [];
+      if (now !== undefined && was !== undefined) for (const each of listeners) each(now, was);
+    };
+    const endLooks = volume.changes.watch(look);
+    look();
+    // Without a mount the timer has nothing to do but to keep the process alive.
+    const far = volume.mounts.leadsInto(text);
+    const timer = setInterval(far ? look : () => {}, far ? interval : 2 ** 30) as unknown as { unref?(): void };
+    if (!persistent) timer.unref?.();
+    const end = (): void => {
+      endLooks();
+      clearInterval(timer as never);
+    };
+    this.#watched.set(text, { listeners, end });
+  }
+
+  unwatch(path: PathLike, listener?: StatListener): void {
+    const text = pathText(pathOf(path));
+    const known = this.#watched.get(text);
+    if (known === undefined) return;
+    if (listener !== undefined) known.listeners.delete(listener);
+    if (listener !== undefined && known.listeners.size > 0) return;
+    known.end();
+    this.#watched.delete(text);
+  }
+}
+
+/** What a path has led to at the last look. */
+class WatchedFile {
+  readonly #fs: TreeFs;
+  readonly #path: string;
+  #inode = 0;
+  #version = 0;
+  #last: Stats;
+
+  constructor(fs: TreeFs, path: string) {
+    this.#fs = fs;
+    this.#path = path;
+    this.#last = this.#stat();
+  }
+
+  #stat(): Stats {
+    const { volume } = this.#fs;
+    const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
+    this.#inode = rc === 0 ? volume.inode : 0;
+    this.#version = volume.version;
+    if (rc === 0) return volume.stats();
+    const none = this.#fs.statSync('/');
+    for (const key of Object.keys(none) as (keyof Stats)[]) (none as unknown as Record<string, number>)[key] = 0;
+    return none;
+  }
+
+  /** What it is now, and what it was, if that has changed. */
+  look(): [now: Stats, was: Stats] | undefined {
+    const { volume } = this.#fs;
+    // In memory an inode with the same version is as it was, and there are no statistics to be made.
+    const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
+    if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.version === this.#version)
+      return undefined;
+    const was = this.#last;
+    const now = this.#stat();
+    this.#last = now;
+    if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink)
+      return undefined;
+    return [now, was];
+  }
+}
