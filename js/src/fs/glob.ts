@@ -1,9 +1,14 @@
 /**
- * glob: paths that match patterns of `*`, `?`, `[a-z]`, `{a,b}` and `**`. A leading dot has to be matched by a dot.
+ * glob: paths that match patterns (glob-pattern.ts).
+ *
+ * Invariant: each place of a pattern is tried once for each path, so the time grows with the number of files times the length of the
+ * pattern, however many `**` are in it.
  */
 
+import { expand, GLOBSTAR, matchesPath, type Part, partsOf } from './glob-pattern.ts';
 import type { Dirent } from './stats.ts';
 import type { TreeFs } from './tree.ts';
+import { withoutSlashes } from './values.ts';
 
 export interface GlobOptions {
   /** Where relative patterns start; the root. */
@@ -13,55 +18,6 @@ export interface GlobOptions {
   withFileTypes?: boolean | undefined;
 }
 
-/** `a{b,c}d` as `abd`, `acd`. */
-function expand(pattern: string): string[] {
-  const open = pattern.search(/(?<!\\)\{/);
-  if (open < 0) return [pattern];
-  let depth = 0;
-  const cuts = [open];
-  for (let i = open; i < pattern.length; i++) {
-    const char = pattern[i];
-    if (char === '\\') i++;
-    else if (char === '{') depth++;
-    else if (char === ',' && depth === 1) cuts.push(i);
-    else if (char === '}' && --depth === 0) {
-      cuts.push(i);
-      const head = pattern.slice(0, open);
-      const tails = expand(pattern.slice(i + 1));
-      if (cuts.length === 2) return tails.map((tail) => pattern.slice(0, i + 1).replace(/[{}]/g, '\\$&') + tail);
-      return cuts
-        .slice(1)
-        .flatMap((cut, k) => expand(head + pattern.slice((cuts[k] as number) + 1, cut)))
-        .flatMap((start) => tails.map((tail) => start + tail));
-    }
-  }
-  return [pattern.slice(0, open) + pattern.slice(open).replace(/\{/g, '\\{')];
-}
-
-/** One part of a path as a regular expression. */
-function partPattern(part: string): RegExp {
-  let source = '';
-  for (let i = 0; i < part.length; i++) {
-    const char = part[i] as string;
-    const close = part.indexOf(']', i + 2);
-    if (char === '*') source += '[^/]*';
-    else if (char === '?') source += '[^/]';
-    else if (char === '[' && close > 0) {
-      const set = part.slice(i + 1, close).replace(/\\/g, '\\\\');
-      source += `[${set.replace(/^[!^]/, '^')}]`;
-      i = close;
-    } else {
-      source += (char === '\\' && i + 1 < part.length ? (part[++i] as string) : char).replace(
-        /[$()*+.?[\\\]^{|}]/g,
-        '\\$&',
-      );
-    }
-  }
-  return new RegExp(`^${/^[*?[]/.test(part) ? '(?!\\.)' : ''}${source}$`, 'u');
-}
-
-const MAGIC = /[*?[\\]/;
-
 type Found = Map<string, Dirent | undefined>;
 
 class Glob {
@@ -69,11 +25,23 @@ class Glob {
   readonly #top: string;
   readonly #skip: (path: string) => boolean;
   readonly found: Found = new Map();
+  #parts: readonly Part[] = [];
+  /** Only directories are meant: the pattern ends in a slash. */
+  #directories = false;
+  /** Paths that were walked, by how many parts of the pattern were behind them. */
+  #walked: Set<string>[] = [];
 
   constructor(fs: TreeFs, top: string, skip: (path: string) => boolean) {
     this.#fs = fs;
     this.#top = top;
     this.#skip = skip;
+  }
+
+  run(pattern: string): void {
+    this.#parts = partsOf(pattern);
+    this.#directories = pattern.endsWith('/');
+    this.#walked = this.#parts.map(() => new Set());
+    this.#walk(pattern.startsWith('/') ? '/' : '', 0);
   }
 
   #full(path: string): string {
@@ -88,38 +56,52 @@ class Glob {
     }
   }
 
-  walk(path: string, parts: readonly string[]): void {
-    const [part, ...rest] = parts;
-    if (part === undefined) return;
+  /** What is in a directory and matches the parts from `index` on. */
+  #walk(path: string, index: number): void {
+    const part = this.#parts[index];
+    const walked = this.#walked[index];
+    if (part === undefined || walked === undefined || walked.has(path)) return;
+    walked.add(path);
+    const last = index === this.#parts.length - 1;
     const at = (name: string): string => (path === '' || path === '/' ? path + name : `${path}/${name}`);
-    if (part === '**') {
-      if (rest.length === 0) this.#add(path === '' ? '.' : path, undefined);
-      else this.walk(path, rest);
+    if (part === GLOBSTAR) {
+      if (last && this.#leadsToDirectory(path)) this.#add(path === '' ? '.' : path, undefined);
+      if (!last) this.#walk(path, index + 1);
       for (const entry of this.#entries(path)) {
-        if (entry.name.startsWith('.') || this.#skip(at(entry.name))) continue;
-        if (entry.isDirectory()) this.walk(at(entry.name), parts);
-        else if (rest.length === 0) this.#add(at(entry.name), entry);
+        const next = at(entry.name);
+        if (entry.name.startsWith('.') || this.#skip(next)) continue;
+        if (entry.isDirectory()) this.#walk(next, index);
+        else if (last) this.#add(next, entry);
       }
       return;
     }
-    if (!MAGIC.test(part)) {
+    if (typeof part === 'string') {
       const next = at(part);
       if (this.#skip(next) || !this.#fs.existsSync(this.#full(next))) return;
-      if (rest.length === 0) this.#add(next, undefined);
-      else this.walk(next, rest);
+      if (last) this.#add(next, undefined);
+      else this.#walk(next, index + 1);
       return;
     }
-    const pattern = partPattern(part);
     for (const entry of this.#entries(path)) {
       const next = at(entry.name);
-      if (!pattern.test(entry.name) || this.#skip(next)) continue;
-      if (rest.length === 0) this.#add(next, entry);
-      else if (entry.isDirectory() || entry.isSymbolicLink()) this.walk(next, rest);
+      if (!part.test(entry.name) || this.#skip(next)) continue;
+      if (last) this.#add(next, entry);
+      else if (entry.isDirectory() || entry.isSymbolicLink()) this.#walk(next, index + 1);
     }
   }
 
   #add(path: string, entry: Dirent | undefined): void {
-    if (!this.found.has(path)) this.found.set(path, entry);
+    if (this.found.has(path)) return;
+    if (this.#directories && !this.#isDirectory(path, entry)) return;
+    this.found.set(path, entry);
+  }
+
+  #leadsToDirectory(path: string): boolean {
+    return this.#fs.statSync(this.#full(path), { throwIfNoEntry: false })?.isDirectory() === true;
+  }
+
+  #isDirectory(path: string, entry: Dirent | undefined): boolean {
+    return (entry ?? this.#fs.lstatSync(this.#full(path === '.' ? '' : path))).isDirectory();
   }
 
   entry(path: string): Dirent | undefined {
@@ -138,28 +120,15 @@ export function globSync(
   const patterns = typeof pattern === 'string' ? [pattern] : pattern;
   const { exclude } = options;
   const excluded = typeof exclude === 'function' ? exclude : undefined;
-  const left = typeof exclude === 'object' ? exclude.flatMap(expand).map((text) => text.split('/').map(partOf)) : [];
-  const skip = (path: string): boolean =>
-    excluded !== undefined ? excluded(path) : left.some((parts) => matches(path.split('/'), parts));
-  const glob = new Glob(fs, (options.cwd ?? '/').replace(/\/+$/, ''), skip);
-  for (const one of patterns.flatMap(expand)) {
-    const absolute = one.startsWith('/');
-    glob.walk(
-      absolute ? '/' : '',
-      one.split('/').filter((part) => part !== '' && part !== '.'),
-    );
-  }
+  const left = new Set(typeof exclude === 'object' ? exclude.flatMap(expand) : []);
+  const leftParts = [...left].map((one) => ({ absolute: one.startsWith('/'), parts: partsOf(one) }));
+  const skip = (path: string): boolean => {
+    if (excluded !== undefined) return excluded(path);
+    return leftParts.some(({ absolute, parts }) => path.startsWith('/') === absolute && matchesPath(path, parts));
+  };
+  const cwd = options.cwd ?? '';
+  const glob = new Glob(fs, cwd === '' ? '' : withoutSlashes(cwd).replace(/^\/$/, ''), skip);
+  for (const one of new Set(patterns.flatMap(expand))) glob.run(one);
   if (!options.withFileTypes) return [...glob.found.keys()];
   return [...glob.found].map(([path, entry]) => entry ?? glob.entry(path)).filter((entry) => entry !== undefined);
-}
-
-function partOf(part: string): RegExp | undefined {
-  return part === '**' ? undefined : partPattern(part);
-}
-
-function matches(path: readonly string[], parts: readonly (RegExp | undefined)[]): boolean {
-  if (parts.length === 0) return path.length === 0;
-  const [first, ...rest] = parts;
-  if (first === undefined) return matches(path, rest) || (path.length > 0 && matches(path.slice(1), parts));
-  return path.length > 0 && first.test(path[0] as string) && matches(path.slice(1), rest);
 }

@@ -26,6 +26,7 @@ import {
   parentOf,
   pathOf,
   pathText,
+  withoutSlashes,
 } from './values.ts';
 
 export interface ReaddirOptions {

@@ -187,9 +187,16 @@ export function normalize(path: string): string {
   return `/${parts.join('/')}`;
 }
 
+/** A path without slashes at its end, but for the root's. In a time that grows with their number, as no regular expression's does. */
+export function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
+}
+
 /** The directory that a path is in. */
 export function parentOf(path: string): string {
-  const end = path.replace(/\/+$/, '').lastIndexOf('/');
+  const end = withoutSlashes(path).lastIndexOf('/');
   return end <= 0 ? '/' : path.slice(0, end);
 }
 

@@ -13,7 +13,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/ti
 import { Emitter } from './emitter.ts';
 import { abortError, checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
-import { type PathLike, pathOf, pathText } from './values.ts';
+import { type PathLike, pathOf, pathText, withoutSlashes } from './values.ts';
 import { type Events, type EventType, WatchedTree } from './watched-tree.ts';
 
 export interface WatchOptions {
@@ -154,12 +154,6 @@ export class FsWatcher extends Emitter {
     this.#alive.end();
     queueMicrotask(() => this.emit('close'));
   }
-}
-
-function withoutSlashes(path: string): string {
-  let end = path.length;
-  while (end > 1 && path[end - 1] === '/') end--;
-  return path.slice(0, end);
 }
 
 /** fs.watch() of `fs`. */
