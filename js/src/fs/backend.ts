@@ -142,5 +142,6 @@ export class BackendError extends Error {
 export function answer(error: unknown): number {
   const { code } = error as { code?: string };
   if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
+  if (code === 'EREMOTE') return -Errno.EIO; // the host's own; ours is for the mount layer, and no answer
   return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
 }

@@ -58,6 +58,8 @@ export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbo
 export const UMASK: number = umask();
 /** What is read at once where memory is short. */
 const PIECE = 2 ** 20;
+/** The most that readFile gives, as in Node. */
+const LARGEST_READ = 2 ** 31 - 1;
 
 function umask(): number {
   try {
@@ -218,6 +220,7 @@ export class ContentsFs {
       const size = volume.core.plait_fs_read_file(-1 - volume.first(path), volume.scratch, FS_SCRATCH);
       if (size < 0) throw size === -Errno.EISDIR ? volume.error(size, 'read') : volume.error(size, 'open', path);
       if (size <= FS_SCRATCH) return volume.copyScratch(size);
+      if (size > LARGEST_READ) throw tooLarge(size);
       const whole = this.#largeFile(path, size);
       if (whole !== undefined) return whole;
     }
@@ -267,6 +270,7 @@ export class ContentsFs {
           bytes.set(volume.space.bytes(block, now));
           return bytes;
         }
+        if (now > LARGEST_READ) throw tooLarge(now);
         room = Math.max(now, room * 2); // it has grown meanwhile, or does not tell its size
       } finally {
         volume.core.plait_fs_unhold();
@@ -415,8 +419,13 @@ export class ContentsFs {
   };
 }
 
+function tooLarge(size: number): RangeError {
+  return codedError(RangeError, 'ERR_FS_FILE_TOO_LARGE', `File size (${size}) is greater than 2 GiB`);
+}
+
 /** Private room for a file's bytes. */
 function roomFor(size: number): Uint8Array<ArrayBuffer> {
+  if (size > LARGEST_READ) throw tooLarge(size);
   try {
     return newBytes(size);
   } catch (cause) {

@@ -195,11 +195,13 @@ export class FarCalls {
     again: (from: number, to: number) => number,
     action: (from: Place, to: Place) => void,
   ): number {
-    return attempt(() => {
-      const one = this.#locate(from, how, false);
+    let [first, second] = [from, to];
+    const once = (): number => {
+      const one = this.#locate(first, how, false);
       try {
         if (one.place !== undefined && how === 0) this.#there(one.place);
-        const two = this.#locate(to, How.NAME, true);
+        const two = this.#locate(second, How.NAME, true);
+        [first, second] = [one.length, two.length];
         try {
           if (one.place === undefined && two.place === undefined) return again(one.length, two.length);
           // By number: the list may have been read again in between, and tells of the same mount in another object.
@@ -211,6 +213,13 @@ export class FarCalls {
         }
       } finally {
         one.place?.leave();
+      }
+    };
+    return attempt(() => {
+      // Both may be in memory now, and not any more when the core comes there.
+      for (;;) {
+        const rc = once();
+        if (rc !== REMOTE) return rc;
       }
     });
   }

@@ -159,7 +159,7 @@ function mount(fs: TreeFs, path: PathLike, options: MountOptions): void {
   if (!fs.statSync(path).isDirectory()) throw fs.volume.error(-Errno.ENOTDIR, 'mount', path);
   const place = fs.realpathSync(path);
   try {
-    mounts.mount(place, options);
+    if (!mounts.mount(place, options)) mount(fs, path, options);
   } catch (error) {
     if (made !== undefined) unmake(fs, place, fs.realpathSync(made));
     throw error;

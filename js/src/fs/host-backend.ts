@@ -6,8 +6,8 @@
  * the path that led there, the step happens in that directory. Directories are entered with O_NOFOLLOW, and files opened with
  * it; what follows links (chmod, utimes, access) is given an open descriptor, not a name.
  *
- * On other systems there is no such path, and a directory is the path that it had: then who changes directories into links
- * while a path is walked can lead a step astray. docs/fs.md says so.
+ * A Linux without `/proc` is refused. On other systems there is no such path, and a directory is the path that it had: then who changes
+ * directories into links while a path is walked can lead a step astray. docs/fs.md says so.
  *
  * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where one takes a file's
  * place in between, the open does not wait.
@@ -29,9 +29,11 @@ export interface HostWords {
   /** Which directory it was when it was mounted. */
   device: number;
   file: number;
+  /** When it came into being, in nanoseconds, where that tells it from a later one with the same number. */
+  birth?: string | undefined;
 }
 
-/** An open directory; on systems without /proc, its path. */
+/** An open directory; on systems that are no Linux, its path. */
 interface Place {
   readonly fd: number;
   readonly path: string;
@@ -80,13 +82,26 @@ function statsOf(from: NodeStats): BackendStats {
   };
 }
 
+/** File systems of Linux that keep a directory's birth as it is; overlays and network file systems may not. */
+const KEEPS_BIRTH = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x01021994]); // ext, XFS, Btrfs, F2FS, tmpfs
+
+/** Words that only this directory has, of all that have had or will have its number. Nothing, where none are sure. */
+function birthOf(fs: NodeFs, directory: string, stats: NodeStats): string | undefined {
+  const { platform, execPath } = host.builtin('node:process') as typeof process;
+  // A system that does not tell when a file came into being tells when it was last changed instead.
+  const isTold = [stats, fs.statSync(execPath, { bigint: true })].some((one) => one.birthtimeNs !== one.ctimeNs);
+  const isKept = platform === 'darwin' || KEEPS_BIRTH.has(fs.statfsSync(directory).type);
+  return isTold && isKept ? String(stats.birthtimeNs) : undefined;
+}
+
 /** The words for a directory of the host: it has to be one, now. */
 export function hostWords(directory: string | URL, readOnly: boolean): HostWords {
   const fs = fsOfNode();
   const real = fs.realpathSync(directory);
   const stats = fs.statSync(real, { bigint: true });
   if (!stats.isDirectory()) throw new BackendError('ENOTDIR');
-  return { type: 'host', directory: real, readOnly, device: Number(stats.dev), file: Number(stats.ino) };
+  const [device, file, birth] = [Number(stats.dev), Number(stats.ino), birthOf(fs, real, stats)];
+  return { type: 'host', directory: real, readOnly, device, file, birth };
 }
 
 export class HostBackend implements Backend<Place> {
@@ -99,17 +114,26 @@ export class HostBackend implements Backend<Place> {
       numeric: true,
     }) < 0;
   #ended = false;
-  /** Without /proc: where the directories lie that are open as files. */
+  /** Walking by paths: where the directories lie that are open as files. */
   readonly #paths = new Map<number, Buffer>();
 
-  /** @param byPaths walks by paths, as on systems without /proc */
-  constructor({ directory, device, file }: HostWords, byPaths = false) {
+  /** @param byPaths walks by paths, as on systems that are no Linux */
+  constructor({ directory, device, file, birth }: HostWords, byPaths = false) {
     this.#fs = fsOfNode();
-    this.#linux = !byPaths && this.#fs.existsSync('/proc/self/fd');
+    const { platform } = host.builtin('node:process') as typeof process;
+    this.#linux = !byPaths && platform === 'linux';
+    if (this.#linux && !this.#fs.existsSync('/proc/self/fd')) {
+      const why = 'without it, whoever may write in the directory could lead paths out of it';
+      throw new PlaitError(
+        'ERR_PLAIT_UNSUPPORTED',
+        `a directory of the host is mounted with the help of /proc: ${why}`,
+      );
+    }
     const path = Buffer.from(directory).toString('latin1');
     this.root = this.#directory(path);
     const stats = this.stat(this.root, '') as BackendStats;
-    if (stats.device === device && Number(stats.file) === file) return;
+    const isSame = stats.device === device && Number(stats.file) === file;
+    if (isSame && (birth === undefined || String(stats.birthtime) === birth)) return;
     this.end();
     throw new BackendError('ESTALE');
   }

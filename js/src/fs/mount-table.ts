@@ -156,8 +156,11 @@ export class MountTable {
       .reverse();
   }
 
-  /** Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the core reads it. */
-  mount(path: string, options: MountOptions, put: (path: string) => number): void {
+  /**
+   * Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the core reads it.
+   * Whether it was done; if not, the path has come to lead into another mount meanwhile, and is to be looked at again.
+   */
+  mount(path: string, options: MountOptions, put: (path: string) => number): boolean {
     if (typeof options !== 'object' || options === null) throw wrongType('options', 'of type object', options);
     if (options.type !== 'host') throw wrongValue('options.type', "must be 'host'", options.type);
     if (options.readOnly !== undefined && typeof options.readOnly !== 'boolean') {
@@ -168,9 +171,11 @@ export class MountTable {
       throw wrongType('options.directory', 'of type string or an instance of URL', directory);
     }
     let words: HostWords;
+    let backend: HostBackend;
     try {
       words = hostWords(directory, options.readOnly === true);
-      new HostBackend(words).end(); // it can be opened
+      // Stays open here: while it is, no other directory gets its number on the host.
+      backend = new HostBackend(words);
     } catch (error) {
       throw fsError(answer(error), 'mount', String(directory), path);
     }
@@ -182,7 +187,13 @@ export class MountTable {
     const scratch = this.#space.load(this.#record + FsThread.scratch);
     this.#space.bytes(scratch, text.length).set(text);
     const rc = core.plait_fs_mount(length, inside ? this.#innermost(path, above) : 0, text.length);
-    if (rc < 0) throw fsError(rc, 'mount', path);
+    if (rc > 0) {
+      this.#backends.set(rc, backend);
+      return true;
+    }
+    backend.end();
+    if (rc !== -Errno.EREMOTE) throw fsError(rc, 'mount', path);
+    return false;
   }
 
   /** The mount that a path lies in, which leads into `outer` first. */

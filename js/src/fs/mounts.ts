@@ -48,9 +48,9 @@ export class Mounts {
     return bytes.length;
   };
 
-  /** @param path without links, dots and slashes too many */
-  mount(path: string, options: MountOptions): void {
-    this.#table.mount(path, options, this.#put);
+  /** @param path without links, dots and slashes too many; false: it has come to lead elsewhere */
+  mount(path: string, options: MountOptions): boolean {
+    return this.#table.mount(path, options, this.#put);
   }
 
   unmount(path: PathLike): void {

@@ -20,13 +20,13 @@ import {
   type FsEncoding,
   join,
   modeOf,
+  newBytes,
   nulInPath,
   optionsOf,
   type PathLike,
   parentOf,
   pathOf,
   pathText,
-  withoutSlashes,
 } from './values.ts';
 
 export interface ReaddirOptions {
@@ -48,6 +48,10 @@ interface Realpath {
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+
+/** Larger files are copied in pieces, of so many bytes. */
+const COPIED_WHOLE = 2 ** 26;
+const COPIED_AT_ONCE = 2 ** 20;
 
 export class TreeFs extends SyncFs {
   static {
@@ -272,12 +276,32 @@ export class TreeFs extends SyncFs {
       if (dev === stats.dev && ino === stats.ino) return;
     }
     try {
-      this.writeFileSync(dest, this.readFileSync(src), { flag: mode & 1 ? 'wx' : 'w', mode: stats.mode & 0o7777 });
+      const flag = mode & 1 ? 'wx' : 'w';
+      if (stats.size > COPIED_WHOLE) this.#copyPieces(src, dest, flag, stats.mode & 0o7777);
+      else this.writeFileSync(dest, this.readFileSync(src), { flag, mode: stats.mode & 0o7777 });
       this.chmodSync(dest, stats.mode & 0o7777);
     } catch (error) {
       throw fail((error as FsError).errno ?? -Errno.EINVAL);
     }
   };
+
+  #copyPieces(src: PathLike, dest: PathLike, flag: string, mode: number): void {
+    const piece = newBytes(COPIED_AT_ONCE);
+    const from = this.openSync(src, 'r');
+    try {
+      const to = this.openSync(dest, flag, mode);
+      try {
+        for (let count = -1; count !== 0; ) {
+          count = this.readSync(from, piece, 0, piece.length, null);
+          for (let at = 0; at < count; ) at += this.writeSync(to, piece, at, count - at, null);
+        }
+      } finally {
+        this.closeSync(to);
+      }
+    } finally {
+      this.closeSync(from);
+    }
+  }
 
   cpSync = (src: string | URL, dest: string | URL, options?: CopyOptions): void =>
     copyTreeSync(this, src, dest, options);
