@@ -360,9 +360,37 @@ static void test_mounts(void) {
   CHECK(fs_check_all(0) == 0);
 }
 
+static uint32_t version_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
+
+/* What watchers compare: whatever happens to an inode or its names moves its version, and new names lie behind the last cursor. */
+static void test_versions(void) {
+  test_space(400);
+  CHECK(fs_mkdir("/d") == 0 && fs_write("/d/a", 10, 1) == 0 && fs_write("/d/b", 10, 1) == 0 && fs_mkdir("/d/c") == 0);
+  CHECK(fs_lstat("/d/a") == 0);
+  struct plait_inode *inode = plait_at(plait_get(&fs_mine()->result.block));
+  uint32_t version = version_of("/d/a"), directory = version_of("/d"), sub = version_of("/d/c");
+  CHECK(!(version & 1) && plait_get(&inode->version) == version && version_of("/d/a") == version);
+  CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), 0) == 3 && plait_get64(&fs_mine()->result.cursor) == 0);
+  double cursor = (double)plait_get64(&fs_mine()->result.size);
+  CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), cursor) == 0);
+  for (int i = 0; i < 6; i++) {
+    uint32_t before = plait_get(&inode->version);
+    if (i == 0) CHECK(fs_write("/d/a", 10, 2) == 0);
+    if (i == 1) CHECK(plait_fs_set(PLAIT_FS_PATH(fs_first("/d/a")), 0, PLAIT_FS_SET_MODE, 0600, 0, 0, 0, 0, 0, 0, NOW) == 0);
+    if (i == 2) CHECK(fs_link("/d/a", "/d/h") == 0);
+    if (i == 3) CHECK(fs_unlink("/d/h") == 0);
+    if (i == 4) CHECK(fs_rename("/d/a", "/d/moved") == 0);
+    if (i == 5) CHECK(fs_rename("/d/b", "/d/moved") == 0); /* it is replaced, and gone */
+    CHECK(plait_get(&inode->version) != before);
+  }
+  CHECK(version_of("/d") != directory && version_of("/d/c") == sub);
+  CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), cursor) == 1 && plait_get(&fs_mine()->result.bytes) == 5);
+  CHECK(fs_rename("/d/c", "/c") == 0 && version_of("/c") != sub && fs_check_all(0) == 0);
+}
+
 static const struct test tests[] = {
     {"names", test_names},       {"rename", test_rename},     {"descriptors", test_descriptors},
-    {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
+    {"versions", test_versions}, {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
     {"a full space", test_full}, {"no memory in each place", test_full_everywhere}, {"range locks", test_ranges}, {"mappings", test_mappings},
     {"mounts", test_mounts},
     {"a settler dies, and nobody knows", test_dead_settler},
