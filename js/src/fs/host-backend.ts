@@ -89,7 +89,8 @@ const KEEPS_BIRTH = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x01021
 function birthOf(fs: NodeFs, directory: string, stats: NodeStats): string | undefined {
   const { platform, execPath } = host.builtin('node:process') as typeof process;
   // A system that does not tell when a file came into being tells when it was last changed instead.
-  const isTold = [stats, fs.statSync(execPath, { bigint: true })].some((one) => one.birthtimeNs !== one.ctimeNs);
+  const other = fs.statSync(execPath, { bigint: true, throwIfNoEntry: false });
+  const isTold = [stats, other ?? stats].some((one) => one.birthtimeNs !== one.ctimeNs);
   const isKept = platform === 'darwin' || KEEPS_BIRTH.has(fs.statfsSync(directory).type);
   return isTold && isKept ? String(stats.birthtimeNs) : undefined;
 }

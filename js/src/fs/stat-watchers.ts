@@ -71,6 +71,8 @@ class WatchedFile {
   readonly #path: string;
   #inode = 0;
   #version = 0;
+  /** When we looked, in milliseconds since 1970. */
+  #at = 0;
   #last: Stats;
 
   constructor(fs: TreeFs, path: string) {
@@ -81,6 +83,7 @@ class WatchedFile {
 
   #stat(): Stats {
     const { volume } = this.#fs;
+    this.#at = Date.now();
     const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
     this.#inode = rc === 0 ? volume.inode : 0;
     this.#version = volume.version;
@@ -98,10 +101,12 @@ class WatchedFile {
     if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.version === this.#version)
       return undefined;
     const was = this.#last;
+    // What was changed in the millisecond of the last look may have been changed again, and have the same time.
+    const maybe = this.#inode !== 0 && was.ctimeMs >= this.#at;
     const now = this.#stat();
     this.#last = now;
-    if (was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink)
-      return undefined;
+    const same = was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink;
+    if (same && !maybe) return undefined;
     return [now, was];
   }
 }
