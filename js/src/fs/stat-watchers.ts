@@ -101,8 +101,8 @@ class WatchedFile {
     if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.version === this.#version)
       return undefined;
     const was = this.#last;
-    // What was changed in the millisecond of the last look may have been changed again, and have the same time.
-    const maybe = this.#inode !== 0 && was.ctimeMs >= this.#at;
+    // What was changed in the millisecond of the last look may have been changed again, and have the same time. Times are inexact.
+    const maybe = this.#inode !== 0 && was.ctimeMs >= this.#at - 0.001;
     const now = this.#stat();
     this.#last = now;
     const same = was.ctimeMs === now.ctimeMs && was.ino === now.ino && was.size === now.size && was.nlink === now.nlink;
