@@ -122,7 +122,7 @@ export class HostBackend implements Backend<Place> {
   constructor({ directory, device, file, birth }: HostWords, byPaths = false) {
     this.#fs = fsOfNode();
     const { platform } = host.builtin('node:process') as typeof process;
-    this.#linux = !byPaths && platform === 'linux';
+    this.#linux = !byPaths && (platform === 'linux' || platform === 'android');
     if (this.#linux && !this.#fs.existsSync('/proc/self/fd')) {
       const why = 'without it, whoever may write in the directory could lead paths out of it';
       throw new PlaitError(

@@ -37,12 +37,60 @@ interface Seen {
   readonly at: number;
   /** A directory that is looked into; or the file at the top, if the host watches it. */
   inside: Inside | undefined;
+  /** Its place in the versions of its directory; -1: none. */
+  slot: number;
+}
+
+/** The versions of names in memory, side by side: the pass over all of them is what each change costs. */
+class Versions {
+  readonly #names: string[] = [];
+  /** Where the inodes' versions are in the space, as indices of words, and what they were. */
+  #words = new Uint32Array(8);
+  #seen = new Uint32Array(8);
+
+  /** Notes what is seen of a name, in place of what `slot` says of it. */
+  put(slot: number, name: string, { inode, version }: Seen): number {
+    const at = slot < 0 ? this.#names.push(name) - 1 : slot;
+    if (at === this.#words.length) {
+      const [words, seen] = [new Uint32Array(at * 2), new Uint32Array(at * 2)];
+      words.set(this.#words);
+      seen.set(this.#seen);
+      [this.#words, this.#seen] = [words, seen];
+    }
+    this.#words[at] = (inode + Inode.version) >>> 2;
+    this.#seen[at] = version;
+    return at;
+  }
+
+  /** Forgets a name. The last one gets its slot: which that is, if there is one. */
+  take(slot: number): string | undefined {
+    const last = this.#names.length - 1;
+    this.#words[slot] = this.#words[last] as number;
+    this.#seen[slot] = this.#seen[last] as number;
+    const name = this.#names.pop() as string;
+    if (slot === last) return undefined;
+    this.#names[slot] = name;
+    return name;
+  }
+
+  /** The names whose version is another one by now. */
+  moved(space: Uint32Array): string[] {
+    const [words, seen] = [this.#words, this.#seen];
+    const moved: string[] = [];
+    for (let i = 0; i < this.#names.length; i++) {
+      if (Atomics.load(space, words[i] as number) !== seen[i]) moved.push(this.#names[i] as string);
+    }
+    return moved;
+  }
 }
 
 interface Inside {
   /** Of the directory; 0: it lies behind a mount. */
   readonly inode: number;
   readonly names: Map<string, Seen>;
+  readonly versions: Versions;
+  /** Names of directories that are looked into. */
+  readonly directories: Set<string>;
   /** The number of the last name that was seen, in memory. */
   cursor: number;
   /** Ends what the host does for it. */
@@ -62,8 +110,8 @@ export interface HostListener {
  */
 const HOST_TICK = 20000000n;
 const MEMORY_TICK = 1000n;
-/** No inode's version: they are whole. */
-const UNKNOWN = -1;
+/** No inode's version, because one that is odd is not told. */
+const UNKNOWN = 0xffffffff;
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']);
 const LIMITS = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'ENOMEM']);
 
@@ -172,21 +220,20 @@ export class WatchedTree {
   /** In memory at each name that has moved; `remounted`: and where a mount may have come or gone. */
   #scan(inside: Inside, below: string, remounted: boolean): void {
     if (inside.inode === 0 && !remounted) return;
-    const { space } = this.#fs.volume;
-    for (const [name, seen] of inside.names) {
-      const { inode } = seen;
-      let deeper = seen.inside;
-      if (inode === 0 ? remounted : Atomics.load(space.u32, (inode + Inode.version) >>> 2) !== seen.version) {
-        this.#check(inside, below, name, true);
-        deeper = inside.names.get(name)?.inside;
-      }
+    for (const name of inside.versions.moved(this.#fs.volume.space.u32)) this.#check(inside, below, name, true);
+    if (remounted) {
+      for (const [name, { inode }] of inside.names) if (inode === 0) this.#check(inside, below, name, true);
+    }
+    for (const name of inside.directories) {
+      const deeper = inside.names.get(name)?.inside;
       if (deeper !== undefined) this.#scan(deeper, join(below, name), remounted);
     }
   }
 
   #around(inside: Inside, below: string): void {
     if (inside.inode === 0) this.#listAll(inside, below);
-    for (const [name, { inside: deeper }] of inside.names) {
+    for (const name of inside.directories) {
+      const deeper = inside.names.get(name)?.inside;
       if (deeper !== undefined) this.#around(deeper, join(below, name));
     }
   }
@@ -207,7 +254,7 @@ export class WatchedTree {
     const { inode, version, mount } = volume;
     volume.space.cover(inode + Inode.BYTES);
     const { kind, number, birthtime, ctime, size } = volume.raw();
-    return { inode, version, mount, kind, number, birthtime, ctime, size, at, inside: undefined };
+    return { inode, version, mount, kind, number, birthtime, ctime, size, at, inside: undefined, slot: -1 };
   }
 
   /** `told`: there is a sign that something has happened to it. */
@@ -217,9 +264,21 @@ export class WatchedTree {
     const at = Date.now();
     const there = volume.core.plait_fs_stat(-1 - volume.first(this.#full(path)), 0) === 0;
     const known = directory.names.get(name);
-    const now = this.#compare(path, known, there ? this.#state(at) : undefined, told);
-    if (now === undefined) directory.names.delete(name);
-    else directory.names.set(name, now);
+    this.#put(directory, name, known, this.#compare(path, known, there ? this.#state(at) : undefined, told));
+  }
+
+  #put({ names, versions, directories }: Inside, name: string, old: Seen | undefined, now: Seen | undefined): void {
+    if (now === undefined) names.delete(name);
+    else names.set(name, now);
+    if (now?.inside === undefined) directories.delete(name);
+    else directories.add(name);
+    const slot = old?.slot ?? -1;
+    if (now !== undefined && now.inode !== 0) {
+      now.slot = versions.put(slot, name, now);
+    } else if (slot >= 0) {
+      const moved = names.get(versions.take(slot) ?? '');
+      if (moved !== undefined) moved.slot = slot;
+    }
   }
 
   /** Notes what is different at a path, and looks into a directory that is new or has changed. What is there now. */
@@ -263,7 +322,14 @@ export class WatchedTree {
   #enter(seen: Seen, path: string, first: boolean): void {
     const isDirectory = seen.kind === FsKind.DIRECTORY;
     if (path === '' ? !isDirectory && seen.inode !== 0 : !isDirectory || !this.#recursive) return;
-    const inside: Inside = { inode: seen.inode, names: new Map(), cursor: 0, end: () => {} };
+    const inside: Inside = {
+      inode: seen.inode,
+      names: new Map(),
+      versions: new Versions(),
+      directories: new Set(),
+      cursor: 0,
+      end: () => {},
+    };
     seen.inside = inside;
     if (seen.inode === 0) this.#ask(inside, path, first);
     if (isDirectory && seen.inode !== 0) this.#listNew(seen, inside, path);
