@@ -7,7 +7,7 @@ import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 
 const seed = Number(process.env.PLAIT_SEED ?? 20240229);
-const rounds = Number(process.env.PLAIT_ROUNDS ?? 1);
+XXX
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-glob-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 

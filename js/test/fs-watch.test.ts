@@ -347,5 +347,15 @@ test('a program ends though watchers that do not keep it are open, and not other
   const kept = await run(`const watcher = fs.watch('/d', { persistent: false }).ref();
     setTimeout(() => { console.log('kept'); watcher.close(); }, 50).unref();`);
   assert.equal(kept, 'kept\n');
+  const told = await run(`let caught = 0; const seen = new Set();
+    process.on('uncaughtException', () => caught++);
+    const watcher = fs.watch('/d', (_, name) => { seen.add(name); throw new Error('a listener'); });
+    fs.watchFile('/d/f', () => { seen.add('file'); throw new Error('a listener'); });
+    for (const name of ['f', 'a', 'b']) fs.writeFileSync('/d/' + name, 'more');
+    const timer = setInterval(() => {
+      if (seen.size < 4 || caught < 4) return;
+      console.log('all told'); clearInterval(timer); watcher.close(); fs.unwatchFile('/d/f');
+    }, 1);`);
+  assert.equal(told, 'all told\n', 'though the listeners throw');
   t.diagnostic('all ended');
 });

@@ -10,6 +10,7 @@
 import { Fs as FsRoot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { setTimeout } from '../core/timers.ts';
+import { throwLater } from './emitter.ts';
 import { fsError } from './errors.ts';
 
 interface AtomicsWaitAsync {
@@ -69,10 +70,7 @@ export class Changes {
       try {
         look();
       } catch (error) {
-        // A listener has thrown: that ends the program as it would in Node, but not the watching if the program goes on.
-        setTimeout(() => {
-          throw error;
-        });
+        throwLater(error);
       }
     }
     if (!this.#sleeps) this.#sleep(seen);

@@ -23,6 +23,13 @@ function add<Self extends object>(emitter: Self, event: string, call: Listener, 
   return emitter;
 }
 
+/** Throws from the event loop: it ends the program as a listener's error does in Node, but not what the caller is in the middle of. */
+export function throwLater(error: unknown): void {
+  setTimeout(() => {
+    throw error;
+  });
+}
+
 export class Emitter {
   constructor() {
     Object.defineProperty(this, LISTENERS, { value: new Map() });
@@ -68,11 +75,7 @@ export class Emitter {
   /** Whether anybody listened. */
   emit(event: string, ...values: unknown[]): boolean {
     const all = listenersOf(this).get(event) ?? [];
-    if (all.length === 0 && event === 'error') {
-      setTimeout(() => {
-        throw values[0];
-      });
-    }
+    if (all.length === 0 && event === 'error') throwLater(values[0]);
     for (const { call } of all) call.apply(this, values);
     return all.length > 0;
   }

@@ -3,6 +3,7 @@
  */
 
 import { clearInterval, setInterval } from '../core/timers.ts';
+import { throwLater } from './emitter.ts';
 import type { Stats } from './stats.ts';
 import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText } from './values.ts';
@@ -39,7 +40,14 @@ export class StatWatchers {
     const watched = new WatchedFile(this.#fs, text);
     const look = (): void => {
       const [now, was] = watched.look() ?? [];
-      if (now !== undefined && was !== undefined) for (const each of listeners) each(now, was);
+      if (now === undefined || was === undefined) return;
+      for (const each of listeners) {
+        try {
+          each(now, was);
+        } catch (error) {
+          throwLater(error); // the others are told nevertheless
+        }
+      }
     };
     const endLooks = volume.changes.watch(look);
     look();

@@ -10,7 +10,7 @@
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
-import { Emitter } from './emitter.ts';
+import { Emitter, throwLater } from './emitter.ts';
 import { abortError, checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { type PathLike, pathOf, pathText, withoutSlashes } from './values.ts';
@@ -113,22 +113,29 @@ export class FsWatcher extends Emitter {
 
   #lookAroundIn(delay: number): void {
     if (this.#closed || !this.#tree.isFar) return;
+    clearTimeout(this.#aroundTimer as never);
     const timer = setTimeout(() => {
       this.#aroundTimer = undefined;
       const start = performance.now();
-      const events = this.#tree.lookAround();
-      this.#lookAroundIn(Math.max(INTERVAL_MS, (performance.now() - start) / LARGEST_PART));
-      this.#emitAll(events);
+      try {
+        this.#emitAll(this.#tree.lookAround());
+      } finally {
+        this.#lookAroundIn(Math.max(INTERVAL_MS, (performance.now() - start) / LARGEST_PART));
+      }
     }, delay) as unknown as { unref?(): void };
     timer.unref?.();
     this.#aroundTimer = timer;
   }
 
   #emitAll(events: Events): void {
-    if (this.#aroundTimer === undefined) this.#lookAroundIn(SOON_MS); // a mount has come to what is watched
+    if (this.#aroundTimer === undefined) this.#lookAroundIn(SOON_MS); // a mount may have come to what is watched
     for (const [path, eventType] of events) {
       if (this.#closed) return;
-      this.emit('change', eventType, path === '' ? this.#base : path);
+      try {
+        this.emit('change', eventType, path === '' ? this.#base : path);
+      } catch (error) {
+        throwLater(error); // the other events are told nevertheless
+      }
     }
   }
 
