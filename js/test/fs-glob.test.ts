@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { after, test } from 'node:test';
 import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { rounds, seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? 20240229);
-XXX
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-glob-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 

@@ -93,6 +93,8 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
   fs.writeFileSync('/w/old', '1');
   const seen: string[] = [];
   const watcher = fs.watch('/w', (event, name) => seen.push(`${event} ${name}`));
+  t.after(() => watcher.close());
+  t.after(() => fs.unwatchFile('/w/old'));
   let size = -1;
   fs.watchFile('/w/old', (now) => {
     size = now.size;
