@@ -294,6 +294,7 @@ test('mounts that come and go show nobody what the mount layer says to itself', 
   const space = openSpace({ maximum: 2 ** 27 });
   const fs = createFs(() => space);
   const top = directory();
+  const another = directory();
   nodeFs.mkdirSync(`${top}/d`);
   fs.mkdirSync('/a/d', { recursive: true });
   const { worker } = await start(t, space);
@@ -318,10 +319,9 @@ test('mounts that come and go show nobody what the mount layer says to itself', 
     (path, other) => fs.linkSync(path, other),
     (path, other) => fs.symlinkSync(other, path),
     (path, other) => fs.copyFileSync(path, other),
-    (path, other) => fs.cpSync(path, other, { recursive: true }),
     (path) => fs.readlinkSync(path),
     (path) => fs.globSync(`${path}/**`),
-    (path) => fs.mount(path, { type: 'host', directory: top }),
+    (path) => fs.mount(path, { type: 'host', directory: another }),
     (path) => fs.unmount(path),
   ];
   const met = new Set<string>();
