@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import nodeFs from 'node:fs';
+import nodeFs, { type FSWatcher } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { openSpace } from 'plait';
-import { createFs, type Fs, type FsWatcher } from 'plait/fs';
+import { createFs, type Fs } from 'plait/fs';
+import { seed } from './seed.ts';
 
-const seed = Number(process.env.PLAIT_SEED ?? 20240229);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-watch-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 const DEADLINE_MS = 30000;
@@ -34,9 +34,11 @@ function mounted(): { fs: Fs; inside: string } {
 }
 
 /** Watches, and notes what is told; closed when the test is over. */
-function watching(t: TestContext, fs: Fs, path: string, options: object = {}): { watcher: FsWatcher; seen: string[] } {
+function watching(t: TestContext, fs: Fs, path: string, options: object = {}): { watcher: FSWatcher; seen: string[] } {
   const seen: string[] = [];
-  const watcher = fs.watch(path, options, (event: string, name: string) => seen.push(`${event} ${name}`));
+  const watcher = fs.watch(path, options, (event: string, name: string | Uint8Array | null) =>
+    seen.push(`${event} ${name}`),
+  );
   t.after(() => watcher.close());
   return { watcher, seen };
 }
@@ -168,7 +170,7 @@ test('a watcher of 20,000 files costs little for each change anywhere', { timeou
 /** What each name is, for a program that asks. */
 function look(fs: Fs, top: string): Map<string, string> {
   const found = new Map<string, string>();
-  for (const name of fs.readdirSync(top, { recursive: true })) {
+  for (const name of fs.readdirSync(top, { recursive: true, encoding: 'utf8' })) {
     const stats = fs.lstatSync(`${top}/${name}`, { bigint: true });
     const rest = stats.isDirectory() ? '' : `${stats.ctimeNs}:${stats.size}`;
     found.set(name, `${stats.mode & 0o170000n}:${stats.ino}:${stats.birthtimeNs} ${rest}`);
