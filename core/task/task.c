@@ -169,7 +169,8 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   plait_ref_t of = plait_get(&task_at(ref)->link);
   plait_ref_t apart = plait_get(&task_at(ref)->input_block);
   uint32_t words = plait_get(&client->words), size = plait_heap_size(ref) + (apart == 0 ? 0 : plait_heap_size(apart));
-  if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
+  if (plait_get(&client->owner) == 0) rc = -PLAIT_EPIPE;
+  else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
   else if (words != 0 && size > PLAIT_PROGRESS_LIMIT - words) rc = -PLAIT_EAGAIN; /* a single one may be larger */
   else {
     plait_put(&client->words, size > PLAIT_PROGRESS_LIMIT - words ? PLAIT_PROGRESS_LIMIT : words + size);
@@ -332,11 +333,13 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   if (plait__pool_lock(pool) != 0) return 0;
   /* Between the two stores both words name the tasks; after a death there, repair undoes the first. */
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
+  uint32_t words = plait_get(&client->words);
   plait_put(&client->taken, task);
   plait_put(&client->words, 0);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
+  if (words != 0) plait_platform_notify(&client->words, UINT32_MAX); /* a hint: who waits for room looks by itself, too */
   plait_ref_t oldest = 0;
   while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */
     plait_ref_t next = plait_get(&task_at(task)->next);

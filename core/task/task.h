@@ -16,8 +16,8 @@
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
  * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so that
- * the worker takes another meanwhile. Word of a running task (progress) is a record of its own, which goes from BUILDING
- * to DONE at once. Of what lies undelivered of it, a client has PLAIT_PROGRESS_LIMIT bytes at most.
+ * the worker takes another meanwhile. Word of a running task (progress), and what a worker writes (output), is a record of
+ * its own, which goes from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of it undelivered.
  *
  * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client, first in,
  * first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the other sits on
@@ -62,7 +62,7 @@
 #define PLAIT_SEAT_LIMIT 256u
 #define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
-#define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress that lie undelivered for one client, at most */
+#define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress and output that lie undelivered for one client, at most */
 #define PLAIT_POOL_NAMES 256u /* names that a pool keeps, at most; tasks with further ones bring them along */
 #define PLAIT_POOL_NAME_BYTES 1048576u /* bytes of text that those have, at most */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
@@ -85,6 +85,7 @@ enum plait_task_status {
   PLAIT_STATUS_STOPPED = 7,      /* taken when its `control` said stop already: not run */
   PLAIT_STATUS_PROGRESS = 8,     /* not the end: what the running task tells meanwhile */
   PLAIT_STATUS_DROPPED = 9,      /* not the end: a stand-in was that; only to be freed (see give_up.c) */
+  PLAIT_STATUS_OUTPUT = 10,      /* not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
 };
 
 /* Why a task is to stop; bits of plait_task.control. */
@@ -194,7 +195,7 @@ struct plait_client {
   plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
   plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
   plait_word_t mask;    /* a bit for each lane that is not empty */
-  plait_word_t words;   /* bytes of progress in the inbox */
+  plait_word_t words;   /* bytes of progress and output in the inbox: what a worker sleeps on that waits for room */
   struct plait_lane lanes[PLAIT_LANE_COUNT]; /* queued tasks that any worker may run, by priority */
 };
 
@@ -374,9 +375,10 @@ int plait_task_abort(plait_ref_t task);
 int plait_task_requeue(plait_ref_t task);
 
 /*
- * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs. Its client and ticket are
- * that task's, and its `link` names the task. 0, or it is still BUILDING: -PLAIT_EAGAIN (too much of it lies there
- * undelivered), -PLAIT_EPIPE (the task was given up) or -PLAIT_ETIMEDOUT.
+ * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs, or output. The client and
+ * ticket of word are that task's, and its `link` names the task; the `link` of output is 0. 0, or it is still BUILDING:
+ * -PLAIT_EAGAIN (too much lies there undelivered), -PLAIT_EPIPE (the client is gone, or the task was given up) or
+ * -PLAIT_ETIMEDOUT. Whoever waits for room sleeps on `client.words`, and looks by itself from time to time.
  */
 int plait_task_emit(plait_ref_t record);
 

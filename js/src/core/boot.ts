@@ -93,6 +93,7 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   const space = new Space(handle, core, thread);
   if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
   attached.push(new WeakRef(space));
+  if (role === Role.worker) recovered = space;
   noteSpace(space);
   return space;
 }
@@ -100,8 +101,14 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
 /** The spaces that this thread is attached to; a private one may be dropped by its users. */
 let attached: WeakRef<Space>[] = [];
 
+/** The space that this thread is a pool's worker in. The coordinator hears of its end, and until then what it writes is sent there. */
+let recovered: Space | undefined;
+
 function detachAll(): void {
-  for (const ref of attached) ref.deref()?.core.plait_abi_detach();
+  for (const ref of attached) {
+    const space = ref.deref();
+    if (space !== recovered) space?.core.plait_abi_detach();
+  }
 }
 
 function recoverHostEverywhere(hostId: number): void {

@@ -1,92 +1,44 @@
 /**
- * Where the output of threads goes, in the thread that starts them.
+ * What threads write, in Node and in hosts like it.
  *
- * Node pipes it to `process.stdout` and `process.stderr`, and so makes both before it starts the thread: 2 to 3 ms, in a
- * program that has written nothing yet. Here they are made when there is something to write.
+ * A thread of Node's (and of Bun's) sends what it writes by messages to the thread that started it, a piece at a time. That
+ * takes event loops that turn, and what is on its way when the process ends is lost. In Deno a thread writes at once, and
+ * nothing is diverted.
  *
- * As with Node's pipes, what a thread writes is dropped once the program has ended its stream. That is heard of by whoever
- * listens when it happens, and leaves no trace afterwards: Node's own streams look whole again then. So one that the program
- * has made before the thread starts is listened to from the start on, any other from its first chunk on.
- *
- * Invariant: once `withLateStreams` has returned, `process` is as it was before.
+ * Invariant: a piece that was taken is not sent by the host, and one that was refused is.
  */
 
 import type { Writable } from 'node:stream';
-import { threadWide } from './thread-wide.ts';
 
-type Name = 'stdout' | 'stderr';
-type Getter = () => Writable;
+/** By descriptor, from 1 on. */
+const NAMES = ['stdout', 'stderr'] as const;
 
-interface StandIn {
-  readonly stream: Writable;
-  /** Listens to the real one from here on, which is made if it is not there. */
-  watch(): void;
+type Chunk = { readonly chunk: string | Uint8Array; readonly encoding: BufferEncoding };
+type WriteAll = (chunks: Chunk[], done: (error?: Error | null) => void) => void;
+
+function bytesOf({ chunk, encoding }: Chunk): Uint8Array {
+  return typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
 }
 
-const DESCRIPTORS = { stdout: 1, stderr: 2 };
-
-/** Whether the program has made its stream, as far as Node tells. A file has no handle; what comes after its end is written. */
-function isMade(name: Name): boolean {
-  const { _getActiveHandles: handles } = process as { _getActiveHandles?: () => { readonly fd?: unknown }[] };
-  return handles?.call(process).some(({ fd }) => fd === DESCRIPTORS[name]) === true;
-}
-
-/**
- * As much of a stream as a pipe asks for. Errors are told by the real one, to those that listen there. It is asked for no more
- * than a pipe does, either: a program's own `write` may know of a chunk only. However many threads wait for the real one,
- * one listener does: Node warns of more than ten.
- */
-function standInFor(name: Name, make: Getter): StandIn {
-  const { EventEmitter } = process.getBuiltinModule('node:events');
-  const stream = new EventEmitter() as Writable;
-  stream.setMaxListeners(0);
-  /** The real ones that we have seen, and whether the program has ended them. */
-  const seen = new WeakMap<Writable, boolean>();
-  let awaited: Writable | undefined;
-  const note = (real: Writable): void => {
-    if (seen.has(real)) return;
-    seen.set(real, false);
-    real.once?.('finish', () => seen.set(real, true));
-  };
-  stream.write = (...args: unknown[]): boolean => {
-    const now: Writable = process[name];
-    const real = now === stream ? make() : now;
-    note(real);
-    if (seen.get(real) || real.writable === false) return true;
-    const flows = real.write(...(args as [unknown]));
-    if (flows === false && awaited !== real) {
-      awaited = real;
-      real.once('drain', () => {
-        awaited = undefined;
-        stream.emit('drain');
-      });
-    }
-    return flows;
-  };
-  return { stream, watch: () => note(make()) };
-}
-
-const standIns = threadWide('output', () => new Map<Name, StandIn>());
-
-/**
- * What `use` gives, which starts a thread and finds other streams as the process's own. What it calls of the program's (a
- * getter in `workerData`) may write to them.
- */
-export function withLateStreams<T>(use: () => T): T {
-  const own: [Name, PropertyDescriptor][] = [];
-  try {
-    for (const name of ['stdout', 'stderr'] as const) {
-      const descriptor = Object.getOwnPropertyDescriptor(process, name);
-      // One without a getter has been put there by somebody, and costs nothing.
-      if (descriptor?.get === undefined || descriptor.configurable !== true) continue;
-      const standIn = standIns.get(name) ?? standInFor(name, descriptor.get.bind(process));
-      standIns.set(name, standIn);
-      if (isMade(name)) standIn.watch();
-      Object.defineProperty(process, name, { value: standIn.stream, configurable: true });
-      own.push([name, descriptor]);
-    }
-    return use();
-  } finally {
-    for (const [name, descriptor] of own) Object.defineProperty(process, name, descriptor);
+/** See {@link Host.divertOutput}. */
+export function divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void {
+  for (const [index, name] of NAMES.entries()) {
+    const stream = process[name] as Writable & { _writev?: WriteAll | null };
+    const send = stream._writev;
+    if (typeof send !== 'function') continue;
+    stream._writev = (chunks, done) => {
+      const refused = chunks.filter((chunk) => !take(index + 1, bytesOf(chunk)));
+      if (refused.length === 0) done();
+      else send.call(stream, refused, done);
+    };
   }
+}
+
+/** See {@link Host.writeOutput}. */
+export function writeOutput(descriptor: number, { buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): void {
+  const stream: Writable = process[NAMES[descriptor - 1]!];
+  stream.write(Buffer.from(buffer, byteOffset, byteLength), (error) => {
+    // As with `console`, of which no error comes back. It is told after this to those that listen.
+    if (error && stream.listenerCount('error') === 0) stream.once('error', () => {});
+  });
 }

@@ -10,7 +10,6 @@
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
 import type { HostThread, Instead, LentThread, ThreadOptions, ThreadScript } from './host.ts';
-import { withLateStreams } from './host-node-output.ts';
 import { lent, wrapPort } from './host-node-shared.ts';
 
 /** How a thread's first message travels. */
@@ -32,7 +31,7 @@ type Along = Partial<Pick<Hello, 'keeper' | 'instead'>>;
  * it stops a thread that evaluates such a module.
  */
 const ENTRY = `
-const { parentPort, receiveMessageOnPort } = process.getBuiltinModule('node:worker_threads');
+const { parentPort } = process.getBuiltinModule('node:worker_threads');
 const run = ({ instead, ...hello }) => {
   if (instead) {
     const { word, value, patience } = instead;
@@ -46,22 +45,12 @@ const run = ({ instead, ...hello }) => {
   runInThisContext(script.main, 'plait-thread.js');
   delete globalThis.plaitBoot;
 };
-// It was posted before the thread ran, so it lies there already; the event is for hosts that are slower.
-const posted = receiveMessageOnPort(parentPort);
-if (posted) run(posted.message);
-else parentPort.once('message', run);
+parentPort.once('message', run);
 `;
 const moduleOf = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 const scriptOf = (text: string): string => `{
 for (const name of ['module', 'exports', 'require', '__filename', '__dirname']) delete globalThis[name];
 if (process.argv[1] === '[worker eval]') process.argv.splice(1, 1);
-// Nothing will come from there. To say so, Node would make the thread's three streams; here that waits until somebody asks.
-const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
-Object.defineProperty(process, 'stdin', { ...stdin, get() {
-  Object.defineProperty(process, 'stdin', stdin);
-  process.stdin.push(null);
-  return process.stdin;
-} });
 ${text}}`;
 
 /** Whether threads with these options are to run other modules first, or may have loaders. */
@@ -75,8 +64,7 @@ function start(options: ThreadOptions, script: ThreadScript, along: Along): { th
   const { Worker } = process.getBuiltinModule('node:worker_threads');
   const asScript = !needsModule(options);
   const entry = asScript ? scriptOf(ENTRY) : moduleOf(ENTRY);
-  const how = { ...options, eval: asScript, stdin: asScript };
-  const worker: NodeWorker = withLateStreams(() => new Worker(entry, how as never));
+  const worker: NodeWorker = new Worker(entry, { ...options, eval: asScript } as never);
   let greeted = false;
   const thread: HostThread = {
     hostId: worker.threadId,

@@ -6,6 +6,7 @@
 
 import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { Host } from './host.ts';
+import { divertOutput, writeOutput } from './host-node-output.ts';
 import { lent, wrapPort } from './host-node-shared.ts';
 import { adoptThread, type Hello, lendThread, startThread } from './host-node-threads.ts';
 import type { SpaceHandle } from './space.ts';
@@ -110,6 +111,7 @@ export function createNodeHost(): Host | undefined {
     },
     inheritedSpace: () => threads.getEnvironmentData(ENVIRONMENT_KEY) as SpaceHandle | undefined,
     bequeathSpace: (handle) => threads.setEnvironmentData(ENVIRONMENT_KEY, handle as never),
+    onExit: (listener) => void process.prependListener('exit', listener),
     onThreadEnd(own, other) {
       if (!threads.isMainThread) process.on('exit', own);
       process.on('worker', (worker) => {
@@ -166,6 +168,8 @@ export function createNodeHost(): Host | undefined {
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
     postToLender: (message) => threads.parentPort?.postMessage(message),
     listenToStarter: (listener) => void starter?.on('message', listener),
+    divertOutput,
+    writeOutput,
     exitThread: (code) => process.exit(code),
     turn: () => new Promise((resolve) => setTurn(resolve)),
     nextTurn: (listener) => void setTurn(listener),

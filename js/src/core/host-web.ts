@@ -79,6 +79,7 @@ export function createWebHost(): Host {
     bequeathSpace(handle: SpaceHandle) {
       scope[inherited] = handle;
     },
+    onExit: () => {},
     onThreadEnd: () => {},
     watchPort: () => undefined,
     startThread,
@@ -106,6 +107,8 @@ export function createWebHost(): Host {
       listener = hear;
       for (const message of backlog.splice(0)) hear(message);
     },
+    divertOutput: () => {}, // the browser shows what threads write
+    writeOutput: () => {},
     exitThread: () => self.close(),
     turn: () =>
       new Promise<void>((resolve) => {

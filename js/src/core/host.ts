@@ -98,6 +98,8 @@ export interface Host {
   inheritedSpace(): SpaceHandle | undefined;
   /** Lets threads that are started from now on find the space. */
   bequeathSpace(handle: SpaceHandle): void;
+  /** Calls back when this thread, or the process, is about to end by itself: before those of {@link onThreadEnd}. */
+  onExit(listener: () => void): void;
   /** Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. Once. */
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
@@ -136,6 +138,13 @@ export interface Host {
   postToLender(message: unknown): void;
   /** In such a thread: hears the further messages of that one, and stays alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
+  /**
+   * From now on, `take` is given each piece that this thread writes to its standard output (1) or standard error (2), before the
+   * call returns that wrote it. What `take` refuses goes the host's own way; where that is to write it at once, so does all.
+   */
+  divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
+  /** Writes out what such a thread has written. Nothing is thrown for a stream that has ended, or nobody reads. */
+  writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): void;
   /** Ends this thread now. */
   exitThread(code: number): void;
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */

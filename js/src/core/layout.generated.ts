@@ -805,7 +805,7 @@ export const Client = {
   drained: 24,
   /** a bit for each lane that is not empty */
   mask: 28,
-  /** bytes of progress in the inbox */
+  /** bytes of progress and output in the inbox: what a worker sleeps on that waits for room */
   words: 32,
   /** queued tasks that any worker may run, by priority */
   lanes: 36,
@@ -995,7 +995,7 @@ export const SEAT_LIMIT = 256;
 export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
-/** bytes of progress that lie undelivered for one client, at most */
+/** bytes of progress and output that lie undelivered for one client, at most */
 export const PROGRESS_LIMIT = 8388608;
 /** names that a pool keeps, at most; tasks with further ones bring them along */
 export const POOL_NAMES = 256;
@@ -1210,6 +1210,8 @@ export const TaskStatus = {
   PROGRESS: 8,
   /** not the end: a stand-in was that; only to be freed (see give_up.c) */
   DROPPED: 9,
+  /** not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
+  OUTPUT: 10,
 } as const;
 
 /** `enum plait_stop`. */

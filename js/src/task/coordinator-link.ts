@@ -171,7 +171,7 @@ const links = new Map<Space, CoordinatorLink>();
  * Starts the thread of a pool's first worker, if the pool is the first of this thread: it boots while the pool is made, and
  * before the coordinator does. To be handed to {@link coordinatorOf}, or stopped.
  */
-export function threadAhead(space: Space, options: Omit<OpenPool, 'pool'>): LentThread | undefined {
+export function threadAhead(space: Space, options: Omit<OpenPool, 'pool' | 'client'>): LentThread | undefined {
   return links.has(space) ? undefined : startAhead(options, WORKER_SCRIPT);
 }
 

@@ -90,7 +90,7 @@ export interface PoolRules {
   readonly timeout: number;
   readonly retries: number;
   /** What the coordinator and the workers are told. */
-  readonly plan: Omit<OpenPool, 'pool'>;
+  readonly plan: Omit<OpenPool, 'pool' | 'client'>;
 }
 
 export const MOST_THREADS = 250;

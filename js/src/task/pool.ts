@@ -159,7 +159,7 @@ export class Pool extends PoolCalls {
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
       this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
-      const open: OpenPool = { ...plan, pool: ref };
+      const open: OpenPool = { ...plan, pool: ref, client: this.submitter.client };
       link = coordinatorOf(space, open, ahead);
       this.#link = link;
       this.#ended = this.#open(open);

@@ -60,6 +60,8 @@ export const LentState = {
 export interface OpenPool {
   readonly type: 'open';
   readonly pool: number;
+  /** The owner's client of the pool, which gets what workers write outside of tasks. */
+  readonly client: number;
   /** Workers to start at once; the same as pool.min_threads. */
   readonly threads: number;
   readonly module: string;
@@ -182,6 +184,8 @@ export interface WorkerStart {
   readonly role: 'worker';
   readonly space: SpaceHandle;
   readonly pool: number;
+  /** The owner's client. */
+  readonly client: number;
   readonly seat: number;
   readonly module: string;
   readonly concurrency: number;

@@ -43,7 +43,7 @@ export interface ThreadListener {
 }
 
 function threadOptions(
-  { workerData, env, execArgv, resourceLimits }: Omit<OpenPool, 'pool'>,
+  { workerData, env, execArgv, resourceLimits }: Omit<OpenPool, 'pool' | 'client'>,
   number: number,
 ): ThreadOptions {
   return {
@@ -57,12 +57,12 @@ function threadOptions(
 
 function workerStart(
   space: SpaceHandle,
-  { pool, module, concurrency, grace, recycle, inline }: OpenPool,
+  { pool, client, module, concurrency, grace, recycle, inline }: OpenPool,
   seat: number,
   first: readonly BroadcastCall[],
   lent: Int32Array | undefined,
 ): WorkerStart {
-  return { role: 'worker', space, pool, seat, module, concurrency, grace, recycle, inline, first, lent };
+  return { role: 'worker', space, pool, client, seat, module, concurrency, grace, recycle, inline, first, lent };
 }
 
 /**
@@ -90,7 +90,7 @@ export function startWorker(
  * is to do. Undefined where that cannot be. Only for pools whose workers run one task at a time, and without limits of
  * memory: of such a worker's end the coordinator hears no more than what the worker itself says.
  */
-export function startAhead(options: Omit<OpenPool, 'pool'>, script: ThreadScript): LentThread | undefined {
+export function startAhead(options: Omit<OpenPool, 'pool' | 'client'>, script: ThreadScript): LentThread | undefined {
   const { threads, concurrency, resourceLimits } = options;
   if (host.lendThread === undefined || threads === 0 || concurrency > 1 || resourceLimits !== undefined)
     return undefined;

@@ -8,6 +8,9 @@
  * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or for the
  * next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
  * record is this thread's to look at (and its `control` to write) from submit to drain.
+ *
+ * What workers write comes the same way, also while no ticket is taken: then this thread sleeps on that signal, too, or will
+ * within REST_MS. What lies in the inbox when the thread or the process ends is written out then.
  */
 
 import { clock } from '../core/clock.ts';
@@ -25,6 +28,24 @@ import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 import type { Root } from './value-kinds.ts';
 
+/** Those of this thread that may be sent output. */
+const used = new Set<Submitter>();
+let listens = false;
+
+function listenForEnd(): void {
+  if (listens) return;
+  listens = true;
+  host.onExit(() => {
+    for (const submitter of used) submitter.writeOutAll();
+  });
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 /** Who waits for one or more tasks. */
 export interface Call {
   /** The task of that index has ended. */
@@ -34,6 +55,9 @@ export interface Call {
   /** It says something meanwhile. */
   readonly progress?: ((index: number, value: unknown) => void) | undefined;
 }
+
+/** So long after the last result the thread lies down for what workers write meanwhile: a wake-up for each result would cost more. */
+const REST_MS = 20;
 
 /** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
 export interface Ticketing {
@@ -59,6 +83,7 @@ const INPUT_LOW = Task.inputLow >>> 2;
 const INPUT_HIGH = Task.inputHigh >>> 2;
 const INPUT_BLOCK = Task.inputBlock >>> 2;
 const STATUS = Task.outputStatus >>> 2;
+const LINK = Task.link >>> 2;
 const OUTPUT_KIND = Task.outputKind >>> 2;
 const OUTPUT_LOW = Task.outputLow >>> 2;
 const OUTPUT_HIGH = Task.outputHigh >>> 2;
@@ -106,6 +131,7 @@ export class Submitter {
   readonly #freeTickets: number[] = [];
   #away = 0;
   #sleeping = false;
+  #resting = false;
   #dead: PlaitError | undefined;
   /** Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest. */
   #forced: PlaitError | undefined;
@@ -123,9 +149,13 @@ export class Submitter {
     this.#names = new Names(space, pool);
     this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
-    if (this.#client !== 0) return;
-    if (isPool(space, pool)) throw outOfMemory(Client.BYTES);
-    throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
+    if (this.#client === 0) {
+      if (isPool(space, pool)) throw outOfMemory(Client.BYTES);
+      throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
+    }
+    listenForEnd();
+    used.add(this);
+    this.#rest();
   }
 
   /** The client's reference in the space. */
@@ -306,7 +336,9 @@ export class Submitter {
       const ticket = space.u32[at + TICKET]!;
       const call = this.#calls[ticket];
       const status = space.u32[at + STATUS]!;
-      if (status === TaskStatus.PROGRESS) {
+      if (status === TaskStatus.OUTPUT) {
+        this.#writeOut(at);
+      } else if (status === TaskStatus.PROGRESS) {
         if (call?.progress !== undefined) this.#tellProgress(call, ticket, at);
       } else if (status === TaskStatus.DROPPED) {
         // Its stand-in may still be on its way, and the ticket taken.
@@ -330,16 +362,45 @@ export class Submitter {
     if (this.outstanding === 0) this.#busy(false);
   }
 
+  /** Writes out a piece of output, once. */
+  #writeOut(at: number): void {
+    const { u32 } = this.#space;
+    const bytes = this.#space.bytes(u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!).slice();
+    if (bytes.length === 0) return;
+    u32[at + INPUT_HIGH] = 0;
+    try {
+      host.writeOutput(u32[at + TICKET]!, bytes);
+    } catch (error) {
+      throwLater(error); // the program's own `write` has thrown
+    }
+  }
+
+  /** Writes out all that lies in the inbox, and leaves it there: results are of no interest any more. */
+  writeOutAll(): void {
+    // What a drain that is under way has still to tell is older: the program ends in a listener.
+    const older = this.#piecesIn(Client.drained, LINK);
+    const newer = this.#piecesIn(Client.inbox, NEXT).reverse();
+    for (const at of [...older, ...newer]) this.#writeOut(at);
+  }
+
+  /** The pieces of output in one of the client's lists, which this thread alone takes from. */
+  #piecesIn(list: number, next: number): number[] {
+    const space = this.#space;
+    const pieces: number[] = [];
+    for (let task = space.load(this.#client + list); task !== 0; task = space.u32[(task >>> 2) + next]!) {
+      space.cover(task + Task.BYTES);
+      if (space.u32[(task >>> 2) + STATUS] === TaskStatus.OUTPUT) pieces.push(task >>> 2);
+    }
+    return pieces;
+  }
+
   #tellProgress(call: Call, ticket: number, at: number): void {
     const { u32 } = this.#space;
     try {
       const value = this.#transport.read(u32[at + INPUT_KIND]!, u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!);
       call.progress?.(this.#indices[ticket]!, value);
     } catch (error) {
-      // A listener's error is nobody's result.
-      queueMicrotask(() => {
-        throw error;
-      });
+      throwLater(error); // a listener's error is nobody's result
     }
   }
 
@@ -383,8 +444,20 @@ export class Submitter {
     this.#sleeping = false;
     if (this.#dead !== undefined) return; // the client's memory may be another's by now
     this.drain();
-    if (this.#dead === undefined && this.#away > 0 && !this.#sleeping) this.#sleep();
+    if (this.#dead !== undefined || this.#sleeping) return;
+    if (this.#away > 0) this.#sleep();
+    else this.#rest();
   };
+
+  /** Schedules that this thread sleeps on the signal while no task is out. */
+  #rest(): void {
+    if (this.#resting) return;
+    this.#resting = true;
+    host.later(REST_MS, () => {
+      this.#resting = false;
+      if (this.#dead === undefined && !this.#sleeping) this.#sleep();
+    });
+  }
 
   /** Schedules a look at the inbox for when something arrives there. */
   #sleep(): void {
@@ -396,7 +469,7 @@ export class Submitter {
       void host.turn().then(this.#look);
       return;
     }
-    const how = this.#wait.next(this.#away);
+    const how = this.#away === 0 ? 'sleep' : this.#wait.next(this.#away);
     if (how === 'soon') {
       host.soon?.(this.#look);
       return;
@@ -450,6 +523,7 @@ export class Submitter {
       if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#dead = error;
+    used.delete(this);
     this.room.end();
     for (const [ticket, call] of this.#calls.entries()) {
       this.#calls[ticket] = undefined;

@@ -17,7 +17,7 @@
 
 import { clock, stampOf } from '../core/clock.ts';
 import { host } from '../core/host.ts';
-import { Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Client, Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { bucketOf } from './histogram.ts';
@@ -106,6 +106,17 @@ export class Worker {
 
   #current(): Run | undefined {
     return this.#context?.getStore() ?? this.#bare ?? (this.#task === 0 ? undefined : this.#ofTask());
+  }
+
+  /** The client of the task that runs now, or of one that it runs for; 0: none. */
+  get clientNow(): number {
+    const run = this.#current();
+    for (const { ref, over } of run === undefined ? this.#pending : [run, ...this.#pending]) {
+      const client = over ? 0 : this.#space.load(ref + Task.client);
+      // What this thread reads itself leads nowhere.
+      if (client !== 0 && this.#space.load(client + Client.owner) !== this.#space.thread) return client;
+    }
+    return 0;
   }
 
   #ofTask(): Run {
@@ -304,6 +315,7 @@ export class Worker {
     this.#task = task;
     this.#run = undefined;
     let value: unknown;
+    let status: number = TaskStatus.FULFILLED;
     try {
       const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(task);
       const input = this.#transport.read(
@@ -318,14 +330,12 @@ export class Worker {
         return;
       }
     } catch (error) {
-      this.#outcomes.write(task, TaskStatus.REJECTED, error);
-      this.#finished = task;
-      this.#task = outerTask;
-      this.#run = outerRun;
-      this.#bare = outerBare;
-      return;
+      value = error;
+      status = TaskStatus.REJECTED;
     }
-    this.#outcomes.write(task, TaskStatus.FULFILLED, value);
+    this.#outcomes.write(task, status, value);
+    const run = this.#run as Run | undefined;
+    if (run !== undefined) run.over = true; // a timer that it has left behind still finds it
     this.#finished = task;
     this.#task = outerTask;
     this.#run = outerRun;

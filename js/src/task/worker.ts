@@ -12,6 +12,7 @@ import { encodeError } from './encode-error.ts';
 import { findExport, loadError, loadModule } from './module.ts';
 import { type FromWorker, LentState, type WorkerStart, type WorkerThrew, type WorkerWord } from './protocol.ts';
 import { Worker } from './work.ts';
+import { WorkerOutput } from './worker-output.ts';
 
 /** Runs until this thread ends. */
 export async function serve(start: WorkerStart): Promise<void> {
@@ -37,6 +38,8 @@ export async function serve(start: WorkerStart): Promise<void> {
   loading.catch(() => {}); // heard below
   // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
   const space = commonSpace(Role.worker, start.pool);
+  const output = new WorkerOutput(space, start.client);
+  host.divertOutput(output.take);
   const seat = space.core.plait_pool_seat(start.pool, start.seat) >>> 0;
   let worker: Worker | undefined;
   try {
@@ -46,6 +49,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     const namespace = await loading;
     space.f64[(seat + Seat.born) / 8] = clock();
     const loaded = new Worker(space, start, seat, namespace, () => tell({ type: 'leaves' }));
+    output.clientNow = () => loaded.clientNow;
     for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
     worker = loaded;
   } catch (cause) {
