@@ -1,67 +1,148 @@
 /**
- * What workers write, as the program and its readers see it: as with Workers of Node's own, though the program's streams
- * are made only when there is something to write.
+ * What workers write, as the program's readers see it: all of it, in order, and before the result.
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 const LIMIT = { timeout: 60000 };
 const PROGRAM = fileURLToPath(new URL('../../js/test/fixtures/output.js', import.meta.url));
-const line = (i: number): string => `${i} ${'x'.repeat(500)}\n`;
 
-/** Rejects unless the program ends by itself, with code 0. */
-function run(kind: string, env: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
-  const options = { env: { ...process.env, ...env }, timeout: 30000, maxBuffer: 2 ** 25 };
-  return promisify(execFile)(process.execPath, [PROGRAM, kind], options);
+const lines = (count: number): string => Array.from({ length: count }, (_, i) => `line ${i}\n`).join('');
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-test('all that a worker writes arrives, in order', LIMIT, async () => {
-  const { stdout, stderr } = await run('lines');
-  assert.equal(stdout, `${Array.from({ length: 2000 }, (_, i) => line(i)).join('')}end\n`);
-  assert.equal(stderr, 'from the worker\n');
-});
-
-test('it goes through what the program has made of its streams', LIMIT, async () => {
-  const { stdout } = await run('patched');
-  assert.equal(stdout, `> ${line(0)}> end\n`);
-});
-
-test('it goes to the stream that the program has put into their place', LIMIT, async () => {
-  const { stdout, stderr } = await run('replaced');
-  assert.equal(stdout, '');
-  assert.equal(stderr, `from the worker\nseen: ${line(0)}end\n`);
-});
-
-test('the program itself can write while it starts a thread', LIMIT, async () => {
-  const { stdout } = await run('getter');
-  assert.match(stdout, /^(while it starts\n)+0 x{500}\nend\n$/);
-});
-
-test('once the program has ended its stream, what workers write is dropped', LIMIT, async () => {
-  const { stdout, stderr } = await run('ended');
-  assert.equal(stdout, `${line(0)}end\nbye\n`);
-  assert.equal(stderr, 'from the worker\n'.repeat(2));
-});
-
-for (const [kind, when] of [
-  ['ending', 'while the worker starts'],
-  ['ended before it writes', 'between the start of the worker and what it writes'],
-] as const) {
-  test(`likewise if that happened ${when}`, LIMIT, async () => {
-    const { stdout, stderr } = await run(kind);
-    assert.equal(stdout, 'bye\n');
-    assert.equal(stderr, 'from the worker\n');
+function run(args: readonly (string | number)[], { env = {}, encoding = 'utf8' } = {}): Promise<Ended> {
+  const options = {
+    env: { ...process.env, ...env },
+    encoding: encoding as 'utf8',
+    timeout: 50000,
+    maxBuffer: 2 ** 27,
+  };
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [PROGRAM, ...args.map(String)], options, (error, stdout, stderr) => {
+      if (error !== null && typeof error.code !== 'number') reject(error);
+      else resolve({ code: (error?.code as number | undefined) ?? 0, stdout, stderr });
+    });
   });
 }
 
+for (const [kind, code] of [
+  ['end', 0],
+  ['exit', 0],
+  ['throw', 1],
+] as const) {
+  test(`nothing is lost when the program has its result and comes to its ${kind}`, LIMIT, async () => {
+    for (const count of [3, 3, 10_000]) {
+      const ended = await run([kind, count]);
+      assert.equal(ended.stdout, lines(count));
+      assert.match(ended.stderr, /^to stderr$/m);
+      assert.equal(ended.code, code);
+    }
+  });
+}
+
+test('what a task has written by then is printed when the program exits', LIMIT, (t) => {
+  // To a file: of what is on its way to a slow reader when a program exits, Node drops the rest.
+  const folder = mkdtempSync(join(tmpdir(), 'plait-output-'));
+  const file = openSync(join(folder, 'out'), 'w');
+  t.after(() => {
+    closeSync(file);
+    rmSync(folder, { recursive: true });
+  });
+  const { status, stderr } = spawnSync(process.execPath, [PROGRAM, 'cut'], {
+    stdio: ['ignore', file, 'pipe'],
+    encoding: 'utf8',
+    timeout: 50000,
+  });
+  assert.equal(readFileSync(join(folder, 'out'), 'utf8'), lines(2000));
+  assert.deepEqual([status, stderr], [0, 'to stderr\n']);
+});
+
+test('it comes before the result of runSync()', LIMIT, async () => {
+  assert.equal((await run(['sync', 100])).stdout, `${lines(100)}the result\n`);
+});
+
+test('a worker waits while a blocked program reads nothing', LIMIT, async () => {
+  const { stdout } = await run(['large', 6e6]);
+  const expected = `${'x'.repeat(6e6)}\n`.repeat(2);
+  assert.ok(stdout === `${expected}the result\n`, `${stdout.length} characters`);
+});
+
+test('a single piece may be larger than all that may lie there', LIMIT, async () => {
+  assert.equal((await run(['large', 20e6])).stdout.length, 2 * (20e6 + 1) + 'the result\n'.length);
+});
+
+for (const [name, written, reason] of [
+  ['stall', 'it stalls\n', 'ERR_PLAIT_TASK_TIMEOUT\n'],
+  ['exits', 'it runs\nit exits\n', 'ERR_PLAIT_WORKER_DIED\n'],
+  ['throwsLater', 'it throws later\n', 'ERR_PLAIT_WORKER_DIED\n'],
+  ['fails', 'it fails\n', 'as asked\n'],
+] as const) {
+  test(`what a task wrote that ends badly comes before its error (${name})`, LIMIT, async () => {
+    assert.equal((await run(['lost', name])).stdout, written + reason);
+  });
+}
+
+test('so does what is written outside of tasks', LIMIT, async () => {
+  const { stdout } = await run(['outside']);
+  assert.equal(stdout, 'the module is there\nthe result\nleft behind\nall 0\nall 1\nall 2\n');
+});
+
+const three = (name: string): string => [0, 1, 2].map((i) => `${name} ${i}\n`).join('');
+
+test('tasks that run tasks write where their caller does', LIMIT, async () => {
+  const { stdout } = await run(['nested']);
+  assert.equal(stdout, `outer\n${three('inner')}${three('innermost')}outer ends\nthe result\n`);
+});
+
+test('tasks that run side by side on one worker', LIMIT, async () => {
+  const { stdout } = await run(['together']);
+  const all = stdout.split('\n');
+  assert.deepEqual(all.slice(-2), ['the result', '']);
+  for (const name of 'abc')
+    assert.deepEqual(`${all.filter((line) => line.startsWith(name)).join('\n')}\n`, three(name));
+});
+
+test('a thread that uses the pool of another writes out what its tasks write', LIMIT, async () => {
+  assert.equal((await run(['connected'])).stdout, `${JSON.stringify(`${lines(2)}the result\n`)}\n`);
+});
+
+test("the worker's streams are as others are", LIMIT, async () => {
+  const { stdout, stderr } = await run(['streams'], { encoding: 'latin1' });
+  const bytes = Buffer.from(stdout, 'latin1');
+  const texts = `textcorked \u20ac\u{1f600}x${'y'.repeat(2 ** 17)}the end`;
+  assert.deepEqual(bytes, Buffer.concat([Uint8Array.from({ length: 256 }, (_, i) => i), Buffer.from(texts)]));
+  assert.deepEqual(JSON.parse(stderr), { called: null });
+});
+
+test('it goes through what the program has made of its streams', LIMIT, async () => {
+  assert.equal((await run(['patched'])).stdout, '> line 0\n> line 1\n');
+  assert.equal((await run(['throwing'])).stdout, 'line 1\nof the program\n');
+  const { stdout, stderr } = await run(['replaced']);
+  assert.equal(stdout, '');
+  assert.equal(stderr, 'to stderr\nseen: line 0\nline 1\n');
+});
+
+test('once the program has ended its stream, what workers write is dropped', LIMIT, async () => {
+  const before = await run(['ended', 'before']);
+  assert.deepEqual([before.stdout, before.stderr, before.code], ['bye\n', 'to stderr\n', 0]);
+  const during = await run(['ended', 'during']);
+  assert.deepEqual([during.stdout, during.stderr, during.code], ['line 0\nbye\n', 'to stderr\n'.repeat(2), 0]);
+});
+
 test('many workers that write more than is read at once are nothing to warn of', LIMIT, async () => {
-  // Of what waits for the program's own stream when it ends, Node drops the rest, with its own pipes, too: so not each end arrives.
-  const { stdout, stderr } = await run('many');
-  assert.match(stdout, /^end$/m);
-  assert.deepEqual(new Set(stderr.split('\n')), new Set(['from the worker', '']));
+  const { stdout, stderr } = await run(['many']);
+  assert.deepEqual(stdout.split('\n').sort(), lines(500).repeat(12).split('\n').slice(0, -1).concat('').sort());
+  assert.equal(stderr, 'to stderr\n'.repeat(12));
 });
 
 for (const [how, env] of [
@@ -69,6 +150,6 @@ for (const [how, env] of [
   ['a module', { NODE_OPTIONS: '--import=data:text/javascript,0' }],
 ] as const) {
   test(`a worker that starts from ${how} finds its input at the end`, LIMIT, async () => {
-    assert.equal((await run('read', env)).stdout, '""\n');
+    assert.equal((await run(['read'], { env })).stdout, '""\n');
   });
 }

@@ -34,11 +34,19 @@ export function divertOutput(take: (descriptor: number, bytes: Uint8Array) => bo
   }
 }
 
+function ignore(): void {}
+
 /** See {@link Host.writeOutput}. */
-export function writeOutput(descriptor: number, { buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): void {
+export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean {
   const stream: Writable = process[NAMES[descriptor - 1]!];
-  stream.write(Buffer.from(buffer, byteOffset, byteLength), (error) => {
-    // As with `console`, of which no error comes back. It is told after this to those that listen.
-    if (error && stream.listenerCount('error') === 0) stream.once('error', () => {});
+  let isWritten = false;
+  stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), (error) => {
+    isWritten = true;
+    if (!error) return;
+    // As with `console`, no error comes back. The stream tells it after this, and throws it where nobody listens.
+    stream.once('error', ignore);
+    setImmediate(() => stream.off('error', ignore));
   });
+  // The program's own `write` need not call back.
+  return () => isWritten || !(stream.writableLength > 0);
 }

@@ -108,7 +108,7 @@ export function createWebHost(): Host {
       for (const message of backlog.splice(0)) hear(message);
     },
     divertOutput: () => {}, // the browser shows what threads write
-    writeOutput: () => {},
+    writeOutput: () => () => true,
     exitThread: () => self.close(),
     turn: () =>
       new Promise<void>((resolve) => {

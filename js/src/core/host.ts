@@ -143,8 +143,11 @@ export interface Host {
    * call returns that wrote it. What `take` refuses goes the host's own way; where that is to write it at once, so does all.
    */
   divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
-  /** Writes out what such a thread has written. Nothing is thrown for a stream that has ended, or nobody reads. */
-  writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): void;
+  /**
+   * Writes out what such a thread has written. The answer says whether the system has it by now, or it was dropped because the
+   * stream has ended, or nobody reads there.
+   */
+  writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean;
   /** Ends this thread now. */
   exitThread(code: number): void;
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */

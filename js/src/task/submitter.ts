@@ -10,7 +10,7 @@
  * record is this thread's to look at (and its `control` to write) from submit to drain.
  *
  * What workers write comes the same way, also while no ticket is taken: then this thread sleeps on that signal, too, or will
- * within REST_MS. What lies in the inbox when the thread or the process ends is written out then.
+ * within REST_MS.
  */
 
 import { clock } from '../core/clock.ts';
@@ -20,6 +20,7 @@ import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
 import { Names } from './names.ts';
+import { OutputReader } from './output-reader.ts';
 import { isPool } from './registry.ts';
 import { ResultWait } from './result-wait.ts';
 import { Room } from './room.ts';
@@ -27,24 +28,6 @@ import { noteTimeout } from './shortest-timeout.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 import type { Root } from './value-kinds.ts';
-
-/** Those of this thread that may be sent output. */
-const used = new Set<Submitter>();
-let listens = false;
-
-function listenForEnd(): void {
-  if (listens) return;
-  listens = true;
-  host.onExit(() => {
-    for (const submitter of used) submitter.writeOutAll();
-  });
-}
-
-function throwLater(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
-}
 
 /** Who waits for one or more tasks. */
 export interface Call {
@@ -83,7 +66,6 @@ const INPUT_LOW = Task.inputLow >>> 2;
 const INPUT_HIGH = Task.inputHigh >>> 2;
 const INPUT_BLOCK = Task.inputBlock >>> 2;
 const STATUS = Task.outputStatus >>> 2;
-const LINK = Task.link >>> 2;
 const OUTPUT_KIND = Task.outputKind >>> 2;
 const OUTPUT_LOW = Task.outputLow >>> 2;
 const OUTPUT_HIGH = Task.outputHigh >>> 2;
@@ -124,6 +106,7 @@ export class Submitter {
   readonly #busy: (busy: boolean) => void;
   readonly #names: Names;
   readonly #wait: ResultWait;
+  readonly #output: OutputReader;
   readonly #seats: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
@@ -132,6 +115,8 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #resting = false;
+  /** A task that was drained, with those behind it, and is told of when the output before it is written; or 0. */
+  #held = 0;
   #dead: PlaitError | undefined;
   /** Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest. */
   #forced: PlaitError | undefined;
@@ -153,8 +138,7 @@ export class Submitter {
       if (isPool(space, pool)) throw outOfMemory(Client.BYTES);
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
     }
-    listenForEnd();
-    used.add(this);
+    this.#output = new OutputReader(space, this.#client);
     this.#rest();
   }
 
@@ -324,10 +308,19 @@ export class Submitter {
     this.#space.core.plait_pool_attend(this.#pool);
   }
 
-  /** Tells the calls of all that lies in the inbox. */
-  drain(): void {
+  /** Tells the calls of all that lies in the inbox. With `waits`, the rest comes later if output has still to be written. */
+  drain(waits = false): void {
+    const held = this.#held;
+    this.#held = 0;
+    if (held !== 0) this.#tell(held, waits);
+    if (this.#dead !== undefined || this.#held !== 0 || (waits && !this.#output.isWritten)) return;
+    this.#tell(this.#space.core.plait_client_drain(this.#client) >>> 0, waits);
+  }
+
+  /** Tells of a drained task, and of those behind it. */
+  #tell(first: number, waits: boolean): void {
     const space = this.#space;
-    let task = space.core.plait_client_drain(this.#client) >>> 0;
+    let task = first;
     let heard = 0;
     while (task !== 0) {
       space.cover(task + Task.BYTES);
@@ -336,8 +329,12 @@ export class Submitter {
       const ticket = space.u32[at + TICKET]!;
       const call = this.#calls[ticket];
       const status = space.u32[at + STATUS]!;
+      if (waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten) {
+        this.#held = task;
+        break;
+      }
       if (status === TaskStatus.OUTPUT) {
-        this.#writeOut(at);
+        this.#output.write(task);
       } else if (status === TaskStatus.PROGRESS) {
         if (call?.progress !== undefined) this.#tellProgress(call, ticket, at);
       } else if (status === TaskStatus.DROPPED) {
@@ -362,45 +359,16 @@ export class Submitter {
     if (this.outstanding === 0) this.#busy(false);
   }
 
-  /** Writes out a piece of output, once. */
-  #writeOut(at: number): void {
-    const { u32 } = this.#space;
-    const bytes = this.#space.bytes(u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!).slice();
-    if (bytes.length === 0) return;
-    u32[at + INPUT_HIGH] = 0;
-    try {
-      host.writeOutput(u32[at + TICKET]!, bytes);
-    } catch (error) {
-      throwLater(error); // the program's own `write` has thrown
-    }
-  }
-
-  /** Writes out all that lies in the inbox, and leaves it there: results are of no interest any more. */
-  writeOutAll(): void {
-    // What a drain that is under way has still to tell is older: the program ends in a listener.
-    const older = this.#piecesIn(Client.drained, LINK);
-    const newer = this.#piecesIn(Client.inbox, NEXT).reverse();
-    for (const at of [...older, ...newer]) this.#writeOut(at);
-  }
-
-  /** The pieces of output in one of the client's lists, which this thread alone takes from. */
-  #piecesIn(list: number, next: number): number[] {
-    const space = this.#space;
-    const pieces: number[] = [];
-    for (let task = space.load(this.#client + list); task !== 0; task = space.u32[(task >>> 2) + next]!) {
-      space.cover(task + Task.BYTES);
-      if (space.u32[(task >>> 2) + STATUS] === TaskStatus.OUTPUT) pieces.push(task >>> 2);
-    }
-    return pieces;
-  }
-
   #tellProgress(call: Call, ticket: number, at: number): void {
     const { u32 } = this.#space;
     try {
       const value = this.#transport.read(u32[at + INPUT_KIND]!, u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!);
       call.progress?.(this.#indices[ticket]!, value);
     } catch (error) {
-      throwLater(error); // a listener's error is nobody's result
+      // A listener's error is nobody's result.
+      queueMicrotask(() => {
+        throw error;
+      });
     }
   }
 
@@ -443,9 +411,9 @@ export class Submitter {
   readonly #look = (): void => {
     this.#sleeping = false;
     if (this.#dead !== undefined) return; // the client's memory may be another's by now
-    this.drain();
+    this.drain(true);
     if (this.#dead !== undefined || this.#sleeping) return;
-    if (this.#away > 0) this.#sleep();
+    if (this.#away > 0 || !this.#output.isWritten) this.#sleep();
     else this.#rest();
   };
 
@@ -462,6 +430,10 @@ export class Submitter {
   /** Schedules a look at the inbox for when something arrives there. */
   #sleep(): void {
     this.#sleeping = true;
+    if (!this.#output.isWritten) {
+      host.soon?.(this.#look);
+      return;
+    }
     const space = this.#space;
     const signal = space.load(this.#client + Client.signal);
     if (space.load(this.#client + Client.inbox) !== 0) {
@@ -523,7 +495,7 @@ export class Submitter {
       if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#dead = error;
-    used.delete(this);
+    this.#output.close();
     this.room.end();
     for (const [ticket, call] of this.#calls.entries()) {
       this.#calls[ticket] = undefined;
