@@ -13,7 +13,7 @@
  * place in between, the open does not wait.
  */
 
-import type { BigIntStats as NodeStats } from 'node:fs';
+import type { Dirent, BigIntStats as NodeStats } from 'node:fs';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { FsFlag, FsKind } from '../core/layout.generated.ts';
@@ -56,6 +56,15 @@ function fsOfNode(): NodeFs {
   const fs = host.builtin('node:fs') as NodeFs | undefined;
   if (fs !== undefined && (host.builtin('node:process') as typeof process).platform !== 'win32') return fs;
   throw new PlaitError('ERR_PLAIT_UNSUPPORTED', 'a directory of the host can be mounted in Node, on Linux and macOS');
+}
+
+function kindOf(entry: Dirent): number {
+  if (entry.isFile()) return FsKind.FILE;
+  if (entry.isDirectory()) return FsKind.DIRECTORY;
+  if (entry.isSymbolicLink()) return FsKind.SYMLINK;
+  if (entry.isFIFO()) return FsKind.FIFO;
+  if (entry.isSocket()) return FsKind.SOCKET;
+  return entry.isBlockDevice() ? FsKind.BLOCKS : FsKind.CHARACTERS;
 }
 
 function code(error: unknown): string | undefined {
@@ -200,16 +209,22 @@ export class HostBackend implements Backend<Place> {
     const entries = this.#fs.readdirSync(path, { withFileTypes: true, encoding: 'buffer' });
     const names: string[] = [];
     const kinds: number[] = [];
-    for (const entry of entries) {
-      names.push((entry.name as unknown as Buffer).toString('latin1'));
-      if (entry.isFile()) kinds.push(FsKind.FILE);
-      else if (entry.isDirectory()) kinds.push(FsKind.DIRECTORY);
-      else if (entry.isSymbolicLink()) kinds.push(FsKind.SYMLINK);
-      else if (entry.isFIFO()) kinds.push(FsKind.FIFO);
-      else if (entry.isSocket()) kinds.push(FsKind.SOCKET);
-      else kinds.push(entry.isBlockDevice() ? FsKind.BLOCKS : FsKind.CHARACTERS);
+    for (const entry of entries as unknown as (Dirent | Buffer)[]) {
+      // Bun gives names alone where they are bytes.
+      const isName = Buffer.isBuffer(entry);
+      const kind = isName ? this.#kindAt(path, entry) : kindOf(entry);
+      if (kind === undefined) continue;
+      names.push((isName ? entry : (entry.name as unknown as Buffer)).toString('latin1'));
+      kinds.push(kind);
     }
     return { names, kinds };
+  }
+
+  /** The kind of what a listed name stands for; undefined if it is gone meanwhile. */
+  #kindAt(folder: Buffer, name: Buffer): number | undefined {
+    const path = Buffer.concat([folder, Buffer.from('/'), name]);
+    const stats = this.#fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats && statsOf(stats).kind;
   }
 
   /** Does something with what has the name, which follows links but is given none. */

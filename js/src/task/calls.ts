@@ -10,6 +10,7 @@ import { Pool as P } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
+import { pointToCaller } from './error-shape.ts';
 import { sourceOf } from './inline.ts';
 import { MapRun, type Settled } from './map.ts';
 import { flag, type KnownOptions } from './option-names.ts';
@@ -316,8 +317,9 @@ export abstract class PoolCalls {
       this.#submitter.abort(ticket, call); // nobody waits for it any more
       throw error;
     }
-    if (!call.fulfilled) throw call.value;
-    return call.value as Output;
+    if (call.fulfilled) return call.value as Output;
+    pointToCaller(call.value, this.runSync);
+    throw call.value;
   }
 
   protected whyNotBlock(): string | undefined {

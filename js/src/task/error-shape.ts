@@ -74,15 +74,40 @@ export function describeUnsendable(value: unknown): string {
   }
 }
 
+/**
+ * What `make` makes, without the stack of the thread that reads it, which would be a lie. Engines keep it apart from the
+ * property `stack`, too: for an error that nothing catches, Node prints the line of the source where that begins.
+ */
+function withoutStack<T>(make: () => T): T {
+  const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
+  Reflect.set(Error, 'stackTraceLimit', 0);
+  try {
+    return make();
+  } finally {
+    if (limit === undefined) Reflect.deleteProperty(Error, 'stackTraceLimit');
+    else Reflect.set(Error, 'stackTraceLimit', limit.value);
+  }
+}
+
+/** Has Node say of an error that nothing catches that it was thrown where `callee` was called. Its stack stays as it is. */
+export function pointToCaller(error: unknown, callee: (...args: never[]) => unknown): void {
+  if (!(error instanceof Error) || Error.captureStackTrace === undefined || !Object.isExtensible(error)) return;
+  const stack = Object.getOwnPropertyDescriptor(error, 'stack');
+  if (stack?.configurable === false) return;
+  Error.captureStackTrace(error, callee);
+  if (stack === undefined) Reflect.deleteProperty(error, 'stack');
+  else Object.defineProperty(error, 'stack', stack);
+}
+
 /** An error of a built-in class with nothing on it yet, or undefined for an index that is not in ERROR_NAMES. */
 export function makeError(classIndex: number): Error | undefined {
   const name = ERROR_NAMES[classIndex];
   if (name === undefined) return undefined;
-  let error: Error;
-  if (name === 'PlaitError')
-    error = new PlaitError('ERR_PLAIT_BAD_MESSAGE', ''); // its code follows as a property
-  else error = name === 'AggregateError' ? new AggregateError([]) : new globalThis[name]();
-  // The stack of the reader would be a lie; most errors bring their own.
+  const error = withoutStack(() => {
+    if (name === 'PlaitError') return new PlaitError('ERR_PLAIT_BAD_MESSAGE', ''); // its code follows as a property
+    return name === 'AggregateError' ? new AggregateError([]) : new globalThis[name]();
+  });
+  // Most errors bring their own.
   Reflect.deleteProperty(error, 'stack');
   Reflect.deleteProperty(error, 'errors');
   return error;
@@ -91,11 +116,11 @@ export function makeError(classIndex: number): Error | undefined {
 /** A DOMException, or a plain error of that name where there is no such class. */
 export function makeDomError(message: string, name: string): Error {
   if (typeof DOMException === 'function') {
-    const error = new DOMException(message, name);
+    const error = withoutStack(() => new DOMException(message, name));
     Reflect.deleteProperty(error, 'stack');
     return error;
   }
-  const error = new Error(message);
+  const error = withoutStack(() => new Error(message));
   setErrorProperty(error, 'name', name, 'Error');
   return error;
 }
