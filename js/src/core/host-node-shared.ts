@@ -4,8 +4,11 @@ import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { HostPort } from './host.ts';
 import { threadWide } from './thread-wide.ts';
 
-/** The threads that were lent from here: their keepers recover them. */
-export const lent: Set<number> = threadWide('lent threads', () => new Set<number>());
+/** Threads that were started here, and are not recovered when the host tells of their end: lent ones, and those that may linger. */
+export const keptApart: Set<number> = threadWide('threads kept apart', () => new Set<number>());
+
+/** See {@link Host.threadsLinger}. */
+export const threadsLinger: boolean = globalThis.process?.versions?.deno !== undefined;
 
 /** A port of Node's as one of the host interface. It does not keep the thread alive. */
 export function wrapPort(port: NodePort): HostPort {

@@ -10,7 +10,7 @@
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
 import type { HostThread, Instead, LentThread, ThreadOptions, ThreadScript } from './host.ts';
-import { lent, wrapPort } from './host-node-shared.ts';
+import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
 
 /** How a thread's first message travels. */
 export interface Hello {
@@ -19,6 +19,8 @@ export interface Hello {
   /** In a lent thread: its end of the channel to its keeper, and what it does if its starter is blocked. */
   readonly keeper: NodePort | undefined;
   readonly instead: Instead | undefined;
+  /** Its other end closes when the thread is gone. */
+  readonly life: NodePort | undefined;
 }
 
 /** What goes with the first message. */
@@ -36,7 +38,7 @@ const run = ({ instead, ...hello }) => {
   if (instead) {
     const { word, value, patience } = instead;
     Atomics.wait(word, 0, 0, patience);
-    if (Atomics.compareExchange(word, 0, 0, value) === 0) hello = instead;
+    if (Atomics.compareExchange(word, 0, 0, value) === 0) hello = { ...instead, life: hello.life };
   }
   const { script } = hello;
   const { runInThisContext } = process.getBuiltinModule('node:vm');
@@ -65,19 +67,31 @@ function start(options: ThreadOptions, script: ThreadScript, along: Along): { th
   const asScript = !needsModule(options);
   const entry = asScript ? scriptOf(ENTRY) : moduleOf(ENTRY);
   const worker: NodeWorker = new Worker(entry, { ...options, eval: asScript } as never);
+  const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
+  const life = threadsLinger ? new MessageChannel() : undefined;
   let greeted = false;
+  let stopped = false;
+  let gone = false;
+  const exit = (code: number): void => {
+    if (!gone) thread.onExit?.(code);
+    gone = true;
+  };
   const thread: HostThread = {
     hostId: worker.threadId,
     post(message, transfer = []) {
       if (greeted) worker.postMessage(message, transfer as never);
       else {
         const { keeper, instead } = along;
-        const hello: Hello = { script, message, keeper, instead };
-        worker.postMessage(hello, (keeper === undefined ? transfer : [...transfer, keeper]) as never);
+        const hello: Hello = { script, message, keeper, instead, life: life?.port2 };
+        const ports = [keeper, life?.port2].filter((port) => port !== undefined);
+        worker.postMessage(hello, [...transfer, ...ports] as never);
       }
       greeted = true;
     },
-    terminate: () => void worker.terminate(),
+    terminate() {
+      stopped = true;
+      void worker.terminate();
+    },
     setRef: (keepsAlive) => (keepsAlive ? worker.ref() : worker.unref()),
     onMessage: undefined,
     onError: undefined,
@@ -86,7 +100,12 @@ function start(options: ThreadOptions, script: ThreadScript, along: Along): { th
   worker.on('message', (message) => thread.onMessage?.(message));
   worker.on('messageerror', (error) => thread.onError?.(error));
   worker.on('error', (error) => thread.onError?.(error));
-  worker.on('exit', (code) => thread.onExit?.(code));
+  // Deno says that of a thread that it has stopped at once, though it goes on while it is busy.
+  worker.on('exit', (code) => (life !== undefined && greeted && stopped) || exit(code));
+  if (life !== undefined) {
+    wrapPort(life.port1).onClose = () => exit(1);
+    keptApart.add(worker.threadId);
+  }
   return { thread, worker };
 }
 
@@ -102,7 +121,7 @@ export function lendThread(options: ThreadOptions, script: ThreadScript): LentTh
   const { MessageChannel } = process.getBuiltinModule('node:worker_threads');
   const { port1, port2 } = new MessageChannel();
   thread.setRef(false); // the keeper says when the process is to stay alive
-  lent.add(thread.hostId);
+  keptApart.add(thread.hostId);
   const lentThread: LentThread = {
     thread,
     port: port1,

@@ -7,7 +7,7 @@
 import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { Host } from './host.ts';
 import { divertOutput, writeOutput } from './host-node-output.ts';
-import { lent, wrapPort } from './host-node-shared.ts';
+import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
 import { adoptThread, type Hello, lendThread, startThread } from './host-node-threads.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
@@ -117,7 +117,7 @@ export function createNodeHost(): Host | undefined {
       process.on('worker', (worker) => {
         const id = worker.threadId; // gone from the object by the time of 'exit'
         worker.once('exit', () => {
-          if (!lent.delete(id)) other(id);
+          if (!keptApart.delete(id)) other(id);
         });
       });
     },
@@ -128,6 +128,7 @@ export function createNodeHost(): Host | undefined {
     },
     startThread,
     lendThread,
+    threadsLinger,
     adoptThread,
     sealMessage(message, transfer) {
       const { port1, port2 } = new threads.MessageChannel();

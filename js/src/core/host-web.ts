@@ -84,6 +84,7 @@ export function createWebHost(): Host {
     watchPort: () => undefined,
     startThread,
     lendThread: undefined,
+    threadsLinger: false,
     adoptThread(): never {
       throw new TypeError('a browser does not say when a thread that another one started is gone');
     },

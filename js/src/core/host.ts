@@ -15,7 +15,7 @@ export interface HostThread {
   readonly hostId: number;
   /** Sends a message; the thread takes the first one as its instructions ({@link Host.firstMessage}). */
   post(message: unknown, transfer?: readonly unknown[]): void;
-  /** Stops the thread at once; `onExit` follows. */
+  /** Stops the thread at once; `onExit` follows, unless {@link Host.threadsLinger}. */
   terminate(): void;
   /** Whether the thread keeps the process alive (Node only). */
   setRef(keepsAlive: boolean): void;
@@ -111,6 +111,10 @@ export interface Host {
    * port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such ports.
    */
   readonly lendThread: ((options: ThreadOptions, script: ThreadScript) => LentThread) | undefined;
+  /**
+   * Whether a thread that is stopped may go on, for ever, if it is busy (Deno). Its `onExit` comes when it is gone, or never.
+   */
+  readonly threadsLinger: boolean;
   /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
   adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
   /** Hears that this thread ends by itself, and of the error that ends it, if nothing catches it. Node only. */

@@ -56,6 +56,9 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
+/** How long a worker may take to end that was stopped. One that may go on for ever is given up soon: nobody waits for it. */
+const STOP_MS = host.threadsLinger ? 100 : STUCK_MS;
+
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
@@ -379,7 +382,7 @@ export class CoordinatedPool {
       this.#look();
     };
     if (worker.isLent) giveUp();
-    else setTimeout(giveUp, STUCK_MS);
+    else setTimeout(giveUp, STOP_MS);
   }
 
   /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */
@@ -394,7 +397,8 @@ export class CoordinatedPool {
   #giveUpStuck(): void {
     this.#stuckTimer = undefined;
     for (const worker of this.#workers) this.#giveUpRetired(worker);
-    if (this.#workers.size > 0 && !this.#ended) this.#stuckTimer = setTimeout(() => this.#giveUpStuck(), STUCK_MS);
+    this.#endIfLast();
+    if (this.#workers.size > 0 && !this.#ended) this.#stuckTimer = setTimeout(() => this.#giveUpStuck(), STOP_MS);
   }
 
   /** The same of one that has not been told yet that it takes no more. */
@@ -444,7 +448,7 @@ export class CoordinatedPool {
   }
 
   #endIfLast(): void {
-    if (this.#ended || this.#workers.size > 0 || this.#givenUp.size > 0) return;
+    if (this.#ended || this.#workers.size > 0 || (this.#givenUp.size > 0 && !host.threadsLinger)) return;
     this.#ended = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#stuckTimer);
@@ -463,7 +467,7 @@ export class CoordinatedPool {
         worker.thread.terminate();
         if (worker.isLent) this.#giveUpRetired(worker);
       }
-      this.#stuckTimer ??= setTimeout(() => this.#giveUpStuck(), STUCK_MS);
+      this.#stuckTimer ??= setTimeout(() => this.#giveUpStuck(), STOP_MS);
     }
     if (!force) this.#serveRest();
     this.#endIfLast();
