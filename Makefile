@@ -28,7 +28,7 @@ WASM_TS := js/src/core/wasm.generated.ts
 THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
-.PHONY: all build demo test test-random bench check lint layout native-test native-asan native-tsan native-torture js-test node-test \
+.PHONY: all build demo test test-random bench check lint layout native-test native-asan native-tsan native-torture js-test node-test runtime-test \
 	heap-debug debug-test heap-library browser-test bundlers-test runners-test fs-programs-test torture clean
 
 all: build
@@ -188,6 +188,20 @@ $(BUILD)/node-%/.installed:
 	@mkdir -p $(@D)
 	$(NPM) install --prefix $(@D) --no-audit --no-fund --loglevel=error node@$*
 	@touch $@
+
+# The package as npm would publish it, on each runtime that has threads of Node's kind: a smoke test.
+RUNTIMES := js/test/runtimes/packages/node_modules/.package-lock.json
+RUNTIME_NODES := 20 22 24 26
+
+$(RUNTIMES): js/test/runtimes/packages/package-lock.json
+	@tools/need.sh $(NPM) npm
+	cd js/test/runtimes/packages && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+runtime-test: $(BUILD)/dist.stamp $(RUNTIMES) $(RUNTIME_NODES:%=$(BUILD)/node-%/.installed)
+	$(NODE) js/test/runtimes/run.js \
+		$(RUNTIME_NODES:%='$(CURDIR)/$(BUILD)/node-%/node_modules/node/bin/node') \
+		'$(CURDIR)/$(dir $(RUNTIMES)).bin/bun' '$(CURDIR)/$(dir $(RUNTIMES)).bin/deno run -A'
 
 browser-test: $(BUILD)/test.stamp
 	@tools/need.sh "$${CHROMIUM:-chromium}" chromium
