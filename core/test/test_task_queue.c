@@ -190,6 +190,33 @@ static void test_progress_limit(void) {
   nothing_left(0);
 }
 
+static plait_ref_t output_for(plait_ref_t of) {
+  plait_ref_t piece = plait_task_create(of, 10);
+  CHECK(piece != 0);
+  atomic_store(&((struct plait_task *)plait_at(piece))->output_status, PLAIT_STATUS_OUTPUT);
+  return piece;
+}
+
+/* What nobody will read is refused, not dropped: output goes another way then. */
+static void test_output_for_nobody(void) {
+  open_pool();
+  plait_thread_t worker = new_worker(), other = plait_slot_claim(0);
+  as(other);
+  plait_ref_t its = plait_client_create(pool);
+  as(worker);
+  CHECK(plait_task_emit(output_for(its)) == 0);
+  as(other);
+  CHECK(drain(its, PLAIT_STATUS_OUTPUT, NULL) == 1 && plait_client_release(its) == 0);
+  as(worker);
+  plait_ref_t unread = output_for(its);
+  CHECK(plait_task_emit(unread) == -PLAIT_EPIPE);
+  plait_task_discard(unread);
+  as(main_id);
+  plait_abi_recover(other);
+  end_worker(worker);
+  nothing_left(0);
+}
+
 static const struct test tests[] = {
     {"first in, first out, through growing rings", test_order},
     {"drained tasks are freed in any order", test_free_order},
@@ -198,5 +225,6 @@ static const struct test tests[] = {
     {"a seat has a queue of its own", test_seats},
     {"a queue has a limit", test_limit},
     {"undelivered progress is bounded", test_progress_limit},
+    {"output that nobody reads is refused", test_output_for_nobody},
 };
 TEST_MAIN(tests)
