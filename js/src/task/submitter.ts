@@ -417,13 +417,27 @@ export class Submitter {
     else this.#rest();
   };
 
-  /** Schedules that this thread sleeps on the signal while no task is out. */
+  /** Schedules that this thread sleeps on the signal while no task is out, beside the looks for those that come. */
   #rest(): void {
     if (this.#resting) return;
     this.#resting = true;
     host.later(REST_MS, () => {
-      this.#resting = false;
-      if (this.#dead === undefined && !this.#sleeping) this.#sleep();
+      const end = (): void => {
+        this.#resting = false;
+        if (!this.#sleeping) this.#look(); // else it begins again after the last task
+      };
+      if (this.#dead !== undefined || this.#sleeping) {
+        end();
+        return;
+      }
+      const space = this.#space;
+      const signal = space.load(this.#client + Client.signal);
+      const wait =
+        space.load(this.#client + Client.inbox) === 0
+          ? Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0)
+          : undefined;
+      if (wait?.async) void wait.value.then(end);
+      else end();
     });
   }
 
@@ -441,7 +455,7 @@ export class Submitter {
       void host.turn().then(this.#look);
       return;
     }
-    const how = this.#away === 0 ? 'sleep' : this.#wait.next(this.#away);
+    const how = this.#wait.next(this.#away);
     if (how === 'soon') {
       host.soon?.(this.#look);
       return;
@@ -492,7 +506,7 @@ export class Submitter {
     if (this.#dead === undefined) {
       this.drain();
       // Whoever sleeps there must not lie in wait where some other word may be soon.
-      if (this.#sleeping) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
+      if (this.#sleeping || this.#resting) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#dead = error;
     this.#output.close();
