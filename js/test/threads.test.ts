@@ -468,6 +468,19 @@ test('options that Node refuses are an answer, not a pool that hangs', LIMIT, as
   await pool.close();
 });
 
+test('a pool that could not be opened sleeps nowhere: its memory is soon another pool', LIMIT, async (t) => {
+  const { mock } = t.mock.method(Atomics, 'waitAsync');
+  for (let i = 0; i < 3; i++) {
+    assert.throws(() => new Pool(fixture('node-tasks.js'), { threads: 1, workerData: () => {} }), {
+      name: 'DataCloneError',
+    });
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100)); // an open one lies down within 20 ms
+  const space = commonSpace();
+  const here = mock.calls.filter(({ arguments: [words] }) => words?.buffer.byteLength === space.u8.buffer.byteLength);
+  assert.equal(here.length, 0);
+});
+
 test('timers of the module run while its worker is idle', LIMIT, async (t) => {
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1 }));
   const before = (await pool.run(0, { name: 'countTicks' })) as number;

@@ -143,6 +143,7 @@ export class Pool extends PoolCalls {
       throw isFullOfPools(space) ? tooManyPools() : outOfMemory(P.BYTES);
     }
     let link: CoordinatorLink | undefined;
+    let submitter: Submitter | undefined;
     try {
       space.cover(ref + P.BYTES);
       const set = (offset: number, value: number) => {
@@ -157,7 +158,8 @@ export class Pool extends PoolCalls {
       set(P.maxThreads, maxThreads);
       set(P.wakeAll, concurrency > 1 ? 1 : 0);
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
-      super(space, ref, new Submitter(space, ref, (busy) => this.#setBusy(busy)));
+      submitter = new Submitter(space, ref, (busy) => this.#setBusy(busy));
+      super(space, ref, submitter);
       this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
       const open: OpenPool = { ...plan, pool: ref, client: this.submitter.client };
       link = coordinatorOf(space, open, ahead);
@@ -170,6 +172,7 @@ export class Pool extends PoolCalls {
         this.#link.begin();
       };
     } catch (error) {
+      submitter?.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool could not be opened'));
       if (link === undefined) ahead?.thread.terminate();
       if (link?.discard(space, ref) !== true) space.core.plait_pool_destroy(ref);
       throw error;
