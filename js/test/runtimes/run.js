@@ -4,7 +4,7 @@
  *     node js/test/runtimes/run.js 'bun' 'deno run -A' ...      each argument a command, which is given the program
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,10 +17,15 @@ function npm(...args) {
   return execFileSync('npm', [...args, '--loglevel=error'], { cwd: root, encoding: 'utf8' });
 }
 
+/** Its output goes to files: of what a pipe has still to take when a program exits, Bun drops the rest, main's own as well. */
 function run(command, ...args) {
   const [program, ...first] = command.split(' ');
-  const options = { cwd: folder, encoding: 'utf8', timeout: 60_000, maxBuffer: 2 ** 26 };
-  const { status, error, stdout, stderr } = spawnSync(program, [...first, 'smoke.js', ...args], options);
+  const files = ['stdout', 'stderr'].map((name) => join(folder, name));
+  const [out, err] = files.map((file) => openSync(file, 'w'));
+  const options = { cwd: folder, stdio: ['ignore', out, err], timeout: 60_000 };
+  const { status, error } = spawnSync(program, [...first, 'smoke.js', ...args], options);
+  for (const descriptor of [out, err]) closeSync(descriptor);
+  const [stdout, stderr] = files.map((file) => readFileSync(file, 'utf8'));
   return { status: status ?? String(error), stdout, stderr };
 }
 
