@@ -2,10 +2,12 @@
  * What workers write, as the program's readers see it: all of it, in order, and before the result.
  */
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -65,6 +67,17 @@ test('what a task has written by then is printed when the program exits', LIMIT,
   });
   assert.equal(readFileSync(join(folder, 'out'), 'utf8'), lines(2000));
   assert.deepEqual([status, stderr], [0, 'to stderr\n']);
+});
+
+test('a reader that has gone is no error, and no warning, however much is written', LIMIT, async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'end', '5000'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 50000,
+  });
+  t.after(() => child.kill('SIGKILL'));
+  child.stdout.destroy();
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  assert.deepEqual([code, stderr], [0, 'to stderr\n']);
 });
 
 test('it comes before the result of runSync()', LIMIT, async () => {

@@ -36,16 +36,27 @@ export function divertOutput(take: (descriptor: number, bytes: Uint8Array) => bo
 
 function ignore(): void {}
 
+/** Streams whose errors are heard just now. */
+const hushed = new Set<Writable>();
+
+/** The stream tells an error after it has called back, and throws it where nobody listens. One listener does for many pieces. */
+function hush(stream: Writable): void {
+  if (hushed.has(stream)) return;
+  hushed.add(stream);
+  stream.on('error', ignore);
+  setImmediate(() => {
+    hushed.delete(stream);
+    stream.off('error', ignore);
+  });
+}
+
 /** See {@link Host.writeOutput}. */
 export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean {
   const stream: Writable = process[NAMES[descriptor - 1]!];
   let isWritten = false;
   stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), (error) => {
     isWritten = true;
-    if (!error) return;
-    // As with `console`, no error comes back. The stream tells it after this, and throws it where nobody listens.
-    stream.once('error', ignore);
-    setImmediate(() => stream.off('error', ignore));
+    if (error) hush(stream); // as with `console`, no error comes back
   });
   // The program's own `write` need not call back.
   return () => isWritten || !(stream.writableLength > 0);
