@@ -80,6 +80,14 @@ test('a reader that has gone is no error, and no warning, however much is writte
   assert.deepEqual([code, stderr], [0, 'to stderr\n']);
 });
 
+test('a stream that the program has corked delays no result', { timeout: 10000 }, async (t) => {
+  const child = spawn(process.execPath, [PROGRAM, 'cork'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), 8000);
+  t.after(() => clearTimeout(timer));
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  assert.deepEqual([code, stdout], [0, `${lines(3)}the result\n`]);
+});
+
 test('it comes before the result of runSync()', LIMIT, async () => {
   assert.equal((await run(['sync', 100])).stdout, `${lines(100)}the result\n`);
 });

@@ -58,6 +58,6 @@ export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>):
     isWritten = true;
     if (error) hush(stream); // as with `console`, no error comes back
   });
-  // The program's own `write` need not call back.
-  return () => isWritten || !(stream.writableLength > 0);
+  // The program's own `write` need not call back, and what it has corked it may hold back until it has the result.
+  return () => isWritten || !(stream.writableLength > 0) || stream.writableCorked > 0;
 }
