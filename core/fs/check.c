@@ -236,7 +236,7 @@ int plait_fs_census(uint32_t *blocks) {
   struct census census = {.inodes = plait_load(&plait_fs()->inodes.count) * PLAIT_FS_CHUNK_ITEMS};
   *blocks = 0;
   if (census.inodes == 0) return 0;
-  plait_ref_t tallies = plait_heap_alloc_zeroed(census.inodes * (uint32_t)sizeof *census.tallies);
+  plait_ref_t tallies = plait_heap_zeroed_for(PLAIT_FOR_THREADS, census.inodes * (uint32_t)sizeof *census.tallies);
   if (tallies == 0) return -PLAIT_ENOMEM;
   census.tallies = plait_at(tallies);
   int rc = check_all(&census);

@@ -407,6 +407,9 @@ int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text);
 /* Takes away what is mounted over the path. -PLAIT_EINVAL: nothing is. -PLAIT_EBUSY: descriptors or other mounts are in it. */
 int plait_fs_unmount(uint32_t length);
 
+/* A block of PLAIT_FS_MOUNT_MAX bytes for that, which the caller frees; 0 without memory. It is for threads: who reads needs it. */
+plait_ref_t plait_fs_mount_room(void);
+
 /*
  * The `index`th mount's text to where there are PLAIT_FS_MOUNT_MAX bytes: its number, or -PLAIT_ENOENT. `result.links`: the mount
  * above; `result.bytes`, `result.size`: bytes of the place, and in all.

@@ -185,6 +185,10 @@ PLAIT_EXPORT int plait_fs_unmount(uint32_t length) {
   return rc;
 }
 
+PLAIT_EXPORT plait_ref_t plait_fs_mount_room(void) {
+  return plait_heap_alloc_for(PLAIT_FOR_THREADS, PLAIT_FS_MOUNT_MAX);
+}
+
 PLAIT_EXPORT int plait_fs_mount_text(uint32_t index, plait_ref_t to) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait_fs_result *result = &mine->result;

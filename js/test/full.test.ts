@@ -5,9 +5,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { commonSpace, openSpace } from 'plait';
+import { attach, commonSpace, openSpace, type Space } from 'plait';
+import { createFs } from 'plait/fs';
+import { Role } from '../../dist/core/boot.js';
 import { host } from '../../dist/core/host.js';
+import { Heap } from '../../dist/heap/heap.js';
 
 const fixture = new URL('../../js/test/fixtures/full.js', import.meta.url);
 const DEADLINE_MS = 30000;
@@ -88,4 +92,36 @@ test('where there is no room for another thread, a pool works with those that it
     ['the pool', 20],
     ...AFTERWARDS,
   ]);
+});
+
+/** Takes all that a thread may have, in blocks of every size. */
+function fill({ core }: Space): void {
+  for (let size = 400000; size > 8; size = Math.floor(size / 1.5)) while (core.plait_heap_alloc(size) !== 0);
+}
+
+test('where blocks fill the space, what lies in memory is read beside a mount that is new to the thread', (t) => {
+  const first = openSpace({ maximum: 2 ** 23 });
+  const fs = createFs(() => first);
+  fs.writeFileSync('/file', 'text');
+  fs.mount('/host', { type: 'host', directory: fileURLToPath(new URL('.', fixture)) });
+  t.after(() => fs.unmount('/host'));
+  fill(first);
+  const second = attach(first.handle);
+  fill(second);
+  const far = createFs(() => second);
+  assert.equal(far.readFileSync('/file', 'utf8'), 'text');
+  assert.ok(far.existsSync('/host/full.js'));
+});
+
+test('a full space is not taken for a corrupt one', () => {
+  const space = openSpace({ maximum: 2 ** 20 });
+  createFs(() => space).writeFileSync('/file', 'text');
+  fill(space);
+  space.check(true);
+  fill(attach(space.handle, Role.coordinator)); // these may take all there is
+  fill(space); // what this thread keeps unused
+  const isOutOfMemory = { code: 'ERR_PLAIT_OUT_OF_MEMORY' };
+  assert.throws(() => space.check(true), isOutOfMemory);
+  assert.throws(() => new Heap(() => space).check({ quiescent: true }), isOutOfMemory);
+  space.check();
 });

@@ -121,6 +121,7 @@ export interface Core {
   plait_fs_map(fd: number): number;
   plait_fs_mount(length: number, above: number, text: number): number;
   plait_fs_unmount(length: number): number;
+  plait_fs_mount_room(): number;
   plait_fs_mount_text(index: number, to: number): number;
   plait_fs_locate(length: number, how: number): number;
   plait_fs_far_open(mount: number, host: number, flags: number, device: number, file: number): number;
@@ -224,6 +225,7 @@ export class Space {
     const rc = this.core.plait_abi_check(quiescent ? 1 : 0);
     if (rc === 0) return;
     if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    if (rc === -Errno.ENOMEM) throw noRoomToCheck();
     throw new PlaitError('ERR_PLAIT_CORRUPT', 'a structure in the space breaks its invariant');
   }
 }
@@ -243,4 +245,9 @@ export function outOfMemory(size: number): PlaitError {
     'ERR_PLAIT_OUT_OF_MEMORY',
     `the space cannot give ${size} bytes: free some, send less at once, or open it with a larger maximum`,
   );
+}
+
+/** The error for a check that finds no room: it needs a few bytes for each file, to count in. */
+export function noRoomToCheck(): PlaitError {
+  return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', 'the space has no room for the check to count in: free some');
 }

@@ -4,7 +4,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
-import { outOfMemory, type Space } from '../core/space.ts';
+import { noRoomToCheck, type Space } from '../core/space.ts';
 import { threadWide } from '../core/thread-wide.ts';
 import { callbackFs } from './callback.ts';
 import type { CallbackFs } from './callback-types.ts';
@@ -185,7 +185,7 @@ function check(fs: TreeFs): void {
   const { core, scratch, space } = fs.volume;
   const rc = core.plait_fs_check(1);
   if (rc === 0) return;
-  if (rc === -Errno.ENOMEM) throw outOfMemory(16); // it needs a few bytes for each inode, to count in
+  if (rc === -Errno.ENOMEM) throw noRoomToCheck();
   const kind = core.plait_fs_fault(scratch);
   throw new PlaitError('ERR_PLAIT_CORRUPT', `${FAULTS[kind] ?? 'something is wrong'}, at ${space.load(scratch)}`);
 }

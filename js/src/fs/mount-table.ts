@@ -69,7 +69,7 @@ export class MountTable {
     if (changes === this.#changes) return;
     const mounts: Known[] = [];
     // Not the scratch block: what is to be written may lie there. A thread that vanishes here loses this one.
-    const block = core.plait_heap_alloc(FS_MOUNT_MAX) >>> 0;
+    const block = core.plait_fs_mount_room() >>> 0;
     if (block === 0) throw outOfMemory(FS_MOUNT_MAX);
     try {
       for (let i = 0; ; i++) {

@@ -11,7 +11,7 @@ import { PlaitError } from '../core/errors.ts';
 import { Errno, PAGE_SIZE } from '../core/layout.generated.ts';
 import { isMemoryOf } from '../core/memory.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
-import { lockTimeout, type Space } from '../core/space.ts';
+import { lockTimeout, noRoomToCheck, type Space } from '../core/space.ts';
 import { corrupt, invalidPointer, outOfRange, refused } from './faults.ts';
 import { disown, freeBlock, type HeapBytes, isReference, own, ownedBlock } from './owned.ts';
 import { readInto } from './read-file.ts';
@@ -186,12 +186,13 @@ export class Heap {
   /**
    * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside, and checks more.
    *
-   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where
+   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where; ERR_PLAIT_OUT_OF_MEMORY: there is no room to count in
    */
   check(options: { readonly quiescent?: boolean | undefined } = {}): void {
     const space = this.#space();
     const rc = space.core.plait_abi_check(options.quiescent === true ? 1 : 0);
     if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    if (rc === -Errno.ENOMEM) throw noRoomToCheck();
     if (rc !== 0) throw corrupt(space);
   }
 }
