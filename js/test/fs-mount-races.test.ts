@@ -163,7 +163,18 @@ test('dots in a path lead out of a mount by its text only, and not by what lies 
   nodeFs.symlinkSync('d/e', `${inside}/deep`);
   nodeFs.symlinkSync('in', `${inside}/into`);
   nodeFs.symlinkSync('.', `${other}/here`);
+  nodeFs.mkdirSync(`${other}/sub/deep`);
+  nodeFs.symlinkSync('sub/deep', `${other}/deep`);
+  // Links of the mount around go through the mount in it, and out again where they say so themselves.
+  nodeFs.symlinkSync('in/sub/../../f', `${inside}/through`);
+  nodeFs.symlinkSync('in/here/../d', `${inside}/turned`);
+  nodeFs.symlinkSync('into/here/../d', `${inside}/turned-too`);
+  nodeFs.symlinkSync('in/here/..', `${inside}/top`);
   fs.mount('/host/in', { type: 'host', directory: other });
+  fs.mkdirSync('/p/q/m', { recursive: true });
+  fs.writeFileSync('/p/f', 'p');
+  fs.writeFileSync('/p/q/f', 'q');
+  fs.mount('/p/q/m', { type: 'host', directory: inside });
   const outside = lookOutside();
   for (const path of [
     '/host/here/../mem/secret',
@@ -171,6 +182,13 @@ test('dots in a path lead out of a mount by its text only, and not by what lies 
     '/host/here/here/../../mem/secret',
     '/host/in/here/../f',
     '/host/here/in/here/../f',
+    '/host/turned/x',
+    '/host/turned-too/x',
+    '/host/d/../turned/x',
+    '/host/top/f',
+    // Nor less far out than the text says.
+    '/p/q/m/deep/../../../f',
+    '/host/in/deep/../../../f',
   ]) {
     for (const use of [
       () => fs.readFileSync(path),
@@ -189,6 +207,8 @@ test('dots in a path lead out of a mount by its text only, and not by what lies 
     ['/host/in/../f', 'f'],
     ['/host/into/../f', 'f'],
     ['/host/deep/../../f', 'f'],
+    ['/host/through', 'f'],
+    ['/p/q/m/d/../../../f', 'p'],
   ] as const) {
     assert.equal(fs.readFileSync(path, 'utf8'), text, path);
   }

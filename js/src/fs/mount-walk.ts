@@ -5,8 +5,9 @@
  * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes above the
  *   root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or the mount above.
  *   An absolute link is one of the space: it has to name a place in its mount.
- * - The user's own path leaves a mount only where it does so by its text. A link that ends higher up than its name turns no `..`
- *   behind it into a way out (EPERM). So which mounts a path can lead into depends on its text, and not on what lies in them.
+ * - A text, the user's own path or a link's, leaves a mount only where it does so by itself. A link in it that ends elsewhere
+ *   than its name turns no `..` behind it into a way out (EPERM), neither sooner nor later than the text says. So which mounts
+ *   a text can lead into depends on it, and not on what lies in them.
  * - A walk may start at a directory that is held instead of the mount's root. Nothing leads above that.
  * - `..` goes back to the directory that the walk has come from: the backend is never asked what lies above.
  * - Directories that were entered are left again: by `leave()`, which who has walked calls, or by the walk if it fails.
@@ -56,14 +57,23 @@ export class Out {
   }
 }
 
-/** One directory on the way down. `top`: the root of its mount. */
+/** The user's own path, or what a link says, while it is walked. */
+interface Text {
+  /** The step above which it may not lead, -1 for the user's own. */
+  readonly floor: number;
+  /** What names the link. */
+  readonly within: Text | undefined;
+  /** How many of its names it has gone down. */
+  depth: number;
+}
+
+/** One directory on the way down. */
 interface Step {
   readonly mount: Mount;
   readonly directory: unknown;
   readonly path: string;
-  readonly top: boolean;
-  /** With `top`: how many names of the user's path lead down to it. */
-  readonly depth: number;
+  /** The root of its mount: how far down each text was that has led there. */
+  readonly top: ReadonlyMap<Text, number> | undefined;
 }
 
 /** A directory that stands for the mount's root. */
@@ -100,17 +110,23 @@ function unwound(text: string): string {
   return `${text.startsWith('/') ? '/' : ''}${parts.join('/')}`;
 }
 
-/** A name that is still to be walked. `floor`: the step above which it may not lead, -1 for the user's own. */
+/** A name that is still to be walked. */
 interface Part {
   readonly name: string;
-  readonly floor: number;
+  readonly text: Text;
 }
 
-function partsOf(path: string, floor: number): Part[] {
+function partsOf(path: string, text: Text): Part[] {
   return path
     .split('/')
     .filter((name) => name !== '')
-    .map((name) => ({ name, floor }));
+    .map((name) => ({ name, text }));
+}
+
+function depthsOf(text: Text): ReadonlyMap<Text, number> {
+  const depths = new Map<Text, number>();
+  for (let each: Text | undefined = text; each !== undefined; each = each.within) depths.set(each, each.depth);
+  return depths;
 }
 
 function readLink(backend: Backend, directory: unknown, name: string): string | undefined {
@@ -138,11 +154,12 @@ export function walk(
   trace: Trace = newTrace(),
 ): Place | Out {
   const { directory = mount.backend.root, path = mount.place } = start ?? {};
-  const steps: Step[] = [{ mount, directory, path, top: true, depth: 0 }];
+  const given: Text = { floor: start === undefined ? -1 : 0, within: undefined, depth: 0 };
+  const steps: Step[] = [{ mount, directory, path, top: depthsOf(given) }];
   const top = (): Step => steps[steps.length - 1] as Step;
   const pop = (): void => {
     const step = steps.pop() as Step;
-    if (!step.top) step.mount.backend.leave(step.directory);
+    if (step.top === undefined) step.mount.backend.leave(step.directory);
   };
   const leave = (): void => {
     while (steps.length > 0) pop();
@@ -153,19 +170,18 @@ export function walk(
     const full = name === '' ? path || '/' : `${path}/${name}`;
     return { mount, directory, name, slash, dots, stats: found, covered, path: full, leave };
   };
-  let parts = partsOf(rest, start === undefined ? -1 : 0);
-  let depth = 0;
+  let parts = partsOf(rest, given);
   let slash = rest.endsWith('/');
   let links = 0;
   let now = '';
 
-  /** What the link says comes next. */
-  const putLink = (given: string): void => {
-    const text = trace.byText ? unwound(given) : given;
+  /** What the link says comes next. `within`: what names it. */
+  const putLink = (said: string, within: Text): void => {
+    const text = trace.byText ? unwound(said) : said;
     trace.inLink = true;
-    trace.winds ||= given.includes('/..');
+    trace.winds ||= said.includes('/..');
     if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
-    const floor = steps.findLastIndex((step) => step.top);
+    const floor = steps.findLastIndex((step) => step.top !== undefined);
     let inside = text;
     if (text.startsWith('/')) {
       const prefix = `${(steps[floor] as Step).path}/`;
@@ -177,7 +193,7 @@ export function walk(
       if (parts.length === 0) slash = true;
       else inside += '.'; // it has to be a directory for itself, not only for what comes behind
     }
-    parts = [...partsOf(inside, floor), ...parts];
+    parts = [...partsOf(inside, { floor, within, depth: 0 }), ...parts];
     if (parts.reduce((sum, { name }) => sum + name.length + 1, 0) > FS_PATH_MAX) throw new BackendError('ENAMETOOLONG');
   };
 
@@ -185,16 +201,18 @@ export function walk(
     for (;;) {
       const part = parts.shift();
       if (part === undefined) return place('', 3, true);
-      const { name, floor } = part;
-      const own = floor === -1;
+      const { name, text } = part;
+      const own = text.floor === -1;
       const last = parts.length === 0;
       if (name === '.') {
         if (last) return place('', 1, true);
         continue;
       }
       if (name === '..') {
-        if (steps.length - 1 === floor) throw new BackendError('EPERM');
-        if (own && --depth >= top().depth && top().top) throw new BackendError('EPERM');
+        if (steps.length - 1 === text.floor) throw new BackendError('EPERM');
+        const entered = top().top;
+        if (entered !== undefined && entered.get(text) !== text.depth) throw new BackendError('EPERM');
+        text.depth--;
         if (steps.length === 1) {
           const above = mount.place.slice(0, mount.place.lastIndexOf('/') + 1);
           leave();
@@ -208,7 +226,7 @@ export function walk(
       }
       const { mount: here, directory, path } = top();
       now = `${path}/${name}`;
-      if (own) depth++;
+      text.depth++;
       if (own || trace.byText) {
         trace.path = now;
         trace.inLink = false;
@@ -216,21 +234,21 @@ export function walk(
       const over = mountAt(now);
       if (over !== undefined) {
         if (last && how & How.NAME) return place(name, 0, slash, undefined, true);
-        steps.push({ mount: over, directory: over.backend.root, path: over.place, top: true, depth });
+        steps.push({ mount: over, directory: over.backend.root, path: over.place, top: depthsOf(text) });
         continue;
       }
       if (!last) {
         const next = here.backend.enter(directory, name);
-        if (typeof next === 'string') putLink(next);
-        else steps.push({ mount: here, directory: next, path: now, top: false, depth });
+        if (typeof next === 'string') putLink(next, text);
+        else steps.push({ mount: here, directory: next, path: now, top: undefined });
         continue;
       }
       if (slash && how & How.MAKE) throw new BackendError('EISDIR');
       if (!(how & How.FOLLOW) && !(slash && !(how & How.NAME))) return place(name, 0, slash);
       const stats = here.backend.stat(directory, name);
       if (stats?.kind === FsKind.SYMLINK) {
-        const text = readLink(here.backend, directory, name);
-        if (text !== undefined) putLink(text);
+        const said = readLink(here.backend, directory, name);
+        if (said !== undefined) putLink(said, text);
         else if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
         else parts.unshift(part); // it is something else by now
         continue;
@@ -241,7 +259,7 @@ export function walk(
   } catch (error) {
     leave();
     // It is the name behind what is no directory that cannot be looked up.
-    if ((error as { code?: string }).code === 'ENOTDIR' && parts[0]?.floor === -1) {
+    if ((error as { code?: string }).code === 'ENOTDIR' && parts[0]?.text.floor === -1) {
       trace.path = `${now}/${parts[0].name}`;
       trace.inLink = false;
     }
