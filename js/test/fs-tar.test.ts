@@ -379,6 +379,10 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
     ['a long name of gigabytes', [entry({ type: 'L', size: 2 ** 32 })], /header has/],
     ['a sparse file', [entry({ type: 'S', data: 'x' })], /sparse/],
     ['a sparse file in pax', [pax(['GNU.sparse.major', '1']), entry({})], /sparse/],
+    ['a time that nothing can have', [pax(['mtime', '9'.repeat(12)]), entry({})], /time is out of range/],
+    ['a time before that', [pax(['mtime', `-${'9'.repeat(12)}`]), entry({})], /time is out of range/],
+    ['an owner that nobody is', [pax(['uid', String(2 ** 32)]), entry({})], /owner or group/, { owners: true }],
+    ['a group that none is', [pax(['gid', '-1']), entry({})], /owner or group/, { owners: true }],
     ['a damaged header', [Buffer.alloc(512, 120)], /checksum/],
     ['more entries than allowed', [good, entry({ name: 'more' })], /limit/, { limits: { entries: 1 } }],
     [
@@ -548,4 +552,70 @@ test('hard links to links that stay inside are made, and a source that fails lea
   assert.equal(fs.openSync('/free', 'w'), open, 'nothing is left open');
   fs.closeSync(open);
   fs.check();
+});
+
+test('how an archive is cut costs neither time nor memory', async () => {
+  const data = Array.from({ length: 60000 }, (_, i) => `${i},`).join('');
+  const whole = Buffer.concat([entry({ name: 'f', data }), END]);
+  const none = new Uint8Array();
+  let most = 0;
+  function* pieces(): Generator<Uint8Array> {
+    const piece = new Uint8Array(1); // one for all: it is the source's again when the next is asked for
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 1e6; i++) {
+      if (i % 10000 === 0) most = Math.max(most, process.memoryUsage().heapUsed - before);
+      yield none;
+    }
+    for (const byte of whole) {
+      piece[0] = byte;
+      yield piece;
+    }
+  }
+  const start = performance.now();
+  const [sync, later] = [fresh(), fresh()];
+  fs.importTar(pieces(), sync);
+  assert.ok(most < 64e6, `${most} bytes for nothing`);
+  assert.ok(performance.now() - start < 20000, 'it was some minutes');
+  assert.ok(fs.readFileSync(`${sync}/f`, 'latin1') === data);
+  await fs.promises.importTar(
+    (async function* () {
+      const piece = new Uint8Array(1000);
+      for (let at = 0; at < whole.length; at += piece.length) {
+        piece.set(whole.subarray(at, at + piece.length));
+        yield piece.subarray(0, whole.length - at);
+      }
+    })(),
+    later,
+  );
+  assert.ok(fs.readFileSync(`${later}/f`, 'latin1') === data);
+});
+
+test('what is no source leaves nothing open, and an error in one is not hidden by its end', async () => {
+  nodeFs.mkdirSync(`${scratch}/sources`);
+  fs.mount('/sources', { type: 'host', directory: `${scratch}/sources` });
+  nodeFs.mkdirSync(`${scratch}/sources/target`);
+  const open = (): number => nodeFs.readdirSync('/proc/self/fd').length;
+  const failing = {
+    next() {
+      throw new Error('first');
+    },
+    return() {
+      throw new Error('second');
+    },
+  };
+  assert.ok(fs.existsSync('/sources/target')); // this thread has its mount open
+  const before = open();
+  for (const source of [undefined, 5, {}, [5], [undefined], 'text', (async function* () {})()]) {
+    assert.throws(() => fs.importTar(source as never, '/sources/target'), TypeError);
+    if (open() !== before) assert.fail(`left open: ${String(source)}`);
+  }
+  for (const source of [undefined, 5, {}, [5], [undefined], 'text']) {
+    await assert.rejects(fs.promises.importTar(source as never, '/sources/target'), TypeError);
+  }
+  assert.throws(() => fs.importTar({ [Symbol.iterator]: () => failing } as never, '/sources/target'), /first/);
+  await assert.rejects(
+    fs.promises.importTar({ [Symbol.asyncIterator]: () => failing } as never, '/sources/target'),
+    /first/,
+  );
+  assert.equal(open(), before);
 });

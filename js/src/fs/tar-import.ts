@@ -15,6 +15,7 @@ import { FsSetBit } from '../core/layout.generated.ts';
 import { isUint8Array } from '../core/realms.ts';
 import { wrongType, wrongValue } from './errors.ts';
 import { type Hold, hold } from './hold.ts';
+import { Feed } from './tar-feed.ts';
 import {
   BLOCK,
   decodeHeader,
@@ -57,6 +58,10 @@ const PIECE = 2 ** 20;
 const SKIPPED_SHOWN = 1000;
 /** Parts of a name. Each is looked up from the top, and may mean a directory of its own: what is deeper is no honest archive. */
 const DEEPEST = 256;
+
+/** -1 as an owner would mean: as it is. */
+const LAST_ID = 2 ** 32 - 2;
+const LAST_TIME = 2n ** 63n - 1n;
 
 /** Asks for so many bytes, and gets them, or fewer where the archive ends. */
 type Steps<Result> = Generator<number, Result, Uint8Array>;
@@ -228,6 +233,7 @@ class Importer {
       return yield* this.#skip(/[346]/.test(entry.type) ? 0 : entry.size);
     }
     const parts = this.#parts(entry.name);
+    this.#checkStats(entry);
     if (directory) {
       yield* this.#skip(entry.type === TarType.DIRECTORY ? 0 : entry.size);
       this.#makeDirectory(parts, entry);
@@ -243,6 +249,14 @@ class Importer {
       yield* this.#makeFile(parts, entry);
     }
     this.result.entries++;
+  }
+
+  /** What neither memory nor a host has room for. */
+  #checkStats({ uid, gid, mtime }: TarEntry): void {
+    if (mtime > LAST_TIME || mtime < -LAST_TIME) throw tarError('its time is out of range');
+    if (this.#options.owners && [uid, gid].some((id) => id < 0 || id > LAST_ID)) {
+      throw tarError('its owner or group is out of range');
+    }
   }
 
   #makeDirectory(parts: readonly string[], entry: TarEntry): void {
@@ -331,46 +345,6 @@ class Importer {
   }
 }
 
-/** Cuts what comes into the pieces that are asked for. */
-class Feed {
-  readonly #parts: Uint8Array[] = [];
-  #length = 0;
-  #ended = false;
-
-  has(count: number): boolean {
-    return this.#ended || this.#length >= count;
-  }
-  add(part: Uint8Array | undefined): void {
-    if (part === undefined) {
-      this.#ended = true;
-      return;
-    }
-    if (!isUint8Array(part)) throw new TypeError('an archive is made of Uint8Arrays');
-    this.#parts.push(part);
-    this.#length += part.length;
-  }
-  take(count: number): Uint8Array {
-    const first = this.#parts[0];
-    const size = Math.min(count, this.#length);
-    this.#length -= size;
-    if (first !== undefined && first.length >= size) {
-      if (first.length === size) this.#parts.shift();
-      else this.#parts[0] = first.subarray(size);
-      return first.subarray(0, size);
-    }
-    const all = new Uint8Array(size);
-    for (let at = 0; at < size; ) {
-      const part = this.#parts[0] as Uint8Array;
-      const piece = part.subarray(0, size - at);
-      all.set(piece, at);
-      at += piece.length;
-      if (piece.length === part.length) this.#parts.shift();
-      else this.#parts[0] = part.subarray(piece.length);
-    }
-    return all;
-  }
-}
-
 /** One import: it is fed until it wants no more. */
 class Import {
   readonly #importer: Importer;
@@ -396,15 +370,24 @@ class Import {
   wants(): boolean {
     for (;;) {
       const { done, value } = this.#step;
-      if (done || !this.#feed.has(value)) return !done;
+      if (done) return false;
+      if (!this.#feed.has(value)) {
+        this.#feed.keep(); // its source may use the bytes again
+        return true;
+      }
       const bytes = this.#feed.take(value);
       this.#step = this.#hold.within(() => this.#steps.next(bytes));
     }
   }
 
-  /** Nothing: there is no more. */
-  add(part: Uint8Array | undefined): void {
+  add(part: Uint8Array): void {
     this.#feed.add(part);
+  }
+
+  /** There is no more, or it wants none. */
+  finish(): void {
+    this.#feed.end();
+    this.wants();
   }
 
   /** Takes back what is half made; the error with what it was about, and what was done before it. */
@@ -436,14 +419,16 @@ export function importTar(
   options: ImportTarOptions = {},
 ): ImportTarResult {
   const work = new Import(fs, path, options);
-  const parts = (isUint8Array(source) ? [source] : source)[Symbol.iterator]();
   try {
-    while (work.wants()) work.add(nextOf(parts.next()));
+    for (const part of isUint8Array(source) ? [source] : source) {
+      work.add(part);
+      if (!work.wants()) break;
+    }
+    work.finish();
   } catch (error) {
     throw work.fail(error);
   } finally {
     work.end();
-    parts.return?.();
   }
   return work.result;
 }
@@ -455,20 +440,18 @@ export async function importTarAsync(
   options: ImportTarOptions = {},
 ): Promise<ImportTarResult> {
   const work = new Import(fs, path, options);
-  const parts = partsOf(source);
   try {
-    while (work.wants()) work.add(nextOf(await parts.next()));
+    for await (const part of partsOf(source)) {
+      work.add(part);
+      if (!work.wants()) break;
+    }
+    work.finish();
   } catch (error) {
     throw work.fail(error);
   } finally {
     work.end();
-    await parts.return?.(undefined);
   }
   return work.result;
-}
-
-function nextOf(result: IteratorResult<Uint8Array>): Uint8Array | undefined {
-  return result.done ? undefined : result.value;
 }
 
 /** What comes, whatever it comes from. */
