@@ -221,3 +221,17 @@ test('an answer has the asynchronous context of its call, and keeps no other fro
   ]);
   assert.deepEqual(errors, [new RangeError('1'), new RangeError('2'), new RangeError('3')]);
 });
+
+test('a watcher with a signal that is aborted already closes, and keeps no process alive', async () => {
+  const watcher = fs.watch('/d', { signal: AbortSignal.abort() });
+  const late = setTimeout(() => {}, 10000); // a deadline: a process with nothing to wait for would end
+  try {
+    await Promise.race([
+      new Promise((resolve) => watcher.on('close', resolve)),
+      new Promise((_, reject) => setTimeout(reject, 5000, new Error('it is still open')).unref()),
+    ]);
+  } finally {
+    clearTimeout(late);
+    watcher.close();
+  }
+});
