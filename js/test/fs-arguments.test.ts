@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { after, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { parse, pathToFileURL } from 'node:url';
 import { openSpace } from 'plait';
 import { createFs } from 'plait/fs';
 import { rounds, seed } from './seed.ts';
@@ -488,3 +488,21 @@ for (const face of ['callbacks', 'promises']) {
     assert.ok(calls > 800 * rounds && (!OLDEST || refused > calls / 20) && refused < calls / 2, 'of both kinds');
   });
 }
+
+test('a URL is what Node takes for one', () => {
+  const url = pathToFileURL(at('url'));
+  ours.writeFileSync(url, 'text');
+  nodeFs.writeFileSync(url, 'text');
+  const { href, protocol, hostname, pathname } = url;
+  const own = { href, protocol, hostname, pathname };
+  const read = (fs: Any, path: unknown): unknown => {
+    try {
+      return fs.readFileSync(path, 'utf8');
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code;
+    }
+  };
+  for (const path of [url, own, { ...own, auth: null }, { ...own, path: pathname }, parse(href)]) {
+    assert.equal(read(ours, path), read(nodeFs, path), JSON.stringify(path));
+  }
+});

@@ -237,6 +237,11 @@ test("users' classes go as structuredClone has them, whatever they are called an
   assert.deepEqual(send(stats), structuredClone(stats));
 });
 
+test('the environment goes as structuredClone has it', () => {
+  assert.deepEqual(send(process.env), structuredClone(process.env));
+  assert.deepEqual(send({ env: process.env }), { env: { ...process.env } });
+});
+
 test("errors of the host's own classes are errors all the same", () => {
   const errors = [new WebAssembly.RuntimeError('trap'), new WebAssembly.CompileError('wasm')];
   if (scope.SuppressedError !== undefined) errors.push(new scope.SuppressedError(1, 2, 'both'));

@@ -33,10 +33,9 @@ export function isDate(value: unknown): value is Date {
   }
 }
 
-/** Whether it is a URL, of whichever class. */
+/** Whether it is a URL, of whichever class. What `url.parse()` makes is none: it has `auth` and `path`, too. */
 export function isUrl(value: unknown): value is URL {
-  const url = value as Partial<URL> | null | undefined;
-  return (
-    typeof url === 'object' && url !== null && Boolean(url.href && url.protocol) && typeof url.pathname === 'string'
-  );
+  const url = value as (Partial<URL> & { readonly auth?: unknown; readonly path?: unknown }) | null | undefined;
+  if (typeof url !== 'object' || url === null || url.auth !== undefined || url.path !== undefined) return false;
+  return Boolean(url.href && url.protocol) && typeof url.pathname === 'string';
 }

@@ -66,7 +66,7 @@ export function hostClassOf(prototype: object): HostClass | undefined {
   }
   if (make.prototype !== prototype) return undefined;
   const name: unknown = Object.getOwnPropertyDescriptor(make, 'name')?.value;
-  if (typeof name !== 'string') return undefined;
+  if (typeof name !== 'string' || (name === '' && isOfEnvironment(prototype))) return undefined;
   // 'WebAssembly.Memory' says more than 'Memory'.
   if (label?.endsWith(`.${name}`) && isNative(make)) return { name: label, isKnown: true };
   if (isHostGlobal(make, name)) return { name, isKnown: true };
@@ -86,6 +86,11 @@ export function classNameOf(prototype: object): string {
 function labelOf(prototype: object): string | undefined {
   const label: unknown = Object.getOwnPropertyDescriptor(prototype, Symbol.toStringTag)?.value;
   return typeof label === 'string' ? label : undefined;
+}
+
+/** `process.env` looks native, and yet its properties are all of it. */
+function isOfEnvironment(prototype: object): boolean {
+  return prototype === Object.getPrototypeOf(globalThis.process?.env ?? {});
 }
 
 function isIterator(label: string | undefined): boolean {
