@@ -7,6 +7,8 @@ import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { rounds, seed } from './seed.ts';
 
+/** No matter of speed: these take milliseconds, and with a matcher that tries all ways hours. */
+const EXPONENTIAL_MS = 30000;
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-glob-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
 
@@ -89,8 +91,7 @@ test('patterns that are made to take for ever do not', { timeout: 60000 }, () =>
     const start = performance.now();
     const found = fs.globSync(pattern) as string[];
     fs.globSync('**', { exclude: [pattern] });
-    const time = performance.now() - start;
-    assert.ok(time < 2000, `${pattern.slice(0, 20)}: ${time} ms`);
+    assert.ok(performance.now() - start < EXPONENTIAL_MS, pattern.slice(0, 20));
     if (!pattern.startsWith('**************')) assert.ok(found.length <= 1, pattern.slice(0, 20));
   }
   assert.equal((fs.globSync(stars(15)) as string[]).length, 26);
@@ -104,6 +105,6 @@ test('patterns that are made to take for ever do not', { timeout: 60000 }, () =>
     const start = performance.now();
     assert.throws(() => fs.globSync(pattern), { code: 'ERR_INVALID_ARG_VALUE' }, pattern.slice(0, 20));
     assert.throws(() => fs.globSync('*', { exclude: [pattern] }), { code: 'ERR_INVALID_ARG_VALUE' });
-    assert.ok(performance.now() - start < 2000, pattern.slice(0, 20));
+    assert.ok(performance.now() - start < EXPONENTIAL_MS, pattern.slice(0, 20));
   }
 });
