@@ -14,6 +14,7 @@ import { openSpace, type Space, workerOptions } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
 import { rounds, seed } from './seed.ts';
+import './terminates.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));

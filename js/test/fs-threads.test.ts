@@ -11,6 +11,7 @@ import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
+import './terminates.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const DEADLINE_MS = 30000;

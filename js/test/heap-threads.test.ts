@@ -11,6 +11,7 @@ import { Worker } from 'node:worker_threads';
 import { Heap, openSpace, type PlaitError, type Space } from 'plait';
 import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
+import './terminates.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const DEADLINE_MS = 30000;

@@ -16,6 +16,7 @@ import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
+import './terminates.ts';
 
 const fixture = (name: string): URL => new URL(`../../js/test/fixtures/${name}`, import.meta.url);
 const LIMIT = { timeout: 60000 };
