@@ -137,6 +137,16 @@ test('a thread that uses the pool of another writes out what its tasks write', L
   assert.equal((await run(['connected'])).stdout, `${JSON.stringify(`${lines(2)}the result\n`)}\n`);
 });
 
+for (const how of ['blocked', 'never'] as const) {
+  test(`a thread has its results though the one that started it reads nothing of theirs (${how})`, LIMIT, async () => {
+    assert.match((await run(['unread', how])).stderr, /^20 results$/m);
+  });
+}
+
+test('a listener that blocks the thread meanwhile changes no order', LIMIT, async () => {
+  assert.equal((await run(['listens'])).stdout, 'first\nline 0\nline 1\nsecond\nanother has ended\n');
+});
+
 test("the worker's streams are as others are", LIMIT, async () => {
   const { stdout, stderr } = await run(['streams'], { encoding: 'latin1' });
   const bytes = Buffer.from(stdout, 'latin1');

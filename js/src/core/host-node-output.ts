@@ -50,14 +50,32 @@ function hush(stream: Writable): void {
   });
 }
 
+/** So long a thread waits for the one that started it to read what it writes. */
+const PATIENCE_MS = 50;
+
+/** When a stream last called back, or was given a piece while it had none: in seconds. */
+const movedAt = new WeakMap<Writable, number>();
+const now = (): number => process.uptime();
+
+/**
+ * A thread's stream calls back when the thread that started it has read. That one may be blocked until this one has its result, or
+ * read nothing, ever. The host has what was written, and keeps it.
+ */
+function isStuck(stream: Writable): boolean {
+  const { isMainThread } = process.getBuiltinModule('node:worker_threads');
+  return !isMainThread && (now() - movedAt.get(stream)!) * 1000 > PATIENCE_MS;
+}
+
 /** See {@link Host.writeOutput}. */
 export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean {
   const stream: Writable = process[NAMES[descriptor - 1]!];
   let isWritten = false;
+  if (!(stream.writableLength > 0) || !movedAt.has(stream)) movedAt.set(stream, now());
   stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), (error) => {
     isWritten = true;
+    movedAt.set(stream, now());
     if (error) hush(stream); // as with `console`, no error comes back
   });
   // The program's own `write` need not call back, and what it has corked it may hold back until it has the result.
-  return () => isWritten || !(stream.writableLength > 0) || stream.writableCorked > 0;
+  return () => isWritten || !(stream.writableLength > 0) || stream.writableCorked > 0 || isStuck(stream);
 }

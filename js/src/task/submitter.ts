@@ -115,8 +115,8 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #resting = false;
-  /** A task that was drained, with those behind it, and is told of when the output before it is written; or 0. */
-  #held = 0;
+  /** What was drained and is still to be told of, the oldest first; or 0. A listener that blocks this thread goes on from here. */
+  #drained = 0;
   #dead: PlaitError | undefined;
   /** Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest. */
   #forced: PlaitError | undefined;
@@ -310,29 +310,25 @@ export class Submitter {
 
   /** Tells the calls of all that lies in the inbox. With `waits`, the rest comes later if output has still to be written. */
   drain(waits = false): void {
-    const held = this.#held;
-    this.#held = 0;
-    if (held !== 0) this.#tell(held, waits);
-    if (this.#dead !== undefined || this.#held !== 0 || (waits && !this.#output.isWritten)) return;
-    this.#tell(this.#space.core.plait_client_drain(this.#client) >>> 0, waits);
+    if (this.#drained !== 0) this.#tell(waits);
+    if (this.#dead !== undefined || this.#drained !== 0 || (waits && !this.#output.isWritten)) return;
+    this.#drained = this.#space.core.plait_client_drain(this.#client) >>> 0;
+    this.#tell(waits);
   }
 
-  /** Tells of a drained task, and of those behind it. */
-  #tell(first: number, waits: boolean): void {
+  /** Tells of what was drained. */
+  #tell(waits: boolean): void {
     const space = this.#space;
-    let task = first;
     let heard = 0;
-    while (task !== 0) {
+    while (this.#drained !== 0) {
+      const task = this.#drained;
       space.cover(task + Task.BYTES);
       const at = task >>> 2;
-      const next = space.u32[at + NEXT]!;
       const ticket = space.u32[at + TICKET]!;
       const call = this.#calls[ticket];
       const status = space.u32[at + STATUS]!;
-      if (waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten) {
-        this.#held = task;
-        break;
-      }
+      if (waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten) break;
+      this.#drained = space.u32[at + NEXT]!;
       if (status === TaskStatus.OUTPUT) {
         this.#output.write(task);
       } else if (status === TaskStatus.PROGRESS) {
@@ -352,7 +348,6 @@ export class Submitter {
       }
       if (this.#dead !== undefined) return; // a listener has let go of the client, and freed what it had
       space.core.plait_task_free(task);
-      task = next;
     }
     if (heard !== 0) this.#wait.heard(heard);
     this.room.look();
