@@ -356,6 +356,28 @@ test('a result that cannot be delivered because a lock is stuck is delivered lat
   }
 });
 
+test('what a task writes while a lock is stuck comes before its result, too', LIMIT, async (t) => {
+  const flags = new Int32Array(new SharedArrayBuffer(8));
+  const space = openSpace({ maximum: 2 ** 27 });
+  const pool = owned(t, new Pool(tasks, { threads: 1, space, workerData: { flags } }));
+  const written: string[] = [];
+  const { write } = process.stdout;
+  t.mock.method(process.stdout, 'write', (chunk: Uint8Array | string) => {
+    if (!/^while stuck/.test(String(chunk))) return write.call(process.stdout, chunk);
+    return written.push(String(chunk)) > 0;
+  });
+  const output = pool.run('while stuck', { name: 'speak' });
+  await until(() => Atomics.load(flags, 0) === 1);
+  await whileLockIsStuck(space, pool, flags, 2200); // longer than two waits for a lock
+  await output;
+  assert.deepEqual(
+    written,
+    [0, 1, 2].map((i) => `while stuck ${i}\n`),
+  );
+  await pool.close();
+  space.check();
+});
+
 test('ever new names of functions take no memory that stays', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1, inline: true }));
   const padding = `/* ${'-'.repeat(2000)} */`;

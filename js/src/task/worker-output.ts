@@ -7,7 +7,7 @@
  * client of the pool's owner. That one writes it out before it settles what comes after it, and at the latest when its
  * process or thread ends (submitter.ts).
  *
- * It is never dropped. While too much of it lies there unread, the worker waits. What cannot be sent (nobody is there to
+ * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What cannot be sent (nobody is there to
  * read it any more, or the space is full) goes the host's own way, by messages, and may be lost at the end of the process.
  *
  * Invariant: the worker never waits for a client of its own thread.
@@ -58,7 +58,7 @@ export class WorkerOutput {
       const rc = core.plait_task_emit(record);
       if (rc === 0) return true;
       core.plait_task_discard(record);
-      if (rc !== -Errno.EAGAIN) return false;
+      if (rc === -Errno.EPIPE) return false; // else there is no room, or a lock is stuck
       Atomics.wait(space.i32, (client + Client.words) >>> 2, unread | 0, LOOK_MS);
     }
   }
