@@ -133,6 +133,10 @@ test('tasks that run side by side on one worker', LIMIT, async () => {
     assert.deepEqual(`${all.filter((line) => line.startsWith(name)).join('\n')}\n`, three(name));
 });
 
+test("what one thread's task has left behind is not written out by another whose task runs there", LIMIT, async () => {
+  assert.deepEqual((await run(['behind'])).stdout.split('\n').sort(), ['', '"the result\\n"', 'left behind']);
+});
+
 test('a thread that uses the pool of another writes out what its tasks write', LIMIT, async () => {
   assert.equal((await run(['connected'])).stdout, `${JSON.stringify(`${lines(2)}the result\n`)}\n`);
 });

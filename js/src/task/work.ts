@@ -111,6 +111,7 @@ export class Worker {
   /** The client of the task that runs now, or of one that it runs for; 0: none. */
   get clientNow(): number {
     const run = this.#current();
+    if (run?.over) return 0; // left behind
     for (const { ref, over } of run === undefined ? this.#pending : [run, ...this.#pending]) {
       const client = over ? 0 : this.#space.load(ref + Task.client);
       // What this thread reads itself leads nowhere.
