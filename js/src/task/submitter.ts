@@ -403,12 +403,17 @@ export class Submitter {
     }
   }
 
+  /** Whether there is something to do that no signal tells of. */
+  get #mustLook(): boolean {
+    return this.#drained !== 0 || !this.#output.isWritten;
+  }
+
   readonly #look = (): void => {
     this.#sleeping = false;
     if (this.#dead !== undefined) return; // the client's memory may be another's by now
     this.drain(true);
     if (this.#dead !== undefined || this.#sleeping) return;
-    if (this.#away > 0 || !this.#output.isWritten) this.#sleep();
+    if (this.#away > 0 || this.#mustLook) this.#sleep();
     else this.#rest();
   };
 
@@ -439,7 +444,7 @@ export class Submitter {
   /** Schedules a look at the inbox for when something arrives there. */
   #sleep(): void {
     this.#sleeping = true;
-    if (!this.#output.isWritten) {
+    if (this.#mustLook) {
       host.soon?.(this.#look);
       return;
     }
