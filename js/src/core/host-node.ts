@@ -116,9 +116,11 @@ export function createNodeHost(): Host | undefined {
       if (!threads.isMainThread) process.on('exit', own);
       process.on('worker', (worker) => {
         const id = worker.threadId; // gone from the object by the time of 'exit'
-        worker.once('exit', () => {
+        const ended = (): void => {
           if (!keptApart.delete(id)) other(id);
-        });
+        };
+        if (typeof worker.once === 'function') worker.once('exit', ended);
+        else (worker as unknown as EventTarget).addEventListener('close', ended); // Bun tells of the web's Workers, too
       });
     },
     watchPort() {

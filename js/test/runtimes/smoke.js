@@ -121,6 +121,26 @@ const promises = {
     assert.equal(await pool.run(4), 16);
   },
 
+  async "the web's Workers, where there are any"(pool) {
+    if (globalThis.Worker === undefined) return;
+    const source = `import { Pool } from 'plait';
+      const squares = await new Pool(${JSON.stringify(WORK.href)}, { threads: 1 }).runMany([5, 6]);
+      postMessage(squares);`;
+    const file = new URL('./web-worker.js', import.meta.url);
+    writeFileSync(file, source);
+    const worker = new Worker(file, { type: 'module' });
+    try {
+      assert.deepEqual(
+        await new Promise((resolve) => worker.addEventListener('message', ({ data }) => resolve(data))),
+        [25, 36],
+      );
+    } finally {
+      worker.terminate();
+      rmSync(file);
+    }
+    assert.equal(await pool.run(5), 25);
+  },
+
   async close(pool) {
     await pool.close();
     await assert.rejects(pool.run(1), { code: 'ERR_PLAIT_POOL_CLOSED' });
