@@ -368,6 +368,7 @@ export class Pool extends PoolCalls {
       // else the coordinator died, and all workers with it
     }
     this.#answerAll();
+    await this.submitter.finish(() => this.#forced);
     this.submitter.abandon(closed);
     this.leave('the pool is closed; its counters went with it');
     this.#released = true; // what was the pool's may be anybody's from here on

@@ -498,6 +498,15 @@ export class Submitter {
     }
   }
 
+  /** Tells of all that lies in the inbox, as the output before it is written; leaves the rest when it `hurries`. */
+  async finish(hurries: () => boolean): Promise<void> {
+    for (;;) {
+      this.drain(true);
+      if (this.#dead !== undefined || !this.#mustLook || hurries()) return;
+      await new Promise<void>((resolve) => host.soon?.(resolve));
+    }
+  }
+
   /**
    * Rejects all that is outstanding, now and from now on: nobody is left who could settle it. The client is not looked
    * at again, so it may be let go of.
