@@ -173,9 +173,10 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
   else if (words != 0 && size > PLAIT_PROGRESS_LIMIT - words) rc = -PLAIT_EAGAIN; /* a single one may be larger */
   else {
-    plait_put(&client->words, size > PLAIT_PROGRESS_LIMIT - words ? PLAIT_PROGRESS_LIMIT : words + size);
     plait_put(&task_at(ref)->link, 0);
     wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
+    /* Last: what is counted is there, so that draining it makes room again. */
+    plait_put(&client->words, size > PLAIT_PROGRESS_LIMIT - words ? PLAIT_PROGRESS_LIMIT : words + size);
   }
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
