@@ -44,7 +44,8 @@ static int check_pool(plait_ref_t ref) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
     /* Else a worker could wait for room that nobody makes. */
-    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && plait_load(&client->words) != 0) return -PLAIT_EILSEQ;
+    uint32_t words = plait_load(&client->words);
+    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && words != 0 && words != PLAIT_WORDS_CLOSED) return -PLAIT_EILSEQ;
     for (plait_ref_t task = plait_load(&client->inbox); task != 0; task = plait_load(&((struct plait_task *)plait_at(task))->next))
       if (++listed > MOST_TASKS || !check_task(task, PLAIT_TASK_DONE, ref)) return -PLAIT_EILSEQ;
   }

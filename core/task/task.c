@@ -169,7 +169,7 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   plait_ref_t of = plait_get(&task_at(ref)->link);
   plait_ref_t apart = plait_get(&task_at(ref)->input_block);
   uint32_t words = plait_get(&client->words), size = plait_heap_size(ref) + (apart == 0 ? 0 : plait_heap_size(apart));
-  if (plait_get(&client->owner) == 0) rc = -PLAIT_EPIPE;
+  if (plait_get(&client->owner) == 0 || words == PLAIT_WORDS_CLOSED) rc = -PLAIT_EPIPE;
   else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
   else if (words != 0 && size > PLAIT_PROGRESS_LIMIT - words) rc = -PLAIT_EAGAIN; /* a single one may be larger */
   else {
@@ -327,6 +327,15 @@ PLAIT_EXPORT plait_ref_t plait_task_output(plait_ref_t ref, uint32_t size) {
   return block;
 }
 
+PLAIT_EXPORT int plait_client_close(plait_ref_t client) {
+  struct plait_pool *pool = pool_of_client(client);
+  int rc = plait__pool_lock(pool);
+  if (rc != 0) return rc;
+  plait_put(&((struct plait_client *)plait_at(client))->words, PLAIT_WORDS_CLOSED);
+  plait_lock_release(&pool->lock);
+  return 0;
+}
+
 PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   struct plait_client *client = plait_at(client_ref);
   struct plait_pool *pool = pool_of_client(client_ref);
@@ -336,7 +345,7 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
   uint32_t words = plait_get(&client->words);
   plait_put(&client->taken, task);
-  plait_put(&client->words, 0);
+  if (words != PLAIT_WORDS_CLOSED) plait_put(&client->words, 0);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);

@@ -63,6 +63,7 @@
 #define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
 #define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
 #define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress and output that lie undelivered for one client, at most */
+#define PLAIT_WORDS_CLOSED 4294967295u /* progress and output are refused */
 #define PLAIT_POOL_NAMES 256u /* names that a pool keeps, at most; tasks with further ones bring them along */
 #define PLAIT_POOL_NAME_BYTES 1048576u /* bytes of text that those have, at most */
 #define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
@@ -195,7 +196,7 @@ struct plait_client {
   plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
   plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
   plait_word_t mask;    /* a bit for each lane that is not empty */
-  plait_word_t words;   /* bytes of progress and output in the inbox: what a worker sleeps on that waits for room */
+  plait_word_t words;   /* bytes of progress and output in the inbox, or PLAIT_WORDS_CLOSED: what a worker sleeps on that waits for room */
   struct plait_lane lanes[PLAIT_LANE_COUNT]; /* queued tasks that any worker may run, by priority */
 };
 
@@ -301,6 +302,12 @@ int plait_pool_destroy(plait_ref_t pool);
  * client of it, frees it. 0, -PLAIT_EINVAL (no such pool, or not its owner) or -PLAIT_ETIMEDOUT.
  */
 int plait_pool_release(plait_ref_t pool);
+
+/*
+ * Progress and output for the client are refused from now on, as if it were gone: after the next drain there is none. 0 or
+ * -PLAIT_ETIMEDOUT. pre: the client is the calling thread's.
+ */
+int plait_client_close(plait_ref_t client);
 
 /*
  * The calling thread uses its client no more: what it has got is dropped, and what is still to come. 0 or

@@ -206,9 +206,17 @@ static void test_output_for_nobody(void) {
   as(worker);
   CHECK(plait_task_emit(output_for(its)) == 0);
   as(other);
-  CHECK(drain(its, PLAIT_STATUS_OUTPUT, NULL) == 1 && plait_client_release(its) == 0);
+  CHECK(plait_client_close(its) == 0);
   as(worker);
   plait_ref_t unread = output_for(its);
+  CHECK(plait_task_emit(unread) == -PLAIT_EPIPE);
+  as(other);
+  CHECK(drain(its, PLAIT_STATUS_OUTPUT, NULL) == 1);
+  as(worker);
+  CHECK(plait_task_emit(unread) == -PLAIT_EPIPE);
+  as(other);
+  CHECK(plait_client_release(its) == 0);
+  as(worker);
   CHECK(plait_task_emit(unread) == -PLAIT_EPIPE);
   plait_task_discard(unread);
   as(main_id);

@@ -56,6 +56,10 @@ test('nothing is lost when the program has closed its pool, and exits', LIMIT, a
   assert.equal((await run(['close', 3e6])).stdout.length, 2 * (3e6 + 1));
 });
 
+test('nothing is lost when a thread lets go of a pool while its tasks write', LIMIT, async () => {
+  assert.equal((await run(['letGo', 500])).stdout, lines(1).repeat(500));
+});
+
 test('what a task has written by then is printed when the program exits', LIMIT, (t) => {
   // To a file: of what is on its way to a slow reader when a program exits, Node drops the rest.
   const folder = mkdtempSync(join(tmpdir(), 'plait-output-'));

@@ -805,7 +805,7 @@ export const Client = {
   drained: 24,
   /** a bit for each lane that is not empty */
   mask: 28,
-  /** bytes of progress and output in the inbox: what a worker sleeps on that waits for room */
+  /** bytes of progress and output in the inbox, or PLAIT_WORDS_CLOSED: what a worker sleeps on that waits for room */
   words: 32,
   /** queued tasks that any worker may run, by priority */
   lanes: 36,
@@ -997,6 +997,8 @@ export const BUCKET_COUNT = 128;
 export const TASK_INLINE = 64;
 /** bytes of progress and output that lie undelivered for one client, at most */
 export const PROGRESS_LIMIT = 8388608;
+/** progress and output are refused */
+export const WORDS_CLOSED = 4294967295;
 /** names that a pool keeps, at most; tasks with further ones bring them along */
 export const POOL_NAMES = 256;
 /** bytes of text that those have, at most */

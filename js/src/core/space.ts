@@ -50,6 +50,7 @@ export interface Core {
   plait_pool_set_failure(pool: number, block: number, size: number): void;
   plait_client_create(pool: number): number;
   plait_client_drain(client: number): number;
+  plait_client_close(client: number): number;
   plait_client_release(client: number): number;
   plait_task_create(client: number, capacity: number): number;
   plait_task_name(task: number, size: number): number;

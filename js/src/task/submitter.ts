@@ -513,6 +513,7 @@ export class Submitter {
    */
   abandon(error: PlaitError): void {
     if (this.#dead === undefined) {
+      this.#space.core.plait_client_close(this.#client); // what workers write from now on goes to the pool's owner
       this.drain();
       // Whoever sleeps there must not lie in wait where some other word may be soon.
       if (this.#sleeping || this.#resting) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
