@@ -174,14 +174,17 @@ test('who hears a task may let go of the connection while more of what it told l
   for (let round = 0; round < 5; round++) {
     const connected = owned(t, connect(pool.handle));
     const reused: ReturnType<typeof heap.bytes>[] = [];
+    let heard = 0;
     const onProgress = (): void => {
+      if (heard++ > 0) return; // the rest is heard while the first lets go
       connected[Symbol.dispose]();
       while (reused.length < 200) reused.push(heap.bytes(176).fill(0xff)); // of the size of what was freed
     };
     const { completed } = pool.stats();
     const told = connected.run(100, { name: 'tellSync', onProgress });
     spinUntil(pool, (stats) => stats.completed > completed);
-    await assert.rejects(told, { code: 'ERR_PLAIT_POOL_CLOSED' });
+    await told; // as all that lay there, it is heard
+    assert.equal(heard, 100);
     for (const bytes of reused) {
       assert.ok(bytes.every((byte) => byte === 0xff));
       heap.free(bytes);
