@@ -7,8 +7,9 @@
  * client of the pool's owner. That one writes it out before it settles what comes after it, and at the latest when its
  * process or thread ends (submitter.ts).
  *
- * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What cannot be sent (nobody is there to
- * read it any more, or the space is full) goes the host's own way, by messages, and may be lost at the end of the process.
+ * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What cannot be
+ * sent (nobody is there to read it any more, or the space is full) goes the host's own way, by messages, and may be lost at
+ * the end of the process.
  *
  * Invariant: the worker never waits for a client of its own thread.
  */
