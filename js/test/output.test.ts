@@ -123,7 +123,11 @@ for (const [name, written, reason] of [
 
 test('so does what is written outside of tasks', LIMIT, async () => {
   const { stdout } = await run(['outside']);
-  assert.equal(stdout, 'the module is there\nthe result\nleft behind\nall 0\nall 1\nall 2\n');
+  // A program that comes late finds the result and what was left behind at once, and hears of the result in a microtask.
+  assert.match(
+    stdout,
+    /^the module is there\n(the result\nleft behind\n|left behind\nthe result\n)all 0\nall 1\nall 2\n$/,
+  );
 });
 
 const three = (name: string): string => [0, 1, 2].map((i) => `${name} ${i}\n`).join('');
