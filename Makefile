@@ -12,6 +12,7 @@ BUILD   := build
 # The Wasm toolchain: zig from PyPI, pinned in tools/requirements.txt. Any clang and wasm-ld take the same flags.
 VENV    := .venv
 ZIG     := $(VENV)/bin/python -m ziglang
+CLANG_FORMAT := $(VENV)/bin/clang-format
 WASM_CC ?= $(ZIG) cc --target=wasm32-freestanding -mcpu=generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_fptoint
 WASM_LD ?= $(ZIG) wasm-ld
 
@@ -28,7 +29,7 @@ WASM_TS := js/src/core/wasm.generated.ts
 THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
-.PHONY: all build demo test test-random bench check lint layout native-test native-asan native-tsan native-torture js-test node-test runtime-test \
+.PHONY: all build demo test test-random bench check lint format layout native-test native-asan native-tsan native-torture js-test node-test runtime-test \
 	heap-debug debug-test heap-library browser-test bundlers-test runners-test fs-programs-test torture clean
 
 all: build
@@ -156,8 +157,16 @@ check: build lint
 	$(NODE) bench/figures.js --check
 	$(NODE) tools/package.js
 
-lint: $(MODULES)
+lint: $(MODULES) $(VENV)/.installed
 	node_modules/.bin/biome check --error-on-warnings .
+	git ls-files -z '*.c' '*.h' | xargs -0 $(CLANG_FORMAT) --dry-run --Werror
+	$(NODE) tools/lua-format.js --check
+
+# Lays out all C, TypeScript, JavaScript and Lua.
+format: $(MODULES) $(VENV)/.installed
+	git ls-files -z '*.c' '*.h' | xargs -0 $(CLANG_FORMAT) -i
+	node_modules/.bin/biome check --write .
+	$(NODE) tools/lua-format.js
 
 $(BUILD)/test.stamp: $(BUILD)/dist.stamp $(TESTS) js/test/tsconfig.json
 	node_modules/.bin/tsc -b js/test

@@ -32,6 +32,9 @@ while true do
   local request = assert(Request.decode(length > 0 and io.read(length) or ''))
   local bytes = assert(Response.encode(answer(request)))
   local size = #bytes
-  io.write(string.char(size % 256, math.floor(size / 256) % 256, math.floor(size / 65536) % 256, math.floor(size / 16777216)), bytes)
+  io.write(
+    string.char(size % 256, math.floor(size / 256) % 256, math.floor(size / 65536) % 256, math.floor(size / 16777216)),
+    bytes
+  )
   io.flush()
 end

@@ -1,5 +1,6 @@
 /*
- * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then fs, pools, and the heap.
+ * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then fs, pools, and the
+ * heap.
  */
 #include "abi.h"
 
@@ -63,7 +64,7 @@ PLAIT_EXPORT void plait_abi_detach(void) {
 static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
-  if (plait_fs_recover(id) != 0) return 0; /* stays DEAD: for a later sweep */
+  if (plait_fs_recover(id) != 0) return 0;               /* stays DEAD: for a later sweep */
   if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);

@@ -27,8 +27,8 @@ int plait_abi_init(uint32_t maximum_pages);
 
 /*
  * Attaches the calling thread, whose slot the host has claimed, with its C stack on the slot's boot stack. Returns the
- * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's. The host then
- * sweeps, on that stack: the boot stack is small.
+ * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's. The host
+ * then sweeps, on that stack: the boot stack is small.
  */
 plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block);
 
@@ -37,16 +37,16 @@ void plait_abi_detach(void);
 
 /*
  * Notes that `thread` is gone for certain and recovers it, after all others that are due. Returns a task that it ran,
- * which the calling thread has adopted and must finish or requeue, or 0. It may have had more than one: call again until
- * the answer is 0. Stale ids are ignored. If a lock's owner is stuck, the
- * slot stays DEAD, and the task comes back as WORKER_DIED from a later call of this or of sweep.
- * pre: what the caller has adopted before is finished; else it is now, as it is.
+ * which the calling thread has adopted and must finish or requeue, or 0. It may have had more than one: call again
+ * until the answer is 0. Stale ids are ignored. If a lock's owner is stuck, the slot stays DEAD, and the task comes
+ * back as WORKER_DIED from a later call of this or of sweep. pre: what the caller has adopted before is finished; else
+ * it is now, as it is.
  */
 plait_ref_t plait_abi_recover(plait_thread_t thread);
 
 /*
- * Puts an adopted task back into its queue if it may be run again and was not told to stop, or delivers it as it is. 0, or
- * what plait_task_finish() answers.
+ * Puts an adopted task back into its queue if it may be run again and was not told to stop, or delivers it as it is. 0,
+ * or what plait_task_finish() answers.
  */
 int plait_abi_settle(plait_ref_t task);
 

@@ -2,8 +2,9 @@
  * malloc: the heap for programs of others, as one translation unit: libplait_heap.a (wasm32, with and without threads)
  * and libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the face.
  *
- * A thread enters at its first call. There are PLAIT_SLOT_LIMIT places; one of them is shared by those threads that find
- * no place, and by those that have given theirs up because they end: they take turns in it, under a lock of their own.
+ * A thread enters at its first call. There are PLAIT_SLOT_LIMIT places; one of them is shared by those threads that
+ * find no place, and by those that have given theirs up because they end: they take turns in it, under a lock of their
+ * own.
  *
  * Invariants: `state` is READY before any thread has a place; a process has one space, which is never unmapped. Lock
  * order: `shared`, then the heap's.
@@ -45,8 +46,9 @@
 #endif
 
 enum { NONE, READY, FAILED };
-static plait_word_t state;        /* one of the above */
-static struct plait_lock shared;  /* held by who starts the heap, and by a thread without a place while it is in the shared one */
+static plait_word_t state; /* one of the above */
+/* held by who starts the heap, and by a thread without a place while it is in the shared one */
+static struct plait_lock shared;
 
 /* How often a thread without a place has called: it asks for one each so many calls. */
 static _Thread_local uint32_t calls;
@@ -61,8 +63,10 @@ static int start_memory(void) {
   return plait_heap_init(FIRST, MOST_PAGES);
 }
 
-static void started_process(void) {}
-static void started_thread(void) {}
+static void started_process(void) {
+}
+static void started_thread(void) {
+}
 #define ends 0
 #define has_space() 1
 
@@ -125,8 +129,8 @@ static PLAIT_COLD int start(void) {
 /* ---- entering ---- */
 
 /*
- * Whether a thread may sleep while it waits for another. Natively any may; in wasm32 the first thread that allocates may
- * not, because it may be a browser's page, where waiting is an error: it spins.
+ * Whether a thread may sleep while it waits for another. Natively any may; in wasm32 the first thread that allocates
+ * may not, because it may be a browser's page, where waiting is an error: it spins.
  */
 static int may_block(plait_thread_t thread) {
 #ifdef __wasm__
@@ -138,8 +142,8 @@ static int may_block(plait_thread_t thread) {
 }
 
 /*
- * Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no heap. Its
- * record a thread gets when it allocates.
+ * Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no
+ * heap. Its record a thread gets when it allocates.
  */
 static PLAIT_COLD int ready(void) {
   if (!start()) return 0;
@@ -255,7 +259,10 @@ PUBLIC void *malloc(size_t size) {
   return allocate(size);
 }
 
-/* For the rest of the family. Natively not malloc() itself, because a program may have put its own in the place of that. */
+/*
+ * For the rest of the family. Natively not malloc() itself, because a program may have put its own in the place of
+ * that.
+ */
 #ifdef __wasm__
 #define own_malloc malloc
 #else
@@ -322,8 +329,8 @@ PUBLIC PLAIT_COLD size_t malloc_usable_size(void *block) {
 PUBLIC void plait_heap_usage(struct plait_heap_usage *out) {
   struct plait_heap_stats stats = {0};
   if (start()) plait_heap_stats(&stats);
-  *out = (struct plait_heap_usage){stats.reserved_bytes, stats.used_bytes, stats.peak_bytes, stats.live_blocks,
-                                   stats.failed};
+  *out = (struct plait_heap_usage){
+      stats.reserved_bytes, stats.used_bytes, stats.peak_bytes, stats.live_blocks, stats.failed};
 }
 
 PUBLIC int plait_heap_is_whole(void) {

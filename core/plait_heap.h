@@ -4,11 +4,11 @@
  * malloc_usable_size are these. All of them: any thread. docs/heap-library.md says how to build and link.
  *
  * - Blocks are aligned to 16 bytes. malloc(0), and realloc(block, 0), give a block that is to be freed.
- * - What cannot be had is answered with a null pointer, or ENOMEM by posix_memalign. errno is set natively; in wasm32 it
- *   is not, because the library knows no C library.
+ * - What cannot be had is answered with a null pointer, or ENOMEM by posix_memalign. errno is set natively; in wasm32
+ *   it is not, because the library knows no C library.
  * - free() of anything but a live block does nothing, and realloc() of it answers with a null pointer.
- * - In wasm32 the library grows the memory, and takes what lies between __heap_base and the memory's end at its first call.
- *   Other code may grow the memory, too. Natively, the whole heap is at most 4 GiB.
+ * - In wasm32 the library grows the memory, and takes what lies between __heap_base and the memory's end at its first
+ *   call. Other code may grow the memory, too. Natively, the whole heap is at most 4 GiB.
  */
 #ifndef PLAIT_HEAP_LIBRARY_H
 #define PLAIT_HEAP_LIBRARY_H
@@ -30,8 +30,8 @@ size_t malloc_usable_size(void *block);
 
 /*
  * To be called by a thread that ends: what it has allocated from is then used by others. wasm32 only; without it the
- * memory of threads that are gone stays unused until somebody frees into it, and of more than 255 of them the later ones
- * share one thread's place. Natively it happens by itself.
+ * memory of threads that are gone stays unused until somebody frees into it, and of more than 255 of them the later
+ * ones share one thread's place. Natively it happens by itself.
  */
 void plait_heap_thread_done(void);
 

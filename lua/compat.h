@@ -31,7 +31,7 @@ static inline int lua_absindex(lua_State *L, int index) {
 #endif
 
 _Static_assert(sizeof(lua_Number) == 8 && (!LUA_INTEGERS || sizeof(lua_Integer) == 8),
-               "a Lua whose numbers are doubles and whose integers, if it has them, have 64 bits");
+    "a Lua whose numbers are doubles and whose integers, if it has them, have 64 bits");
 
 #define LUA_TCDATA 10 /* LuaJIT's type for values of its FFI */
 

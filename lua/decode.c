@@ -1,9 +1,9 @@
 /*
  * decode: bytes into Lua tables.
  *
- * One loop over the fields of a message, which expects the field after the last one. While a repeated field goes on, its
- * list stays on the stack above the table, with the number of its elements beside. Which fields were seen is kept in 64
- * bits; a field beyond them counts as seen, and then the table is asked.
+ * One loop over the fields of a message, which expects the field after the last one. While a repeated field goes on,
+ * its list stays on the stack above the table, with the number of its elements beside. Which fields were seen is kept
+ * in 64 bits; a field beyond them counts as seen, and then the table is asked.
  *
  * Decoding into a table that is not fresh gives what decoding into a fresh one would: what is there is reused, then
  * what was not seen is taken out. Two occurrences of one message are merged, as the format wants it.
@@ -91,11 +91,11 @@ static void enter_list(struct call *call, struct frame *frame, const struct plai
 /* ---- messages ---- */
 
 /*
- * Decodes a message behind its length or tag into the value of a singular field or the next element of a list; above the
- * frame's table is nothing, or that list. *next is the place behind it. 0, or a negated status.
+ * Decodes a message behind its length or tag into the value of a singular field or the next element of a list; above
+ * the frame's table is nothing, or that list. *next is the place behind it. 0, or a negated status.
  */
-static int decode_value(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at, const uint8_t *end,
-                        int group, const uint8_t **next) {
+static int decode_value(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at,
+    const uint8_t *end, int group, const uint8_t **next) {
   lua_State *L = call->L;
   int top = frame->table + 1, status = 0; /* of the list, or the key */
   enum occurrence occurrence = FRESH;
@@ -126,8 +126,8 @@ static int decode_value(struct call *call, struct frame *frame, const struct pla
     else push_lazy(call, field, at, (size_t)(content_end - at));
   } else {
     if (!found) push_table_for(call, field->type);
-    status = decode_occurrence(call, field->type, at, end, group ? field->tag >> 3 : 0, top + 1,
-                               occurrence, frame->depth - 1, next);
+    status = decode_occurrence(
+        call, field->type, at, end, group ? field->tag >> 3 : 0, top + 1, occurrence, frame->depth - 1, next);
     if (status < 0) return status;
   }
   if (field->flags & PLAIT_FIELD_REPEATED) lua_rawseti(L, top, ++frame->length);
@@ -136,8 +136,8 @@ static int decode_value(struct call *call, struct frame *frame, const struct pla
 }
 
 /* A singular message or one element of a list, from behind its tag. Returns the place behind it, or NULL. */
-static const uint8_t *decode_sub(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at,
-                                 const uint8_t *end) {
+static const uint8_t *decode_sub(
+    struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at, const uint8_t *end) {
   int group = field->kind == PLAIT_KIND_GROUP, status = 0;
   const uint8_t *content = at, *next = end;
   if (!group) {
@@ -154,8 +154,8 @@ static const uint8_t *decode_sub(struct call *call, struct frame *frame, const s
 
 /* ---- the loop ---- */
 
-static const uint8_t *decode_packed(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at,
-                                    const uint8_t *end) {
+static const uint8_t *decode_packed(
+    struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at, const uint8_t *end) {
   uint32_t length;
   const uint8_t *next = plait_wire_length(at, end, &length);
   if (next == NULL) {
@@ -165,7 +165,8 @@ static const uint8_t *decode_packed(struct call *call, struct frame *frame, cons
   at = next;
   end = at + length;
   if (frame->list != field) {
-    uint32_t count = field->wire == PLAIT_WIRE_VARINT ? plait_wire_count_varints(at, end) : length / (field->wire == PLAIT_WIRE_64 ? 8 : 4);
+    uint32_t count = field->wire == PLAIT_WIRE_VARINT ? plait_wire_count_varints(at, end)
+                                                      : length / (field->wire == PLAIT_WIRE_64 ? 8 : 4);
     enter_list(call, frame, field, count);
   }
   while (at < end) {
@@ -186,8 +187,8 @@ static const uint8_t *decode_packed(struct call *call, struct frame *frame, cons
   return end;
 }
 
-static const uint8_t *decode_map(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *start,
-                                 const uint8_t *at, const uint8_t *end) {
+static const uint8_t *decode_map(struct call *call, struct frame *frame, const struct plait_field *field,
+    const uint8_t *start, const uint8_t *at, const uint8_t *end) {
   uint32_t length;
   int known;
   const uint8_t *next = plait_wire_length(at, end, &length);
@@ -205,7 +206,9 @@ static const uint8_t *decode_map(struct call *call, struct frame *frame, const s
   return next + length;
 }
 
-static int is_unseen(const struct frame *frame, size_t position) { return position >= 64 || !(frame->seen >> position & 1); }
+static int is_unseen(const struct frame *frame, size_t position) {
+  return position >= 64 || !(frame->seen >> position & 1);
+}
 
 static void clear_field(struct call *call, const struct frame *frame, const struct plait_field *field) {
   push_field_key(call, field);
@@ -214,12 +217,13 @@ static void clear_field(struct call *call, const struct frame *frame, const stru
 }
 
 /*
- * Of a table that is reused: takes out what was there and did not come. Fields from 64 on: at the beginning, the others at the end.
- * Of many fields only those are looked at that the table has.
+ * Of a table that is reused: takes out what was there and did not come. Fields from 64 on: at the beginning, the others
+ * at the end. Of many fields only those are looked at that the table has.
  */
 static void clear_unseen(struct call *call, struct frame *frame, int beginning) {
   lua_State *L = call->L;
-  uint32_t count = frame->message->field_count, index = (uint32_t)(frame->message - plait_schema_message(call->schema, 0));
+  uint32_t count = frame->message->field_count,
+           index = (uint32_t)(frame->message - plait_schema_message(call->schema, 0));
   if (count <= 64) {
     for (uint32_t i = 0; i < count; i++)
       if (is_unseen(frame, i)) clear_field(call, frame, &frame->fields[i]);
@@ -238,8 +242,8 @@ static void clear_unseen(struct call *call, struct frame *frame, int beginning) 
 }
 
 /* An item of a MessageSet, from behind its first tag. Returns the place behind it, or NULL. */
-static const uint8_t *decode_set_item(struct call *call, struct frame *frame, const uint8_t *start, const uint8_t *at,
-                                      const uint8_t *end) {
+static const uint8_t *decode_set_item(
+    struct call *call, struct frame *frame, const uint8_t *start, const uint8_t *at, const uint8_t *end) {
   const uint8_t *content_end, *content;
   uint32_t number, length = 0;
   int status;
@@ -248,7 +252,8 @@ static const uint8_t *decode_set_item(struct call *call, struct frame *frame, co
     decode_fail(call, status, at);
     return NULL;
   }
-  const struct plait_field *field = content == NULL ? NULL : plait_message_find_number(call->schema, frame->message, number);
+  const struct plait_field *field =
+      content == NULL ? NULL : plait_message_find_number(call->schema, frame->message, number);
   if (field == NULL || !plait_field_is_set_item(frame->message, field)) {
     unknown_add(call, frame, start, (size_t)(next - start));
     return next;
@@ -262,11 +267,12 @@ static const uint8_t *decode_set_item(struct call *call, struct frame *frame, co
 }
 
 /*
- * The quick way through what most messages are: single numbers and strings, each the field behind the one before. Reads as far as
- * that is so, and leaves the rest, and what is malformed, to decode_level(). Returns how many fields of the message it has read.
+ * The quick way through what most messages are: single numbers and strings, each the field behind the one before. Reads
+ * as far as that is so, and leaves the rest, and what is malformed, to decode_level(). Returns how many fields of the
+ * message it has read.
  */
-static inline uint32_t decode_expected(struct call *call, const struct plait_message *message, const uint8_t **start, const uint8_t *end,
-                                       int table) {
+static inline uint32_t decode_expected(
+    struct call *call, const struct plait_message *message, const uint8_t **start, const uint8_t *end, int table) {
   lua_State *L = call->L;
   const struct plait_field *field = plait_message_fields(call->schema, message);
   const uint8_t *at = *start;
@@ -283,7 +289,8 @@ static inline uint32_t decode_expected(struct call *call, const struct plait_mes
       lua_rawgeti(L, call->keys, key);
       lua_pushlstring(L, (const char *)next, length);
       next += length;
-    } else if (LUA_INTEGERS && field->kind == PLAIT_KIND_INT32 && next < end && *next < 0x80) { /* what push_number() would do */
+      /* what push_number() would do */
+    } else if (LUA_INTEGERS && field->kind == PLAIT_KIND_INT32 && next < end && *next < 0x80) {
       lua_rawgeti(L, call->keys, key);
       lua_pushinteger(L, *next++);
     } else {
@@ -305,7 +312,7 @@ static inline void note_count(struct call *call, uint32_t message, uint32_t coun
 }
 
 static int decode_level(struct call *call, struct frame *frame, const uint8_t *at, const uint8_t *end, uint32_t group,
-                        const uint8_t **stop) {
+    const uint8_t **stop) {
   lua_State *L = call->L;
   const struct plait_message *message = frame->message;
   const struct plait_field *hint = frame->fields + frame->count, *last = frame->fields + message->field_count;
@@ -319,7 +326,8 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
     const struct plait_field *field = hint;
     if (hint == last || hint->tag != tag) {
       field = plait_message_find_number(call->schema, message, tag >> 3);
-      if (field == NULL || ((tag & 7) != field->wire && !((tag & 7) == PLAIT_WIRE_BYTES && field->flags & PLAIT_FIELD_PACKABLE))) {
+      if (field == NULL ||
+          ((tag & 7) != field->wire && !((tag & 7) == PLAIT_WIRE_BYTES && field->flags & PLAIT_FIELD_PACKABLE))) {
         int status;
         if ((tag & 7) == PLAIT_WIRE_END && group != 0 && tag >> 3 == group) {
           *stop = at;
@@ -368,9 +376,11 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
     if (field->wire == PLAIT_WIRE_BYTES) {
       next = plait_wire_length(at, end, &length);
       if (next == NULL)
-        return field_fail(call, plait_wire_length_status(at, end), at, field, field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
+        return field_fail(call, plait_wire_length_status(at, end), at, field,
+            field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
       if (field->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid(next, length))
-        return field_fail(call, -PLAIT_MESSAGE_UTF8, next, field, field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
+        return field_fail(
+            call, -PLAIT_MESSAGE_UTF8, next, field, field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
       if (!(field->flags & PLAIT_FIELD_REPEATED)) push_field_key(call, field);
       lua_pushlstring(L, (const char *)next, length);
       next += length;
@@ -378,7 +388,7 @@ static int decode_level(struct call *call, struct frame *frame, const uint8_t *a
       next = plait_wire_number(at, end, field->kind, &bits);
       if (next == NULL)
         return field_fail(call, plait_wire_number_status(at, end, field->wire), at, field,
-                          field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
+            field->flags & PLAIT_FIELD_REPEATED ? frame->length + 1 : 0);
       if (is_closed_out(call, field, bits)) {
         unknown_enum(call, frame, field, bits);
         at = next;
@@ -406,8 +416,8 @@ done:
   return 0;
 }
 
-int decode_occurrence(struct call *call, uint32_t index, const uint8_t *at, const uint8_t *end, uint32_t group, int table,
-                      enum occurrence occurrence, uint32_t depth, const uint8_t **next) {
+int decode_occurrence(struct call *call, uint32_t index, const uint8_t *at, const uint8_t *end, uint32_t group,
+    int table, enum occurrence occurrence, uint32_t depth, const uint8_t **next) {
   const struct plait_message *message = plait_schema_message(call->schema, index);
   int reuse = occurrence == REUSED || occurrence == REUSED_ELEMENT;
   *next = end;
@@ -434,7 +444,8 @@ int decode_occurrence(struct call *call, uint32_t index, const uint8_t *at, cons
 
 int decode_message(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, int table, int fresh) {
   const uint8_t *stop;
-  int status = decode_occurrence(call, message, at, end, 0, table, fresh ? ELEMENT : REUSED_ELEMENT, call->options.depth + 1u, &stop);
+  int status = decode_occurrence(
+      call, message, at, end, 0, table, fresh ? ELEMENT : REUSED_ELEMENT, call->options.depth + 1u, &stop);
   if (call->has_parts) {
     lua_settop(call->L, table);
     finish_parts(call);

@@ -1,6 +1,6 @@
 /*
- * decode: what the files that turn bytes into tables share: decode.c (messages), maps.c (their entries) and parts.c (what
- * comes in parts).
+ * decode: what the files that turn bytes into tables share: decode.c (messages), maps.c (their entries) and parts.c
+ * (what comes in parts).
  */
 #ifndef PLAIT_LUA_DECODE_H
 #define PLAIT_LUA_DECODE_H
@@ -13,37 +13,38 @@
 struct frame {
   const struct plait_message *message;
   const struct plait_field *fields;
-  int table;          /* stack index */
-  int fresh;          /* the table had nothing before this occurrence */
-  int reuse;          /* it had, and what is not seen now must go */
-  int whole;          /* there will be no other occurrence of it */
+  int table; /* stack index */
+  int fresh; /* the table had nothing before this occurrence */
+  int reuse; /* it had, and what is not seen now must go */
+  int whole; /* there will be no other occurrence of it */
   uint64_t seen;
-  uint32_t count;     /* keys put in, for the next table's size */
+  uint32_t count; /* keys put in, for the next table's size */
   uint32_t depth;
   /* the repeated field that goes on; its list is at table + 1 */
   const struct plait_field *list;
   int length, old_length;
-  int unknown;        /* it has unknown fields */
+  int unknown; /* it has unknown fields */
   /* of a large oneof (oneofs.c): */
   const struct plait_field *member; /* the one that is there, of the oneof that came last; NULL: none came */
-  int known;          /* the call's table tells of this table's others */
+  int known;                        /* the call's table tells of this table's others */
 };
 
 /* ---- decode.c ---- */
 /* How a message meets its table: a new one, one that the user has given, or that of an occurrence before. */
 enum occurrence { FRESH, REUSED, ANOTHER, ELEMENT, REUSED_ELEMENT };
 /*
- * Decodes a message, from behind its tag or length, into the table on top of the stack (at index table). group: the number
- * of its field, or 0 if a length tells where it ends. depth: how deep the message may nest. *next is the place behind it.
+ * Decodes a message, from behind its tag or length, into the table on top of the stack (at index table). group: the
+ * number of its field, or 0 if a length tells where it ends. depth: how deep the message may nest. *next is the place
+ * behind it.
  */
-int decode_occurrence(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, uint32_t group, int table,
-                      enum occurrence occurrence, uint32_t depth, const uint8_t **next);
+int decode_occurrence(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, uint32_t group,
+    int table, enum occurrence occurrence, uint32_t depth, const uint8_t **next);
 int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index);
 
 /* Whether a value is a number that the field's closed enum does not name. */
 static inline int is_closed_out(struct call *call, const struct plait_field *field, uint64_t bits) {
   return field->flags & PLAIT_FIELD_CLOSED &&
-         plait_enum_find_number(call->schema, plait_schema_enum(call->schema, field->type), (int32_t)bits) == NULL;
+      plait_enum_find_number(call->schema, plait_schema_enum(call->schema, field->type), (int32_t)bits) == NULL;
 }
 
 static inline void push_table_for(struct call *call, uint32_t message) {

@@ -1,12 +1,13 @@
 /*
  * encode: Lua tables into bytes, backwards.
  *
- * A table's keys are walked once. Each is found by its address among the schema's names, and stays on the stack with its
- * value; then the values are written from the highest field number to the lowest, so the bytes are in the order of the
- * numbers whatever the order of the table. A table with many keys is asked for one field after the other instead.
+ * A table's keys are walked once. Each is found by its address among the schema's names, and stays on the stack with
+ * its value; then the values are written from the highest field number to the lowest, so the bytes are in the order of
+ * the numbers whatever the order of the table. A table with many keys is asked for one field after the other instead.
  *
- * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers and, for pbc, what copies a
- * table before it is walked (proxies.c); and nothing is held that an error would leave behind: see message.h.
+ * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers and, for pbc,
+ * what copies a table before it is walked (proxies.c); and nothing is held that an error would leave behind: see
+ * message.h.
  */
 #include "encode.h"
 
@@ -14,10 +15,16 @@
 
 #define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
 
-/* A field of the table that is walked, and its value: at a place on the stack; or, if index is 0, the bits or the bytes to be written. */
+/*
+ * A field of the table that is walked, and its value: at a place on the stack; or, if index is 0, the bits or the bytes
+ * to be written.
+ */
 struct item {
   const struct plait_field *field;
-  union { uint64_t bits; const char *text; };
+  union {
+    uint64_t bits;
+    const char *text;
+  };
   size_t length;
   int index;
 };
@@ -54,7 +61,8 @@ static int writer_grow(struct plait_writer *writer, size_t need) {
 
 void start_writer(struct call *call, int buffer) {
   uint8_t *end = call->space + sizeof call->space;
-  call->writer = (struct plait_writer){.start = call->space, .at = end, .end = end, .grow = writer_grow, .context = call};
+  call->writer =
+      (struct plait_writer){.start = call->space, .at = end, .end = end, .grow = writer_grow, .context = call};
   call->buffer = buffer;
 }
 
@@ -79,7 +87,8 @@ int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length)
 }
 
 /* pbc: a message that was decoded but never touched still is its bytes. */
-static int lazy_bytes(struct call *call, const struct plait_field *field, int index, const uint8_t **data, size_t *length) {
+static int lazy_bytes(
+    struct call *call, const struct plait_field *field, int index, const uint8_t **data, size_t *length) {
   lua_State *L = call->L;
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return 0;
   push_pbc_metatable(call, field->type, 1);
@@ -106,11 +115,13 @@ int encode_sub(struct call *call, const struct plait_field *field, int index, in
   int status = 0, type = lua_type(L, index), encoded = type == LUA_TSTRING;
   if (depth == 0) return -PLAIT_MESSAGE_DEPTH;
   if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return -PLAIT_MESSAGE_MEMORY;
-  if (field->kind == PLAIT_KIND_GROUP && (status = plait_write_varint(writer, (field->tag & ~7u) | PLAIT_WIRE_END)) < 0) return status;
+  if (field->kind == PLAIT_KIND_GROUP && (status = plait_write_varint(writer, (field->tag & ~7u) | PLAIT_WIRE_END)) < 0)
+    return status;
   size_t before = plait_written(writer);
   if (encoded) data = (const uint8_t *)lua_tolstring(L, index, &size);
   else if (type != LUA_TTABLE) return -PLAIT_MESSAGE_TYPE;
-  else if (call->options.pbc) encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
+  else if (call->options.pbc)
+    encoded = lazy_bytes(call, field, index, &data, &size) || encoded_bytes(L, index, &data, &size);
   if (!encoded) {
     if (call->options.pbc && (status = replace_proxy(call, index, SHAPE_MESSAGE)) < 0) return status;
     status = encode_message(call, field->type, index, top, depth - 1);
@@ -179,7 +190,8 @@ static PLAIT_COLD int other_key(struct call *call, int key, int value) {
   encode_fail(call, -PLAIT_MESSAGE_NAME);
   size_t length;
   lua_pushvalue(L, key);
-  const char *name = lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER ? lua_tolstring(L, -1, &length) : NULL;
+  const char *name =
+      lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER ? lua_tolstring(L, -1, &length) : NULL;
   if (name == NULL) name = lua_typename(L, lua_type(L, -1)), length = strlen(name);
   plait__error_add_before(&call->error, name, length > 100 ? 100 : length);
   plait__error_add_before(&call->error, ".", 1);
@@ -193,10 +205,12 @@ static PLAIT_COLD int two_members(struct call *call, const struct plait_field *f
 }
 
 /*
- * Takes the value at index, which stays on the stack: of a single number or string what will be written; anything else is left to
- * encode_field(). Nothing is allocated here, so no finalizer runs while a table is walked; integers of the FFI need that.
+ * Takes the value at index, which stays on the stack: of a single number or string what will be written; anything else
+ * is left to encode_field(). Nothing is allocated here, so no finalizer runs while a table is walked; integers of the
+ * FFI need that.
  */
-static inline int take_value(struct call *call, lua_State *L, const struct plait_field *field, int index, struct item *item) {
+static inline int take_value(
+    struct call *call, lua_State *L, const struct plait_field *field, int index, struct item *item) {
   int type = lua_type(L, index);
   item->field = field;
   item->index = 0;
@@ -204,7 +218,8 @@ static inline int take_value(struct call *call, lua_State *L, const struct plait
     item->index = index;
   } else if (field->wire != PLAIT_WIRE_BYTES && field->wire != PLAIT_WIRE_START) {
 #if LUA_INTEGERS
-    if (type == LUA_TNUMBER && (field->kind == PLAIT_KIND_INT32 || field->kind == PLAIT_KIND_INT64)) { /* what to_bits() would do */
+    /* what to_bits() would do */
+    if (type == LUA_TNUMBER && (field->kind == PLAIT_KIND_INT32 || field->kind == PLAIT_KIND_INT64)) {
       int is_integer;
       lua_Integer value = lua_tointegerx(L, index, &is_integer);
       item->bits = (uint64_t)value;
@@ -238,7 +253,8 @@ static inline int write_item(struct call *call, const struct item *item) {
   if (field->wire == PLAIT_WIRE_BYTES) {
     size_t length = item->length;
     if (field->flags & PLAIT_FIELD_IMPLICIT && length == 0) return 0;
-    if ((length | field->tag) >= 0x80 || room < length + 2 || field->flags & PLAIT_FIELD_UTF8) return write_value(call, item);
+    if ((length | field->tag) >= 0x80 || room < length + 2 || field->flags & PLAIT_FIELD_UTF8)
+      return write_value(call, item);
     at -= length + 2;
     at[1] = (uint8_t)length;
     memcpy(at + 2, item->text, length);
@@ -256,8 +272,8 @@ static inline int write_item(struct call *call, const struct item *item) {
 }
 
 /* A field with its tag, whose value at index take_value() has left alone. */
-static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field, int index, int top,
-                        uint32_t depth) {
+static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field,
+    int index, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   size_t before = plait_written(writer);
   int status;
@@ -283,7 +299,9 @@ static int encode_field(struct call *call, const struct plait_message *message, 
 }
 
 /* A field that a table has, for sorting. */
-struct given { uint32_t oneof, field; };
+struct given {
+  uint32_t oneof, field;
+};
 
 static int compare_oneofs(const void *left, const void *right) {
   const struct given *a = left, *b = right;
@@ -297,8 +315,8 @@ static int compare_fields(const void *left, const void *right) {
 }
 
 /*
- * A table with more keys than may lie on the stack: one walk to count them and see that they are known, one to note their fields; then
- * field after field. What it costs depends on the keys, not on how many fields the message may have.
+ * A table with more keys than may lie on the stack: one walk to count them and see that they are known, one to note
+ * their fields; then field after field. What it costs depends on the keys, not on how many fields the message may have.
  */
 static int encode_many(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
@@ -306,7 +324,8 @@ static int encode_many(struct call *call, const struct plait_message *message, i
   struct name_guess *guess = names_begin(call->box, index);
   int status;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_pop(L, 1), limit++)
-    if (names_find(call->box, index, L, top + 1, &guess) == NULL && (status = other_key(call, top + 1, top + 2)) < 0) return status;
+    if (names_find(call->box, index, L, top + 1, &guess) == NULL && (status = other_key(call, top + 1, top + 2)) < 0)
+      return status;
   struct given *given = lua_newuserdatauv(L, limit * sizeof *given + 1, 0);
   top++;
   for (lua_pushnil(L); count < limit && lua_next(L, table) != 0; lua_pop(L, 1)) {
@@ -349,14 +368,15 @@ static PLAIT_ONCE int check_members(struct call *call, const struct item *items,
 int encode_message(struct call *call, uint32_t index, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
   const struct plait_message *message = plait_schema_message(call->schema, index);
-  struct item items[KEYS_ON_STACK], *item = items; /* in the order of the table */
+  struct item items[KEYS_ON_STACK], *item = items;         /* in the order of the table */
   const struct item *order[KEYS_ON_STACK], **last = order; /* ... and in the order of their fields */
   struct name_guess *guess = names_begin(call->box, index);
   int bottom = top, status;
   size_t before = plait_written(&call->writer);
   if (depth == 0) return encode_fail(call, -PLAIT_MESSAGE_DEPTH);
   if (ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
-  if (call->options.required && message->flags & PLAIT_TYPE_REQUIRED && (status = missing(call, message, table)) < 0) return status;
+  if (call->options.required && message->flags & PLAIT_TYPE_REQUIRED && (status = missing(call, message, table)) < 0)
+    return status;
   lua_pushnil(L);
   while (lua_next(L, table) != 0) { /* ... key, value */
     const struct plait_field *field = names_find(call->box, index, L, top + 1, &guess);
@@ -377,13 +397,16 @@ int encode_message(struct call *call, uint32_t index, int table, int top, uint32
     const struct item **at = last++;
     for (; at > order && at[-1]->field > field; at--) at[0] = at[-1];
     *at = item++;
-    if ((top - bottom) % 8 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0) return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
+    if ((top - bottom) % 8 == 0 && ensure_stack(call, top, ENCODE_SLOTS) < 0)
+      return encode_fail(call, -PLAIT_MESSAGE_MEMORY);
     lua_pushvalue(L, top - 1); /* for the next step */
   }
-  if (message->oneof_count != 0 && !call->options.pbc && (status = check_members(call, items, (int)(item - items))) < 0) return status;
+  if (message->oneof_count != 0 && !call->options.pbc && (status = check_members(call, items, (int)(item - items))) < 0)
+    return status;
   while (last > order) {
     const struct item *next = *--last;
-    status = next->index == 0 ? write_item(call, next) : encode_field(call, message, next->field, next->index, top, depth);
+    status =
+        next->index == 0 ? write_item(call, next) : encode_field(call, message, next->field, next->index, top, depth);
     if (status < 0) return status;
   }
   return 0; /* with keys and values still on the stack: whoever asked drops them, if others come */

@@ -1,6 +1,6 @@
 /*
- * encode: what the files that turn tables into bytes share: encode.c (messages), repeated.c (lists and maps) and proxies.c (what lies
- * behind metatables).
+ * encode: what the files that turn tables into bytes share: encode.c (messages), repeated.c (lists and maps) and
+ * proxies.c (what lies behind metatables).
  */
 #ifndef PLAIT_LUA_ENCODE_H
 #define PLAIT_LUA_ENCODE_H
@@ -19,14 +19,18 @@ int encode_bytes(struct call *call, const struct plait_field *field, int index);
 /* One value without its tag. */
 static inline int encode_value(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
   if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START)
-    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, top, depth) : encode_bytes(call, field, index);
+    return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, top, depth)
+                                              : encode_bytes(call, field, index);
   uint64_t bits;
   int status = to_bits(call, field, index, lua_type(call->L, index), &bits);
   return status < 0 ? status : plait_write_number(&call->writer, field->kind, bits);
 }
 
 /* ---- repeated.c ---- */
-/* Whether the list at index has no other keys than 1 to count: 0, or -LIST with what is wrong in the path. The stack ends at top. */
+/*
+ * Whether the list at index has no other keys than 1 to count: 0, or -LIST with what is wrong in the path. The stack
+ * ends at top.
+ */
 int check_keys(struct call *call, int table, int count, int top);
 /* Notes the first hole of a list. Returns -LIST. */
 int list_hole(struct call *call, int table);

@@ -1,7 +1,7 @@
 /*
  * ffi: what lua/plait/ffi.lua calls through LuaJIT's FFI: patterns over an array of values in which every number is a
- * double. No function here touches Lua, so none can raise an error; what is not plain is answered with -1, and the caller
- * asks the functions of flat.c.
+ * double. No function here touches Lua, so none can raise an error; what is not plain is answered with -1, and the
+ * caller asks the functions of flat.c.
  */
 #include "message.h"
 
@@ -27,9 +27,14 @@ static int ffi_full(struct plait_writer *writer, size_t need) {
 static int ffi_integer(uint32_t kind, double number, uint64_t *bits) {
   double low = -EXACT_INTEGER, high = EXACT_INTEGER;
   switch (kind) {
-    case PLAIT_KIND_INT32: case PLAIT_KIND_SINT32: case PLAIT_KIND_SFIXED32: case PLAIT_KIND_ENUM: low = INT32_MIN, high = INT32_MAX; break;
-    case PLAIT_KIND_UINT32: case PLAIT_KIND_FIXED32: low = 0, high = UINT32_MAX; break;
-    case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64: low = 0; break;
+    case PLAIT_KIND_INT32:
+    case PLAIT_KIND_SINT32:
+    case PLAIT_KIND_SFIXED32:
+    case PLAIT_KIND_ENUM: low = INT32_MIN, high = INT32_MAX; break;
+    case PLAIT_KIND_UINT32:
+    case PLAIT_KIND_FIXED32: low = 0, high = UINT32_MAX; break;
+    case PLAIT_KIND_UINT64:
+    case PLAIT_KIND_FIXED64: low = 0; break;
     case PLAIT_KIND_BOOL: low = 0, high = 1; break;
     default: break;
   }
@@ -47,7 +52,8 @@ static inline int ffi_bits(uint32_t kind, const struct ffi_value *from, uint64_t
 }
 
 /* The same as pack_plain(). */
-static int ffi_pack_plain(const struct plait_pattern *pattern, const struct ffi_value *from, struct plait_writer *writer) {
+static int ffi_pack_plain(
+    const struct plait_pattern *pattern, const struct ffi_value *from, struct plait_writer *writer) {
   const struct plait_pattern_step *steps = plait_pattern_steps(pattern);
   for (uint32_t i = pattern->slot_count; i-- > 0;) {
     const struct plait_pattern_step *step = &steps[i];
@@ -56,7 +62,8 @@ static int ffi_pack_plain(const struct plait_pattern *pattern, const struct ffi_
     if (step->wire == PLAIT_WIRE_BYTES) {
       if (step->flags & PLAIT_FIELD_IMPLICIT && value->length == 0) continue;
       if (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)value->data, value->length)) return -1;
-      if (plait_write_raw(writer, value->data, value->length) < 0 || plait_write_varint(writer, value->length) < 0) return -1;
+      if (plait_write_raw(writer, value->data, value->length) < 0 || plait_write_varint(writer, value->length) < 0)
+        return -1;
     } else {
       uint64_t bits;
       if (!ffi_bits(step->kind, value, &bits)) return -1;
@@ -92,8 +99,8 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
 }
 
 /*
- * A NaN of strangers as the one NaN of LuaJIT: it reads the others from memory as what they look like to it, which is objects
- * at any address they like.
+ * A NaN of strangers as the one NaN of LuaJIT: it reads the others from memory as what they look like to it, which is
+ * objects at any address they like.
  */
 static uint64_t ffi_plain_nan(uint64_t bits) {
   return (bits & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0xFFF8000000000000u : bits;
@@ -102,11 +109,15 @@ static uint64_t ffi_plain_nan(uint64_t bits) {
 /* A number of a field of `kind` as a double: 0, or -1 if it is none. */
 static inline int ffi_number(uint32_t kind, uint64_t bits, struct ffi_value *to) {
   switch (kind) {
-    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: to->bits = ffi_plain_nan(bits); return 0;
-    case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64:
+    case PLAIT_KIND_DOUBLE:
+    case PLAIT_KIND_FLOAT: to->bits = ffi_plain_nan(bits); return 0;
+    case PLAIT_KIND_INT64:
+    case PLAIT_KIND_SFIXED64:
+    case PLAIT_KIND_SINT64:
       if ((int64_t)bits > (int64_t)EXACT_INTEGER || (int64_t)bits < -(int64_t)EXACT_INTEGER) return -1;
       break;
-    case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64:
+    case PLAIT_KIND_UINT64:
+    case PLAIT_KIND_FIXED64:
       if (bits > (uint64_t)EXACT_INTEGER) return -1;
       break;
     default: break;
@@ -149,7 +160,8 @@ static int ffi_unpack(const struct pattern_box *box, const uint8_t *bytes, size_
   const struct plait_schema *schema = box->schema->image;
   if (box->pattern == NULL || schema == NULL) return -1;
   if (box->plain && size <= PLAIT_WIRE_LENGTH_LIMIT && ffi_unpack_plain(box->pattern, bytes, size, to) == 0) return 0;
-  if (plait_pattern_unpack(schema, box->pattern, bytes, size, box->options.depth + 1u, values, NULL, &error) != 0) return -1;
+  if (plait_pattern_unpack(schema, box->pattern, bytes, size, box->options.depth + 1u, values, NULL, &error) != 0)
+    return -1;
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(schema, plait_pattern_field(box->pattern, i));
     to[i].present = values[i].present;
@@ -178,12 +190,14 @@ static int core_ffi_kinds(lua_State *L) {
   if (box->pattern->slot_count > FFI_VALUES) return 0;
   for (uint32_t i = 0; i < box->pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(box->schema->image, plait_pattern_field(box->pattern, i));
-    int large = field->kind == PLAIT_KIND_INT64 || field->kind == PLAIT_KIND_UINT64 || field->kind == PLAIT_KIND_FIXED64 ||
-                field->kind == PLAIT_KIND_SFIXED64 || field->kind == PLAIT_KIND_SINT64;
+    int large = field->kind == PLAIT_KIND_INT64 || field->kind == PLAIT_KIND_UINT64 ||
+        field->kind == PLAIT_KIND_FIXED64 || field->kind == PLAIT_KIND_SFIXED64 || field->kind == PLAIT_KIND_SINT64;
     if (field->flags & PLAIT_FIELD_REPEATED || plait_kind_is_message(field->kind) || field->kind == PLAIT_KIND_ENUM ||
         (large && box->options.int64 != INT64_EXACT && box->options.int64 != INT64_NUMBER))
       return 0;
-    kinds[i] = field->kind == PLAIT_KIND_STRING || field->kind == PLAIT_KIND_BYTES ? 's' : field->kind == PLAIT_KIND_BOOL ? 'b' : 'n';
+    kinds[i] = field->kind == PLAIT_KIND_STRING || field->kind == PLAIT_KIND_BYTES ? 's'
+        : field->kind == PLAIT_KIND_BOOL                                           ? 'b'
+                                                                                   : 'n';
   }
   lua_pushlstring(L, kinds, box->pattern->slot_count);
   return 1;
@@ -192,4 +206,6 @@ static int core_ffi_kinds(lua_State *L) {
 static const luaL_Reg ffi_functions[] = {{"ffi", core_ffi}, {"ffi_kinds", core_ffi_kinds}, {NULL, NULL}};
 
 /* With the module's table on top. */
-void open_ffi(lua_State *L) { luaL_setfuncs(L, ffi_functions, 0); }
+void open_ffi(lua_State *L) {
+  luaL_setfuncs(L, ffi_functions, 0);
+}

@@ -1,6 +1,6 @@
 /*
- * flat: patterns for Lua: values from the arguments to the bytes, and back to the results. Up to VALUES_ON_STACK values no memory is
- * asked for but the result.
+ * flat: patterns for Lua: values from the arguments to the bytes, and back to the results. Up to VALUES_ON_STACK values
+ * no memory is asked for but the result.
  */
 #include "decode.h"
 
@@ -18,8 +18,8 @@ static int pattern_gc(lua_State *L) {
   return 0;
 }
 
-struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const struct options *options, const char *text, size_t length,
-                                struct plait_message_error *error) {
+struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const struct options *options,
+    const char *text, size_t length, struct plait_message_error *error) {
   struct pattern_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (struct pattern_box){.schema = schema, .options = *options};
   if (luaL_newmetatable(L, PATTERN_METATABLE)) {
@@ -44,7 +44,10 @@ struct pattern_box *new_pattern(lua_State *L, struct schema_box *schema, const s
 
 /* ---- packing ---- */
 
-struct giving { struct call *call; int first, top; };
+struct giving {
+  struct call *call;
+  int first, top;
+};
 
 static int give(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer) {
   struct giving *giving = context;
@@ -68,7 +71,8 @@ static int to_value(struct call *call, const struct plait_field *field, int inde
     size_t length;
     if (type == LUA_TSTRING || (type == LUA_TNUMBER && call->options.pbc && !plait_kind_is_message(field->kind)))
       value->data = (const uint8_t *)lua_tolstring(L, index, &length); /* an argument may be changed in place */
-    else if (!call->options.pbc || !plait_kind_is_message(field->kind) || !encoded_bytes(L, index, &value->data, &length))
+    else if (!call->options.pbc || !plait_kind_is_message(field->kind) ||
+        !encoded_bytes(L, index, &value->data, &length))
       return argument_fail(call, -PLAIT_MESSAGE_TYPE, field);
     if (length > PLAIT_WIRE_LENGTH_LIMIT) return argument_fail(call, -PLAIT_MESSAGE_SIZE, field);
     value->length = (uint32_t)length;
@@ -125,7 +129,8 @@ static int pattern_pack(lua_State *L) {
   start_call(&call, L, box->schema, &box->options, lua_upvalueindex(UP_KEYS));
   int top = lua_gettop(L);
   start_writer(&call, 0);
-  if (!(box->plain && top >= box->pattern->slot_count && pack_plain(&call, box->pattern, 1)) && pack_arguments(&call, box, 1, top) < 0)
+  if (!(box->plain && top >= box->pattern->slot_count && pack_plain(&call, box->pattern, 1)) &&
+      pack_arguments(&call, box, 1, top) < 0)
     return flat_failure(&call, box->pattern);
   lua_pushlstring(L, (const char *)call.writer.at, plait_written(&call.writer));
   return 1;
@@ -133,7 +138,11 @@ static int pattern_pack(lua_State *L) {
 
 /* ---- unpacking ---- */
 
-struct taking { struct call *call; int first; }; /* the list of slot i at first + i; not a table yet: nothing has come */
+/* the list of slot i at first + i; not a table yet: nothing has come */
+struct taking {
+  struct call *call;
+  int first;
+};
 
 /* pbc's form of an encoded message: where it lies, its length, and the string that keeps it alive. */
 static void push_span(struct call *call, const uint8_t *data, size_t length) {
@@ -163,7 +172,8 @@ static int take(void *context, uint32_t slot, const struct plait_field *field, c
     lua_newtable(L);
     lua_replace(L, index);
   }
-  if (field->flags & PLAIT_FIELD_MAP) return add_entry(call, field, value->data, value->data + value->length, index, call->options.depth, &known);
+  if (field->flags & PLAIT_FIELD_MAP)
+    return add_entry(call, field, value->data, value->data + value->length, index, call->options.depth, &known);
   push_value(call, field, value);
   lua_rawseti(L, index, (int)lua_rawlen(L, index) + 1);
   return 0;
@@ -237,7 +247,8 @@ int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_
     lua_settop(L, call->source + (int)count);
   }
   call->bytes = bytes;
-  int status = plait_pattern_unpack(call->schema, pattern, bytes, size, call->options.depth + 1u, values, &elements, &call->error);
+  int status = plait_pattern_unpack(
+      call->schema, pattern, bytes, size, call->options.depth + 1u, values, &elements, &call->error);
   if (call->has_parts) finish_parts(call);
   if (status < 0) return status;
   const uint16_t *copies = (const uint16_t *)((const uint8_t *)pattern + pattern->copies);
@@ -280,7 +291,8 @@ int schema_pattern(lua_State *L) {
   struct schema_box *schema = check_schema(L, 1);
   size_t length;
   const char *text = luaL_checklstring(L, 3, &length);
-  struct options options = {.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};
+  struct options options = {
+      .int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};
   struct plait_message_error error;
   check_options(L, 4, &options);
   struct pattern_box *box = new_pattern(L, schema, &options, text, length, &error);
@@ -292,7 +304,10 @@ int schema_pattern(lua_State *L) {
   }
   int userdata = lua_gettop(L);
   lua_createtable(L, 0, 5);
-  static const struct { const char *name; lua_CFunction function; } methods[] = {{"pack", pattern_pack}, {"unpack", pattern_unpack}};
+  static const struct {
+    const char *name;
+    lua_CFunction function;
+  } methods[] = {{"pack", pattern_pack}, {"unpack", pattern_unpack}};
   for (int i = 0; i < 2; i++) {
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 2);

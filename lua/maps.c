@@ -1,6 +1,6 @@
 /*
- * maps: the entries of map fields. An entry is a message of a key and a value, either of which may be absent, come twice,
- * or be a message in parts.
+ * maps: the entries of map fields. An entry is a message of a key and a value, either of which may be absent, come
+ * twice, or be a message in parts.
  */
 #include "decode.h"
 
@@ -12,8 +12,8 @@ static void push_map_key(struct call *call, const struct plait_field *key, uint6
   call->options.int64 = int64;
 }
 
-int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
-              int *known) {
+int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table,
+    uint32_t depth, int *known) {
   lua_State *L = call->L;
   const struct plait_message *entry = plait_schema_message(call->schema, field->type);
   const struct plait_field *key = plait_message_fields(call->schema, entry), *value = key + 1;
@@ -61,7 +61,8 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
         const uint8_t *stop;
         if (merged++ == 0) push_table_for(call, part->type);
         else lua_pushvalue(L, base + 1);
-        status = decode_occurrence(call, part->type, next, next + length, 0, base + 2, merged == 1 ? FRESH : ANOTHER, depth - 1, &stop);
+        status = decode_occurrence(
+            call, part->type, next, next + length, 0, base + 2, merged == 1 ? FRESH : ANOTHER, depth - 1, &stop);
         if (status < 0) {
           path_field(call, part);
           return status;

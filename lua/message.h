@@ -29,7 +29,7 @@
 #define VIEW_METATABLE "plait.view"
 #define UNKNOWN_KEY "?unknown"
 #define DEPTH_LIMIT 1000 /* what a user may ask for; Lua 5.1 has room for some 1300 levels on its stack */
-#define STACK_AHEAD 64 /* places of Lua's stack that are asked for at once */
+#define STACK_AHEAD 64   /* places of Lua's stack that are asked for at once */
 #define BUFFER_SIZE 1024 /* on the C stack; longer messages go on in a userdata */
 
 enum int64_form { INT64_NUMBER, INT64_EXACT, INT64_STRING, INT64_CDATA };
@@ -40,15 +40,19 @@ struct options {
   uint8_t unknown;       /* keep unknown fields */
   uint8_t required;      /* demand required fields */
   uint8_t deterministic; /* maps ordered by key */
-  uint8_t pbc;           /* as pbc does: sub-messages stay encoded until touched, numbers and strings convert into each other */
+  /* as pbc does: sub-messages stay encoded until touched, numbers and strings convert into each other */
+  uint8_t pbc;
   uint16_t depth;
 };
 
-struct name_slot { const void *name; uint32_t message, field; }; /* name NULL: empty */
+struct name_slot {
+  const void *name;
+  uint32_t message, field;
+}; /* name NULL: empty */
 
 /*
- * Tables of one type are mostly made in one way, and so walked in one order. After a field's key (or, of a message, at the
- * beginning) came the key at this address the last time, and it was this field's; after it is guessed by `next`.
+ * Tables of one type are mostly made in one way, and so walked in one order. After a field's key (or, of a message, at
+ * the beginning) came the key at this address the last time, and it was this field's; after it is guessed by `next`.
  */
 struct name_guess {
   const void *name; /* of no key: NO_NAME */
@@ -58,11 +62,11 @@ struct name_guess {
 
 struct schema_box {
   struct plait_schema *image;
-  int owned;                 /* 0: somebody else's memory */
-  struct name_slot *names;   /* a power of two of them */
+  int owned;               /* 0: somebody else's memory */
+  struct name_slot *names; /* a power of two of them */
   uint32_t name_mask;
   struct name_guess *guesses; /* for each field, then for each message */
-  uint8_t *hints;            /* for each message: how many keys the last decoded one had */
+  uint8_t *hints;             /* for each message: how many keys the last decoded one had */
   lua_Alloc alloc;
   void *alloc_context;
 };
@@ -80,8 +84,8 @@ struct pattern_box {
   struct schema_box *schema;
   struct plait_pattern *pattern;
   struct options options;
-  int lists;                 /* whether it has fields that need a place on the stack: repeated ones, messages */
-  int plain;                 /* see plain.c */
+  int lists; /* whether it has fields that need a place on the stack: repeated ones, messages */
+  int plain; /* see plain.c */
 };
 
 /* One call, in either direction. */
@@ -90,21 +94,21 @@ struct call {
   struct schema_box *box;
   const struct plait_schema *schema;
   struct options options;
-  int keys;                  /* stack index of the table of keys */
-  int ensured;               /* up to which index the stack has room */
-  int source;                /* decoding: stack index of what is read; the table of parts (parts.c), if has_parts */
+  int keys;    /* stack index of the table of keys */
+  int ensured; /* up to which index the stack has room */
+  int source;  /* decoding: stack index of what is read; the table of parts (parts.c), if has_parts */
   int has_parts;
-  int anchor;                /* decoding for pbc: stack index of the string that is read, or 0 */
-  const uint8_t *bytes;      /* decoding: the start, for offsets */
+  int anchor;           /* decoding for pbc: stack index of the string that is read, or 0 */
+  const uint8_t *bytes; /* decoding: the start, for offsets */
   struct plait_writer writer;
-  int buffer;                /* encoding: stack index for the userdata of a writer that has grown */
+  int buffer; /* encoding: stack index for the userdata of a writer that has grown */
   struct plait_message_error error;
   uint8_t space[BUFFER_SIZE];
 };
 
 /*
- * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls asks here
- * before it looks into a schema.
+ * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls
+ * asks here before it looks into a schema.
  */
 static inline void check_alive(lua_State *L, const struct schema_box *box) {
   if (box->image == NULL) luaL_error(L, "the schema was already collected when this finalizer used it");
@@ -116,7 +120,8 @@ static inline void check_pattern_alive(lua_State *L, const struct pattern_box *b
 /* ---- module.c ---- */
 struct schema_box *check_schema(lua_State *L, int index);
 void check_options(lua_State *L, int index, struct options *options);
-struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
+struct call *start_call(
+    struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
 /* Leaves nil, message, code. `type`: what the path begins with. */
 int push_failure(struct call *call, const char *type);
 /* Pushes "type.path: text (byte n)". */
@@ -129,8 +134,8 @@ int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags,
 
 /* ---- names.c ---- */
 /*
- * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it knows strings:
- * that is one call instead of two. Where it does not, it says NULL.
+ * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it
+ * knows strings: that is one call instead of two. Where it does not, it says NULL.
  */
 static inline const void *name_address(lua_State *L, int index) {
 #if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
@@ -139,16 +144,19 @@ static inline const void *name_address(lua_State *L, int index) {
   return lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, NULL) : NULL;
 #endif
 }
-/* names_find() for a key, of this address, that is not the one guessed. If it is a short name of ours, it is guessed the next time. */
-const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index, const void *address,
-                                       struct name_guess *guess);
+/*
+ * names_find() for a key, of this address, that is not the one guessed. If it is a short name of ours, it is guessed
+ * the next time.
+ */
+const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
+    const void *address, struct name_guess *guess);
 /* What a walk over the keys of a message's table begins with. */
 static inline struct name_guess *names_begin(const struct schema_box *box, uint32_t message) {
   return box->guesses + box->image->field_count + message;
 }
 /* The field of a message whose name is the key at index, or NULL. *guess goes on from key to key. */
-static inline const struct plait_field *names_find(const struct schema_box *box, uint32_t message, lua_State *L, int index,
-                                                   struct name_guess **guess) {
+static inline const struct plait_field *names_find(
+    const struct schema_box *box, uint32_t message, lua_State *L, int index, struct name_guess **guess) {
   const void *address = name_address(L, index);
   struct name_guess *now = *guess;
   if (now->name == address) {
@@ -180,8 +188,8 @@ void push_default(struct call *call, const struct plait_field *field);
  */
 int decode_message(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, int table, int fresh);
 /* Adds a map's entry to the table at index. *known 0: its value is an unknown number of a closed enum. */
-int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table, uint32_t depth,
-              int *known);
+int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table,
+    uint32_t depth, int *known);
 /* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
 int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 int decode_fail(struct call *call, int status, const uint8_t *at);
@@ -192,8 +200,8 @@ static inline void push_field_key(struct call *call, const struct plait_field *f
 /*
  * Makes room for `need` more values on a stack whose top is `top`. 0, or -MEMORY. pre: need is at most LUA_MINSTACK.
  *
- * LuaJIT's collector halves a stack of which less than a quarter is in use, whatever was asked for; so much room stays that a
- * few values more always fit, but it must be asked anew each time. A module made for Lua 5.1 may run there.
+ * LuaJIT's collector halves a stack of which less than a quarter is in use, whatever was asked for; so much room stays
+ * that a few values more always fit, but it must be asked anew each time. A module made for Lua 5.1 may run there.
  */
 static inline int ensure_stack(struct call *call, int top, int need) {
 #if LUA_VERSION_NUM == 501
@@ -208,9 +216,15 @@ static inline int ensure_stack(struct call *call, int top, int need) {
 }
 
 /* ---- encode.c ---- */
-/* buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any more. */
+/*
+ * buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any
+ * more.
+ */
 void start_writer(struct call *call, int buffer);
-/* Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth: how deep it may nest. */
+/*
+ * Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth:
+ * how deep it may nest.
+ */
 int encode_message(struct call *call, uint32_t message, int table, int top, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
 int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);
@@ -228,8 +242,8 @@ int unpack_plain(struct call *call, const struct plait_pattern *pattern, const u
 int schema_pattern(lua_State *L);
 int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_t *bytes, size_t size);
 int pack_arguments(struct call *call, const struct pattern_box *box, int first, int top);
-struct pattern_box *new_pattern(lua_State *L, struct schema_box *box, const struct options *options, const char *text, size_t length,
-                                struct plait_message_error *error);
+struct pattern_box *new_pattern(lua_State *L, struct schema_box *box, const struct options *options, const char *text,
+    size_t length, struct plait_message_error *error);
 int type_view(lua_State *L);
 void open_view(lua_State *L);
 void open_pbc(lua_State *L);

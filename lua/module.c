@@ -24,8 +24,7 @@ void push_error_text(struct call *call, const char *type) {
   const char *text = plait_message_status_text(error->status);
   if (call->bytes != NULL && error->status != PLAIT_MESSAGE_REQUIRED && error->status != PLAIT_MESSAGE_SIZE)
     lua_pushfstring(L, "%s%s: %s (byte %d)", type, error->text, text, (int)error->offset);
-  else
-    lua_pushfstring(L, "%s%s: %s", type, error->text, text);
+  else lua_pushfstring(L, "%s%s: %s", type, error->text, text);
 }
 
 int push_failure(struct call *call, const char *type) {
@@ -66,9 +65,10 @@ static int choice_option(lua_State *L, int index, const char *name, const char *
 void check_options(lua_State *L, int index, struct options *options) {
   if (lua_isnoneornil(L, index)) return;
   luaL_checktype(L, index, LUA_TTABLE);
-  int known = choice_option(L, index, "int64", int64_names, &options->int64) + choice_option(L, index, "enums", enum_names, &options->enums_numbers) +
-              bool_option(L, index, "unknown", &options->unknown) + bool_option(L, index, "required", &options->required) +
-              bool_option(L, index, "deterministic", &options->deterministic);
+  int known = choice_option(L, index, "int64", int64_names, &options->int64) +
+      choice_option(L, index, "enums", enum_names, &options->enums_numbers) +
+      bool_option(L, index, "unknown", &options->unknown) + bool_option(L, index, "required", &options->required) +
+      bool_option(L, index, "deterministic", &options->deterministic);
   lua_getfield(L, index, "depth");
   if (!lua_isnil(L, -1)) {
     lua_Number depth = lua_tonumber(L, -1);
@@ -79,14 +79,16 @@ void check_options(lua_State *L, int index, struct options *options) {
   lua_pop(L, 1);
   int given = 0;
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) given++;
-  if (given != known) luaL_error(L, "an unknown option; there are int64, enums, unknown, required, deterministic and depth");
+  if (given != known)
+    luaL_error(L, "an unknown option; there are int64, enums, unknown, required, deterministic and depth");
 }
 
 static struct options default_options(void) {
   return (struct options){.int64 = LUA_INTEGERS ? INT64_NUMBER : INT64_EXACT, .unknown = 1, .depth = PLAIT_DEPTH_USUAL};
 }
 
-struct call *start_call(struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys) {
+struct call *start_call(
+    struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys) {
   check_alive(L, box);
   call->L = L;
   call->box = box;
@@ -185,7 +187,8 @@ int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags,
 static int schema_failure(lua_State *L, const struct plait_message_error *error) {
   lua_pushnil(L);
   if (error->length != 0) lua_pushstring(L, error->text);
-  else lua_pushfstring(L, "%s (byte %d of the descriptors)", plait_message_status_text(error->status), (int)error->offset);
+  else
+    lua_pushfstring(L, "%s (byte %d of the descriptors)", plait_message_status_text(error->status), (int)error->offset);
   lua_pushstring(L, plait_message_status_name(error->status));
   return 3;
 }
@@ -201,7 +204,10 @@ static int is_whole(const uint8_t *at, const uint8_t *end) {
   return at != NULL;
 }
 
-/* core.schema(bytes, first_wins, more) -> schema, keys | nil, message, code. more: the bytes of another set behind them. */
+/*
+ * core.schema(bytes, first_wins, more) -> schema, keys | nil, message, code. more: the bytes of another set behind
+ * them.
+ */
 static int core_schema(lua_State *L) {
   size_t size;
   struct plait_message_error error;
@@ -217,7 +223,9 @@ static int core_schema(lua_State *L) {
   return push_schema(L, bytes, size, flags, &error) ? 2 : schema_failure(L, &error);
 }
 
-/* core.image(bytes | lightuserdata, length) -> schema, keys: bytes are copied, memory of others is used where it lies. */
+/*
+ * core.image(bytes | lightuserdata, length) -> schema, keys: bytes are copied, memory of others is used where it lies.
+ */
 static int core_image(lua_State *L) {
   size_t size;
   const uint8_t *bytes = check_bytes(L, 1, &size);
@@ -289,8 +297,8 @@ static int core_enum(lua_State *L) {
   return 1;
 }
 
-static const char *const kind_names[] = {"", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string",
-                                         "group", "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64"};
+static const char *const kind_names[] = {"", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32",
+    "bool", "string", "group", "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64"};
 
 static void set_text(lua_State *L, const char *key, const char *text, size_t length) {
   lua_pushlstring(L, text, length);
@@ -328,8 +336,10 @@ static int core_fields(lua_State *L) {
       const struct plait_oneof *oneof = plait_schema_oneof(schema, field->oneof);
       set_text(L, "oneof", plait_schema_name(schema, oneof->name), oneof->name_length);
     }
-    static const struct { const char *name; uint32_t flag; } flags[] = {
-        {"repeated", PLAIT_FIELD_REPEATED}, {"packed", PLAIT_FIELD_PACKED}, {"map", PLAIT_FIELD_MAP},
+    static const struct {
+      const char *name;
+      uint32_t flag;
+    } flags[] = {{"repeated", PLAIT_FIELD_REPEATED}, {"packed", PLAIT_FIELD_PACKED}, {"map", PLAIT_FIELD_MAP},
         {"required", PLAIT_FIELD_REQUIRED}, {"implicit", PLAIT_FIELD_IMPLICIT}, {"extension", PLAIT_FIELD_EXTENSION}};
     for (size_t j = 0; j < sizeof flags / sizeof *flags; j++) {
       if (!(field->flags & flags[j].flag)) continue;
@@ -347,7 +357,9 @@ static int core_fields(lua_State *L) {
 
 /* ---- types ---- */
 
-/* The userdata that an object's functions belong to; also says what was forgotten where a call has a colon for a dot. */
+/*
+ * The userdata that an object's functions belong to; also says what was forgotten where a call has a colon for a dot.
+ */
 static void check_dot(lua_State *L) {
   if (!lua_istable(L, 1)) return;
   lua_pushliteral(L, "is_plait");
@@ -461,8 +473,15 @@ static int core_type(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"schema", core_schema}, {"image", core_image}, {"freeze", core_freeze}, {"types", core_types}, {"enum", core_enum},
-    {"fields", core_fields}, {"type", core_type}, {"pattern", schema_pattern}, {NULL, NULL},
+    {"schema", core_schema},
+    {"image", core_image},
+    {"freeze", core_freeze},
+    {"types", core_types},
+    {"enum", core_enum},
+    {"fields", core_fields},
+    {"type", core_type},
+    {"pattern", schema_pattern},
+    {NULL, NULL},
 };
 
 PLAIT_LUA_EXPORT int luaopen_plait_message_core(lua_State *L);

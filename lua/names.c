@@ -1,7 +1,8 @@
 /*
- * names: which field a key of a table is. The schema's table of keys holds each name once, as a string that is not collected
- * while the schema lives; so an equal key, if it is short, has the same address, and is found by that: first where it came in
- * the last table, then in a hash table of addresses. Long names, and names of nobody, are looked up by their bytes.
+ * names: which field a key of a table is. The schema's table of keys holds each name once, as a string that is not
+ * collected while the schema lives; so an equal key, if it is short, has the same address, and is found by that: first
+ * where it came in the last table, then in a hash table of addresses. Long names, and names of nobody, are looked up by
+ * their bytes.
  */
 #include "message.h"
 
@@ -12,8 +13,8 @@ static uint32_t hash_address(const void *name, uint32_t message) {
 
 static const char NO_NAME[1]; /* nobody's address */
 
-PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
-                                                  const void *address, struct name_guess *guess) {
+PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L,
+    int index, const void *address, struct name_guess *guess) {
   for (uint32_t at = hash_address(address, message); address != NULL; at++) {
     const struct name_slot *slot = &box->names[at & box->name_mask];
     if (slot->name == address && slot->message == message) {
@@ -30,12 +31,17 @@ PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, 
   return field == PLAIT_SCHEMA_NONE ? NULL : plait_schema_field(box->image, field);
 }
 
-static size_t guesses_count(const struct plait_schema *schema) { return (size_t)schema->field_count + schema->message_count; }
+static size_t guesses_count(const struct plait_schema *schema) {
+  return (size_t)schema->field_count + schema->message_count;
+}
 
-size_t guesses_size(const struct plait_schema *schema) { return guesses_count(schema) * sizeof(struct name_guess) + 1; }
+size_t guesses_size(const struct plait_schema *schema) {
+  return guesses_count(schema) * sizeof(struct name_guess) + 1;
+}
 
 void clear_guesses(struct schema_box *box) {
-  for (size_t i = 0; i < guesses_count(box->image); i++) box->guesses[i] = (struct name_guess){.name = NO_NAME, .next = &box->guesses[i]};
+  for (size_t i = 0; i < guesses_count(box->image); i++)
+    box->guesses[i] = (struct name_guess){.name = NO_NAME, .next = &box->guesses[i]};
 }
 
 /* Fills the keys at the stack's top, and the names' addresses. */

@@ -1,9 +1,10 @@
 /*
  * oneofs: while a message is decoded, the last member of a oneof stays and those before it go.
  *
- * The members of a small oneof are looked at one by one. Of a large one, the frame remembers which member is there, so that a
- * member costs the same however many there are. What it knows of several oneofs, and what the next occurrence of the message must
- * know, lies in the call's table (parts.c), under the message's table: by a oneof's index, the field's index, each plus one.
+ * The members of a small oneof are looked at one by one. Of a large one, the frame remembers which member is there, so
+ * that a member costs the same however many there are. What it knows of several oneofs, and what the next occurrence of
+ * the message must know, lies in the call's table (parts.c), under the message's table: by a oneof's index, the field's
+ * index, each plus one.
  */
 #include "decode.h"
 
@@ -21,7 +22,10 @@ static int is_large(const struct call *call, uint32_t oneof) {
   return oneof != PLAIT_SCHEMA_NONE && plait_schema_oneof(call->schema, oneof)->member_count > FEW_MEMBERS;
 }
 
-/* For a table that earlier occurrences have filled: its members of large oneofs, but the one that came just now, into the table on top. */
+/*
+ * For a table that earlier occurrences have filled: its members of large oneofs, but the one that came just now, into
+ * the table on top.
+ */
 static void find_members(struct call *call, const struct frame *frame, const struct plait_field *but) {
   lua_State *L = call->L;
   int found = lua_gettop(L);
@@ -81,7 +85,8 @@ PLAIT_COLD void oneof_set(struct call *call, struct frame *frame, const struct p
     return;
   }
   for (uint32_t i = 0; i < oneof->member_count; i++) {
-    const struct plait_field *other = plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + i));
+    const struct plait_field *other =
+        plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + i));
     size_t position = (size_t)(other - frame->fields);
     /* What a reused table had before and does not come goes at the end. */
     int absent = position < 64 && (frame->fresh || frame->reuse) && !(frame->seen >> position & 1);

@@ -1,13 +1,13 @@
 /*
  * parts: bytes that come in parts. A message may occur again and again, and each time bring unknown fields; for pbc a
- * message that is not decoded is the bytes of all its occurrences. To make a new string each time would copy what is there
- * as often as something comes. So it is collected in a buffer that doubles, and becomes a string once: at the end of the
- * occurrence if there can be no other, else at the end of the call.
+ * message that is not decoded is the bytes of all its occurrences. To make a new string each time would copy what is
+ * there as often as something comes. So it is collected in a buffer that doubles, and becomes a string once: at the end
+ * of the occurrence if there can be no other, else at the end of the call.
  *
  * Until then the buffer, a userdata, lies where the string will be. The call's table of parts tells in which table each
- * buffer lies; it anchors them, so their addresses are not used anew, and a userdata that the user has put into that place is
- * not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the key 1. What it has
- * under tables belongs to oneofs.c.
+ * buffer lies; it anchors them, so their addresses are not used anew, and a userdata that the user has put into that
+ * place is not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the
+ * key 1. What it has under tables belongs to oneofs.c.
  */
 #include "decode.h"
 

@@ -3,11 +3,11 @@
  * metatables of decoded messages.
  *
  * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
- * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded with
- * the old one go on with it.
+ * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded
+ * with the old one go on with it.
  *
- * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and patterns is
- * made first, and belongs to the schema that is there when it goes in.
+ * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and
+ * patterns is made first, and belongs to the schema that is there when it goes in.
  */
 #include "encode.h"
 
@@ -245,7 +245,10 @@ static int default_index(lua_State *L) {
   return 1;
 }
 
-/* Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move over when all are there. */
+/*
+ * Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move over when all are
+ * there.
+ */
 static void expand(lua_State *L, const struct type_box *type) {
   struct call call;
   size_t size;
@@ -367,7 +370,8 @@ static int pbc_touch(lua_State *L) {
 
 /* pbc(state, types, patterns) -> { encode, decode, pack, unpack } over that state, which has a schema */
 static int pbc_bind(lua_State *L) {
-  static const luaL_Reg bound[] = {{"encode", pbc_encode}, {"decode", pbc_decode}, {"pack", pbc_pack}, {"unpack", pbc_unpack}};
+  static const luaL_Reg bound[] = {
+      {"encode", pbc_encode}, {"decode", pbc_decode}, {"pack", pbc_pack}, {"unpack", pbc_unpack}};
   for (int i = 1; i <= 3; i++) luaL_checktype(L, i, LUA_TTABLE);
   lua_rawgeti(L, 1, 1);
   check_schema(L, -1);

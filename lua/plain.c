@@ -1,14 +1,16 @@
 /*
- * plain: the quick way through a pattern whose names are all single numbers and strings of the message itself, as those of
- * most patterns are. Values go straight between Lua's stack and the bytes. What is not as expected (a wrong type, a number
- * that does not fit, fields in another order, unknown fields, malformed bytes) is left to the functions of flat.c, from the start,
- * which answer exactly as if nobody had tried before.
+ * plain: the quick way through a pattern whose names are all single numbers and strings of the message itself, as those
+ * of most patterns are. Values go straight between Lua's stack and the bytes. What is not as expected (a wrong type, a
+ * number that does not fit, fields in another order, unknown fields, malformed bytes) is left to the functions of
+ * flat.c, from the start, which answer exactly as if nobody had tried before.
  */
 #include "message.h"
 
 int pattern_is_plain(const struct plait_pattern *pattern) {
   const struct plait_pattern_node *node = plait_pattern_nodes(pattern);
-  if (pattern->node_count != 1 || pattern->copy_count != 0 || pattern->slot_count > PLAIN_LIMIT || node->oneofs || node->set) return 0;
+  if (pattern->node_count != 1 || pattern->copy_count != 0 || pattern->slot_count > PLAIN_LIMIT || node->oneofs ||
+      node->set)
+    return 0;
   for (uint32_t i = 0; i < node->step_count; i++) {
     const struct plait_pattern_step *step = plait_pattern_steps(pattern) + i;
     if (step->flags & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_CLOSED) || plait_kind_is_message(step->kind)) return 0;
@@ -30,7 +32,8 @@ int pack_plain(struct call *call, const struct plait_pattern *pattern, int first
       if (type != LUA_TSTRING) return 0;
       const char *text = lua_tolstring(L, index, &length);
       if (step->flags & PLAIT_FIELD_IMPLICIT && length == 0) continue;
-      if (length > BUFFER_SIZE || (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)text, length))) return 0;
+      if (length > BUFFER_SIZE || (step->flags & PLAIT_FIELD_UTF8 && !plait_utf8_valid((const uint8_t *)text, length)))
+        return 0;
       if (plait_write_raw(writer, text, length) < 0 || plait_write_varint(writer, length) < 0) return 0;
     } else {
       uint64_t bits;
@@ -47,7 +50,8 @@ int pack_plain(struct call *call, const struct plait_pattern *pattern, int first
 int unpack_plain(struct call *call, const struct plait_pattern *pattern, const uint8_t *at, size_t size) {
   struct plait_value values[PLAIN_LIMIT];
   lua_State *L = call->L;
-  const struct plait_pattern_step *steps = plait_pattern_steps(pattern), *step = steps, *last = steps + pattern->slot_count;
+  const struct plait_pattern_step *steps = plait_pattern_steps(pattern), *step = steps,
+                                  *last = steps + pattern->slot_count;
   if (size > PLAIT_WIRE_LENGTH_LIMIT) return -1;
   const uint8_t *end = at + size;
   int absent = 0;

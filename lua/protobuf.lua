@@ -4,8 +4,8 @@
 local core = require 'plait.message.core'
 local descriptor = require 'plait.message.descriptor'
 
--- The schema of all these sets, and of descriptor.proto, which pbc knows too. It comes last: a newer one of the user's wins. Where
--- the same types come from a file of another name, they are the user's alone.
+-- The schema of all these sets, and of descriptor.proto, which pbc knows too. It comes last: a newer one of the user's
+-- wins. Where the same types come from a file of another name, they are the user's alone.
 local function schema_of(sets)
   local bytes = table.concat(sets)
   local handle, keys, code = core.schema(bytes, true, descriptor)
@@ -19,14 +19,17 @@ state[1], state[2] = assert(schema_of {})
 local bound = core.pbc(state, types, patterns)
 
 local protobuf = {
-  encode = bound.encode, -- (type, table [, function, ...]): bytes, or what the function returns for (address, length, ...)
+  -- (type, table [, function, ...]): bytes, or what the function returns for (address, length, ...)
+  encode = bound.encode,
   decode = bound.decode, -- (type, bytes) or (type, address, length): table, or false and a message
-  pack = bound.pack,     -- (pattern, ...): bytes
+  pack = bound.pack, -- (pattern, ...): bytes
   unpack = bound.unpack, -- (pattern, bytes) or (pattern, address, length): values; nothing if the bytes are malformed
 }
 
 local function clear(cache)
-  for key in pairs(cache) do cache[key] = nil end
+  for key in pairs(cache) do
+    cache[key] = nil
+  end
 end
 
 -- Adds the files of a FileDescriptorSet. A file that is known by its name is skipped.
@@ -105,10 +108,14 @@ function protobuf.default(name, message)
       if field.map then
         local entry = core.fields(state[1], state[2], field.type)[2]
         if entry.type and entry.kind ~= 'enum' then
-          for _, element in pairs(value) do protobuf.default(entry.type, element) end
+          for _, element in pairs(value) do
+            protobuf.default(entry.type, element)
+          end
         end
       elseif field.repeated then
-        for _, element in ipairs(value) do protobuf.default(field.type, element) end
+        for _, element in ipairs(value) do
+          protobuf.default(field.type, element)
+        end
       else
         protobuf.default(field.type, value)
       end

@@ -1,7 +1,7 @@
 /*
- * proxies: what lies behind metatables. pbc reads a message with pairs() and a list with ipairs(), so a table that is empty itself but has
- * `__pairs` or `__index` is what these show of it. Such a table is copied, and the copy is encoded. So no metamethod runs while a table is
- * walked.
+ * proxies: what lies behind metatables. pbc reads a message with pairs() and a list with ipairs(), so a table that is
+ * empty itself but has `__pairs` or `__index` is what these show of it. Such a table is copied, and the copy is
+ * encoded. So no metamethod runs while a table is walked.
  */
 #include "encode.h"
 
@@ -33,8 +33,8 @@ static lua_Number length_of(lua_State *L, int index) {
 }
 
 /*
- * Pushes a copy of a list that has __index: up to the first nil, as ipairs() reads it since Lua 5.3; before, as many as __len says.
- * Less than __len says is a hole.
+ * Pushes a copy of a list that has __index: up to the first nil, as ipairs() reads it since Lua 5.3; before, as many as
+ * __len says. Less than __len says is a hole.
  */
 static int copy_elements(struct call *call, int index, lua_Number length) {
   lua_State *L = call->L;

@@ -1,6 +1,6 @@
 /*
- * repeated: lists and maps from tables. A list's elements are 1 to its length; a key beside them would be lost without a word, so it
- * is an error.
+ * repeated: lists and maps from tables. A list's elements are 1 to its length; a key beside them would be lost without
+ * a word, so it is an error.
  */
 #include "encode.h"
 
@@ -11,7 +11,8 @@
 /* The key and behind it the value are the top of the stack. */
 static int encode_entry(struct call *call, const struct plait_field *field, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
-  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)), *value = key + 1;
+  const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)),
+                           *value = key + 1;
   size_t before = plait_written(writer);
   int status;
   if ((status = encode_value(call, value, top, top, depth)) < 0) return value_fail(call, status, value, 0);
@@ -25,7 +26,13 @@ static int encode_entry(struct call *call, const struct plait_field *field, int 
 }
 
 /* A key for sorting. Strings are compared by their bytes. */
-struct map_key { uint64_t bits; const char *text; size_t length; int place; int is_signed; };
+struct map_key {
+  uint64_t bits;
+  const char *text;
+  size_t length;
+  int place;
+  int is_signed;
+};
 
 static int compare_keys(const void *left, const void *right) {
   const struct map_key *a = left, *b = right;
@@ -33,7 +40,7 @@ static int compare_keys(const void *left, const void *right) {
     int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
     return order != 0 ? order : a->length < b->length ? -1 : a->length > b->length;
   }
-  if (a->is_signed) return (int64_t)a->bits < (int64_t)b->bits ? -1 : (int64_t)a->bits > (int64_t)b->bits;
+  if (a->is_signed) return (int64_t)a->bits<(int64_t)b->bits ? -1 : (int64_t)a->bits>(int64_t) b->bits;
   return a->bits < b->bits ? -1 : a->bits > b->bits;
 }
 
@@ -47,7 +54,8 @@ static int encode_sorted(struct call *call, const struct plait_field *field, int
   int at = 0;
   for (lua_pushnil(L); at < count && lua_next(L, table) != 0; at++) {
     lua_pop(L, 1);
-    keys[at] = (struct map_key){.place = at + 1, .is_signed = key->kind != PLAIT_KIND_UINT64 && key->kind != PLAIT_KIND_FIXED64};
+    keys[at] = (struct map_key){
+        .place = at + 1, .is_signed = key->kind != PLAIT_KIND_UINT64 && key->kind != PLAIT_KIND_FIXED64};
     if (key->kind == PLAIT_KIND_STRING) {
       if (lua_type(L, -1) != LUA_TSTRING) return value_fail(call, -PLAIT_MESSAGE_TYPE, key, 0);
       keys[at].text = lua_tolstring(L, -1, &keys[at].length);
@@ -135,7 +143,8 @@ static int check_list(struct call *call, int table, int count, int top) {
   lua_State *L = call->L;
   int keys = 0;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_settop(L, top + 1)) keys++;
-  return keys == count ? 0 : check_keys(call, table, count, top); /* if as many, another one has the place of one that is missing */
+  /* if as many, another one has the place of one that is missing */
+  return keys == count ? 0 : check_keys(call, table, count, top);
 }
 
 #if LUA_INTEGERS
@@ -158,9 +167,9 @@ static inline int next_is(lua_State *L, int table, int top, int index) {
 }
 
 /*
- * Writes numbers of a list, block by block from the last one. A block is taken in one walk if that comes to just its elements, in their
- * order, as it does in most lists; this also is what check_list() would see. Returns how many elements are left for the general way, which
- * tells of errors, too; or a status.
+ * Writes numbers of a list, block by block from the last one. A block is taken in one walk if that comes to just its
+ * elements, in their order, as it does in most lists; this also is what check_list() would see. Returns how many
+ * elements are left for the general way, which tells of errors, too; or a status.
  */
 static int encode_numbers(struct call *call, const struct plait_field *field, int table, int count, int top) {
   lua_State *L = call->L;

@@ -1,6 +1,6 @@
 /*
- * required: whether a decoded table has all its required fields, down to the last message in it. What a user has given to be
- * decoded into may be anything.
+ * required: whether a decoded table has all its required fields, down to the last message in it. What a user has given
+ * to be decoded into may be anything.
  */
 #include "decode.h"
 
@@ -18,11 +18,13 @@ int check_required(struct call *call, const struct plait_message *message, int t
     push_field_key(call, field);
     lua_rawget(L, table);
     if (lua_isnil(L, -1)) {
-      if (field->flags & PLAIT_FIELD_REQUIRED) status = field_fail(call, -PLAIT_MESSAGE_REQUIRED, call->bytes, field, 0);
+      if (field->flags & PLAIT_FIELD_REQUIRED)
+        status = field_fail(call, -PLAIT_MESSAGE_REQUIRED, call->bytes, field, 0);
     } else if (field->flags & PLAIT_FIELD_REPEATED && !lua_istable(L, -1)) {
       status = field_fail(call, -PLAIT_MESSAGE_TYPE, call->bytes, field, 0);
     } else if (field->flags & PLAIT_FIELD_MAP) {
-      const struct plait_field *value = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)) + 1;
+      const struct plait_field *value =
+          plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)) + 1;
       if (value->kind == PLAIT_KIND_MESSAGE) {
         for (lua_pushnil(L); status == 0 && lua_next(L, -2) != 0; lua_pop(L, 1))
           status = check_required(call, plait_schema_message(call->schema, value->type), lua_gettop(L), depth - 1);

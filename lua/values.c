@@ -1,9 +1,9 @@
 /*
  * values: numbers between Lua and the wire, without loss or with an error.
  *
- * 64-bit integers where Lua's numbers are doubles: numbers as far as they are exact, decimal strings beyond, or what the
- * option int64 asks for. With integers (Lua 5.3 on) they are integers, a uint64 beyond 2^63 - 1 is negative, and comes
- * back the same.
+ * 64-bit integers where Lua's numbers are doubles: numbers as far as they are exact, decimal strings beyond, or what
+ * the option int64 asks for. With integers (Lua 5.3 on) they are integers, a uint64 beyond 2^63 - 1 is negative, and
+ * comes back the same.
  */
 #include "message.h"
 
@@ -43,7 +43,8 @@ static void push_64(struct call *call, uint64_t bits, int is_unsigned) {
   if (call->options.int64 == INT64_EXACT && is_unsigned && bits >> 63) push_text64(L, bits, 1);
   else lua_pushinteger(L, (lua_Integer)bits);
 #else
-  uint64_t size = !is_unsigned && bits >> 63 ? 0 - bits : bits; /* of the integer: its double would be rounded already */
+  /* of the integer: its double would be rounded already */
+  uint64_t size = !is_unsigned && bits >> 63 ? 0 - bits : bits;
   if (call->options.int64 == INT64_EXACT && size > EXACT) push_text64(L, bits, is_unsigned);
   else lua_pushnumber(L, is_unsigned ? (double)bits : (double)(int64_t)bits);
 #endif
@@ -58,10 +59,14 @@ static void push_double(lua_State *L, uint64_t bits) {
 void push_number(struct call *call, const struct plait_field *field, uint64_t bits) {
   lua_State *L = call->L;
   switch (field->kind) {
-    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: push_double(L, bits); return;
+    case PLAIT_KIND_DOUBLE:
+    case PLAIT_KIND_FLOAT: push_double(L, bits); return;
     case PLAIT_KIND_BOOL: lua_pushboolean(L, bits != 0); return;
-    case PLAIT_KIND_INT64: case PLAIT_KIND_SFIXED64: case PLAIT_KIND_SINT64: push_64(call, bits, 0); return;
-    case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64: push_64(call, bits, 1); return;
+    case PLAIT_KIND_INT64:
+    case PLAIT_KIND_SFIXED64:
+    case PLAIT_KIND_SINT64: push_64(call, bits, 0); return;
+    case PLAIT_KIND_UINT64:
+    case PLAIT_KIND_FIXED64: push_64(call, bits, 1); return;
     case PLAIT_KIND_ENUM:
       if (!call->options.enums_numbers) {
         const struct plait_enum *type = plait_schema_enum(call->schema, field->type);
@@ -93,10 +98,14 @@ static int fit(uint32_t kind, uint64_t bits, int negative) {
   int64_t value = (int64_t)bits;
   int large = !negative && value < 0; /* 2^63 and more */
   switch (kind) {
-    case PLAIT_KIND_INT32: case PLAIT_KIND_SINT32: case PLAIT_KIND_SFIXED32: case PLAIT_KIND_ENUM:
-      return large || value != (int32_t)value ? -PLAIT_MESSAGE_RANGE : 0;
-    case PLAIT_KIND_UINT32: case PLAIT_KIND_FIXED32: return negative || bits > UINT32_MAX ? -PLAIT_MESSAGE_RANGE : 0;
-    case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64: return negative ? -PLAIT_MESSAGE_RANGE : 0;
+    case PLAIT_KIND_INT32:
+    case PLAIT_KIND_SINT32:
+    case PLAIT_KIND_SFIXED32:
+    case PLAIT_KIND_ENUM: return large || value != (int32_t)value ? -PLAIT_MESSAGE_RANGE : 0;
+    case PLAIT_KIND_UINT32:
+    case PLAIT_KIND_FIXED32: return negative || bits > UINT32_MAX ? -PLAIT_MESSAGE_RANGE : 0;
+    case PLAIT_KIND_UINT64:
+    case PLAIT_KIND_FIXED64: return negative ? -PLAIT_MESSAGE_RANGE : 0;
     default: return large ? -PLAIT_MESSAGE_RANGE : 0;
   }
 }
@@ -179,8 +188,9 @@ int to_bits(struct call *call, const struct plait_field *field, int index, int t
         lua_Integer value = lua_tointegerx(L, index, &is_integer);
         *bits = (uint64_t)value;
         if (is_integer) {
-          status = kind == PLAIT_KIND_UINT64 || kind == PLAIT_KIND_FIXED64 ? (value < 0 && !lua_isinteger(L, index) ? -PLAIT_MESSAGE_RANGE : 0)
-                                                                           : fit(kind, *bits, value < 0);
+          status = kind == PLAIT_KIND_UINT64 || kind == PLAIT_KIND_FIXED64
+              ? (value < 0 && !lua_isinteger(L, index) ? -PLAIT_MESSAGE_RANGE : 0)
+              : fit(kind, *bits, value < 0);
           break;
         }
       }
@@ -189,8 +199,8 @@ int to_bits(struct call *call, const struct plait_field *field, int index, int t
       break;
     case LUA_TSTRING:
       if (kind == PLAIT_KIND_ENUM) return enum_bits(call, field, index, bits);
-      if (call->options.pbc && !LUA_INTEGERS && (kind == PLAIT_KIND_FIXED64 || kind == PLAIT_KIND_SFIXED64) && lua_rawlen(L, index) == 8 &&
-          text_bits(call, field, index, bits) < 0) {
+      if (call->options.pbc && !LUA_INTEGERS && (kind == PLAIT_KIND_FIXED64 || kind == PLAIT_KIND_SFIXED64) &&
+          lua_rawlen(L, index) == 8 && text_bits(call, field, index, bits) < 0) {
         memcpy(bits, lua_tolstring(L, index, NULL), 8); /* pbc had these as eight bytes where integers are doubles */
         return 0;
       }

@@ -70,8 +70,8 @@ static int view_error(lua_State *L, struct call *call, uint32_t message) {
 }
 
 /*
- * Decodes one field with the decoder for whole messages: the occurrences of that field alone are handed to it, so merging,
- * packing, maps and checks are the same. Messages become views instead.
+ * Decodes one field with the decoder for whole messages: the occurrences of that field alone are handed to it, so
+ * merging, packing, maps and checks are the same. Messages become views instead.
  */
 static int view_index(lua_State *L) {
   struct view *view = check_view(L); /* environment at 3 */
@@ -95,7 +95,7 @@ static int view_index(lua_State *L) {
   int singular = plait_kind_is_message(field->kind) && !(field->flags & PLAIT_FIELD_REPEATED);
   const uint8_t *first = NULL, *first_end = NULL;
   uint32_t found = 0;
-  lua_newtable(L);     /* 7: the occurrences, to be joined */
+  lua_newtable(L); /* 7: the occurrences, to be joined */
   while (at < end) {
     uint32_t tag;
     int status;
@@ -113,7 +113,9 @@ static int view_index(lua_State *L) {
     }
     if (other == NULL && field->oneof != PLAIT_SCHEMA_NONE) {
       other = plait_message_find_number(schema, message, tag >> 3);
-      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) || !plait_wire_counts(schema, other, value, end)) continue;
+      if (other == NULL || other->oneof != field->oneof || other->wire != (tag & 7) ||
+          !plait_wire_counts(schema, other, value, end))
+        continue;
       found = 0; /* another member of the oneof: those before do not count */
       lua_newtable(L);
       lua_replace(L, 7);
@@ -185,7 +187,9 @@ static int view_index(lua_State *L) {
   return 1;
 }
 
-static int view_newindex(lua_State *L) { return luaL_error(L, "a view is only read"); }
+static int view_newindex(lua_State *L) {
+  return luaL_error(L, "a view is only read");
+}
 
 /* core.view_bytes(view) -> its encoded bytes, the type's name */
 static int view_bytes(lua_State *L) {

@@ -10,11 +10,11 @@
  *     chunk-*.js          what the two share
  *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what they need
  *
- * A program may import the one and require the other. Both are one library then, as copies of Plait are everywhere: what a
- * thread may have only once lies in js/src/core/thread-wide.ts.
+ * A program may import the one and require the other. Both are one library then, as copies of Plait are everywhere:
+ * what a thread may have only once lies in js/src/core/thread-wide.ts.
  *
- * Invariant: each module of the package is in one of the ES modules only, and in plait.cjs once, so entries share its state. Nothing refers to a file by its
- * URL: programs that are bundled with this copy lose nothing.
+ * Invariant: each module of the package is in one of the ES modules only, and in plait.cjs once, so entries share its
+ * state. Nothing refers to a file by its URL: programs that are bundled with this copy lose nothing.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

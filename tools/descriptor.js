@@ -1,6 +1,6 @@
 /**
- * Writes lua/plait/message/descriptor.lua: descriptor.proto, as the installed protoc has it, as bytes in a Lua module. Programs
- * need no protoc. lua/test/descriptor_test.lua tells when the file is not what the same protoc makes.
+ * Writes lua/plait/message/descriptor.lua: descriptor.proto, as the installed protoc has it, as bytes in a Lua module.
+ * Programs need no protoc. lua/test/descriptor_test.lua tells when the file is not what the same protoc makes.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,9 +1,9 @@
 /**
  * Checks what libplait_heap.a, libplait_heap_single.a and libplait_heap.so bring into a program: which names, that the
  * archive without threads links into a program without a single atomic instruction, and that the one with threads has
- * some (else the check itself is broken). That a program which names nothing of Plait's gets our malloc from the documented
- * link commands. And that nothing is loaded from the first addresses, where nothing lies: there
- * a compiler would look for a global of the instance that it takes for memory.
+ * some (else the check itself is broken). That a program which names nothing of Plait's gets our malloc from the
+ * documented link commands. And that nothing is loaded from the first addresses, where nothing lies: there a compiler
+ * would look for a global of the instance that it takes for memory.
  *
  * It reads the "linking" section of Wasm objects (tool-conventions, Linking.md) and walks the code of a linked module
  * instruction by instruction.
@@ -118,7 +118,10 @@ function count(bytes) {
   };
 }
 
-/** How many calls name a function that has locals and waits: an optimiser inlines what is called from one place. See waits.js. */
+/**
+ * How many calls name a function that has locals and waits: an optimiser inlines what is called from one place. See
+ * waits.js.
+ */
 function callsOfWait(bytes) {
   const module = new WebAssembly.Module(bytes);
   const imported = WebAssembly.Module.imports(module).filter(({ kind }) => kind === 'function').length;

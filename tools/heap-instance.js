@@ -1,7 +1,7 @@
 /**
  * Checks that an instance of a module is a thread to libplait_heap.a: a host that runs one thread after another in the
- * same instance, each with a thread-local block of its own, as pools of workers do, has one place in the heap for all of
- * them, though none says that it ends; and that one which does say so gives the place to whoever comes next.
+ * same instance, each with a thread-local block of its own, as pools of workers do, has one place in the heap for all
+ * of them, though none says that it ends; and that one which does say so gives the place to whoever comes next.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -26,7 +26,10 @@ execFileSync(WASM_LD[0], [
 const memory = new WebAssembly.Memory({ initial: 64, maximum: PAGE, shared: true });
 const module = new WebAssembly.Module(readFileSync(file));
 
-/** An instance, and a function that runs another thread in it. Both have the page `at` for stack and thread-local blocks. */
+/**
+ * An instance, and a function that runs another thread in it. Both have the page `at` for stack and thread-local
+ * blocks.
+ */
 function instance(at) {
   const core = new WebAssembly.Instance(module, { env: { memory } }).exports;
   let block = at * PAGE;

@@ -1,7 +1,7 @@
 /**
- * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types (for those who import it
- * and those who require it), that the tarball holds what it should and nothing else, that no file names a source map (they
- * would lead to sources that are not there), and that it has one version.
+ * Checks the package as npm would publish it: publint on its form, arethetypeswrong on its types (for those who import
+ * it and those who require it), that the tarball holds what it should and nothing else, that no file names a source map
+ * (they would lead to sources that are not there), and that it has one version.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * The golden sizes of what users load: tools/size.json. `--check` fails when one has grown by more than 2 % and 64 bytes
- * (or shrunk by as much: then lower the mark); without it the file is written anew, so that growth shows in a review.
+ * The golden sizes of what users load: tools/size.json. `--check` fails when one has grown by more than 2 % and 64
+ * bytes (or shrunk by as much: then lower the mark); without it the file is written anew, so that growth shows in a
+ * review.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';

@@ -4,11 +4,11 @@
  *     node tools/thread.js            js/src/task/thread.generated.ts: both as one string, for the package's modules
  *     node tools/thread.js FOLDER     FOLDER/plait-thread.js: the same as a file, readable, for browsers and bundlers
  *
- * The bundle for Node (tools/bundle.js) has a string for each instead, and one for the codec of values: a thread of Node's
- * spends a millisecond on 30 KB of them before it begins, whether it needs them or not.
+ * The bundle for Node (tools/bundle.js) has a string for each instead, and one for the codec of values: a thread of
+ * Node's spends a millisecond on 30 KB of them before it begins, whether it needs them or not.
  *
- * A thread is given the core by the one that started it, and so are the scripts for threads of its own. So the generated
- * modules, and the file that names the script for bundlers, are left empty in them.
+ * A thread is given the core by the one that started it, and so are the scripts for threads of its own. So the
+ * generated modules, and the file that names the script for bundlers, are left empty in them.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -69,7 +69,8 @@ async function scriptOf(entry, { readable = false, texts = EMPTY, codecLater = f
   const { outputFiles } = await build({
     ...OPTIONS,
     ...entry,
-    // Without imports, exports and awaits of its own it is a script and a module at once: bundlers want the one or the other.
+    // Without imports, exports and awaits of its own it is a script and a module at once: bundlers want the one or the
+    // other.
     format: 'esm',
     banner: { js: `${HEAD}(async () => {` },
     // What goes wrong must reach the starter; of a rejection nobody hears in browsers, nor everywhere in Node.

@@ -1,11 +1,13 @@
 /**
- * Makes dist/types, the declarations that the package shows, out of those that the compiler has written beside the modules.
+ * Makes dist/types, the declarations that the package shows, out of those that the compiler has written beside the
+ * modules.
  *
  *     node tools/types.js
  *
- * Programs import and require the same declarations, so a Pool is a Pool wherever it comes from, though the compiler knows its
- * private members by where they are declared. What an ES module may not require, both may import: so the declarations lie in a
- * folder that counts as CommonJS, and an .mts file for each entry, which is an ES module, shows them to those that import.
+ * Programs import and require the same declarations, so a Pool is a Pool wherever it comes from, though the compiler
+ * knows its private members by where they are declared. What an ES module may not require, both may import: so the
+ * declarations lie in a folder that counts as CommonJS, and an .mts file for each entry, which is an ES module, shows
+ * them to those that import.
  *
  * Invariant: only what an entry leads to is in there.
  */

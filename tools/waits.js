@@ -1,8 +1,8 @@
 /**
- * Checks where modules wait: node tools/waits.js MODULE... The baseline compiler of V8 11.3 (Node 20) destroys a local that
- * is live across memory.atomic.wait32 or wait64; a call in its place saves all of them. So one function waits
- * (plait_platform_wait), and ends with the wait: nothing is live behind it. The linker's __wasm_init_memory waits, too, and
- * is let off because it reads no local.
+ * Checks where modules wait: node tools/waits.js MODULE... The baseline compiler of V8 11.3 (Node 20) destroys a local
+ * that is live across memory.atomic.wait32 or wait64; a call in its place saves all of them. So one function waits
+ * (plait_platform_wait), and ends with the wait: nothing is live behind it. The linker's __wasm_init_memory waits, too,
+ * and is let off because it reads no local.
  */
 
 import { readFileSync } from 'node:fs';

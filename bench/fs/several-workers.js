@@ -1,4 +1,7 @@
-/** What do two workers do in the time of one: on different files, reading one file, through one descriptor, in one directory? */
+/**
+ * What do two workers do in the time of one: on different files, reading one file, through one descriptor, in one
+ * directory?
+ */
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';

@@ -1,8 +1,8 @@
 /**
  * One measurement in a process of its own: no entrant leaves its heap, its compiled code or its threads to the next.
  *
- * argv: the question's URL and, as JSON, the entrant and what prepare() gave. The last line of the output is the sample, or
- * `{ failed }`, which says why there is none.
+ * argv: the question's URL and, as JSON, the entrant and what prepare() gave. The last line of the output is the
+ * sample, or `{ failed }`, which says why there is none.
  */
 
 import { reasonOf } from './failure.js';

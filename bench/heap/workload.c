@@ -83,12 +83,12 @@ static void drop_slots(struct thread *thread) {
   for (uint32_t i = 0; i < SLOT_LIMIT && thread->slots[i].block != NULL; i++) drop(thread->slots[i]);
 }
 
-#define REPLACING(name, slots)                                            \
-  static void name##_fill(struct thread *thread) {                        \
-    fill_slots(thread, slots, name##_size);                               \
-  }                                                                       \
-  static void name##_chunk(struct thread *thread, uint32_t operations) {  \
-    replace_slots(thread, slots, name##_size, operations);                \
+#define REPLACING(name, slots)                                           \
+  static void name##_fill(struct thread *thread) {                       \
+    fill_slots(thread, slots, name##_size);                              \
+  }                                                                      \
+  static void name##_chunk(struct thread *thread, uint32_t operations) { \
+    replace_slots(thread, slots, name##_size, operations);               \
   }
 REPLACING(small, SMALL_SLOTS)
 REPLACING(mixed, MIXED_SLOTS)

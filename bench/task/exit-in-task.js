@@ -1,9 +1,9 @@
 /**
  * What becomes of a task that calls process.exit(), and of those beside it?
  *
- * Its worker is gone, so somebody has to notice: the task's promise is to be rejected soon, and the tasks that were submitted with it
- * are to end as if nothing had happened. The time is that from the call in the worker until main knows. What has not ended after
- * a second is taken for lost; a pool that has lost a task is not asked again.
+ * Its worker is gone, so somebody has to notice: the task's promise is to be rejected soon, and the tasks that were
+ * submitted with it are to end as if nothing had happened. The time is that from the call in the worker until main
+ * knows. What has not ended after a second is taken for lost; a pool that has lost a task is not asked again.
  */
 
 import { entrants } from './peers/index.js';

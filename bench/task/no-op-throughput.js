@@ -4,8 +4,8 @@
  * What a task costs besides its work. Each has its own promise, except for `plait map`, which
  * yields results, and `plait runMany`, which gives them all at once.
  *
- * What is asked for is the rate of a program that is under way, so everybody warms up first, for as long and with as many tasks at
- * least: 20,000 take the quickest a fiftieth of a second, in which V8 has compiled little of its way.
+ * What is asked for is the rate of a program that is under way, so everybody warms up first, for as long and with as
+ * many tasks at least: 20,000 take the quickest a fiftieth of a second, in which V8 has compiled little of its way.
  */
 
 import { entrants } from './peers/index.js';

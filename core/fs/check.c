@@ -44,19 +44,24 @@ static int is_inode(struct census *census, plait_ref_t ref, uint32_t life) {
   struct plait_inode *inode = plait_at(ref);
   uint32_t number = plait_get(&inode->number);
   return ref != 0 && number < census->inodes && inode_of(number) == inode &&
-         plait_get(plait__fs_owner(&plait_fs()->inodes, number)) == PLAIT__FS_IN_USE && plait_get(&inode->life) == life;
+      plait_get(plait__fs_owner(&plait_fs()->inodes, number)) == PLAIT__FS_IN_USE && plait_get(&inode->life) == life;
 }
 
-static int check_name(struct census *census, struct plait_inode *directory, struct plait_fs_record *record, uint64_t *bytes) {
+static int check_name(
+    struct census *census, struct plait_inode *directory, struct plait_fs_record *record, uint64_t *bytes) {
   plait_ref_t ref = plait_get(&record->entry);
   struct plait_fs_entry *entry = plait_at(ref);
   uint32_t length = is_block(ref, sizeof *entry) ? plait_get(&entry->length) : 0;
-  if (length == 0 || length > PLAIT_FS_NAME_MAX || !is_block(ref, sizeof *entry + length)) return fs_wrong(PLAIT_FS_FAULT_ENTRY, record);
-  if (!is_inode(census, plait_get(&entry->inode), plait_get(&entry->life))) return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
-  struct plait__fs_name name = {(const uint8_t *)entry->name, length, plait__fs_hash((const uint8_t *)entry->name, length)};
+  if (length == 0 || length > PLAIT_FS_NAME_MAX || !is_block(ref, sizeof *entry + length))
+    return fs_wrong(PLAIT_FS_FAULT_ENTRY, record);
+  if (!is_inode(census, plait_get(&entry->inode), plait_get(&entry->life)))
+    return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
+  struct plait__fs_name name = {
+      (const uint8_t *)entry->name, length, plait__fs_hash((const uint8_t *)entry->name, length)};
   struct plait__fs_node found;
   struct plait_fs_record *at;
-  if (plait__fs_lookup((struct plait__fs_node){directory, plait_get(&directory->life)}, name, &found, &at) != 0 || at != record)
+  if (plait__fs_lookup((struct plait__fs_node){directory, plait_get(&directory->life)}, name, &found, &at) != 0 ||
+      at != record)
     return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
   struct tally *tally = &census->tallies[plait_get(&found.inode->number)];
   tally->names++;
@@ -73,11 +78,14 @@ static int check_directory(struct census *census, struct plait_inode *directory)
   plait_ref_t ref = plait_get(&directory->block);
   struct plait_fs_table *table = plait_at(ref);
   uint64_t bytes = 0, cookie = 0;
-  uint32_t live = 0, count = ref == 0 ? 0 : plait_get(&table->count), capacity = ref == 0 ? 0 : plait_get(&table->capacity);
+  uint32_t live = 0, count = ref == 0 ? 0 : plait_get(&table->count),
+           capacity = ref == 0 ? 0 : plait_get(&table->capacity);
   if (ref != 0) {
     census->blocks++;
-    uint64_t size = sizeof *table + (uint64_t)capacity * sizeof(struct plait_fs_record) + ((uint64_t)plait_get(&table->mask) + 1) * 4;
-    if (!is_block(ref, size) || count > capacity || plait_get(&table->mask) < capacity) return fs_wrong(PLAIT_FS_FAULT_TABLE, table);
+    uint64_t size = sizeof *table + (uint64_t)capacity * sizeof(struct plait_fs_record) +
+        ((uint64_t)plait_get(&table->mask) + 1) * 4;
+    if (!is_block(ref, size) || count > capacity || plait_get(&table->mask) < capacity)
+      return fs_wrong(PLAIT_FS_FAULT_TABLE, table);
   }
   for (uint32_t i = 0; i < count; i++) {
     struct plait_fs_record *record = &table->records[i];
@@ -88,19 +96,22 @@ static int check_directory(struct census *census, struct plait_inode *directory)
     int rc = check_name(census, directory, record, &bytes);
     if (rc != 0) return rc;
   }
-  int right = live == plait_get(&directory->live) && bytes == plait_get64(&directory->size) && cookie <= plait_get64(&directory->cookie);
+  int right = live == plait_get(&directory->live) && bytes == plait_get64(&directory->size) &&
+      cookie <= plait_get64(&directory->cookie);
   return right ? 0 : fs_wrong(PLAIT_FS_FAULT_TABLE, directory);
 }
 
 static int check_file(struct census *census, struct plait_inode *inode) {
   uint64_t end = plait_get(&inode->length);
   plait_ref_t block = plait_get(&inode->block), ref = plait_get(&inode->map);
-  if ((block == 0) != (end == 0) || (block != 0 && !is_block(block, end))) return fs_wrong(PLAIT_FS_FAULT_EXTENT, inode);
+  if ((block == 0) != (end == 0) || (block != 0 && !is_block(block, end)))
+    return fs_wrong(PLAIT_FS_FAULT_EXTENT, inode);
   census->blocks += (block != 0) + (ref != 0);
   census->held += end;
   if (ref == 0) return 0;
   struct plait_fs_map *map = plait_at(ref);
-  uint32_t count = is_block(ref, sizeof *map) ? plait_get(&map->count) : UINT32_MAX, capacity = count == UINT32_MAX ? 0 : plait_get(&map->capacity);
+  uint32_t count = is_block(ref, sizeof *map) ? plait_get(&map->count) : UINT32_MAX,
+           capacity = count == UINT32_MAX ? 0 : plait_get(&map->capacity);
   if (count == 0 || count > capacity || !is_block(ref, sizeof *map + (uint64_t)capacity * sizeof *map->extents))
     return fs_wrong(PLAIT_FS_FAULT_EXTENT, map);
   for (uint32_t i = 0; i < count; i++) {
@@ -117,12 +128,14 @@ static int check_file(struct census *census, struct plait_inode *inode) {
 
 static int check_ranges(struct census *census, struct plait_inode *inode) {
   uint32_t limit = plait_load(&plait_fs()->opens.count) * PLAIT_FS_CHUNK_ITEMS;
-  for (plait_ref_t ref = plait_get(&inode->ranges); ref != 0; ref = plait_get(&((struct plait_fs_range *)plait_at(ref))->next)) {
+  for (plait_ref_t ref = plait_get(&inode->ranges); ref != 0;
+      ref = plait_get(&((struct plait_fs_range *)plait_at(ref))->next)) {
     struct plait_fs_range *range = plait_at(ref);
     census->blocks++;
     if (!is_block(ref, sizeof *range) || plait_get(&range->fd) >= limit) return fs_wrong(PLAIT_FS_FAULT_RANGE, range);
     struct plait_fs_open *open = plait__fs_descriptor(plait_get(&range->fd));
-    if (plait_get(&open->state) != 1 || plait_get(&open->inode) != plait_ref(inode)) return fs_wrong(PLAIT_FS_FAULT_RANGE, range);
+    if (plait_get(&open->state) != 1 || plait_get(&open->inode) != plait_ref(inode))
+      return fs_wrong(PLAIT_FS_FAULT_RANGE, range);
   }
   return 0;
 }
@@ -133,7 +146,8 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
   if (plait_get(&inode->mount) != 0 && (mount == NULL || plait_get(&mount->inode) != plait_ref(inode)))
     return fs_wrong(PLAIT_FS_FAULT_MOUNT, inode);
   uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
-  if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder))) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
+  if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder)))
+    return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   int rc = check_ranges(census, inode);
   if (rc != 0) return rc;
   switch (plait__fs_kind(plait_get(&inode->life))) {
@@ -149,7 +163,8 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
 static int check_counts(struct plait_inode *inode, const struct tally *tally) {
   uint32_t links = plait_get(&inode->links), number = plait_get(&inode->number);
   int directory = plait__fs_kind(plait_get(&inode->life)) == PLAIT_FS_DIRECTORY;
-  if (plait_get(&inode->opens) != tally->opens || plait_get(&inode->pins) != tally->pins) return fs_wrong(PLAIT_FS_FAULT_OPENS, inode);
+  if (plait_get(&inode->opens) != tally->opens || plait_get(&inode->pins) != tally->pins)
+    return fs_wrong(PLAIT_FS_FAULT_OPENS, inode);
   if (links == 0 && tally->opens == 0) return fs_wrong(PLAIT_FS_FAULT_LOST, inode);
   uint32_t names = directory ? (links == 0 || number == 0 ? 0 : 1) : links;
   if (tally->names != names) return fs_wrong(PLAIT_FS_FAULT_LINKS, inode);
@@ -162,14 +177,17 @@ static int check_opens(struct census *census) {
   for (uint32_t i = PLAIT__FS_FIRST_OPEN, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
     struct plait_fs_open *open = plait__fs_descriptor(i);
     uint32_t owner = plait_get(plait__fs_owner(opens, i)), state = plait_get(&open->state);
-    if ((owner == 0) != (state == 0) || (owner != 0 && !plait_thread_alive(owner))) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
+    if ((owner == 0) != (state == 0) || (owner != 0 && !plait_thread_alive(owner)))
+      return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
     if (state == PLAIT_FS_CLOSED) continue;
     if (state == PLAIT_FS_FAR) {
       if (plait__fs_mount_of(plait_get(&open->mount)) == NULL) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
       continue;
     }
-    if (!is_inode(census, plait_get(&open->inode), plait_get(&open->life))) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
-    struct tally *tally = &census->tallies[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
+    if (!is_inode(census, plait_get(&open->inode), plait_get(&open->life)))
+      return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
+    struct tally *tally =
+        &census->tallies[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
     tally->opens++;
     tally->pins += state == 2;
   }
@@ -178,15 +196,19 @@ static int check_opens(struct census *census) {
 
 static int check_mounts(struct census *census) {
   uint32_t below = plait_get(&plait_fs()->mount_count) + 1;
-  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0; ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next)) {
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;
+      ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next)) {
     struct plait_fs_mount *mount = plait_at(ref);
     census->blocks++;
-    if (!is_block(ref, sizeof *mount) || !is_block(ref, sizeof *mount + plait_get(&mount->length))) return fs_wrong(PLAIT_FS_FAULT_MOUNT, plait_fs());
+    if (!is_block(ref, sizeof *mount) || !is_block(ref, sizeof *mount + plait_get(&mount->length)))
+      return fs_wrong(PLAIT_FS_FAULT_MOUNT, plait_fs());
     uint32_t number = plait_get(&mount->number), above = plait_get(&mount->above);
     struct plait_inode *inode = plait_at(plait_get(&mount->inode));
-    int covers = above != 0 ? plait_get(&mount->inode) == 0 && plait__fs_mount_of(above) != NULL
-                            : is_inode(census, plait_ref(inode), plait_get(&inode->life)) && plait_get(&inode->mount) == number;
-    if (number >= below || plait_get(&mount->place) > plait_get(&mount->length) || !covers) return fs_wrong(PLAIT_FS_FAULT_MOUNT, mount);
+    int covers = above != 0
+        ? plait_get(&mount->inode) == 0 && plait__fs_mount_of(above) != NULL
+        : is_inode(census, plait_ref(inode), plait_get(&inode->life)) && plait_get(&inode->mount) == number;
+    if (number >= below || plait_get(&mount->place) > plait_get(&mount->length) || !covers)
+      return fs_wrong(PLAIT_FS_FAULT_MOUNT, mount);
     below = number;
   }
   return 0;
@@ -222,7 +244,8 @@ static int check_all(struct census *census) {
   if (rc == 0) rc = check_opens(census);
   if (rc == 0) rc = check_mounts(census);
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++)
-    if (plait_get(plait__fs_owner(&fs->inodes, i)) == PLAIT__FS_IN_USE) rc = check_counts(inode_of(i), &census->tallies[i]);
+    if (plait_get(plait__fs_owner(&fs->inodes, i)) == PLAIT__FS_IN_USE)
+      rc = check_counts(inode_of(i), &census->tallies[i]);
   if (rc == 0 && (held != census->held || files != census->files)) rc = fs_wrong(PLAIT_FS_FAULT_HELD, fs);
   struct plait_fs_items *items[] = {&fs->inodes, &fs->opens};
   for (int i = 0; i < 2; i++) {

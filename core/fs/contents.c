@@ -2,12 +2,14 @@
  * contents: the bytes of files.
  *
  * Invariants
- * - The first extent, if there is one, starts at byte 0; those in the map follow, in order, without overlap. What no extent
- *   covers is zero. Bytes of extents behind the file's size have no meaning: whoever makes the file longer zeroes them.
- * - Extents are added before what is written into them is counted in the size, so a write that does not finish leaves no byte
- *   that anybody sees, but in the middle of what was there before.
+ * - The first extent, if there is one, starts at byte 0; those in the map follow, in order, without overlap. What no
+ *   extent covers is zero. Bytes of extents behind the file's size have no meaning: whoever makes the file longer
+ *   zeroes them.
+ * - Extents are added before what is written into them is counted in the size, so a write that does not finish leaves
+ *   no byte that anybody sees, but in the middle of what was there before.
  * - Appending never copies what is there: another extent is added, as long as all before it, up to GROWTH.
- * - While an inode is pinned its first extent stays where it is, as it is; nothing is ever put into the map in front of it.
+ * - While an inode is pinned its first extent stays where it is, as it is; nothing is ever put into the map in front of
+ *   it.
  */
 #include "internal.h"
 
@@ -22,10 +24,15 @@
 __attribute__((no_sanitize("thread"))) static void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) {
   for (uint32_t i = 0; i < length; i++) to[i] = ((const volatile uint8_t *)from)[i];
 }
-static void reads_done(void) {}
+static void reads_done(void) {
+}
 #else
-static inline void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) { plait_copy(to, from, length); }
-static inline void reads_done(void) { atomic_thread_fence(memory_order_acquire); }
+static inline void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) {
+  plait_copy(to, from, length);
+}
+static inline void reads_done(void) {
+  atomic_thread_fence(memory_order_acquire);
+}
 #endif
 
 static struct plait_fs_map *map_of(struct plait_inode *inode) {
@@ -33,8 +40,12 @@ static struct plait_fs_map *map_of(struct plait_inode *inode) {
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-static uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t least64(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+static uint64_t most64(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
 
 /* The first extent of the map that ends behind `position`. */
 static uint32_t find_extent(struct plait_fs_map *map, uint32_t count, uint64_t position) {
@@ -95,7 +106,8 @@ static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to
   }
 }
 
-int64_t plait__fs_contents_read(struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size) {
+int64_t plait__fs_contents_read(
+    struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size) {
   struct plait__fs_read read = {.inode = node.inode};
   int64_t count;
   do {
@@ -181,7 +193,7 @@ struct shape { /* what an extent is to be, and what it was decided upon */
   uint32_t size;     /* bytes to allocate */
   uint32_t capacity; /* of a new map; 0: none is needed */
   plait_ref_t map;
-  int first;         /* it becomes the first extent */
+  int first; /* it becomes the first extent */
 };
 
 static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *shape) {
@@ -201,12 +213,13 @@ static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *sh
   shape->map = plait_get(&inode->map);
   shape->capacity = 0;
   if (shape->first) return;
-  if (map == NULL || gap->next != count || count == plait_get(&map->capacity)) shape->capacity = count < 4 ? 6 : count * 2;
+  if (map == NULL || gap->next != count || count == plait_get(&map->capacity))
+    shape->capacity = count < 4 ? 6 : count * 2;
 }
 
 /* Puts the extent in, in one change. Under the lock, which found the shape to be still true. */
-static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inode, const struct shape *shape, plait_ref_t block,
-                   plait_ref_t new_map, uint32_t keep) {
+static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inode, const struct shape *shape,
+    plait_ref_t block, plait_ref_t new_map, uint32_t keep) {
   uint32_t length = (uint32_t)least64(plait_heap_size(block), shape->gap.limit - shape->gap.start);
   if (shape->gap.start < plait_get64(&inode->size)) plait_zero(plait_at(block), length);
   plait__fs_target(mine, inode);
@@ -241,7 +254,7 @@ static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inod
 
 static int same_shape(struct plait_inode *inode, const struct shape *a, const struct shape *b) {
   return plait_get(&inode->map) == a->map && a->gap.start == b->gap.start && a->gap.next == b->gap.next &&
-         a->gap.limit == b->gap.limit && a->capacity == b->capacity && a->first == b->first;
+      a->gap.limit == b->gap.limit && a->capacity == b->capacity && a->first == b->first;
 }
 
 /* One block of at least a piece of what is wanted; as much as there is. */
@@ -254,14 +267,15 @@ static plait_ref_t take_piece(struct plait_fs_thread *mine, uint32_t size) {
 
 enum where { AT = 0, AT_END = 1, AT_POSITION = 2 };
 
-static uint64_t resolve_position(struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
+static uint64_t resolve_position(
+    struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
   if (where == AT_END) return plait_get64(&inode->size);
   return where == AT_POSITION && open != NULL ? plait_get64(&open->position) : position;
 }
 
 /* Locks the inode with memory behind every byte of what is to be written: 0, and `position` says where. */
 static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node, enum where where, uint64_t *position,
-                        uint32_t length, struct plait_fs_open *open) {
+    uint32_t length, struct plait_fs_open *open) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->hand_count), uses = open == NULL ? 0 : plait_load(&open->uses);
   struct shape shape, again;
@@ -299,8 +313,8 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
 /* Gives back memory behind the file's end. */
 static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node);
 
-int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position, plait_ref_t from,
-                                 uint32_t length, struct plait_fs_open *open, double now) {
+int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position,
+    plait_ref_t from, uint32_t length, struct plait_fs_open *open, double now) {
   struct plait_inode *inode = node.inode;
   enum where where = position == UINT64_MAX ? AT_END : position == UINT64_MAX - 1 ? AT_POSITION : AT;
   if (length == 0) return 0;
@@ -342,7 +356,8 @@ static void stage_cut(struct plait_fs_thread *mine, struct plait_inode *inode, u
   struct plait_fs_map *map = map_of(inode);
   uint32_t count = map == NULL ? 0 : plait_get(&map->count), kept = count;
   uint64_t freed = 0;
-  while (kept > 0 && plait_get64(&map->extents[kept - 1].offset) >= size) freed += plait_get(&map->extents[--kept].length);
+  while (kept > 0 && plait_get64(&map->extents[kept - 1].offset) >= size)
+    freed += plait_get(&map->extents[--kept].length);
   if (kept != count) {
     plait__fs_drop(mine, plait_ref(map), kept, count, kept == 0);
     if (kept == 0) plait__fs_stage(mine, &inode->map, 0);
@@ -377,13 +392,15 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
       plait__fs_begin(mine);
     }
     struct plait_fs_map *map = map_of(inode);
-    struct plait_fs_extent *last = map == NULL || plait_get(&map->count) == 0 ? NULL : &map->extents[plait_get(&map->count) - 1];
+    struct plait_fs_extent *last =
+        map == NULL || plait_get(&map->count) == 0 ? NULL : &map->extents[plait_get(&map->count) - 1];
     uint64_t offset = last == NULL ? 0 : plait_get64(&last->offset);
     block = last == NULL ? &inode->block : &last->block;
     room = last == NULL ? &inode->length : &last->length;
     length = plait_get(room);
     uint32_t need = size > offset ? (uint32_t)least64(size - offset, length) : 0;
-    int wasteful = usable_node(node) && length - need > most64(need, WASTE) && need > 0 && (last != NULL || plait_get(&inode->pins) == 0);
+    int wasteful = usable_node(node) && length - need > most64(need, WASTE) && need > 0 &&
+        (last != NULL || plait_get(&inode->pins) == 0);
     if (turn == 1 && wasteful && need == used) {
       plait_copy(plait_at(smaller), plait_at(plait_get(block)), need);
       uint32_t has = (uint32_t)least64(plait_heap_size(smaller), length);
@@ -430,8 +447,8 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
   return 0;
 }
 
-int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length,
-                               int given, double now) {
+int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from,
+    uint32_t length, int given, double now) {
   struct plait_inode *inode = node.inode;
   plait_ref_t block = 0;
   if (length != 0) { /* a block of its own: who dies before the commit leaves the old contents, and none of the new */

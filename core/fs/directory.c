@@ -2,9 +2,9 @@
  * directory: names. See struct plait_fs_table.
  *
  * Invariants
- * - The records are the truth, in the order of their cookies; record.entry 0 is a name that was removed. A record's place is used
- *   once in the life of a table, so a cursor, which is a cookie, means the same whatever comes and goes, in this table and
- *   in those that replace it.
+ * - The records are the truth, in the order of their cookies; record.entry 0 is a name that was removed. A record's
+ *   place is used once in the life of a table, so a cursor, which is a cookie, means the same whatever comes and goes,
+ *   in this table and in those that replace it.
  * - The index has more cells than there are records, so a search ends at an empty cell. Cells of removed records stay.
  * - What lies behind `count` is nobody's, and written before `count` is raised.
  */
@@ -41,7 +41,7 @@ static int has_name(const struct plait_fs_entry *entry, struct plait__fs_name na
 }
 
 int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name, struct plait__fs_node *found,
-                     struct plait_fs_record **at) {
+    struct plait_fs_record **at) {
   struct plait_inode *inode = directory.inode;
   struct plait__fs_read read = {.inode = inode};
   int rc;
@@ -124,7 +124,8 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
   struct plait_inode *inode = directory.inode;
   uint32_t keep = plait_get(&mine->hand_count);
   for (;;) {
-    uint32_t capacity = plait_load(&inode->block) == 0 ? FIRST_CAPACITY : NEXT_CAPACITY, live = plait_load(&inode->live);
+    uint32_t capacity = plait_load(&inode->block) == 0 ? FIRST_CAPACITY : NEXT_CAPACITY,
+             live = plait_load(&inode->live);
     while (capacity < live * 2) capacity *= 2;
     plait__fs_begin(mine);
     uint32_t size = sizeof(struct plait_fs_table) + capacity * sizeof(struct plait_fs_record) + cells_for(capacity) * 4;
@@ -178,8 +179,8 @@ static void stage_size(struct plait_fs_thread *mine, struct plait_inode *directo
   plait__fs_stage64(mine, &directory->size, plait__fs_staged64(mine, &directory->size) + (uint64_t)(int64_t)bytes);
 }
 
-void plait__fs_stage_insert(struct plait_fs_thread *mine, struct plait_inode *directory, struct plait__fs_name name,
-                            plait_ref_t entry) {
+void plait__fs_stage_insert(
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait__fs_name name, plait_ref_t entry) {
   struct plait_fs_table *table = plait_at(plait_get(&directory->block));
   uint32_t number = plait_get(&table->count), mask = plait_get(&table->mask), i = name.hash & mask;
   plait_word_t *cells = plait__fs_cells(table, plait_get(&table->capacity));
@@ -194,7 +195,8 @@ void plait__fs_stage_insert(struct plait_fs_thread *mine, struct plait_inode *di
   stage_size(mine, directory, 1, (int)name.length);
 }
 
-void plait__fs_stage_remove(struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record) {
+void plait__fs_stage_remove(
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record) {
   struct plait_fs_entry *entry = plait_at(plait_get(&record->entry));
   stage_size(mine, directory, -1, -(int)plait_get(&entry->length));
   plait__fs_drop(mine, plait_get(&record->entry), 0, 0, 1);
@@ -224,7 +226,8 @@ static uint32_t find_cursor(struct plait_fs_table *table, uint32_t count, uint64
   return low;
 }
 
-static int list_into(struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor) {
+static int list_into(
+    struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor) {
   struct plait_inode *directory = node.inode;
   uint8_t *first = plait_at(plait_get(&mine->scratch)), *names = first, *kinds = first + PLAIT_FS_SCRATCH;
   uint64_t last = 0;

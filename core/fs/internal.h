@@ -8,10 +8,10 @@
 
 #include "fs.h"
 
-#define PLAIT__FS_IN_USE 1u    /* whose-word of an inode in use: thread ids are larger */
-#define PLAIT__FS_FIRST_OPEN 3u /* programs take 0 to 2 for the terminal's: they are nobody's, and never open */
+#define PLAIT__FS_IN_USE 1u          /* whose-word of an inode in use: thread ids are larger */
+#define PLAIT__FS_FIRST_OPEN 3u      /* programs take 0 to 2 for the terminal's: they are nobody's, and never open */
 #define PLAIT__FS_DEEPEST (1u << 20) /* directories one in another that are gone through upwards */
-#define PLAIT__FS_READS 64u    /* how often a reader is overtaken before it takes the lock */
+#define PLAIT__FS_READS 64u          /* how often a reader is overtaken before it takes the lock */
 
 static inline enum plait_fs_kind plait__fs_kind(uint32_t life) {
   return (enum plait_fs_kind)(life & 3u);
@@ -32,7 +32,10 @@ static inline struct plait_fs_thread *plait__fs_mine(void) {
 
 /* Starts a change. Blocks in hand stay in hand. */
 void plait__fs_begin(struct plait_fs_thread *mine);
-/* A block for the change that is about to be made; 0 without memory. No lock is held. It is for files, or for what `use` says. */
+/*
+ * A block for the change that is about to be made; 0 without memory. No lock is held. It is for files, or for what
+ * `use` says.
+ */
 plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size);
 plait_ref_t plait__fs_take_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size);
 /* Adds a store to the change. */
@@ -52,8 +55,8 @@ void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep);
 /* Forgets the change, and gives back the blocks in hand but the first `keep`. */
 void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep);
 /*
- * After a lock was taken over: finishes what the dead have left in their journals. 0; -PLAIT_ETIMEDOUT: `unsettled` is one
- * whose journal another thread is at, and does not end.
+ * After a lock was taken over: finishes what the dead have left in their journals. 0; -PLAIT_ETIMEDOUT: `unsettled` is
+ * one whose journal another thread is at, and does not end.
  */
 int plait__fs_settle_all(plait_thread_t *unsettled);
 
@@ -69,18 +72,25 @@ void plait__fs_unlock(struct plait_inode **set, uint32_t count);
 /* Whose-word of item `number`, and the item. pre: it is below the count of chunks times 64. */
 plait_word_t *plait__fs_owner(struct plait_fs_items *items, uint32_t number);
 void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t number);
-/* The first item from `number` on that is the thread's; UINT32_MAX: there is none. What is a living thread's may change meanwhile. */
+/*
+ * The first item from `number` on that is the thread's; UINT32_MAX: there is none. What is a living thread's may change
+ * meanwhile.
+ */
 uint32_t plait__fs_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number);
 /* Claims a free item for the calling thread: its number, or -PLAIT_ENOSPC. No lock is held. */
-int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search);
+int plait__fs_claim(
+    struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search);
 /* A free inode, made the caller's: blank but for life, links and times. NULL: none. */
-struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now,
-                                        int *error);
+struct plait_inode *plait__fs_new_inode(
+    struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now, int *error);
 /* Gives back an inode that was claimed and not published, or freed. */
 void plait__fs_disown(struct plait_inode *inode);
 /* The commit makes the inode used: publishes it. */
 void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inode);
-/* The inode has `links` names and `opens` descriptors after the change; without either it is freed with all it holds. Under its lock. */
+/*
+ * The inode has `links` names and `opens` descriptors after the change; without either it is freed with all it holds.
+ * Under its lock.
+ */
 void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens);
 /* After the commit: what was freed by it may be claimed. */
 void plait__fs_release(struct plait_fs_thread *mine);
@@ -126,7 +136,7 @@ struct plait__fs_name {
 uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length);
 /* What the name names; `record`, if not null: where. 0, -ENOENT, -ENOTDIR, -ETIMEDOUT. */
 int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name, struct plait__fs_node *found,
-                     struct plait_fs_record **record);
+    struct plait_fs_record **record);
 /* Makes room for another name. No lock is held. 0, -ENOENT, -ENOSPC, -ETIMEDOUT. */
 int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node directory);
 int plait__fs_has_room(struct plait_inode *directory);
@@ -134,10 +144,14 @@ int plait__fs_has_room(struct plait_inode *directory);
 plait_ref_t plait__fs_new_entry(struct plait_fs_thread *mine, struct plait__fs_name name);
 /* The entry is to name `node`. */
 void plait__fs_fill_entry(plait_ref_t entry, struct plait__fs_node node);
-/* Adds the entry to the directory, or puts it in place of another's record, or removes it. Under its lock; it is a target. */
-void plait__fs_stage_insert(struct plait_fs_thread *mine, struct plait_inode *directory, struct plait__fs_name name,
-                            plait_ref_t entry);
-void plait__fs_stage_remove(struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record);
+/*
+ * Adds the entry to the directory, or puts it in place of another's record, or removes it. Under its lock; it is a
+ * target.
+ */
+void plait__fs_stage_insert(
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait__fs_name name, plait_ref_t entry);
+void plait__fs_stage_remove(
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record);
 void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_record *record, plait_ref_t entry);
 void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *inode, double now, int contents);
 static inline plait_word_t *plait__fs_cells(struct plait_fs_table *table, uint32_t capacity) {
@@ -148,20 +162,23 @@ static inline plait_word_t *plait__fs_cells(struct plait_fs_table *table, uint32
 
 /* Where a path leads. */
 struct plait__fs_place {
-  struct plait__fs_node parent; /* the directory of the last name; its inode is null if the path ends in . or .., or is the root */
-  struct plait__fs_name name;   /* the last name */
-  struct plait__fs_node node;   /* what is there; null inode if nothing is */
-  int slash;                    /* the path ends in a slash: it must be a directory */
-  int dots;                     /* 1: it ends in ".", 2: in "..", 3: it is the root */
+  /* the directory of the last name; its inode is null if the path ends in . or .., or is the root */
+  struct plait__fs_node parent;
+  struct plait__fs_name name; /* the last name */
+  struct plait__fs_node node; /* what is there; null inode if nothing is */
+  int slash;                  /* the path ends in a slash: it must be a directory */
+  int dots;                   /* 1: it ends in ".", 2: in "..", 3: it is the root */
 };
 
 enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* a symbolic link at the end is followed */
   PLAIT__FS_SECOND = 2, /* the path is in `second` */
   PLAIT__FS_NAME = 4,   /* what matters is the last name itself: it is never followed, whatever it is, slash or not */
-  PLAIT__FS_COVER = 16, /* at the end of the path a directory is meant itself, not what is mounted over it; NAME means that, too */
+  /* at the end of the path a directory is meant itself, not what is mounted over it; NAME means that, too */
+  PLAIT__FS_COVER = 16,
   PLAIT__FS_PLAIN = 32, /* a symbolic link on the way, or at the end with FOLLOW, is -ELOOP */
-  PLAIT__FS_MAKE = 8,   /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
+  /* for a file that may be made: -EISDIR for a last name with a slash behind it, in the path or in a link */
+  PLAIT__FS_MAKE = 8,
 };
 
 /* 0, also if nothing is at the end of the path; negative: no such way. */
@@ -172,14 +189,17 @@ int plait__fs_find(struct plait_fs_thread *mine, int target, int follow, struct 
 /* ---- contents.c ---- */
 
 /* Reads at one instant: how many bytes; also the file's size. */
-int64_t plait__fs_contents_read(struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size);
-/* Writes; the inode of `node` is locked by it. `open`: whose position is moved, or null. position UINT64_MAX: the end. */
-int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position, plait_ref_t from,
-                                 uint32_t length, struct plait_fs_open *open, double now);
+int64_t plait__fs_contents_read(
+    struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size);
+/*
+ * Writes; the inode of `node` is locked by it. `open`: whose position is moved, or null. position UINT64_MAX: the end.
+ */
+int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position,
+    plait_ref_t from, uint32_t length, struct plait_fs_open *open, double now);
 int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, double now);
 /* The whole contents become these bytes. 0: it is done; -EAGAIN: write it the long way. */
-int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length,
-                               int given, double now);
+int plait__fs_contents_replace(
+    struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length, int given, double now);
 /* All the contents go. Under the inode's lock; it is a target. */
 void plait__fs_stage_empty(struct plait_fs_thread *mine, struct plait_inode *inode);
 /* One extent holds all, and more come never in its place: pinned. Under no lock. */
@@ -213,20 +233,27 @@ int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
 void plait__fs_free_descriptor(uint32_t fd);
 /* Closes whoever's descriptor. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
-/* Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's lock. */
+/*
+ * Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's
+ * lock.
+ */
 int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
 /* Wakes who waits for a lock. */
 void plait__fs_ranges_signal(struct plait_inode *inode);
 /* A descriptor for the node: becomes open with the change. */
-void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
+void plait__fs_stage_open(
+    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
 /* The thread of the record watches no longer. 0, -ETIMEDOUT. */
 int plait__fs_unwatch(struct plait_fs_thread *record);
 /* Somebody may be watching. */
 void plait__fs_notice(void);
 
-/* A name for what is new at the place, in one change; `fd`: opened under it as well, or UINT32_MAX. The inode is the caller's. */
-int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode, uint32_t fd,
-                      uint32_t flags, double now);
+/*
+ * A name for what is new at the place, in one change; `fd`: opened under it as well, or UINT32_MAX. The inode is the
+ * caller's.
+ */
+int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode,
+    uint32_t fd, uint32_t flags, double now);
 
 #endif

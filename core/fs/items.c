@@ -2,9 +2,9 @@
  * items: inodes and descriptors, and who has them.
  *
  * Invariants
- * - An item's whose-word is the truth about who may use it. It leaves 0 by a compare-and-swap to a thread's id, so what a dead
- *   thread was making or freeing is found by its id; and it becomes 0 again outside of any journal, because nobody's lock
- *   guards a free item: a journal that was made again would undo what the next owner does.
+ * - An item's whose-word is the truth about who may use it. It leaves 0 by a compare-and-swap to a thread's id, so what
+ *   a dead thread was making or freeing is found by its id; and it becomes 0 again outside of any journal, because
+ *   nobody's lock guards a free item: a journal that was made again would undo what the next owner does.
  * - Chunks are added one at a time under `tables`, by a journal; they never go.
  */
 #include "internal.h"
@@ -73,7 +73,8 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   /* There is a root in any case; and what files hold is to be read where they have filled the space. */
   enum plait_heap_use use = count == 0 ? PLAIT_FOR_THREADS : is_inodes ? PLAIT_FOR_FILES : PLAIT_FOR_TASKS;
   enum plait_heap_use before = plait_heap_use(use);
-  plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64), leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
+  plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64),
+              leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
   plait_heap_use(before);
   if (chunk == 0) return -PLAIT_ENOSPC;
   plait_put(&mine->hands[keep], chunk);
@@ -81,7 +82,8 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   plait_zero(plait_at(chunk), bytes);
   if (is_inodes) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
   else if (count == 0)
-    for (uint32_t i = 0; i < PLAIT__FS_FIRST_OPEN; i++) plait_put((plait_word_t *)plait_at(chunk) + i, PLAIT__FS_IN_USE);
+    for (uint32_t i = 0; i < PLAIT__FS_FIRST_OPEN; i++)
+      plait_put((plait_word_t *)plait_at(chunk) + i, PLAIT__FS_IN_USE);
   int rc = -PLAIT_ENOSPC;
   plait_ref_t new_leaf = leaf == 0 ? plait__fs_take_for(mine, use, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
   if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
@@ -101,7 +103,10 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
   return rc;
 }
 
-/* Threads look for free items in places of their own: whose-words that lie in one cache line would be fetched away at each. */
+/*
+ * Threads look for free items in places of their own: whose-words that lie in one cache line would be fetched away at
+ * each.
+ */
 static uint32_t own_place(uint32_t chunk) {
   return chunk * PLAIT_FS_CHUNK_ITEMS + plait_thread_index(plait_self_id()) * WORDS_IN_LINE % PLAIT_FS_CHUNK_ITEMS;
 }
@@ -141,7 +146,10 @@ static plait_ref_t enter(void) {
   return ref;
 }
 
-/* What a thread works with is the thread's: it is to be had where files have filled the space, and where a dead thread is recovered. */
+/*
+ * What a thread works with is the thread's: it is to be had where files have filled the space, and where a dead thread
+ * is recovered.
+ */
 PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   enum plait_heap_use before = plait_heap_use(PLAIT_FOR_THREADS);
   plait_ref_t ref = enter();
@@ -155,8 +163,8 @@ static int claim_in_chunk(struct plait_fs_items *items, uint32_t number) {
   for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
     uint32_t at = (number + i) % PLAIT_FS_CHUNK_ITEMS, none = 0;
     if (plait_get(&owners[at]) != 0) continue;
-    if (atomic_compare_exchange_strong_explicit(&owners[at], &none, plait_self_id(), memory_order_acq_rel,
-                                                memory_order_relaxed))
+    if (atomic_compare_exchange_strong_explicit(
+            &owners[at], &none, plait_self_id(), memory_order_acq_rel, memory_order_relaxed))
       return (int)(number - number % PLAIT_FS_CHUNK_ITEMS + at);
   }
   return -1;
@@ -176,11 +184,12 @@ static int claim_further(struct plait_fs_items *items, struct plait_fs_search *s
 }
 
 /*
- * How many items there are must not matter to how long this takes, and yet what others have freed is to be found. So each claim
- * earns credit for looks into other chunks, round and round. A chunk is added when that is spent: where one item in
- * CREDIT_OF_CLAIM is free, or more, the credit lasts.
+ * How many items there are must not matter to how long this takes, and yet what others have freed is to be found. So
+ * each claim earns credit for looks into other chunks, round and round. A chunk is added when that is spent: where one
+ * item in CREDIT_OF_CLAIM is free, or more, the credit lasts.
  */
-int plait__fs_claim(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search) {
+int plait__fs_claim(
+    struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search) {
   uint32_t credit = plait_get(&search->credit) + CREDIT_OF_CLAIM;
   plait_put(&search->credit, credit < MOST_CREDIT ? credit : MOST_CREDIT);
   for (;;) {
@@ -225,11 +234,13 @@ static struct use in_use(int reserved) {
 
 /* `bytes`, `files`: whether that limit matters. */
 static int is_within(struct use use, int bytes, int files) {
-  return (!bytes || use.bytes <= plait_get64(&plait_fs()->limit_bytes)) && (!files || use.files <= plait_get(&plait_fs()->limit_files));
+  return (!bytes || use.bytes <= plait_get64(&plait_fs()->limit_bytes)) &&
+      (!files || use.files <= plait_get(&plait_fs()->limit_files));
 }
 
 int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files) {
-  int counts_bytes = bytes != 0 && plait_get64(&plait_fs()->limit_bytes) != 0, counts_files = files != 0 && plait_get(&plait_fs()->limit_files) != 0;
+  int counts_bytes = bytes != 0 && plait_get64(&plait_fs()->limit_bytes) != 0,
+      counts_files = files != 0 && plait_get(&plait_fs()->limit_files) != 0;
   if (!counts_bytes && !counts_files) return 1;
   for (uint32_t turns = 0; turns < RESERVE_TURNS; turns++) {
     struct use use = in_use(0);
@@ -240,14 +251,15 @@ int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files)
     if (is_within(in_use(1), counts_bytes, counts_files)) return 1;
     /* There is room for one, but not for all who are at it: whoever tries again first gets it. */
     if (counts_bytes) atomic_store_explicit(&mine->reserved, 0, memory_order_release);
-    if (counts_files) atomic_store_explicit(&mine->reserved_files, 0, memory_order_release); /* not what was set aside before */
+    /* not what was set aside before */
+    if (counts_files) atomic_store_explicit(&mine->reserved_files, 0, memory_order_release);
     for (uint32_t i = (plait_thread_index(plait_self_id()) * 7 + turns) % 64; i > 0; i--) plait_platform_pause();
   }
   return 0;
 }
 
-struct plait_inode *plait__fs_new_inode(struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now,
-                                        int *error) {
+struct plait_inode *plait__fs_new_inode(
+    struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now, int *error) {
   *error = -PLAIT_ENOSPC;
   if (!plait__fs_fits(mine, 0, 1)) return NULL;
   struct plait_fs_items *inodes = &plait_fs()->inodes;

@@ -4,12 +4,13 @@
  * Invariants
  * - While `state` is 1 the owner holds the locks of all that `stores` names, or the words are the owner's alone. So
  *   nobody else has changed them, and the stores can be made again from the start.
- * - A lock is taken over from a dead thread only together with settle_all(): what it guards is right before anybody looks.
- *   Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others wait for it.
- * - A block is named by `hands` until the change that publishes it is committed, or it is given back. `hand_count` goes down
- *   before `state` goes to 0: a block that was published is never taken for one that was not.
- * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `drops`, which nobody else
- *   can reach any more. Locks are held for shorter so.
+ * - A lock is taken over from a dead thread only together with settle_all(): what it guards is right before anybody
+ *   looks. Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others
+ *   wait for it.
+ * - A block is named by `hands` until the change that publishes it is committed, or it is given back. `hand_count` goes
+ *   down before `state` goes to 0: a block that was published is never taken for one that was not.
+ * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `drops`, which nobody
+ *   else can reach any more. Locks are held for shorter so.
  * - What is freed is forgotten first: a death in between loses one block, and never frees one twice.
  * - No change frees a block that it also writes to.
  */
@@ -25,7 +26,9 @@ static void full_fence(void) {
   atomic_fetch_add(&word, 1);
 }
 #else
-static inline void full_fence(void) { atomic_thread_fence(memory_order_seq_cst); }
+static inline void full_fence(void) {
+  atomic_thread_fence(memory_order_seq_cst);
+}
 #endif
 
 #ifdef __wasm__
@@ -143,7 +146,10 @@ static void free_dropped(struct plait_fs_thread *record) {
   plait_put(&record->state, 0);
 }
 
-/* Whether all that is dropped is out of everybody's reach: a map that stays in use is its file's again without the lock. */
+/*
+ * Whether all that is dropped is out of everybody's reach: a map that stays in use is its file's again without the
+ * lock.
+ */
 static int drops_whole(struct plait_fs_thread *record) {
   for (uint32_t i = plait_get(&record->drop_count); i-- > 0;)
     if (!plait_get(&record->drops[i].whole)) return 0;
@@ -267,8 +273,8 @@ static void stand_back(uint32_t turns) {
 
 int plait__fs_acquire(struct plait_lock *lock) {
   /*
-   * A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do; but
-   * seldom: while nobody looks, the owner's next changes find everything in its own cache.
+   * A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do;
+   * but seldom: while nobody looks, the owner's next changes find everything in its own cache.
    */
   for (uint32_t looks = 0, turns = 16; looks < LOOKS && plait_lock_owner(lock) != 0; looks += turns) {
     stand_back(turns);
@@ -276,7 +282,9 @@ int plait__fs_acquire(struct plait_lock *lock) {
   }
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
-  /* A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles. */
+  /*
+   * A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles.
+   */
   plait_thread_t unsettled = 0;
   rc = plait__fs_settle_all(&unsettled);
   if (rc != 0) plait_lock_leave(lock, unsettled);

@@ -1,18 +1,22 @@
 /*
- * mounts: directories that stand for what another backend has: a folder of the host, later an image or a browser's storage.
+ * mounts: directories that stand for what another backend has: a folder of the host, later an image or a browser's
+ * storage.
  *
- * The core knows where mounts are and nothing of what is in them. A path that leads into one is answered with -PLAIT_EREMOTE,
- * the mount's number and the rest of the path; the binding goes on from there, in whatever thread has asked. A mount's
- * descriptors lie in the table of all descriptors, so their numbers, owners and positions are every thread's.
+ * The core knows where mounts are and nothing of what is in them. A path that leads into one is answered with
+ * -PLAIT_EREMOTE, the mount's number and the rest of the path; the binding goes on from there, in whatever thread has
+ * asked. A mount's descriptors lie in the table of all descriptors, so their numbers, owners and positions are every
+ * thread's.
  *
  * Invariants
- * - The list and `inode.mount` change together, by one journal, under `rename` and the inode's lock. A number is never used
- *   again, so what a thread remembers of a mount is true or names nothing.
- * - A directory with a mount over it or in it is neither removed nor moved: `place` stays its path. Whoever moves a directory looks
- *   under its lock at `moves`, and if that is set does it under `rename`; the first who mounts sets it and then takes the lock
- *   of each directory above once: so from there on none of them moves while `rename` is held, and `place` is true at the commit.
- * - A far descriptor becomes open and closed under `rename`, while its mount is in the list; and a mount with such descriptors
- *   stays. Who closes one makes it its own first: so a thread that vanishes there leaves only what is its own.
+ * - The list and `inode.mount` change together, by one journal, under `rename` and the inode's lock. A number is never
+ *   used again, so what a thread remembers of a mount is true or names nothing.
+ * - A directory with a mount over it or in it is neither removed nor moved: `place` stays its path. Whoever moves a
+ *   directory looks under its lock at `moves`, and if that is set does it under `rename`; the first who mounts sets it
+ *   and then takes the lock of each directory above once: so from there on none of them moves while `rename` is held,
+ *   and `place` is true at the commit.
+ * - A far descriptor becomes open and closed under `rename`, while its mount is in the list; and a mount with such
+ *   descriptors stays. Who closes one makes it its own first: so a thread that vanishes there leaves only what is its
+ *   own.
  */
 #include "internal.h"
 
@@ -72,15 +76,16 @@ static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct pl
 }
 
 /*
- * Directories move under `rename` from now on, and those above this one that are moving otherwise have moved. Under `rename`.
- * 0, -PLAIT_ETIMEDOUT.
+ * Directories move under `rename` from now on, and those above this one that are moving otherwise have moved. Under
+ * `rename`. 0, -PLAIT_ETIMEDOUT.
  */
 static int wait_for_moves(struct plait_inode *inode) {
   struct plait_inode *root = plait__fs_root_inode();
   /* Who locks a directory after us sees the word: the lock is released in between. */
   atomic_store_explicit(&plait_fs()->moves, 1, memory_order_release);
   /* Somebody may remove the directory, and then those above it: who calls sees that. */
-  for (uint32_t steps = 0; plait_ref(inode) != 0 && steps < PLAIT__FS_DEEPEST; steps++, inode = plait_at(plait_load(&inode->parent))) {
+  for (uint32_t steps = 0; plait_ref(inode) != 0 && steps < PLAIT__FS_DEEPEST;
+      steps++, inode = plait_at(plait_load(&inode->parent))) {
     struct plait_inode *one = inode;
     int rc = plait__fs_lock(&one, 1);
     if (rc != 0) return rc;
@@ -90,7 +95,10 @@ static int wait_for_moves(struct plait_inode *inode) {
   return 0;
 }
 
-/* The directory that the path leads to, without a link on the way: where it will stay while `rename` is held. Under `rename`. */
+/*
+ * The directory that the path leads to, without a link on the way: where it will stay while `rename` is held. Under
+ * `rename`.
+ */
 static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plait__fs_node *node) {
   struct plait__fs_place place;
   int rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
@@ -142,7 +150,8 @@ PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) 
 
 /* Whether a mount lies in this one, or a descriptor is open in it. Under `rename`. */
 static int mount_is_used(uint32_t number) {
-  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0; ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next))
+  for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;
+      ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next))
     if (plait_get(&((struct plait_fs_mount *)plait_at(ref))->above) == number) return 1;
   struct plait_fs_items *opens = &plait_fs()->opens;
   for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {

@@ -9,7 +9,7 @@
 #include "internal.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
-#define LAST_POSITION 9.2e18      /* nor may the end of what is read be more than 63 bits hold */
+#define LAST_POSITION 9.2e18     /* nor may the end of what is read be more than 63 bits hold */
 
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
   return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
@@ -61,7 +61,8 @@ int plait__fs_unwatch(struct plait_fs_thread *record) {
   return plait_get(&record->watching) == 0 ? 0 : change_watchers(record, 0);
 }
 
-void plait__fs_stage_open(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
+void plait__fs_stage_open(
+    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   plait__fs_stage(mine, &open->inode, plait_ref(node.inode));
   plait__fs_stage(mine, &open->life, node.life);
@@ -81,7 +82,8 @@ int plait__fs_claim_descriptor(struct plait_fs_thread *mine) {
 }
 
 /* Opens what is there. -EAGAIN: it is gone meanwhile. */
-static int open_node(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t flags, uint32_t fd, double now) {
+static int open_node(
+    struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t flags, uint32_t fd, double now) {
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
@@ -91,7 +93,8 @@ static int open_node(struct plait_fs_thread *mine, struct plait__fs_node node, u
   }
   plait__fs_begin(mine);
   plait__fs_target(mine, inode);
-  int empties = (flags & PLAIT_FS_TRUNC) != 0 && plait__fs_kind(node.life) == PLAIT_FS_FILE, pinned = plait_get(&inode->pins) != 0;
+  int empties = (flags & PLAIT_FS_TRUNC) != 0 && plait__fs_kind(node.life) == PLAIT_FS_FILE,
+      pinned = plait_get(&inode->pins) != 0;
   if (empties && !pinned) {
     plait__fs_stage_empty(mine, inode);
     plait__fs_stage_times(mine, inode, now, 1);
@@ -118,7 +121,8 @@ static int may_create(uint32_t flags) {
 }
 
 static int find_for_open(struct plait_fs_thread *mine, uint32_t length, uint32_t flags, struct plait__fs_place *place) {
-  int follow = (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
+  int follow =
+      (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
   int rc = plait__fs_walk(mine, length, follow | (flags & PLAIT_FS_CREAT ? PLAIT__FS_MAKE : 0), place);
   if (rc != 0) return rc;
   return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
@@ -152,7 +156,10 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
-  /* Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open it. */
+  /*
+   * Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open
+   * it.
+   */
   if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_far_close(fd);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
@@ -196,15 +203,17 @@ int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node no
 }
 
 /*
- * Moves where the descriptor stands: 1, or 0 if it does not stand there any more, and `from` says where. A write reads its
- * place and moves it in one change, under the inode's lock, and who closes holds that, too: so it is held here.
+ * Moves where the descriptor stands: 1, or 0 if it does not stand there any more, and `from` says where. A write reads
+ * its place and moves it in one change, under the inode's lock, and who closes holds that, too: so it is held here.
  */
-static int move_position(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t *from, uint64_t to) {
+static int move_position(
+    struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t *from, uint64_t to) {
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
   if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
-  else rc = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
+  else
+    rc = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
   plait__fs_unlock(&inode, 1);
   return rc;
 }
@@ -279,7 +288,7 @@ PLAIT_EXPORT void plait_fs_unhold(void) {
 }
 
 static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t mode, plait_ref_t from,
-                     uint32_t length, int given, double now) {
+    uint32_t length, int given, double now) {
   int rc;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
   if (inode == NULL) return rc;
@@ -299,8 +308,8 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_write_file(uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given,
-                                     double now) {
+PLAIT_EXPORT int plait_fs_write_file(
+    uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
   int rc;

@@ -1,8 +1,8 @@
 /*
  * path: where a path leads. Nothing is locked or allocated: each step is a lookup that is right at some instant.
  *
- * A symbolic link is put in place of its name in a copy of the path, in one of the two halves of `links` by turns, so the rest
- * of the path is never copied onto itself.
+ * A symbolic link is put in place of its name in a copy of the path, in one of the two halves of `links` by turns, so
+ * the rest of the path is never copied onto itself.
  */
 #include "internal.h"
 
@@ -27,7 +27,8 @@ static void skip_slashes(struct walker *walker) {
 
 /* Whether something is mounted over the directory; then the result says what, and what is left of the path. */
 static int crosses(struct walker *walker, struct plait__fs_node node) {
-  uint32_t number = walker->mounts && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
+  uint32_t number =
+      walker->mounts && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
   if (number == 0 || plait_load(&node.inode->life) != node.life) return 0;
   struct plait_fs_result *result = &walker->mine->result;
   plait_put(&result->mount, number);
@@ -118,7 +119,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       node.inode = NULL;
     } else if (rc != 0) {
       return rc;
-    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK && (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
+    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK &&
+        (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
       if (how & PLAIT__FS_PLAIN) return -PLAIT_ELOOP;
       if ((rc = put_link(&walker, node, behind)) < 0) return rc;
       if (rc == 1) walker.at = name;
@@ -129,7 +131,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       walker.directory = node;
       continue;
     }
-    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY && !(how & PLAIT__FS_NAME)) return -PLAIT_ENOTDIR;
+    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY && !(how & PLAIT__FS_NAME))
+      return -PLAIT_ENOTDIR;
     if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
       for (uint32_t i = 0; i < size; i++) mine->names[second * 256 + (int)i] = name[i];
       wanted.bytes = mine->names + second * 256;

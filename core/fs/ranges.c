@@ -2,8 +2,8 @@
  * ranges: locks on ranges of a file's bytes, for programs that agree on them.
  *
  * Invariants
- * - The list of an inode changes under the inode's lock, and each change of it by a journal. Of two locks that overlap, either
- *   both are shared or both are one descriptor's; those of one descriptor do not overlap.
+ * - The list of an inode changes under the inode's lock, and each change of it by a journal. Of two locks that overlap,
+ *   either both are shared or both are one descriptor's; those of one descriptor do not overlap.
  * - They go with their descriptor: closing takes them away first, and recovery closes what a dead thread had open.
  */
 #include "internal.h"
@@ -23,15 +23,16 @@ void plait__fs_ranges_signal(struct plait_inode *inode) {
 }
 
 static int range_conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
-  for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL; at = range_at(plait_get(&at->next))) {
+  for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL;
+      at = range_at(plait_get(&at->next))) {
     if (plait_get(&at->fd) == fd || plait_get64(&at->start) >= end || plait_get64(&at->end) <= start) continue;
     if (exclusive || plait_get(&at->exclusive)) return 1;
   }
   return 0;
 }
 
-static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd, uint32_t exclusive,
-                uint64_t start, uint64_t end) {
+static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd,
+    uint32_t exclusive, uint64_t start, uint64_t end) {
   struct plait_fs_range *range = plait_at(block);
   plait_put(&range->next, plait__fs_staged(mine, &inode->ranges));
   plait_put(&range->fd, fd);
@@ -43,8 +44,8 @@ static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, p
 }
 
 /* Takes `start` to `end` away from what the descriptor has; `spare`: a block in hand for what is left behind a hole. */
-static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start, uint64_t end,
-                 plait_ref_t spare, uint32_t keep) {
+static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start,
+    uint64_t end, plait_ref_t spare, uint32_t keep) {
   int freed = 0;
   plait_word_t *link = &inode->ranges;
   for (plait_ref_t ref; (ref = plait_get(link)) != 0;) {
@@ -78,20 +79,23 @@ int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inod
   return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
 }
 
-static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd, int kind,
-                    uint64_t start, uint64_t end) {
+static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd,
+    int kind, uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->hand_count);
   /* The second is for what is left behind a hole. */
-  plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)), spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
+  plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)),
+              spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
-    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1 || plait_get(&open->inode) != plait_ref(inode))
+    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1 ||
+        plait_get(&open->inode) != plait_ref(inode))
       rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps open on something else by now */
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
-      plait__fs_abort(mine, keep + 1); /* the spare, if it was not needed: each block in hand is named once, at every instant */
+      /* the spare, if it was not needed: each block in hand is named once, at every instant */
+      plait__fs_abort(mine, keep + 1);
       if (kind != 0) {
         plait__fs_begin(mine);
         plait__fs_target(mine, inode);
@@ -118,7 +122,8 @@ PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, doubl
     uint32_t signal = plait_load(&node.inode->signal);
     int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);
     if (rc != -PLAIT_EAGAIN || (timeout_ms >= 0 && waited >= timeout_ms) || !plait_self_may_block()) return rc;
-    if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT) waited += SLICE_MS;
+    if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT)
+      waited += SLICE_MS;
   }
 }
 

@@ -1,9 +1,9 @@
 /*
  * tree: what gives things names and takes them away, and what they are.
  *
- * Each operation looks without a lock, locks the inodes that it found, looks whether all is as it was, and makes its change;
- * if not, it looks again. A directory that moves into another one does so under `rename`: while that is held no directory
- * gets another parent, so a walk up to the root tells whether it would become its own ancestor.
+ * Each operation looks without a lock, locks the inodes that it found, looks whether all is as it was, and makes its
+ * change; if not, it looks again. A directory that moves into another one does so under `rename`: while that is held no
+ * directory gets another parent, so a walk up to the root tells whether it would become its own ancestor.
  */
 #include "internal.h"
 
@@ -11,7 +11,9 @@
 static int still_there(struct plait__fs_place *place, struct plait_fs_record **record) {
   struct plait__fs_node now;
   int rc = plait__fs_lookup(place->parent, place->name, &now, record);
-  if (rc != 0) return rc == -PLAIT_ENOENT && place->node.inode == NULL && plait_get(&place->parent.inode->life) == place->parent.life;
+  if (rc != 0)
+    return rc == -PLAIT_ENOENT && place->node.inode == NULL &&
+        plait_get(&place->parent.inode->life) == place->parent.life;
   return now.inode == place->node.inode && now.life == place->node.life;
 }
 
@@ -19,8 +21,8 @@ static int is_directory(struct plait__fs_node node) {
   return node.inode != NULL && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
 }
 
-int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode, uint32_t fd,
-                      uint32_t flags, double now) {
+int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode,
+    uint32_t fd, uint32_t flags, double now) {
   struct plait_inode *parent = place->parent.inode;
   struct plait__fs_node node = {inode, plait_get(&inode->life)}, found;
   uint32_t keep = plait_get(&mine->hand_count);
@@ -50,7 +52,8 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   plait__fs_stage_insert(mine, parent, place->name, entry);
   plait__fs_stage_times(mine, parent, now, 1);
   if (directory) plait__fs_stage(mine, &parent->links, plait_get(&parent->links) + 1);
-  if (plait_get(&inode->length) != 0) plait__fs_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
+  if (plait_get(&inode->length) != 0)
+    plait__fs_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
   if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
   plait__fs_commit(mine, 0);
@@ -195,7 +198,7 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
       if (plait_get(&parent->life) != place.parent.life || plait_get(&parent->links) == 0) {
         rc = -PLAIT_ENOENT;
       } else if (plait_get(&inode->life) == node.life && plait_get(&inode->links) != 0 && plait__fs_has_room(parent) &&
-                 still_there(&place, NULL)) {
+          still_there(&place, NULL)) {
         plait__fs_begin(mine);
         plait__fs_target(mine, parent);
         plait__fs_target(mine, inode);
@@ -240,8 +243,9 @@ static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) 
 
 /* The change itself. All four are locked, and as they were found. */
 static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to,
-                 struct plait_fs_record *source, struct plait_fs_record *goal, plait_ref_t entry, double now) {
-  struct plait_inode *old = from->parent.inode, *new = to->parent.inode, *node = from->node.inode, *victim = to->node.inode;
+    struct plait_fs_record *source, struct plait_fs_record *goal, plait_ref_t entry, double now) {
+  struct plait_inode *old = from->parent.inode, *new = to->parent.inode, *node = from->node.inode,
+                     *victim = to->node.inode;
   int directory = is_directory(from->node);
   plait__fs_fill_entry(entry, from->node);
   plait__fs_begin(mine);
@@ -270,7 +274,8 @@ static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from
 }
 
 /* One attempt: 1 if things have changed meanwhile. */
-static int try_rename(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to, double now) {
+static int try_rename(
+    struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode;
   struct plait_inode *set[] = {old, new, from->node.inode, to->node.inode};
   struct plait_fs_record *source, *goal;
@@ -362,20 +367,23 @@ PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
 }
 
 /* Whether 64 bits hold as many nanoseconds: some 292 years before and after 1970. */
-static int is_time(double seconds) { return seconds >= -9.2e9 && seconds <= 9.2e9; }
+static int is_time(double seconds) {
+  return seconds >= -9.2e9 && seconds <= 9.2e9;
+}
 
 static uint64_t nanoseconds(double seconds, double rest) {
   return (uint64_t)((int64_t)seconds * 1000000000 + (int64_t)rest);
 }
 
-PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid, double atime,
-                              double atime_ns, double mtime, double mtime_ns, double now) {
+PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid,
+    double atime, double atime_ns, double mtime, double mtime_ns, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, target, follow, &node);
     if (rc != 0) return rc;
-    if ((mask & PLAIT_FS_SET_ATIME && !is_time(atime)) || (mask & PLAIT_FS_SET_MTIME && !is_time(mtime))) return -PLAIT_EINVAL;
+    if ((mask & PLAIT_FS_SET_ATIME && !is_time(atime)) || (mask & PLAIT_FS_SET_MTIME && !is_time(mtime)))
+      return -PLAIT_EINVAL;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
     int there = plait_get(&inode->life) == node.life;

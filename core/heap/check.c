@@ -42,7 +42,8 @@ static int is_record(uint32_t owner) {
 
 /* Whether the hints for the page's blocks name it, and what is guessed from them is right. */
 static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
-  struct plait_leaf *leaf = plait_at(plait_get(&plait_heap()->leaves[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_LEAF_SLICES]));
+  struct plait_leaf *leaf =
+      plait_at(plait_get(&plait_heap()->leaves[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_LEAF_SLICES]));
   for (uint32_t at = base; at < base + (1u << shift); at += PLAIT_HEAP_GRANULE) {
     struct plait_hint *hint = plait__hint(leaf, at);
     uint32_t known = plait_get(&hint->page);
@@ -53,7 +54,10 @@ static int is_hinted(struct plait_page *page, uint32_t base, uint32_t shift) {
   return 1;
 }
 
-/* Whether the page's list is what its states and its tally say. What others have freed is on it when its owner has collected that. */
+/*
+ * Whether the page's list is what its states and its tally say. What others have freed is on it when its owner has
+ * collected that.
+ */
 static int is_listed(struct plait_page *page, uint32_t count) {
   uint32_t tally = plait_get(&page->tally), number = tally % 256, used = plait__used(tally), free = count - used;
   for (uint32_t n = 0; n < PLAIT_PAGE_STATES; n++) {
@@ -74,12 +78,13 @@ static int check_page(struct plait_page *page, uint32_t base, uint32_t shift) {
   if (owner == 0) return 0;
   look_at(PLAIT_FAULT_PAGE, page);
   if (plait_get(&page->base) != base) return fail();
-  if (plait_get8(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get8(&page->class)) != step) return fail();
-  if (count == 0 || count > PLAIT__MOST_BLOCKS || count * step > 1u << shift) return fail();
-  if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner)))
+  if (plait_get8(&page->class) >= PLAIT_HEAP_CLASS_COUNT || plait__class_size(plait_get8(&page->class)) != step)
     return fail();
+  if (count == 0 || count > PLAIT__MOST_BLOCKS || count * step > 1u << shift) return fail();
+  if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED && (!is_record(owner))) return fail();
   if (!is_hinted(page, base, shift)) return fail();
-  if (owner == PLAIT__ABANDONED && (plait_get(&page->tally) & ~PLAIT__AIMED) != (count << 8 | PLAIT__SMALL_END)) return fail();
+  if (owner == PLAIT__ABANDONED && (plait_get(&page->tally) & ~PLAIT__AIMED) != (count << 8 | PLAIT__SMALL_END))
+    return fail();
   struct plait_record *record = owner % 2 == 0 ? plait_at(owner) : NULL;
   int stale = record != NULL && plait_get(&record->stale) != 0;
   if (record != NULL && !stale && (plait_get(&page->tally) & PLAIT__AIMED) != plait_get(&record->aimed)) return fail();
@@ -157,12 +162,14 @@ static int check_record(struct plait_record *record, uint32_t live, uint32_t lis
     plait_ref_t prev = plait_ref(list);
     look_at(PLAIT_FAULT_BINS, list);
     if ((plait_get64(&record->bin_mask) >> bin & 1) == 0) continue;
-    for (plait_ref_t header = plait_get(&list->next); header != plait_ref(list); prev = header, header = plait_get(&plait__link(header)->next)) {
+    for (plait_ref_t header = plait_get(&list->next); header != plait_ref(list);
+        prev = header, header = plait_get(&plait__link(header)->next)) {
       struct plait_block *block = plait_at(header);
       if (!is_inside(header)) return fail();
       look_at(PLAIT_FAULT_BINS, block);
       if ((plait_get(&block->tag) & 15u) != PLAIT__BLOCK_FREE || plait_get(&block->link.prev) != prev) return fail();
-      if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != plait_ref(record) || listed-- == 0) return fail();
+      if (plait_get(&plait__slice(header / PLAIT_SLICE_SIZE)->owner) != plait_ref(record) || listed-- == 0)
+        return fail();
     }
     if (plait_get(&list->prev) != prev) return fail();
   }
@@ -204,7 +211,9 @@ static int check_partial(struct plait_record *record, uint32_t *partial) {
       struct plait_slice *slice = plait_at(ref);
       uint32_t index = plait_get(&slice->back) - PLAIT__NUMBERED;
       if (index >= plait_get(&plait_heap()->end) || plait__slice(index) != slice) return fail();
-      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, PLAIT__SMALLEST_SHIFT + i) || plait_get(&slice->link.prev) != prev) return fail();
+      if (plait_get(&slice->tag) != plait__tag(PLAIT__PAGES, PLAIT__SMALLEST_SHIFT + i) ||
+          plait_get(&slice->link.prev) != prev)
+        return fail();
       if (plait_get(&slice->owner) != plait_ref(record) || (*partial)-- == 0) return fail();
     }
   }
@@ -234,7 +243,8 @@ static int check_records(void) {
     struct plait_record *record = plait_at(ref);
     uint32_t live = 0, listed = 0, slices = 0;
     look_at(PLAIT_FAULT_RECORD, record);
-    if (plait_get(&record->index) != i || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0)) return fail();
+    if (plait_get(&record->index) != i || (plait_get(&record->stale) != 0 && plait_get(&record->thread) != 0))
+      return fail();
     for (uint32_t index = plait_get(&heap->first); index < end; index++) {
       struct plait_slice *slice = plait__slice(index);
       uint32_t tag = plait_load(&slice->tag);
@@ -262,7 +272,8 @@ static int check_bin(uint32_t bin, uint32_t *free_runs) {
     struct plait_slice *slice = plait_at(ref);
     int there = ref % sizeof *slice == 0 && ref / PLAIT_SLICE_SIZE < plait_get(&heap->end);
     uint32_t index = there ? plait_get(&slice->owner) : 0;
-    if (index < plait_get(&heap->first) || index >= plait_get(&heap->end) || plait__slice(index) != slice) return fail();
+    if (index < plait_get(&heap->first) || index >= plait_get(&heap->end) || plait__slice(index) != slice)
+      return fail();
     if (plait__kind(plait_get(&slice->tag)) != PLAIT__FREE || plait_get(&slice->link.prev) != prev) return fail();
     if ((*free_runs)-- == 0) return fail();
   }

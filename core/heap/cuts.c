@@ -7,8 +7,8 @@
  * Invariants, under the lock
  * - A slice with an unused page is on the list of its owner for its page size; `used` has a bit for each other page.
  *   Both are derived: a page is in use when its owner word is not 0.
- * - A slice's page records lie in one piece, and stay its own whatever it is used for later. As long as it is cut in one way, each
- *   stands for the same place; when it is cut anew, no hint names one any more.
+ * - A slice's page records lie in one piece, and stay its own whatever it is used for later. As long as it is cut in
+ *   one way, each stands for the same place; when it is cut anew, no hint names one any more.
  */
 #include "internal.h"
 
@@ -53,7 +53,10 @@ static uint32_t slice_of_others(uint32_t shift) {
   return 0;
 }
 
-/* Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is none. */
+/*
+ * Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is
+ * none.
+ */
 static plait_ref_t page_records(struct plait_record *record, uint32_t count) {
   uint32_t apart = plait_get(&record->apart), left = apart % 32;
   if (left < count) {

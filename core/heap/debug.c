@@ -2,16 +2,19 @@
  * heap debug: with -DPLAIT_HEAP_DEBUG=1, stands between the heap and all who use it, and finds what they do wrong. The
  * heap itself is the same, and knows nothing of it.
  *
- * - A block gets a few bytes more than were asked for. Behind its end lie bytes of a pattern, and at the end of its room
- *   its size, twice. Freeing it looks at them: who has written beyond the end is told so, and the block stays allocated.
- * - A block that is freed is filled with a pattern and kept for a while, until its thread has freed some more. A byte that
- *   has changed by then was written after the block had been freed: the thread's next allocation, or a check, says so.
+ * - A block gets a few bytes more than were asked for. Behind its end lie bytes of a pattern, and at the end of its
+ *   room its size, twice. Freeing it looks at them: who has written beyond the end is told so, and the block stays
+ *   allocated.
+ * - A block that is freed is filled with a pattern and kept for a while, until its thread has freed some more. A byte
+ *   that has changed by then was written after the block had been freed: the thread's next allocation, or a check, says
+ *   so.
  * - What a block holds at first is neither zero nor what was there before, and realloc() always moves.
  *
  * It works for the threads of one process.
  *
- * Invariant: the blocks that thread n keeps stand in `kept[n]`; only that thread writes there. To the heap they are live,
- * to all others free. A thread that dies may lose one more block than else; what it kept, its slot's next thread frees.
+ * Invariant: the blocks that thread n keeps stand in `kept[n]`; only that thread writes there. To the heap they are
+ * live, to all others free. A thread that dies may lose one more block than else; what it kept, its slot's next thread
+ * frees.
  */
 #ifdef PLAIT_HEAP_DEBUG
 #undef plait_heap_alloc
@@ -23,9 +26,9 @@
 #undef plait_heap_place
 #include "internal.h"
 
-#define FRESH 0xCD   /* what a block holds at first, in each byte */
-#define BEHIND 0xFD  /* what lies behind its end */
-#define FREED 0xDD   /* what it holds when it is free */
+#define FRESH 0xCD  /* what a block holds at first, in each byte */
+#define BEHIND 0xFD /* what lies behind its end */
+#define FREED 0xDD  /* what it holds when it is free */
 #define TRAILER 8u
 #define KEPT 32u
 #define KEPT_ROOM 16384u /* larger blocks are given back at once */

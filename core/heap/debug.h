@@ -1,6 +1,6 @@
 /*
- * heap debug: gives the functions of heap.c that hand blocks out other names, so that debug.c can stand in front of them.
- * Included before heap.c, by all.c, in debug builds only.
+ * heap debug: gives the functions of heap.c that hand blocks out other names, so that debug.c can stand in front of
+ * them. Included before heap.c, by all.c, in debug builds only.
  */
 #define plait_heap_alloc plait__bare_alloc
 #define plait_heap_alloc_zeroed plait__bare_alloc_zeroed

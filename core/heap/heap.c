@@ -67,7 +67,9 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
 /* The room of the live large block, 0 if there is none. `tag`: the slice's. */
 PLAIT_TINY uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   uint32_t offset = block % PLAIT_SLICE_SIZE;
-  return plait__kind(tag) == PLAIT__LARGE && offset == plait_get(&slice->used) ? plait__rest(tag) * PLAIT_SLICE_SIZE - offset : 0;
+  return plait__kind(tag) == PLAIT__LARGE && offset == plait_get(&slice->used)
+      ? plait__rest(tag) * PLAIT_SLICE_SIZE - offset
+      : 0;
 }
 
 /* The slice of a reference, NULL if it lies outside of the heap. */
@@ -105,7 +107,8 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
   while (index > first && plait__kind(plait_load(&plait__slice(index)->tag)) == PLAIT__NONE) index--;
   kind = plait__kind(plait_load(&plait__slice(index)->tag));
   if (kind == PLAIT__LARGE) return PLAIT_PLACE_INSIDE;
-  int starts = index == block / PLAIT_SLICE_SIZE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used); /* of the last block */
+  /* of the last block */
+  int starts = index == block / PLAIT_SLICE_SIZE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used);
   if (starts && (kind == PLAIT__FREE || kind == PLAIT__FREED)) return PLAIT_PLACE_FREE;
   return PLAIT_PLACE_UNUSED;
 }
@@ -121,14 +124,20 @@ void free(void *block);
 #define FREE(block) plait_heap_free(block)
 #endif
 
-/* Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB, as blocks do. */
+/*
+ * Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB,
+ * as blocks do.
+ */
 #define COPIED_AT_ONCE 1024u
-/* In WebAssembly copying is a call into the host: the first bytes are there sooner by themselves, and small blocks have no others. */
+/*
+ * In WebAssembly copying is a call into the host: the first bytes are there sooner by themselves, and small blocks have
+ * no others.
+ */
 #define COPIED_BY_WORDS 64u
 
 /*
- * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a region with room
- * behind it; a small one only if the one before has grown long, else half as much more.
+ * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a
+ * region with room behind it; a small one only if the one before has grown long, else half as much more.
  */
 static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uint32_t size, uint32_t has) {
   uint32_t kept = size < has ? size : has, ample = size;
@@ -141,25 +150,30 @@ static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uin
   if (moved == 0) moved = alloc(size);
   if (moved == 0) return size > has ? failed(0) : block;
   plait_platform_reach(plait_at(block + kept - 1)); /* another thread may have allocated it */
-  uint32_t at = 0; /* both have room for whole words, and for one in any case */
+  uint32_t at = 0;                                  /* both have room for whole words, and for one in any case */
   do plait_put64(plait_at(moved + at), plait_get64(plait_at(block + at)));
   while ((at += 8) < kept && at < COPIED_BY_WORDS);
   for (; at < kept; at += COPIED_AT_ONCE)
-    plait_copy_near(plait_at(moved + at), plait_at(block + at), kept - at < COPIED_AT_ONCE ? kept - at : COPIED_AT_ONCE);
+    plait_copy_near(
+        plait_at(moved + at), plait_at(block + at), kept - at < COPIED_AT_ONCE ? kept - at : COPIED_AT_ONCE);
   FREE(block);
   return moved;
 }
 
 /* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. `mine`: plait__mine(). */
-static inline __attribute__((always_inline)) plait_ref_t plait__realloc(struct plait_record *mine, plait_ref_t block, uint32_t size) {
+static inline __attribute__((always_inline)) plait_ref_t plait__realloc(
+    struct plait_record *mine, plait_ref_t block, uint32_t size) {
   uint32_t has = plait__small_size(block);
   int fits = size <= has && size >= has / 2;
   if (has == 0) {
     has = plait_heap_size(block);
     if (has == 0) return failed(0);
     struct plait_slice *slice = plait__slice(block / PLAIT_SLICE_SIZE);
-    if (plait__kind(plait_get(&slice->tag)) == PLAIT__LARGE) fits = size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
-    else fits = size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT && plait__medium_resize(mine, slice, block - PLAIT__HEADER, size);
+    if (plait__kind(plait_get(&slice->tag)) == PLAIT__LARGE)
+      fits = size > PLAIT_SLICE_SIZE / 2 && plait__large_resize(block, size);
+    else
+      fits = size > has / 4 && size <= 2 * PLAIT_HEAP_MEDIUM_LIMIT &&
+          plait__medium_resize(mine, slice, block - PLAIT__HEADER, size);
   }
   return fits ? block : move(mine, block, size, has);
 }

@@ -10,19 +10,19 @@
  *     large   above                a run of slices of its own                                   slices.c
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
- * into them, without atomic operations. Others free into a page by setting a bit, into a region
- * by pushing the block onto the record's stack. A page whose blocks are all in use is given up if its thread has enough (it is ABANDONED)
+ * into them, without atomic operations. Others free into a page by setting a bit, into a region by pushing the block
+ * onto the record's stack. A page whose blocks are all in use is given up if its thread has enough (it is ABANDONED)
  * and taken over by whoever frees into it first; who has enough pages of that class leaves it to the pool, from which
  * every thread takes before it makes a new one.
  *
- * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner of a
- * page, the states and bits of its blocks, the tags of the blocks in a region, and the stack of a record. All lists, bins, back lengths
- * and counters are made from these, and made anew after a death. So a thread that vanishes inside loses at most the block
- * in flight. docs/heap.md has the proofs.
+ * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner of
+ * a page, the states and bits of its blocks, the tags of the blocks in a region, and the stack of a record. All lists,
+ * bins, back lengths and counters are made from these, and made anew after a death. So a thread that vanishes inside
+ * loses at most the block in flight. docs/heap.md has the proofs.
  *
- * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. Where a thread may
- * die (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `runs` guards the slice table and what is made from it, and every record that no
- * thread is bound to.
+ * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. Where a thread may die
+ * (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `runs` guards the slice table and what
+ * is made from it, and every record that no thread is bound to.
  */
 #ifndef PLAIT_HEAP_HEAP_H
 #define PLAIT_HEAP_HEAP_H
@@ -40,7 +40,8 @@
 #define PLAIT_HEAP_BIN_COUNT 48u
 #define PLAIT_HEAP_RUN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
-#define PLAIT_HEAP_FINE_LIMIT 2048u /* up to here classes lie close; a block that has grown beyond it lies in a region */
+/* up to here classes lie close; a block that has grown beyond it lies in a region */
+#define PLAIT_HEAP_FINE_LIMIT 2048u
 #define PLAIT_HEAP_MEDIUM_LIMIT 65536u
 #define PLAIT_HEAP_UNIT_COUNT 1025u /* sizes up to the small limit in units of 16 bytes, and 0 */
 #define PLAIT_PAGE_STATES 256u
@@ -48,21 +49,30 @@
 /* What one slice is used for. */
 struct plait_slice {
   struct plait_link link; /* FREE, first slice: its place on the list for its length; PAGES: on its owner's list */
-  plait_word_t tag;    /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
-  plait_word_t owner;  /* REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
-  plait_word_t back;   /* the last slice of a free run: the run's length; PAGES: its own index | 65536; others: a number that may be out of date */
-  plait_word_t pages;  /* page records that this slice has, in use or not; 0 if it never had any */
-  plait_word_t room;   /* how many page records `pages` has room for */
-  plait_word_t used;   /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
+  plait_word_t tag; /* kind in the low four bits, and a length or distance in slices; the table is in internal.h */
+  /* REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
+  plait_word_t owner;
+  /*
+   * the last slice of a free run: the run's length; PAGES: its own index | 65536; others: a number that may be out of
+   * date
+   */
+  plait_word_t back;
+  plait_word_t pages; /* page records that this slice has, in use or not; 0 if it never had any */
+  plait_word_t room;  /* how many page records `pages` has room for */
+  plait_word_t used;  /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
 };
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
 /*
- * What freeing finds a block by, for those in 4 KiB: their page, and the number that a block has there. It names the page that was made
- * there last since the slice was cut into pages, whether or not that is still in use; before, and where none was, one without blocks.
+ * What freeing finds a block by, for those in 4 KiB: their page, and the number that a block has there. It names the
+ * page that was made there last since the slice was cut into pages, whether or not that is still in use; before, and
+ * where none was, one without blocks.
  */
 struct plait_hint {
-  plait_word_t page;   /* reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated */
+  /*
+   * reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated
+   */
+  plait_word_t page;
   plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
 };
 
@@ -75,26 +85,37 @@ _Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "a slice has
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
-  struct plait_link link;  /* its place on the owner's list for the class, or on the heap's */
-  plait_word_t owner;      /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
-  plait_word_t freed;      /* 1: others have freed blocks since the page was made */
-  plait_word_t base;       /* reference of block 0 */
-  plait_word_t spot;       /* reference of the word of its owner's record that says which page the next block comes from */
-  plait_word_t tally;      /* blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
-  plait_half_t step;       /* bytes from one block to the next */
-  plait_byte_t count;      /* blocks */
-  plait_byte_t class;      /* size class */
-  plait_byte_t states[PLAIT_PAGE_STATES]; /* a byte for each block: in use, or the number of the next on the list; its owner writes it */
-  plait_word64_t remote[4]; /* a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
+  struct plait_link link; /* its place on the owner's list for the class, or on the heap's */
+  plait_word_t owner;     /* 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
+  plait_word_t freed;     /* 1: others have freed blocks since the page was made */
+  plait_word_t base;      /* reference of block 0 */
+  /* reference of the word of its owner's record that says which page the next block comes from */
+  plait_word_t spot;
+  /* blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
+  plait_word_t tally;
+  plait_half_t step;  /* bytes from one block to the next */
+  plait_byte_t count; /* blocks */
+  plait_byte_t class; /* size class */
+  /* a byte for each block: in use, or the number of the next on the list; its owner writes it */
+  plait_byte_t states[PLAIT_PAGE_STATES];
+  /* a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
+  plait_word64_t remote[4];
 };
-_Static_assert(offsetof(struct plait_page, owner) % 8 == 0 && offsetof(struct plait_page, freed) == offsetof(struct plait_page, owner) + 4, "one load has both");
-_Static_assert(sizeof(struct plait_page) == 320, "five cache lines; the low five bits of a reference to one are free: see struct plait_hint");
+_Static_assert(offsetof(struct plait_page, owner) % 8 == 0 &&
+        offsetof(struct plait_page, freed) == offsetof(struct plait_page, owner) + 4,
+    "one load has both");
+_Static_assert(sizeof(struct plait_page) == 320,
+    "five cache lines; the low five bits of a reference to one are free: see struct plait_hint");
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
-  struct plait_link link; /* FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
-  plait_word_t tag;       /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
-  plait_word_t before;    /* bytes back to the header before this one; 0: the region's first */
+  /*
+   * FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's
+   * stack
+   */
+  struct plait_link link;
+  plait_word_t tag;    /* bytes up to the next header, a multiple of 16, and the state in the low four bits */
+  plait_word_t before; /* bytes back to the header before this one; 0: the region's first */
 };
 _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
@@ -107,52 +128,56 @@ struct plait_page_list {
 
 /* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
 struct plait_record {
-  plait_word64_t remote;     /* count << 32 | first medium block that others have freed; a stack */
-  plait_word_t foreign[14];  /* zero; other threads write this cache line */
-  plait_word_t thread;       /* id of the thread that is bound to it; 0 none */
-  plait_word_t index;        /* which slot's it is */
-  plait_word_t stale;        /* 1: lists and counters are not to be trusted, and made anew before use */
-  plait_word_t draining;     /* blocks taken off `remote`, and not freed yet */
-  plait_word_t last;         /* index of the region that was made or extended last; 0 none */
-  plait_word_t slices;       /* slices in its regions */
-  plait_word_t medium_live;  /* medium blocks in its regions that are not free */
-  plait_word_t spare;        /* index of a region that may be wholly free; 0 none */
-  plait_word64_t bin_mask;   /* a bit for each bin that may have blocks; the others are not in use */
+  plait_word64_t remote;    /* count << 32 | first medium block that others have freed; a stack */
+  plait_word_t foreign[14]; /* zero; other threads write this cache line */
+  plait_word_t thread;      /* id of the thread that is bound to it; 0 none */
+  plait_word_t index;       /* which slot's it is */
+  plait_word_t stale;       /* 1: lists and counters are not to be trusted, and made anew before use */
+  plait_word_t draining;    /* blocks taken off `remote`, and not freed yet */
+  plait_word_t last;        /* index of the region that was made or extended last; 0 none */
+  plait_word_t slices;      /* slices in its regions */
+  plait_word_t medium_live; /* medium blocks in its regions that are not free */
+  plait_word_t spare;       /* index of a region that may be wholly free; 0 none */
+  plait_word64_t bin_mask;  /* a bit for each bin that may have blocks; the others are not in use */
   struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
-  plait_word_t spots[PLAIT_HEAP_CLASS_COUNT]; /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
+  /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
+  plait_word_t spots[PLAIT_HEAP_CLASS_COUNT];
   struct plait_page_list classes[PLAIT_HEAP_CLASS_COUNT]; /* its pages, by size class */
   struct plait_page_list partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size; under `runs` */
-  plait_word_t apart;        /* page records set apart for it: reference of the first, | how many; under `runs` */
-  plait_word_t freed;        /* index of a large block that it has freed without the lock; a hint; 0 none */
-  plait_word_t ends;         /* how often a page had no block for it any more (wraps) */
-  plait_word_t top;          /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t grower;       /* header of the block in front of the top; 0: there is no top, or it is not known */
-  plait_word_t grower_end;   /* where the top behind it ends */
-  plait_word_t aimed;        /* PLAIT__AIMED if its pages' tallies have that bit, else 0 */
-  plait_word_t empty_page;   /* a page that may have no block in use, and yet is kept; 0 none */
-  plait_word_t released;     /* bytes of the medium block that it has freed last; 0: of none yet */
-  plait_word_t unused[12];   /* zero */
+  plait_word_t apart;      /* page records set apart for it: reference of the first, | how many; under `runs` */
+  plait_word_t freed;      /* index of a large block that it has freed without the lock; a hint; 0 none */
+  plait_word_t ends;       /* how often a page had no block for it any more (wraps) */
+  plait_word_t top;        /* the free medium block behind the one that has grown last, on no bin; 0 none */
+  plait_word_t grower;     /* header of the block in front of the top; 0: there is no top, or it is not known */
+  plait_word_t grower_end; /* where the top behind it ends */
+  plait_word_t aimed;      /* PLAIT__AIMED if its pages' tallies have that bit, else 0 */
+  plait_word_t empty_page; /* a page that may have no block in use, and yet is kept; 0 none */
+  plait_word_t released;   /* bytes of the medium block that it has freed last; 0: of none yet */
+  plait_word_t unused[12]; /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792, "28 cache lines; what lies behind it in bookkeeping memory starts at a multiple of 32, too: see struct plait_hint");
+_Static_assert(sizeof(struct plait_record) == 1792,
+    "28 cache lines; what lies behind it in bookkeeping memory starts at a multiple of 32, too: see struct plait_hint");
 
 struct plait_heap {
-  struct plait_page empty;   /* nobody's page, without blocks: in place of one where there is none */
-  struct plait_lock runs;    /* guards the slice table and the records of nobody */
-  plait_word_t touched;      /* index from which on no slice has ever been used: their bytes are zero */
-  plait_word_t used;         /* slices in use, or FREED */
-  plait_word_t peak;         /* most slices that were ever in use */
-  plait_word_t orphans;      /* records of nobody that may own memory */
-  plait_word_t meta;         /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
+  struct plait_page empty; /* nobody's page, without blocks: in place of one where there is none */
+  struct plait_lock runs;  /* guards the slice table and the records of nobody */
+  plait_word_t touched;    /* index from which on no slice has ever been used: their bytes are zero */
+  plait_word_t used;       /* slices in use, or FREED */
+  plait_word_t peak;       /* most slices that were ever in use */
+  plait_word_t orphans;    /* records of nobody that may own memory */
+  /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
+  plait_word_t meta;
   plait_word_t run_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
   struct plait_slice nobody; /* stands for a free run where there is none: what is written into it does not count */
-  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT]; /* the free runs of each length range; the first list is nobody's */
-  plait_word_t apart[6];     /* zero; what is above is written by many, what is below read by all */
-  plait_word_t first;        /* index of the first slice */
-  plait_word_t end;          /* index behind the last slice */
-  plait_word_t limit;        /* index that the heap must not grow beyond */
-  plait_word_t failed;       /* allocations answered with 0 (wraps) */
-  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT];   /* where the descriptions of each 8 MiB lie; 0 none yet */
-  plait_word_t records[PLAIT_SLOT_LIMIT];       /* where each slot's record lies; 0 none yet */
+  /* the free runs of each length range; the first list is nobody's */
+  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT];
+  plait_word_t apart[6];                      /* zero; what is above is written by many, what is below read by all */
+  plait_word_t first;                         /* index of the first slice */
+  plait_word_t end;                           /* index behind the last slice */
+  plait_word_t limit;                         /* index that the heap must not grow beyond */
+  plait_word_t failed;                        /* allocations answered with 0 (wraps) */
+  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT]; /* where the descriptions of each 8 MiB lie; 0 none yet */
+  plait_word_t records[PLAIT_SLOT_LIMIT];     /* where each slot's record lies; 0 none yet */
   struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */
   uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes */
@@ -186,13 +211,13 @@ struct plait_heap_thread_stats {
 
 /* What plait_heap_details() answers. */
 struct plait_heap_details {
-  struct plait_heap_stats total; /* the same as plait_heap_stats() */
-  uint32_t page_slices;          /* slices cut into pages of small blocks */
-  uint32_t region_slices;        /* slices in regions of medium blocks */
-  uint32_t meta_slices;          /* slices of bookkeeping */
-  uint32_t large_slices;         /* slices in large blocks in use */
-  uint32_t large_blocks;         /* large blocks in use */
-  uint32_t thread_count;         /* how many of `threads` are filled in */
+  struct plait_heap_stats total;                                 /* the same as plait_heap_stats() */
+  uint32_t page_slices;                                          /* slices cut into pages of small blocks */
+  uint32_t region_slices;                                        /* slices in regions of medium blocks */
+  uint32_t meta_slices;                                          /* slices of bookkeeping */
+  uint32_t large_slices;                                         /* slices in large blocks in use */
+  uint32_t large_blocks;                                         /* large blocks in use */
+  uint32_t thread_count;                                         /* how many of `threads` are filled in */
   struct plait_heap_class_stats classes[PLAIT_HEAP_CLASS_COUNT]; /* small blocks by size class */
   struct plait_heap_thread_stats threads[PLAIT_SLOT_LIMIT];      /* what belongs to whom */
 };
@@ -213,9 +238,10 @@ enum plait_heap_fault_kind {
 
 /* What is wrong, and where. */
 struct plait_heap_fault {
-  uint32_t kind;  /* enum plait_heap_fault_kind */
-  uint32_t at;    /* reference of what is wrong: the structure, or the byte that was written */
-  uint32_t block; /* BLOCK: the block in front of it, whose user may have written beyond its end; OVERRUN, FREED: which */
+  uint32_t kind; /* enum plait_heap_fault_kind */
+  uint32_t at;   /* reference of what is wrong: the structure, or the byte that was written */
+  /* BLOCK: the block in front of it, whose user may have written beyond its end; OVERRUN, FREED: which */
+  uint32_t block;
 };
 
 /* The heap of this process's space: in wasm32 one of the module's statics, natively behind struct plait_space. */
@@ -231,16 +257,18 @@ static inline struct plait_heap *plait_heap(void) {
 #endif
 
 /*
- * What memory is for. The last of a space is kept from those who would take all of it: each kind leaves one part more than
- * the kind before it. So files that fill the space leave room for blocks, tasks and threads; blocks leave room for tasks and
- * threads; and where there is room for nothing else, those who recover what a dead thread has left can still work.
+ * What memory is for. The last of a space is kept from those who would take all of it: each kind leaves one part more
+ * than the kind before it. So files that fill the space leave room for blocks, tasks and threads; blocks leave room for
+ * tasks and threads; and where there is room for nothing else, those who recover what a dead thread has left can still
+ * work.
  */
 enum plait_heap_use {
   PLAIT_FOR_COORDINATION = 0, /* coordinators, whatever it is, and threads that have not attached: all there is */
   PLAIT_FOR_THREADS = 1,      /* threads and pools */
   PLAIT_FOR_TASKS = 2,        /* tasks, and what they bring along */
-  PLAIT_FOR_BLOCKS = 3,       /* the program's own blocks; unless it says other, what a thread asks for that has attached */
-  PLAIT_FOR_FILES = 4,        /* files */
+  /* the program's own blocks; unless it says other, what a thread asks for that has attached */
+  PLAIT_FOR_BLOCKS = 3,
+  PLAIT_FOR_FILES = 4, /* files */
 };
 
 /*
@@ -284,8 +312,8 @@ static inline plait_ref_t plait_heap_zeroed_for(enum plait_heap_use use, uint32_
 #endif
 
 /*
- * Makes a live block larger or smaller, in place where it can: the block's new reference. The bytes up to the smaller of
- * both sizes are kept. 0 when the space cannot give it, or when `block` is no live block; then nothing changes.
+ * Makes a live block larger or smaller, in place where it can: the block's new reference. The bytes up to the smaller
+ * of both sizes are kept. 0 when the space cannot give it, or when `block` is no live block; then nothing changes.
  * `block` 0 allocates.
  */
 plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size);
@@ -293,7 +321,9 @@ plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size);
 /* Gives a block back. 0, or -PLAIT_EINVAL for anything that is not the start of a live block; then nothing changes. */
 int plait_heap_free(plait_ref_t block);
 
-/* How many bytes a live block has room for: at least what was asked for. 0 for anything but the start of a live block. */
+/*
+ * How many bytes a live block has room for: at least what was asked for. 0 for anything but the start of a live block.
+ */
 uint32_t plait_heap_size(plait_ref_t block);
 
 /* What a reference is to the heap: why plait_heap_free() refuses it. */

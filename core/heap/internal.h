@@ -10,10 +10,11 @@
 
 /* A slice's tag: the kind in the low four bits, above it the number that the comment names. */
 enum plait__slice_kind {
-  PLAIT__NONE = 0,   /* inside a run; not looked at */
-  PLAIT__FREE = 1,   /* length: first slice of a free run */
-  PLAIT__LARGE = 2,  /* length: first slice of a large block */
-  PLAIT__FREED = 3,  /* length: a large block that was freed, and not joined with its neighbours yet; still counted as used */
+  PLAIT__NONE = 0,  /* inside a run; not looked at */
+  PLAIT__FREE = 1,  /* length: first slice of a free run */
+  PLAIT__LARGE = 2, /* length: first slice of a large block */
+  /* length: a large block that was freed, and not joined with its neighbours yet; still counted as used */
+  PLAIT__FREED = 3,
   PLAIT__PAGES = 4,  /* page size as a power of two: cut into pages */
   PLAIT__REGION = 5, /* length: first slice of a region */
   PLAIT__PART = 6,   /* distance to the region's first slice */
@@ -43,9 +44,10 @@ enum plait__block_state {
 
 #define PLAIT__HEADER ((uint32_t)sizeof(struct plait_block))
 /* Owners of a page that are no record: odd, as no reference of one is. */
-#define PLAIT__ABANDONED 1u          /* nobody; it was full when it was given up */
-#define PLAIT__POOLED UINT32_MAX     /* whoever takes it from the heap's list for its class; changes under the lock only */
-#define PLAIT__NO_RECORD 3u          /* what a thread without a record has in place of a reference to one: no owner */
+#define PLAIT__ABANDONED 1u /* nobody; it was full when it was given up */
+/* whoever takes it from the heap's list for its class; changes under the lock only */
+#define PLAIT__POOLED UINT32_MAX
+#define PLAIT__NO_RECORD 3u /* what a thread without a record has in place of a reference to one: no owner */
 
 /* What a live header's `mark` must be: other bytes hardly ever look like a header of this very place. */
 PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
@@ -53,10 +55,10 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
 }
 
 /*
- * From here on the caller reaches all that is the heap's by now (see platform.h): whatever it finds there is near. Needed
- * with the lock, because others may have grown the heap since: all lies below `end`. Who meets a single thing without the lock asks for
- * that alone. What a thread allocates from it reaches: it had the lock, or has asked for it, when that became its own, or has asked
- * when it entered.
+ * From here on the caller reaches all that is the heap's by now (see platform.h): whatever it finds there is near.
+ * Needed with the lock, because others may have grown the heap since: all lies below `end`. Who meets a single thing
+ * without the lock asks for that alone. What a thread allocates from it reaches: it had the lock, or has asked for it,
+ * when that became its own, or has asked when it entered.
  */
 PLAIT_TINY void plait__reach(void) {
 #ifdef __wasm_atomics__
@@ -96,24 +98,28 @@ void plait__runs_unlock(void);
 void plait__extend(uint32_t at, uint32_t to);
 
 /*
- * Makes the memory larger by at least `slices`, or fails because the limit is too near, or what is kept for others. pre: the caller does not have the
- * lock. 0, -PLAIT_ENOMEM.
+ * Makes the memory larger by at least `slices`, or fails because the limit is too near, or what is kept for others.
+ * pre: the caller does not have the lock. 0, -PLAIT_ENOMEM.
  */
 int plait__grow(uint32_t slices);
 
-/* The first slice of a free run of at least `slices`; 0 none, or none that the calling thread may take. Under the lock. */
+/*
+ * The first slice of a free run of at least `slices`; 0 none, or none that the calling thread may take. Under the lock.
+ */
 uint32_t plait__run_find(uint32_t slices);
 
 /*
- * Whether a free run of at least `slices` that the calling thread may take starts at `index`, or does when what is FREED there is
- * made free. Under the lock.
+ * Whether a free run of at least `slices` that the calling thread may take starts at `index`, or does when what is
+ * FREED there is made free. Under the lock.
  */
 int plait__make_free(uint32_t index, uint32_t slices);
 
 /* Takes the first `slices` of the free run at `index`; they get `tag`: the commit. Under the lock. */
 void plait__run_take(uint32_t index, uint32_t slices, uint32_t tag);
 
-/* Makes the lists of free runs anew: they are empty, and a run that nobody knows is put onto its own. Under the lock. */
+/*
+ * Makes the lists of free runs anew: they are empty, and a run that nobody knows is put onto its own. Under the lock.
+ */
 void plait__runs_clear(void);
 void plait__run_put(uint32_t index, uint32_t slices);
 
@@ -137,9 +143,13 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
 /* ---- cuts.c; all under the lock ---- */
 
 #define PLAIT__SMALLEST_SHIFT 12u /* a page has 4 KiB at least */
-#define PLAIT__NUMBERED 65536u    /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
+/* more than there are: with this bit the number of a slice is never taken for the length of a free run */
+#define PLAIT__NUMBERED 65536u
 
-/* A slice with an unused page of this size, the record's own or cut for it; another's if there is none and `any`. 0: no room. */
+/*
+ * A slice with an unused page of this size, the record's own or cut for it; another's if there is none and `any`. 0: no
+ * room.
+ */
 uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any);
 /* Page number `at` of the slice has come into use. */
 void plait__cut_take(uint32_t index, uint32_t at);
@@ -152,11 +162,17 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
 
 /* ---- pages.c ---- */
 
-/* A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one. `any_place`: a region will do, where blocks are aligned to 16 and no more. */
+/*
+ * A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one.
+ * `any_place`: a region will do, where blocks are aligned to 16 and no more.
+ */
 plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place);
 /* The page is the caller's own and may be wholly free now. */
 void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
-/* Frees block `number` of anybody's page: 1, or 0 if it is none that is in use; the caller, if the page is its own, then learns of it as of what others free. */
+/*
+ * Frees block `number` of anybody's page: 1, or 0 if it is none that is in use; the caller, if the page is its own,
+ * then learns of it as of what others free.
+ */
 int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The size of the live small block, 0 if it is none. Any reference. */
 uint32_t plait__small_size(plait_ref_t block);
@@ -171,12 +187,15 @@ PLAIT_TINY uint32_t plait__class_shift(uint32_t class) {
 /* Writes down the sizes of the classes, and which class is for which size; there are no pooled pages yet. Once. */
 void plait__classes_init(void);
 /*
- * A block's state. Any other byte says that the block is free, its page's owner knows, and which block comes next on the list: its
- * number, or END. What has no block is END for good.
+ * A block's state. Any other byte says that the block is free, its page's owner knows, and which block comes next on
+ * the list: its number, or END. What has no block is END for good.
  */
 enum plait__small_state { PLAIT__SMALL_LIVE = 254, PLAIT__SMALL_END = 255 };
 #define PLAIT__MOST_BLOCKS 253u /* in a page */
-/* In a page's tally: whoever frees a block there looks whether the next ones are to come from there; see plait__page_aim(). */
+/*
+ * In a page's tally: whoever frees a block there looks whether the next ones are to come from there; see
+ * plait__page_aim().
+ */
 #define PLAIT__AIMED 0x80000000u
 
 /* How many blocks of the page are not on its list: in use, or freed by others and not collected yet. */
@@ -195,8 +214,8 @@ PLAIT_TINY int plait__is_remote(struct plait_page *page, uint32_t number) {
 }
 
 /*
- * Whether the block is free; the caller reaches the page's record then. `remote` is read first, and acquired: the owner changes the state before
- * it clears the bit, so a free block is seen in one of them.
+ * Whether the block is free; the caller reaches the page's record then. `remote` is read first, and acquired: the owner
+ * changes the state before it clears the bit, so a free block is seen in one of them.
  */
 PLAIT_TINY int plait__is_free(struct plait_page *page, uint32_t number) {
   uint64_t bits = atomic_load_explicit(&page->remote[number / 64], memory_order_acquire);
@@ -214,7 +233,9 @@ PLAIT_TINY int plait__is_undisturbed(struct plait_page *page, plait_ref_t record
 
 /* How many blocks of the page others have freed, which its owner has not collected. */
 uint32_t plait__page_remote(struct plait_page *page);
-/* What others have freed goes onto the page's list: whether there was any. Its owner; under the lock if it is pooled. */
+/*
+ * What others have freed goes onto the page's list: whether there was any. Its owner; under the lock if it is pooled.
+ */
 int plait__page_collect(struct plait_page *page);
 /* The same after a death: makes list and tally anew from states and bits. */
 #if PLAIT_DEATHS
@@ -246,7 +267,10 @@ PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
   return plait_at(known & ~31u);
 }
 
-/* The number that a block has in its page. A reference inside of a block has that of no block, mostly one beyond PLAIT_PAGE_STATES. */
+/*
+ * The number that a block has in its page. A reference inside of a block has that of no block, mostly one beyond
+ * PLAIT_PAGE_STATES.
+ */
 PLAIT_TINY uint32_t plait__number(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
   uint32_t product = block * plait_get(&hint->factor);
   return product >> known % 32 | product << -known % 32;
@@ -269,8 +293,9 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t c
 }
 
 /*
- * A block has been freed into the page: the next one of the class comes from there, because it is still in a cache. But not if
- * more blocks are free in the page that the spot names: the fewer a page has, the sooner it has none, which a processor does not guess.
+ * A block has been freed into the page: the next one of the class comes from there, because it is still in a cache. But
+ * not if more blocks are free in the page that the spot names: the fewer a page has, the sooner it has none, which a
+ * processor does not guess.
  */
 PLAIT_TINY void plait__page_aim(struct plait_page *page, uint32_t tally) {
   plait_word_t *spot = plait_at(plait_get(&page->spot));
@@ -301,15 +326,19 @@ plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
 /* The same at a multiple of `alignment`. */
 plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment);
 /*
- * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. A small one is answered
- * with 0, unless `always`, if the block in front of the top is a small one, too: the last one that was laid so has not grown long.
+ * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. A small
+ * one is answered with 0, unless `always`, if the block in front of the top is a small one, too: the last one that was
+ * laid so has not grown long.
  */
 plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size, int always);
 PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
 
-/* The mark of a header that is not FREE: its first word, so that whoever writes beyond the block in front of it is noticed. */
+/*
+ * The mark of a header that is not FREE: its first word, so that whoever writes beyond the block in front of it is
+ * noticed.
+ */
 PLAIT_TINY plait_word_t *plait__mark_of(plait_ref_t header) {
   return &plait__block(header)->link.next;
 }
@@ -324,7 +353,8 @@ PLAIT_TINY plait_ref_t plait__medium_header_inline(struct plait_slice *slice, pl
   if (block % 16 != 0) return 0;
   if (block % PLAIT_SLICE_SIZE == 0 && plait__kind(plait_get(&slice->tag)) == PLAIT__REGION) return 0;
   plait_ref_t header = block - PLAIT__HEADER;
-  uint32_t tag = plait_get(&plait__block(header)->tag); /* a live one was made visible to the caller together with the block */
+  /* a live one was made visible to the caller together with the block */
+  uint32_t tag = plait_get(&plait__block(header)->tag);
   int live = (tag & 15u) == PLAIT__BLOCK_LIVE && plait_get(plait__mark_of(header)) == plait__mark(header);
   return live ? header : 0;
 }
@@ -332,14 +362,20 @@ PLAIT_TINY plait_ref_t plait__medium_header_inline(struct plait_slice *slice, pl
 /* The same as a function, for the places that are not hot. */
 plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block);
 
-/* Frees a block in a region, by way of its owner's stack if that is not the caller's record: 1, or 0 if it is no live block. */
+/*
+ * Frees a block in a region, by way of its owner's stack if that is not the caller's record: 1, or 0 if it is no live
+ * block.
+ */
 int plait__medium_free(plait_ref_t mine, struct plait_slice *slice, plait_ref_t block);
 /* The room of the live block behind the header. */
 PLAIT_TINY uint32_t plait__medium_room(plait_ref_t header) {
   return (plait_get(&plait__block(header)->tag) & ~15u) - PLAIT__HEADER;
 }
 enum plait_heap_place plait__medium_place(plait_ref_t block);
-/* Whether a block of so many bytes from header to header is longer than a small one that was laid in a region, and has grown; or there is none: 0. */
+/*
+ * Whether a block of so many bytes from header to header is longer than a small one that was laid in a region, and has
+ * grown; or there is none: 0.
+ */
 PLAIT_TINY int plait__has_grown(uint32_t total) {
   return total - 1 >= PLAIT_HEAP_FINE_LIMIT + PLAIT__HEADER;
 }
@@ -352,8 +388,8 @@ PLAIT_TINY uint32_t plait__total_of(uint32_t size) {
 }
 
 /*
- * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes and
- * the record's top.
+ * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total`
+ * bytes and the record's top.
  */
 PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
   plait_ref_t top = header + total;
@@ -365,14 +401,15 @@ PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t hea
 }
 
 /*
- * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it is another one, or is
- * to become shorter, or longer than that. Any reference will do: the record says which it is, and what it reads depends on nothing
- * that the last step has written far away.
+ * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it
+ * is another one, or is to become shorter, or longer than that. Any reference will do: the record says which it is, and
+ * what it reads depends on nothing that the last step has written far away.
  */
 PLAIT_TINY int plait__medium_grow(struct plait_record *record, plait_ref_t block, uint32_t size) {
   plait_ref_t header = block - PLAIT__HEADER;
   if (header != plait_get(&record->grower)) return 0;
-  uint32_t have = plait_get(&plait__block(header)->tag) - PLAIT__BLOCK_LIVE, all = plait_get(&record->grower_end) - header;
+  uint32_t have = plait_get(&plait__block(header)->tag) - PLAIT__BLOCK_LIVE,
+           all = plait_get(&record->grower_end) - header;
   if (have % 16 != 0 || size > all - 2 * PLAIT__LEAST_REST) return 0;
   uint32_t total = plait__total_of(size);
   if (total <= have) return total == have || have == PLAIT__LEAST;
@@ -387,8 +424,8 @@ void plait__block_put(struct plait_record *record, plait_ref_t header, uint32_t 
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
 void plait__medium_release(struct plait_record *record, plait_ref_t header);
 /*
- * Makes free what waits for it: all FREED blocks, whoever has freed them, and every region of the record's that is one free
- * block, if there is a record: nonzero if there was any. Under the lock.
+ * Makes free what waits for it: all FREED blocks, whoever has freed them, and every region of the record's that is one
+ * free block, if there is a record: nonzero if there was any. Under the lock.
  */
 int plait__sweep(struct plait_record *record);
 /* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
@@ -409,7 +446,9 @@ void plait__medium_settle(struct plait_record *record);
 struct plait_record *plait__bind(void);
 /* The record takes over one that is nobody's: 1, or 0 if there is none. Under the lock. */
 int plait__adopt(struct plait_record *record);
-/* A block has been pushed onto the stack of a record that has been taken over meanwhile: it is to be taken over again. */
+/*
+ * A block has been pushed onto the stack of a record that has been taken over meanwhile: it is to be taken over again.
+ */
 void plait__stranded(void);
 /* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
 void plait__repair(void);
@@ -425,7 +464,10 @@ int plait__debug_check(void);
 uint32_t plait__debug_kept(void);
 #endif
 
-/* ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; none has a fence, or a lock but for large blocks ---- */
+/*
+ * ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; none has a fence, or a lock but for large
+ * blocks ----
+ */
 
 /* The class for blocks of `size` bytes: the smallest. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
 PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
@@ -460,14 +502,17 @@ PLAIT_TINY plait_ref_t plait__alloc_small(uint32_t size) {
 }
 
 /*
- * Frees a block: 1, or 0 if there is none; then nothing is done. With a record or without. What it reads was made visible
- * to the caller together with the block. Of what is no block the description may be read while it is being made: it is found by way of
- * references, and each of these was stored after what it refers to.
+ * Frees a block: 1, or 0 if there is none; then nothing is done. With a record or without. What it reads was made
+ * visible to the caller together with the block. Of what is no block the description may be read while it is being
+ * made: it is found by way of references, and each of these was stored after what it refers to.
  */
 static inline __attribute__((always_inline)) int plait__free(plait_ref_t block) {
   struct plait_record *record = plait__mine();
   plait_ref_t mine = plait_ref(record);
-  /* Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there is this one. */
+  /*
+   * Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there
+   * is this one.
+   */
   plait_ref_t noted = plait_get(&plait_heap()->leaves[0]);
   if (record == NULL) {
     if (noted == 0) return 0;

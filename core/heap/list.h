@@ -2,8 +2,8 @@
  * list: doubly linked rings. The heap's lists of pages, slices and free blocks are all of this one kind.
  *
  * Invariants
- * - A list is a link that starts and ends the ring: `next` is its first, `prev` its last member; an empty list is its own
- *   neighbour. So putting in and taking out never ask whether there is a neighbour.
+ * - A list is a link that starts and ends the ring: `next` is its first, `prev` its last member; an empty list is its
+ *   own neighbour. So putting in and taking out never ask whether there is a neighbour.
  * - A link is the first member of the struct that it links: a reference to one is a reference to the other.
  * - Lists are made from words that say what is true (heap.h), and made anew after a death: no store here is a commit.
  */

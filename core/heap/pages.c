@@ -2,42 +2,51 @@
  * pages: small blocks. A page is 4 to 32 KiB of a slice, cut into blocks of one size; its record lies apart.
  *
  * Invariants
- * - A block is in use when its state is LIVE and its bit in `remote` is not set; else it is free. Where no block is, no state is LIVE.
- * - Only the owner writes states, tally and links; others set bits of `remote`, of LIVE blocks. The owner collects them by putting them onto
- *   the page's list, which changes the state, and clearing the bits then: between the two both say the same.
+ * - A block is in use when its state is LIVE and its bit in `remote` is not set; else it is free. Where no block is, no
+ *   state is LIVE.
+ * - Only the owner writes states, tally and links; others set bits of `remote`, of LIVE blocks. The owner collects them
+ *   by putting them onto the page's list, which changes the state, and clearing the bits then: between the two both say
+ *   the same.
  * - The list of free blocks, and the tally, are made from states and bits, and made anew after a death.
- * - A page whose owner word names a record is on that record's list for its class. The record allocates from the page that its
- *   spot for the class names: one on that list, or `empty`. Freeing may move it; any would do.
- *   An ABANDONED page is on no list and had no free block when it was given up.
+ * - A page whose owner word names a record is on that record's list for its class. The record allocates from the page
+ *   that its spot for the class names: one on that list, or `empty`. Freeing may move it; any would do. An ABANDONED
+ *   page is on no list and had no free block when it was given up.
  * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
  *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
  *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
  *   page, or by the next recovery.
- * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit there, and stays. Whoever
- *   gives a page up, or gets one, looks in any case.
- * - Each page on a record's lists has the record's word `aimed` as that bit of its tally; linking it sees to that, after a death, too.
- * - `empty_page` of a record is a hint: what it names may be unmade, another's, or in use by then, which its owner and tally say.
- * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner. Its last free block is
- *   noticed in the same way: pooling stores the owner, then looks whether all blocks are free; freeing the other way round. Of two that free the
- *   last two, the later one sees both.
+ * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit
+ *   there, and stays. Whoever gives a page up, or gets one, looks in any case.
+ * - Each page on a record's lists has the record's word `aimed` as that bit of its tally; linking it sees to that,
+ *   after a death, too.
+ * - `empty_page` of a record is a hint: what it names may be unmade, another's, or in use by then, which its owner and
+ *   tally say.
+ * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner.
+ *   Its last free block is noticed in the same way: pooling stores the owner, then looks whether all blocks are free;
+ *   freeing the other way round. Of two that free the last two, the later one sees both.
  */
 #include "internal.h"
 
-#define FEW_BLOCKS 40u  /* classes from here on have so few blocks in a page that pages are worth being emptied */
-#define PAGE_LOOKS 8u   /* pages of a list that are looked at for a free block before another page is had */
-#define FEW_PAGES 8u    /* see few_pages() */
-#define FEW_MEDIUM 8u    /* so many blocks in regions are few */
-#define AIM_FROM 24u     /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
-#define AIM_EACH 64u     /* one of so many pages that come to their end decides whether each free looks where the next block is to come from */
+#define FEW_BLOCKS 40u /* classes from here on have so few blocks in a page that pages are worth being emptied */
+#define PAGE_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
+#define FEW_PAGES 8u   /* see few_pages() */
+#define FEW_MEDIUM 8u  /* so many blocks in regions are few */
+#define AIM_FROM 24u   /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
+/* one of so many pages that come to their end decides whether each free looks where the next block is to come from */
+#define AIM_EACH 64u
 #define FORGETFUL 65536u /* one of so many has its class thought to be shared by nobody, until it is seen again */
 
-/* Page sizes by class, and from class 8 on by four classes, a digit each: PLAIT__MOST_BLOCKS blocks, or somewhat more, which are left out, if they are small; at least 8, and in whole slices 4. */
+/*
+ * Page sizes by class, and from class 8 on by four classes, a digit each: PLAIT__MOST_BLOCKS blocks, or somewhat more,
+ * which are left out, if they are small; at least 8, and in whole slices 4.
+ */
 #define SMALLEST_SHIFTS 0x32222110u
 #define SHIFTS 0x444442222332200ull
 
 /*
- * Multiples of 16 up to 128; then eight for each power of two up to 1 KiB; then what cuts a slice into 60 blocks, 56, 52 and so on to 28
- * (15 to 8 in a page of 16 KiB), 25, 22, 20, 18, 16, 14, 13, 12 and so on down to 4: so little is left at a page's end.
+ * Multiples of 16 up to 128; then eight for each power of two up to 1 KiB; then what cuts a slice into 60 blocks, 56,
+ * 52 and so on to 28 (15 to 8 in a page of 16 KiB), 25, 22, 20, 18, 16, 14, 13, 12 and so on down to 4: so little is
+ * left at a page's end.
  */
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
@@ -54,15 +63,18 @@ PLAIT_COLD void plait__classes_init(void) {
 
 /* ---- lists of a record ---- */
 
-/* So many full pages a thread keeps of a class whose blocks others free, too: of larger blocks none, because nobody else can use them. */
+/*
+ * So many full pages a thread keeps of a class whose blocks others free, too: of larger blocks none, because nobody
+ * else can use them.
+ */
 static inline uint32_t few_pages(uint32_t class) {
   return class < AIM_FROM ? FEW_PAGES : 0;
 }
 
 /*
- * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too, it
- * keeps few: they would wait for it, half empty, while others run. Of whole slices fewer: what
- * an owner keeps that does nothing any more is lost to the others until it comes back.
+ * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too,
+ * it keeps few: they would wait for it, half empty, while others run. Of whole slices fewer: what an owner keeps that
+ * does nothing any more is lost to the others until it comes back.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
   if (plait_get(&list->shared)) return few_pages(class);
@@ -99,9 +111,10 @@ static PLAIT_COLD void aim(struct plait_record *record, struct plait_page *page)
 }
 
 /*
- * A page of the class has come to its end. Aiming, the look at each free at where the next block comes from, pays
- * where pages last for a few blocks only, and is a tenth of a small block's time where they last long. So now and then the page that comes
- * to its end decides: what most of them are. It is done for all pages then, or for none, because a processor does not guess for which.
+ * A page of the class has come to its end. Aiming, the look at each free at where the next block comes from, pays where
+ * pages last for a few blocks only, and is a tenth of a small block's time where they last long. So now and then the
+ * page that comes to its end decides: what most of them are. It is done for all pages then, or for none, because a
+ * processor does not guess for which.
  */
 PLAIT_TINY void note_end(struct plait_record *record, uint32_t class) {
   uint32_t ends = plait_get(&record->ends) + 1, aimed = class >= AIM_FROM ? PLAIT__AIMED : 0;
@@ -111,7 +124,8 @@ PLAIT_TINY void note_end(struct plait_record *record, uint32_t class) {
   if (plait_get(&record->aimed) == aimed) return;
   plait_put(&record->aimed, aimed);
   for (uint32_t i = 0; i < PLAIT_HEAP_CLASS_COUNT; i++)
-    for (plait_ref_t at = plait_get(&record->classes[i].link.next); at != plait_ref(&record->classes[i]); at = plait_get(&plait__link(at)->next))
+    for (plait_ref_t at = plait_get(&record->classes[i].link.next); at != plait_ref(&record->classes[i]);
+        at = plait_get(&plait__link(at)->next))
       aim(record, plait_at(at));
 }
 
@@ -132,7 +146,8 @@ static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page
   struct plait_page_list *list = &record->classes[plait_get8(&page->class)];
   plait_word_t *spot = plait_at(plait_get(&page->spot));
   plait_ref_t prev = plait_get(&page->link.prev);
-  if (plait_get(spot) == plait_ref(page)) plait_put(spot, prev == plait_ref(list) ? plait_ref(&plait_heap()->empty) : prev);
+  if (plait_get(spot) == plait_ref(page))
+    plait_put(spot, prev == plait_ref(list) ? plait_ref(&plait_heap()->empty) : prev);
   page_unlink(list, page);
 }
 
@@ -152,16 +167,18 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
 /* ---- pages; under the lock ---- */
 
 /*
- * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n << turn)`, and `base` a
- * multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple of 2^shift, + (n << turn): so the places
- * from `turn` on and below `shift` are n. The factor has those above shifted out already; those below `turn` are 0 for a block, and rotated to the top.
- * Different places in the page have different numbers, and the blocks have the lowest: so all others have the number of no block.
+ * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n <<
+ * turn)`, and `base` a multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple
+ * of 2^shift, + (n << turn): so the places from `turn` on and below `shift` are n. The factor has those above shifted
+ * out already; those below `turn` are 0 for a block, and rotated to the top. Different places in the page have
+ * different numbers, and the blocks have the lowest: so all others have the number of no block.
  */
 PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
-  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse; /* in twice as many each time */
+  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse;                         /* in twice as many each time */
   uint32_t known = plait_ref(page) | (32 - shift + turn);
-  struct plait_hint *hint = plait__hint(plait__leaf(base / PLAIT_SLICE_SIZE), base), *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
+  struct plait_hint *hint = plait__hint(plait__leaf(base / PLAIT_SLICE_SIZE), base),
+                    *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
   for (; hint < end; hint++) {
     plait_put(&hint->page, known);
     plait_put(&hint->factor, inverse << (32 - shift));
@@ -202,7 +219,8 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, ui
 
 PLAIT_ONCE uint32_t plait__page_remote(struct plait_page *page) {
   uint32_t count = 0;
-  for (uint32_t word = 0; word < 4; word++) count += (uint32_t)__builtin_popcountll(near_load(&page->remote[word], memory_order_seq_cst));
+  for (uint32_t word = 0; word < 4; word++)
+    count += (uint32_t)__builtin_popcountll(near_load(&page->remote[word], memory_order_seq_cst));
   return count;
 }
 
@@ -220,11 +238,12 @@ PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
     for (uint64_t left = bits; left != 0; left &= left - 1) {
       uint32_t number = word * 64 + (uint32_t)__builtin_ctzll(left);
       plait_byte_t *state = plait__state(page, number);
-      if (plait_get8(state) != PLAIT__SMALL_LIVE) continue; /* freed twice at the same instant, or its owner died here */
+      /* freed twice at the same instant, or its owner died here */
+      if (plait_get8(state) != PLAIT__SMALL_LIVE) continue;
       plait_put8(state, tally);
       tally = ((tally & ~255u) | number) - 256;
     }
-    plait_put(&page->tally, tally); /* first: see is_all_freed() */
+    plait_put(&page->tally, tally);                                   /* first: see is_all_freed() */
     near_fetch_and(&page->remote[word], ~bits, memory_order_seq_cst); /* see the invariant on giving up */
   }
   return collected;
@@ -277,8 +296,8 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
 }
 
 /*
- * A page that is wholly free, and listed so, goes back to its slice when the next one is: what is allocated and freed in turn does not make a
- * page each time. But not if it has small blocks, and its list has no other.
+ * A page that is wholly free, and listed so, goes back to its slice when the next one is: what is allocated and freed
+ * in turn does not make a page each time. But not if it has small blocks, and its list has no other.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
   uint32_t class = plait_get8(&page->class);
@@ -295,7 +314,10 @@ PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct
   plait__runs_unlock();
 }
 
-/* A page whose owner word says POOLED by now goes onto its list, or if all its blocks are free, back to its slice. Under the lock. */
+/*
+ * A page whose owner word says POOLED by now goes onto its list, or if all its blocks are free, back to its slice.
+ * Under the lock.
+ */
 static PLAIT_COLD void settle_pooled(struct plait_page *page, int listed) {
   struct plait_page_list *list = &plait_heap()->pooled[plait_get8(&page->class)];
   if (!listed) plait__page_link(list, plait__link(plait_get(&list->link.prev)), page);
@@ -314,12 +336,13 @@ static PLAIT_COLD int pool(struct plait_page *page) {
 }
 
 /*
- * Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another thread may be quicker. No
- * other page is touched: find_own() goes from one to the next.
+ * Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another
+ * thread may be quicker. No other page is touched: find_own() goes from one to the next.
  */
 static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
-  if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed)) return;
+  if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed))
+    return;
   plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
   uint32_t class = plait_get8(&page->class);
@@ -347,9 +370,10 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
 }
 
 /*
- * Looks for a page of the record's own with free blocks, from the one in use on, which others may have freed into: the first that is met, or, of a class
- * with few blocks in a page, the one that has least of them, so that others get empty. The next blocks come from there: 1, or 0 if none
- * is met. Those that are full are given up, if there are too many; first of all the one that has come to its end.
+ * Looks for a page of the record's own with free blocks, from the one in use on, which others may have freed into: the
+ * first that is met, or, of a class with few blocks in a page, the one that has least of them, so that others get
+ * empty. The next blocks come from there: 1, or 0 if none is met. Those that are full are given up, if there are too
+ * many; first of all the one that has come to its end.
  */
 PLAIT_TINY int find_own(struct plait_record *record, uint32_t class, uint32_t looks) {
   struct plait_page_list *list = &record->classes[class];
@@ -395,17 +419,22 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
 }
 
 /*
- * Lays a small block in a region, where it can grow; 0. If the class has no page, and the record few blocks in regions: such a thread
- * needs no pages. But not if the block there that was freed last had not grown long: it works with small blocks.
+ * Lays a small block in a region, where it can grow; 0. If the class has no page, and the record few blocks in regions:
+ * such a thread needs no pages. But not if the block there that was freed last had not grown long: it works with small
+ * blocks.
  */
 static PLAIT_COLD plait_ref_t lay_small(struct plait_record *record, uint32_t class) {
-  if (class >= FEW_BLOCKS || plait_get(&record->classes[class].count) != 0 || plait_get(&record->medium_live) >= FEW_MEDIUM) return 0;
-  return plait__has_grown(plait_get(&record->released)) ? plait__medium_alloc_roomy(record, plait__class_size(class), 1) : 0;
+  if (class >= FEW_BLOCKS || plait_get(&record->classes[class].count) != 0 ||
+      plait_get(&record->medium_live) >= FEW_MEDIUM)
+    return 0;
+  return plait__has_grown(plait_get(&record->released)) ? plait__medium_alloc_roomy(record, plait__class_size(class), 1)
+                                                        : 0;
 }
 
 PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place) {
   plait_ref_t block;
-  if (plait_get(&((struct plait_page *)plait_at(plait_get(&record->spots[class])))->tally) % 256 == PLAIT__SMALL_END) note_end(record, class);
+  if (plait_get(&((struct plait_page *)plait_at(plait_get(&record->spots[class])))->tally) % 256 == PLAIT__SMALL_END)
+    note_end(record, class);
   for (uint32_t looks = PAGE_LOOKS;;) {
     if (!find_own(record, class, looks)) {
       if (any_place && (block = lay_small(record, class)) != 0) return block;
@@ -423,8 +452,8 @@ PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t 
 /* ---- freeing ---- */
 
 /*
- * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free. Who has
- * no record, and gets none, leaves it to the pool.
+ * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free.
+ * Who has no record, and gets none, leaves it to the pool.
  */
 static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_record *mine = plait__mine();
@@ -444,7 +473,10 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   plait__runs_unlock();
 }
 
-/* Whether no block of the pooled page is in use. The bits are read first: what its holder clears meanwhile has left the tally before. */
+/*
+ * Whether no block of the pooled page is in use. The bits are read first: what its holder clears meanwhile has left the
+ * tally before.
+ */
 PLAIT_TINY int is_all_freed(struct plait_page *page) {
   return plait__page_remote(page) >= plait__used(plait_get(&page->tally));
 }
@@ -466,7 +498,9 @@ PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
   struct plait_hint *hint = plait__hint(plait_at(leaf), block);
   uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
   struct plait_page *page = plait__hinted(known);
-  return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 || plait__is_free(page, number) ? 0 : plait_get16(&page->step);
+  return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 || plait__is_free(page, number)
+      ? 0
+      : plait_get16(&page->step);
 }
 
 PLAIT_COLD enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block) {

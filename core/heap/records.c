@@ -4,8 +4,8 @@
  * Invariants
  * - A record is changed by the thread that is bound to it, or under the lock when nobody is. The owner words of pages
  *   and regions are the truth; its lists, bins and counters are made from that by absorb().
- * - `stale` is set before the lists stop being right for whoever comes next, and cleared when they are again. So a thread
- *   that dies while it takes over or rebuilds a record leaves it stale, and the next one starts anew.
+ * - `stale` is set before the lists stop being right for whoever comes next, and cleared when they are again. So a
+ *   thread that dies while it takes over or rebuilds a record leaves it stale, and the next one starts anew.
  */
 #include "internal.h"
 
@@ -50,7 +50,8 @@ static void count_orphans(void) {
 static void absorb_region(struct plait_record *record, uint32_t index, uint32_t slices) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER, free = 0;
   uint32_t before = 0, live = 0;
-  for (uint32_t i = slices; i-- > 0;) { /* the first one last: its owner is the region's, should this thread die meanwhile */
+  /* the first one last: its owner is the region's, should this thread die meanwhile */
+  for (uint32_t i = slices; i-- > 0;) {
     struct plait_slice *slice = plait__slice(index + i);
     near_store(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
     if (i != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, i));
@@ -61,10 +62,12 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     /* An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
        written over by the program; it stays as it is, in one piece, and is never given out. */
     if (PLAIT_DEATHS && state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
-    if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END) state = PLAIT__BLOCK_LIVE, size = end - at;
+    if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END)
+      state = PLAIT__BLOCK_LIVE, size = end - at;
     /* Only a tag that is wrong is written: a live block may be freed by another thread meanwhile. */
     if ((size | state) != tag) plait_put(&block->tag, size | state);
-    else if (state != PLAIT__BLOCK_FREE) plait_put(plait__mark_of(at), plait__mark(at)); /* its thread was about to free it */
+    /* its thread was about to free it */
+    else if (state != PLAIT__BLOCK_FREE) plait_put(plait__mark_of(at), plait__mark(at));
     if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
       before += size;
     } else {
@@ -93,8 +96,7 @@ static void absorb_pages(struct plait_record *record, uint32_t former, struct pl
     uint32_t owner = plait_load_near(&page->owner);
     if (owner != former && (owner != PLAIT__ABANDONED || plait__page_remote(page) == 0)) continue;
     if (owner != plait_ref(record) &&
-        !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst,
-                                                 memory_order_relaxed))
+        !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed))
       continue; /* another thread was quicker */
     plait__page_rebuild(page);
     plait__own_link(record, page);
@@ -259,7 +261,10 @@ static void repair_meta(void) {
     if (plait_get(&heap->leaves[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
 }
 
-/* Which pages of the slice are in use; puts those that are pooled onto their lists, but for those without blocks in use. */
+/*
+ * Which pages of the slice are in use; puts those that are pooled onto their lists, but for those without blocks in
+ * use.
+ */
 static uint32_t repair_used(uint32_t index) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
@@ -300,7 +305,8 @@ void plait__repair(void) {
     uint32_t tag = plait_load_near(&slice->tag);
     enum plait__slice_kind kind = plait__kind(tag);
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
-    if (length == 0 || length > end - index) length = end - index; /* somebody wrote over the table: no more from here */
+    /* somebody wrote over the table: no more from here */
+    if (length == 0 || length > end - index) length = end - index;
     if (kind == PLAIT__PAGES && repair_used(index) == 0) kind = PLAIT__FREE;
     if (kind == PLAIT__FREED) kind = PLAIT__FREE;
     if (kind != PLAIT__REGION) clear_inside(index + 1, index + length);
@@ -315,8 +321,8 @@ void plait__repair(void) {
     if (free != 0) plait__run_put(free, index - free);
     free = 0;
     if (kind != PLAIT__GAP) used += length;
-    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++)
-      plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i)); /* not FREED: `freed` of a record may name it */
+    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) /* not FREED: `freed` of a record may name it */
+      plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i));
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)
       plait__partial_link(slice, shift);

@@ -9,23 +9,27 @@
  *   meanwhile has its END early: then the rest is free.)
  * - Only the owner of the region allocates, joins and splits. Others turn a block's tag from LIVE into REMOTE, in one
  *   exchange that only one thread wins, and then push it onto the stack of the region's owner.
- * - A free block is on a bin, the top, or too short for either to matter: then its link is its own neighbour. The top lies behind the
- *   block that was cut or has grown last, and is used for others when the bins have nothing. So a block that grows on moves no links.
- * - The record's `grower` is the block in front of the top, and `grower_end` where the top ends; or `grower` is 0. So a block that
- *   grows on is known by its reference, and the end does not change.
+ * - A free block is on a bin, the top, or too short for either to matter: then its link is its own neighbour. The top
+ *   lies behind the block that was cut or has grown last, and is used for others when the bins have nothing. So a block
+ *   that grows on moves no links.
+ * - The record's `grower` is the block in front of the top, and `grower_end` where the top ends; or `grower` is 0. So a
+ *   block that grows on is known by its reference, and the end does not change.
  * - `before`, the bins, the top, the grower and the counters are derived from the tags.
- * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a block.
+ * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a
+ *   block.
  *
- * What happens to a region is made of three steps: block_take() (a free block is on no bin any more), plait__block_put() (bytes become
- * a free block, on its bin) and lay() (bytes become a live block and the top). Each writes first what a walk does not see, and a tag last.
+ * What happens to a region is made of three steps: block_take() (a free block is on no bin any more),
+ * plait__block_put() (bytes become a free block, on its bin) and lay() (bytes become a live block and the top). Each
+ * writes first what a walk does not see, and a tag last.
  */
 #include "internal.h"
 
 #define LEAST_SIZE (PLAIT__LEAST - PLAIT__HEADER)
 #define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
-#define BLOCKS_LOOKED_AT 2u  /* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
-#define LEAST_SLICES 2u   /* of a new region, if there are: a block of the largest size fits */
-#define TRIM_SLICES 8u    /* free slices at a region's end that are given back, together with an eighth of all */
+/* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
+#define BLOCKS_LOOKED_AT 2u
+#define LEAST_SLICES 2u /* of a new region, if there are: a block of the largest size fits */
+#define TRIM_SLICES 8u  /* free slices at a region's end that are given back, together with an eighth of all */
 
 PLAIT_TINY uint32_t size_of(uint32_t tag) {
   return tag & ~15u;
@@ -106,8 +110,9 @@ static PLAIT_COLD plait_ref_t find(struct plait_record *record, uint32_t size, u
 /* ---- splitting and joining; the region's owner only ---- */
 
 /*
- * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total` bytes, and the
- * top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not see `header` either.
+ * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total`
+ * bytes, and the top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not
+ * see `header` either.
  */
 static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
   plait_ref_t top = plait_get(&record->top);
@@ -123,8 +128,8 @@ static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint
 }
 
 /*
- * Takes `total` bytes out of the free block at `at`, from `front` on: the block that is live then. From its end most often; from
- * elsewhere for alignment, and with `front` 0 for a block that is going to grow.
+ * Takes `total` bytes out of the free block at `at`, from `front` on: the block that is live then. From its end most
+ * often; from elsewhere for alignment, and with `front` 0 for a block that is going to grow.
  */
 static PLAIT_ONCE plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
   plait_ref_t header = at + front;
@@ -153,12 +158,16 @@ PLAIT_TINY plait_ref_t end_before(uint32_t behind) {
 
 /* Whether the region's first block is free and all there is. */
 static PLAIT_COLD int is_whole(uint32_t index) {
-  return tag_at(index * PLAIT_SLICE_SIZE) == ((slices_of(index) * PLAIT_SLICE_SIZE - PLAIT__HEADER) | PLAIT__BLOCK_FREE);
+  return tag_at(index * PLAIT_SLICE_SIZE) ==
+      ((slices_of(index) * PLAIT_SLICE_SIZE - PLAIT__HEADER) | PLAIT__BLOCK_FREE);
 }
 
 /* ---- regions; under the lock ---- */
 
-/* Gives back what lies behind the region's first `keep` slices. pre: no block is in use there; with `keep` 0, in all of it. */
+/*
+ * Gives back what lies behind the region's first `keep` slices. pre: no block is in use there; with `keep` 0, in all of
+ * it.
+ */
 static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, uint32_t keep) {
   uint32_t slices = slices_of(index), from = index + keep, cut = slices - keep;
   plait_ref_t end = end_before(index + slices), last = end - plait_get(&plait__block(end)->before);
@@ -179,8 +188,8 @@ static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, u
 }
 
 /*
- * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer for it, or in
- * a new region if `index` is 0. 0 if there is no room.
+ * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer
+ * for it, or in a new region if `index` is 0. 0 if there is no room.
  */
 static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, uint32_t total, uint32_t least) {
   uint32_t slices = 0, have = 0, at;
@@ -233,9 +242,11 @@ PLAIT_COLD int plait__sweep(struct plait_record *record) {
   int given = 0;
   while (index < plait_get(&plait_heap()->end)) {
     struct plait_slice *slice = plait__slice(index);
-    uint32_t tag = plait_load_near(&slice->tag), kind = plait__kind(tag), length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
+    uint32_t tag = plait_load_near(&slice->tag), kind = plait__kind(tag),
+             length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0) break; /* somebody wrote over the table */
-    int whole = kind == PLAIT__REGION && record != NULL && plait_get(&slice->owner) == plait_ref(record) && is_whole(index);
+    int whole =
+        kind == PLAIT__REGION && record != NULL && plait_get(&slice->owner) == plait_ref(record) && is_whole(index);
     if (kind == PLAIT__FREED || whole) {
       if (whole) region_cut(record, index, 0);
       else plait__run_give(index, length);
@@ -255,14 +266,17 @@ PLAIT_COLD int plait__relinquish(struct plait_record *record) {
   return given;
 }
 
-/* Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. Whether there is. Not under the lock. */
+/*
+ * Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. Whether there is. Not under
+ * the lock.
+ */
 static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
   for (uint32_t least = total <= LEAST_LISTED ? LEAST_SLICES : 0;;) { /* a small block will grow */
     if (plait__runs_lock() != 0) return 0;
     uint32_t behind = index != 0 ? index : plait_get(&record->last);
     int done = plait__adopt(record) || (behind != 0 && region_cover(record, behind, total, 0)) ||
-               (index == 0 && region_cover(record, 0, total, least));
+        (index == 0 && region_cover(record, 0, total, least));
     plait__runs_unlock();
     if (done || index != 0) return done;
     if (plait__grow(need + 1) == 0) continue;
@@ -283,7 +297,8 @@ static PLAIT_COLD void try_to_cut(struct plait_record *record, uint32_t index, u
 /* Looks at a free block of about a slice or more: is there something to give back? */
 static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = slices_of(index), spare = plait_get(&record->spare);
-  if (size >= (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE && tag_at(header + size) == PLAIT__BLOCK_END)
+  if (size >= (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE &&
+      tag_at(header + size) == PLAIT__BLOCK_END)
     try_to_cut(record, index, slices + 2 - size / PLAIT_SLICE_SIZE);
   if (!is_whole(index)) return;
   /* One region that is wholly free is kept: the longer one. */
@@ -297,14 +312,15 @@ static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header
 }
 
 PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
-  uint32_t size = size_of(tag_at(header)), next = tag_at(header + size), before = plait_get(&plait__block(header)->before);
+  uint32_t size = size_of(tag_at(header)), next = tag_at(header + size),
+           before = plait_get(&plait__block(header)->before);
   plait_ref_t top = plait_get(&record->top);
   plait_put(&record->released, size);
   if (is_free_tag(next)) {
     block_take(record, header + size);
     size += size_of(next);
   }
-  plait_put(plait__mark_of(header), 0); /* before the commit: it may be no header any more then */
+  plait_put(plait__mark_of(header), 0);       /* before the commit: it may be no header any more then */
   if (is_free_tag(tag_at(header - before))) { /* not of the first: it is before itself, and not free */
     header -= before;
     size += before;
@@ -319,7 +335,8 @@ PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t h
   }
   count_live(record, UINT32_MAX);
   /* Of the region that is kept when it is wholly free, there is less to give back. */
-  uint32_t least = header == plait_get(&record->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE : PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  uint32_t least = header == plait_get(&record->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE
+                                                                          : PLAIT_SLICE_SIZE - PLAIT__HEADER;
   if (size >= least) give_back(record, header, size);
 }
 
@@ -378,7 +395,7 @@ int plait__medium_free(plait_ref_t mine, struct plait_slice *slice, plait_ref_t 
   uint32_t tag = tag_at(header);
   if ((tag & 15u) != PLAIT__BLOCK_LIVE ||
       !atomic_compare_exchange_strong_explicit(&plait__block(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
-                                               memory_order_acq_rel, memory_order_relaxed))
+          memory_order_acq_rel, memory_order_relaxed))
     return 0;
   plait__medium_deliver(header);
   return 1;
@@ -388,7 +405,8 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   uint32_t index = region_of(block);
   plait_ref_t at = index * PLAIT_SLICE_SIZE;
   plait_ref_t end = at + plait__rest(plait_load(&plait__slice(index)->tag)) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
-  for (uint32_t size; at < end; at += size) { /* the owner may be changing it: each step is checked, the answer is a hint */
+  /* the owner may be changing it: each step is checked, the answer is a hint */
+  for (uint32_t size; at < end; at += size) {
     uint32_t tag = tag_at(at), live = (tag & 15u) == PLAIT__BLOCK_LIVE;
     size = size_of(tag);
     if (size == 0 || size > end - at) break;
@@ -399,7 +417,8 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   return PLAIT_PLACE_UNUSED;
 }
 
-PLAIT_COLD int plait__medium_resize(struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size) {
+PLAIT_COLD int plait__medium_resize(
+    struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size) {
   uint32_t total = total_for(size), have = size_of(tag_at(header));
   if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
   if (total <= have && have - total < have / 8) return 1;

@@ -2,10 +2,10 @@
  * returns: medium blocks that other threads have freed, on their way back. Each record has a stack of them.
  *
  * Invariants
- * - A block on a stack, or on a `draining` list, is REMOTE; whoever takes it off frees it, or passes it on to the owner that
- *   its region has by now.
- * - The stack is pushed by compare-and-swap, and taken whole. Its owner names what it takes in `draining` before: a thread
- *   that dies between the two has it on both, and settle() in records.c frees it once.
+ * - A block on a stack, or on a `draining` list, is REMOTE; whoever takes it off frees it, or passes it on to the owner
+ *   that its region has by now.
+ * - The stack is pushed by compare-and-swap, and taken whole. Its owner names what it takes in `draining` before: a
+ *   thread that dies between the two has it on both, and settle() in records.c frees it once.
  */
 #include "internal.h"
 
@@ -17,8 +17,8 @@ static void push(struct plait_record *record, plait_ref_t header) {
     plait_put(plait__under(header), (uint32_t)head);
     next = ((head >> 32) + 1) << 32 | header;
     /* release: pairs with the acquire in drain; sequentially consistent: see below. */
-  } while (!atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst,
-                                                  memory_order_relaxed));
+  } while (
+      !atomic_compare_exchange_weak_explicit(&record->remote, &head, next, memory_order_seq_cst, memory_order_relaxed));
 }
 
 /*

@@ -5,11 +5,12 @@
  * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see is one store to one
  *   tag, made after all that it reveals is in place. Tags inside a run do not count; those that could be taken for a
  *   live block are wiped before the lock is given back.
- * - Each free run is on the list for its length; its first slice says where it lies, its last one how long it is. No two
- *   free runs touch. These are derived: plait__repair() makes them from the tags. No slice but the first of a free run has
- *   the tag of one; so what the slice in front of a run says of its length is true if there is such a tag that far back.
- * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but to
- *   make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
+ * - Each free run is on the list for its length; its first slice says where it lies, its last one how long it is. No
+ *   two free runs touch. These are derived: plait__repair() makes them from the tags. No slice but the first of a free
+ *   run has the tag of one; so what the slice in front of a run says of its length is true if there is such a tag that
+ *   far back.
+ * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but
+ *   to make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
  *   finds that memory ends or grows over it, or a repair. If it has been made free before, the tag says so.
  */
 #include "internal.h"
@@ -17,10 +18,10 @@
 PLAIT_COLD_BEGIN
 
 #define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
-#define MOST_PUT_OFF 16u  /* slices of a block that is freed without the lock */
-#define ENDS_APART 4096u  /* bytes between two places where a large block may end */
-#define KEPT_PART 32u     /* of the limit: one of these for each step of enum plait_heap_use */
-#define MOST_KEPT 256u    /* slices; 16 MiB, which is enough for a hundred threads */
+#define MOST_PUT_OFF 16u   /* slices of a block that is freed without the lock */
+#define ENDS_APART 4096u   /* bytes between two places where a large block may end */
+#define KEPT_PART 32u      /* of the limit: one of these for each step of enum plait_heap_use */
+#define MOST_KEPT 256u     /* slices; 16 MiB, which is enough for a hundred threads */
 #define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
 #ifdef __wasm__
@@ -115,7 +116,9 @@ PLAIT_COLD void plait__runs_clear(void) {
 }
 
 #ifdef PLAIT_HEAP_LIBRARY
-PLAIT_TINY int may_take(uint32_t slices) { return (void)slices, 1; }
+PLAIT_TINY int may_take(uint32_t slices) {
+  return (void)slices, 1;
+}
 #else
 /* Whether as much as enum plait_heap_use says stays free for others. Exact under the lock, a hint without it. */
 static int may_take(uint32_t slices) {
@@ -129,7 +132,10 @@ static int may_take(uint32_t slices) {
 PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   if (!may_take(slices)) return 0;
-  /* A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a MiB. */
+  /*
+   * A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a
+   * MiB.
+   */
   for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
     plait_ref_t ref = plait_get(&list->next);
@@ -244,7 +250,8 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (at >= to) return;
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
   uint32_t from = end / PLAIT_HEAP_LEAF_SLICES, last = (to - 1) / PLAIT_HEAP_LEAF_SLICES;
-  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) { /* the first one is there in any case: see plait__free() */
+  /* the first one is there in any case: see plait__free() */
+  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) {
     if (plait_get(&heap->leaves[leaf]) != 0) continue;
     plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
     if (ref == 0) {
@@ -289,8 +296,8 @@ int plait__grow(uint32_t slices) {
   if (!may_take(slices)) return -PLAIT_ENOMEM;
   if (pages <= end) { /* else another thread has grown, and is about to tell */
     uint32_t want = lacking(slices, end);
-    if (want > limit - end || grow_by(&want, end) < 0)
-      return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM; /* quicker */
+    if (want > limit - end || grow_by(&want, end) < 0) /* quicker */
+      return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM;
   }
   if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
   plait__extend(0, 0);
@@ -325,7 +332,8 @@ int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
   plait__runs_clear();
   plait__classes_init();
-  plait__extend(index, plait_platform_pages()); /* if that is more than the statics have; else it grows when it is first asked */
+  /* if that is more than the statics have; else it grows when it is first asked */
+  plait__extend(index, plait_platform_pages());
   return 0;
 }
 
@@ -336,10 +344,11 @@ PLAIT_TINY uint32_t slices_for(uint32_t size) {
 }
 
 /*
- * How far behind its run's start a block begins, as far as there is room: such that it ends in one of 16 lines of its last slice,
- * which one of them being a matter of the size, and begins in one of the first 64 lines of its first slice. So what begins or
- * ends in a slice does so where something has before, in lines that a cache still has. If all began at multiples of 64 KiB, they would
- * end in any of 1024 lines, which are in no cache, and their first lines would share a few sets of every cache.
+ * How far behind its run's start a block begins, as far as there is room: such that it ends in one of 16 lines of its
+ * last slice, which one of them being a matter of the size, and begins in one of the first 64 lines of its first slice.
+ * So what begins or ends in a slice does so where something has before, in lines that a cache still has. If all began
+ * at multiples of 64 KiB, they would end in any of 1024 lines, which are in no cache, and their first lines would share
+ * a few sets of every cache.
  */
 PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
   uint32_t offset = ((behind * 0x9E3779B1u >> 26) * 64 - size) & (ENDS_APART - 64);
@@ -394,15 +403,16 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
   uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
   if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
   uint32_t want = slices_for(size + offset), tag = tag_of(index), have = plait__rest(tag);
-  uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay; /* what comes or goes */
+  /* what comes or goes */
+  uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay;
   int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
   int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {
     if (want > have) plait__run_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
     else set_tag(part, plait__tag(PLAIT__FREED, slices));
     /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
-    fits = near_compare_exchange(&plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel,
-                                 memory_order_relaxed);
+    fits = near_compare_exchange(
+        &plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel, memory_order_relaxed);
     if (fits == (want < have)) plait__run_give(part, slices);
     else set_tag(part, PLAIT__NONE);
   }

@@ -2,8 +2,8 @@
  * heap stats: what the heap is used for, counted from the slice table, the page records and the threads' records.
  *
  * Invariant: blocks themselves are never looked at, and nothing is followed that could go away: descriptions of slices,
- * page records and threads' records stay what they are for good. So it is safe whatever other threads do meanwhile; each
- * number is right at some instant, and none is below zero.
+ * page records and threads' records stay what they are for good. So it is safe whatever other threads do meanwhile;
+ * each number is right at some instant, and none is below zero.
  */
 #include "internal.h"
 
@@ -17,8 +17,8 @@ static uint32_t count_free(struct plait_page *page, uint32_t count) {
 }
 
 /* The entry of the record that owns a page, looked for where the last one was found first; NULL if none does. */
-static struct plait_heap_thread_stats *entry_of(struct plait_heap_details *out, const plait_ref_t *records,
-                                                uint32_t owner, uint32_t *last) {
+static struct plait_heap_thread_stats *entry_of(
+    struct plait_heap_details *out, const plait_ref_t *records, uint32_t owner, uint32_t *last) {
   for (uint32_t i = 0; i < out->thread_count; i++, *last = (*last + 1) % out->thread_count)
     if (records[*last] == owner) return &out->threads[*last];
   return NULL;
@@ -26,7 +26,7 @@ static struct plait_heap_thread_stats *entry_of(struct plait_heap_details *out, 
 
 /* Small blocks in use in the slice's pages. `out`: NULL, or where more is counted. */
 static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plait_heap_details *out,
-                          const plait_ref_t *records, uint32_t *last) {
+    const plait_ref_t *records, uint32_t *last) {
   uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
@@ -76,8 +76,8 @@ static void drop_empty(struct plait_heap_details *out) {
 }
 
 /*
- * Counts everything, in one walk over the slice table, from run to run. A run may be split or joined meanwhile: then some
- * slices are missed, or met inside of a run, where they count for nothing. `more`: NULL, or zero.
+ * Counts everything, in one walk over the slice table, from run to run. A run may be split or joined meanwhile: then
+ * some slices are missed, or met inside of a run, where they count for nothing. `more`: NULL, or zero.
  */
 static void count(struct plait_heap_stats *out, struct plait_heap_details *more) {
   struct plait_heap *heap = plait_heap();

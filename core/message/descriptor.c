@@ -7,13 +7,13 @@
 
 PLAIT_COLD_BEGIN
 
-#define NESTING 32        /* of message types in message types */
+#define NESTING 32 /* of message types in message types */
 #define EDITION_PROTO3 999
 #define EDITION_2023 1000
 #define EDITION_LAST 1001
 
-void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags, const struct plait_allocator *allocator,
-                        struct plait_message_error *error) {
+void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags,
+    const struct plait_allocator *allocator, struct plait_message_error *error) {
   *build = (struct plait__build){.allocator = allocator, .error = error, .flags = flags, .start = bytes};
   build->messages_end = &build->messages;
   build->enums_end = &build->enums;
@@ -52,7 +52,8 @@ void *plait__build_alloc(struct plait__build *build, size_t size) {
   return block;
 }
 
-int plait__build_fail_about(struct plait__build *build, struct plait__span name, const char *text, struct plait__span about) {
+int plait__build_fail_about(
+    struct plait__build *build, struct plait__span name, const char *text, struct plait__span about) {
   struct plait_message_error *error = build->error;
   error->status = PLAIT_MESSAGE_SCHEMA;
   if (name.length != 0) {
@@ -123,7 +124,7 @@ static int read_features(struct plait__build *build, struct plait__span span, st
 
 /* Options: the features in field `number`; a bool option in `flag` if that is not 0. */
 static int read_options(struct plait__build *build, struct plait__span span, uint32_t number,
-                        struct plait__features *features, uint32_t flag, uint8_t *has, uint8_t *value) {
+    struct plait__features *features, uint32_t flag, uint8_t *has, uint8_t *value) {
   struct cursor cursor = cursor_of(span);
   int more;
   while ((more = next_field(build, &cursor)) > 0) {
@@ -153,8 +154,10 @@ static int bad_word(struct plait__span name, int dots) {
   return last == '.';
 }
 
-static int full_name(struct plait__build *build, struct plait__span scope, struct plait__span name, struct plait__span *full) {
-  if (bad_word(name, 0)) return plait__build_fail_about(build, scope, "a declaration has no name, or no valid one: ", name);
+static int full_name(
+    struct plait__build *build, struct plait__span scope, struct plait__span name, struct plait__span *full) {
+  if (bad_word(name, 0))
+    return plait__build_fail_about(build, scope, "a declaration has no name, or no valid one: ", name);
   uint64_t length = (uint64_t)scope.length + (scope.length != 0) + name.length;
   if (length > PLAIT_NAME_LIMIT) return plait__build_fail(build, scope, "a name is too long");
   char *text = plait__build_alloc(build, length + 1);
@@ -168,7 +171,7 @@ static int full_name(struct plait__build *build, struct plait__span scope, struc
 }
 
 static int read_enum(struct plait__build *build, struct plait__span span, struct plait__span scope,
-                     const struct plait__features *parent) {
+    const struct plait__features *parent) {
   struct plait__enum *type = plait__build_alloc(build, sizeof *type);
   if (type == NULL) return -PLAIT_MESSAGE_MEMORY;
   struct cursor cursor = cursor_of(span);
@@ -177,7 +180,8 @@ static int read_enum(struct plait__build *build, struct plait__span span, struct
   int more, status;
   while ((more = next_field(build, &cursor)) > 0) {
     if (IS(1, BYTES)) name = cursor.span;
-    if (IS(3, BYTES) && (status = read_options(build, cursor.span, 7, &type->features, 0, NULL, NULL)) < 0) return status;
+    if (IS(3, BYTES) && (status = read_options(build, cursor.span, 7, &type->features, 0, NULL, NULL)) < 0)
+      return status;
     if (!IS(2, BYTES)) continue;
     struct plait__value *value = plait__build_alloc(build, sizeof *value);
     if (value == NULL) return -PLAIT_MESSAGE_MEMORY;
@@ -207,7 +211,7 @@ static int read_enum(struct plait__build *build, struct plait__span span, struct
 }
 
 static int read_field(struct plait__build *build, struct plait__span span, struct plait__span scope, int extension,
-                      struct plait__field **made) {
+    struct plait__field **made) {
   struct plait__field *field = plait__build_alloc(build, sizeof *field);
   if (field == NULL) return -PLAIT_MESSAGE_MEMORY;
   struct cursor cursor = cursor_of(span);
@@ -222,7 +226,8 @@ static int read_field(struct plait__build *build, struct plait__span span, struc
     if (IS(5, VARINT)) field->kind = cursor.value > 18 ? 255 : (uint32_t)cursor.value;
     if (IS(6, BYTES)) field->type_name = cursor.span;
     if (IS(7, BYTES)) field->default_text = cursor.span, field->has_default = 1;
-    if (IS(8, BYTES) && (status = read_options(build, cursor.span, 21, &field->features, 2, &field->has_packed, &field->packed)) < 0)
+    if (IS(8, BYTES) &&
+        (status = read_options(build, cursor.span, 21, &field->features, 2, &field->has_packed, &field->packed)) < 0)
       return status;
     if (IS(9, VARINT)) field->oneof_declared = (int32_t)(uint32_t)cursor.value;
     if (IS(17, VARINT)) field->proto3_optional = cursor.value != 0;
@@ -238,7 +243,7 @@ static int read_field(struct plait__build *build, struct plait__span span, struc
 }
 
 static int read_extension(struct plait__build *build, struct plait__span span, struct plait__span scope,
-                          const struct plait__features *parent) {
+    const struct plait__features *parent) {
   struct plait__field *field;
   int status = read_field(build, span, scope, 1, &field);
   if (status < 0) return status;
@@ -256,7 +261,8 @@ static int read_oneof(struct plait__build *build, struct plait__span span, struc
   int more, status;
   while ((more = next_field(build, &cursor)) > 0) {
     if (IS(1, BYTES)) oneof->name = cursor.span;
-    if (IS(2, BYTES) && (status = read_options(build, cursor.span, 1, &oneof->features, 0, NULL, NULL)) < 0) return status;
+    if (IS(2, BYTES) && (status = read_options(build, cursor.span, 1, &oneof->features, 0, NULL, NULL)) < 0)
+      return status;
   }
   *made = oneof;
   return more;
@@ -275,7 +281,7 @@ static int read_message_options(struct plait__build *build, struct plait__span s
 }
 
 static int read_message(struct plait__build *build, struct plait__span span, struct plait__span scope,
-                        const struct plait__features *parent, uint32_t nesting) {
+    const struct plait__features *parent, uint32_t nesting) {
   struct plait__message *message = plait__build_alloc(build, sizeof *message);
   if (message == NULL) return -PLAIT_MESSAGE_MEMORY;
   struct cursor cursor = cursor_of(span);
@@ -327,7 +333,8 @@ static int read_message(struct plait__build *build, struct plait__span span, str
     if (IS(3, BYTES) && (status = read_message(build, cursor.span, message->name, &message->features, nesting - 1)) < 0)
       return status;
     if (IS(4, BYTES) && (status = read_enum(build, cursor.span, message->name, &message->features)) < 0) return status;
-    if (IS(6, BYTES) && (status = read_extension(build, cursor.span, message->name, &message->features)) < 0) return status;
+    if (IS(6, BYTES) && (status = read_extension(build, cursor.span, message->name, &message->features)) < 0)
+      return status;
   }
   return more;
 }
@@ -366,14 +373,16 @@ static int read_file(struct plait__build *build, struct plait__span span) {
   if (more < 0) return more;
   uint32_t defaults = 0;
   if (plait__span_equal(syntax, (struct plait__span){"editions", 8})) {
-    if (edition < EDITION_2023 - 2 || edition > EDITION_LAST) return plait__build_fail(build, name, "an edition that is not known here");
+    if (edition < EDITION_2023 - 2 || edition > EDITION_LAST)
+      return plait__build_fail(build, name, "an edition that is not known here");
     defaults = edition < EDITION_PROTO3 ? 0 : edition == EDITION_PROTO3 ? 1 : 2;
   } else if (plait__span_equal(syntax, (struct plait__span){"proto3", 6})) {
     defaults = 1;
   } else if (syntax.length != 0 && !plait__span_equal(syntax, (struct plait__span){"proto2", 6})) {
     return plait__build_fail_about(build, name, "unknown syntax ", syntax);
   }
-  if (package.length != 0 && bad_word(package, 1)) return plait__build_fail(build, name, "the package has no valid name");
+  if (package.length != 0 && bad_word(package, 1))
+    return plait__build_fail(build, name, "the package has no valid name");
   struct plait__file *file = file_slot(build, name);
   if (file == NULL) return plait__build_fail_about(build, (struct plait__span){NULL, 0}, PLAIT__COLLISION, name);
   if (file->bytes.data != NULL) {

@@ -1,9 +1,9 @@
 /*
  * descriptor: a FileDescriptorSet as records, on the way to an image. Private to this room.
  *
- * descriptor.c reads bytes into these records without knowing what names mean; resolve.c gives every name its meaning and
- * every field its flags; freeze.c lays the image out. All records lie in one arena, and names point into the caller's
- * bytes or into the arena. The arena is freed as a whole, whatever has happened.
+ * descriptor.c reads bytes into these records without knowing what names mean; resolve.c gives every name its meaning
+ * and every field its flags; freeze.c lays the image out. All records lie in one arena, and names point into the
+ * caller's bytes or into the arena. The arena is freed as a whole, whatever has happened.
  */
 #ifndef PLAIT_MESSAGE_DESCRIPTOR_H
 #define PLAIT_MESSAGE_DESCRIPTOR_H
@@ -17,11 +17,11 @@ struct plait__span {
 
 /* FeatureSet's values; 0: not set here. */
 struct plait__features {
-  uint8_t presence;  /* 1 explicit, 2 implicit, 3 required */
-  uint8_t enums;     /* 1 open, 2 closed */
-  uint8_t packing;   /* 1 packed, 2 expanded */
-  uint8_t utf8;      /* 2 verify, 3 none */
-  uint8_t encoding;  /* 1 length-prefixed, 2 delimited */
+  uint8_t presence; /* 1 explicit, 2 implicit, 3 required */
+  uint8_t enums;    /* 1 open, 2 closed */
+  uint8_t packing;  /* 1 packed, 2 expanded */
+  uint8_t utf8;     /* 2 verify, 3 none */
+  uint8_t encoding; /* 1 length-prefixed, 2 delimited */
 };
 
 struct plait__value {
@@ -44,16 +44,16 @@ struct plait__oneof {
   struct plait__oneof *next; /* of the message */
   struct plait__span name;
   struct plait__features features;
-  uint32_t index;      /* in the image */
-  uint32_t members;    /* fields that are really in it: none if proto3's `optional` made it */
+  uint32_t index;   /* in the image */
+  uint32_t members; /* fields that are really in it: none if proto3's `optional` made it */
   uint32_t filled;
 };
 
 struct plait__field {
-  struct plait__field *next;  /* of the message that has it; of all extensions until they are resolved */
-  struct plait__span name;    /* an extension's is full */
+  struct plait__field *next; /* of the message that has it; of all extensions until they are resolved */
+  struct plait__span name;   /* an extension's is full */
   struct plait__span type_name, extendee, default_text;
-  struct plait__span scope;   /* in which names are looked up */
+  struct plait__span scope; /* in which names are looked up */
   struct plait__features features;
   struct plait__oneof *oneof;
   int64_t number, oneof_declared; /* -1: none */
@@ -106,8 +106,8 @@ struct plait__build {
 };
 
 /* `build` is filled in; the input is `bytes`. What is allocated until plait__build_end() is one arena. */
-void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags, const struct plait_allocator *allocator,
-                        struct plait_message_error *error);
+void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags,
+    const struct plait_allocator *allocator, struct plait_message_error *error);
 void plait__build_end(struct plait__build *build);
 
 /* Zeroed memory of the arena; NULL: none, and the error is set. */
@@ -115,7 +115,8 @@ void *plait__build_alloc(struct plait__build *build, size_t size);
 
 /* Sets the error: "name: text" and returns -SCHEMA. `name` may be empty. */
 int plait__build_fail(struct plait__build *build, struct plait__span name, const char *text);
-int plait__build_fail_about(struct plait__build *build, struct plait__span name, const char *text, struct plait__span about);
+int plait__build_fail_about(
+    struct plait__build *build, struct plait__span name, const char *text, struct plait__span about);
 
 int plait__descriptor_read(struct plait__build *build, const uint8_t *bytes, size_t size);
 int plait__build_resolve(struct plait__build *build);

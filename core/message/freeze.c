@@ -1,6 +1,6 @@
 /*
- * freeze: lays the records out as an image. First the sizes, then one allocation, then the contents: it cannot fail half
- * way. See descriptor.h and schema.h.
+ * freeze: lays the records out as an image. First the sizes, then one allocation, then the contents: it cannot fail
+ * half way. See descriptor.h and schema.h.
  */
 #include "descriptor.h"
 #include "wire.h"
@@ -49,7 +49,8 @@ static uint32_t dense_count(const struct plait__message *message) {
   return covered;
 }
 
-static void put_slot(struct freezer *freezer, uint32_t slots, uint32_t mask, uint32_t hash, uint32_t value, struct plait__span name) {
+static void put_slot(
+    struct freezer *freezer, uint32_t slots, uint32_t mask, uint32_t hash, uint32_t value, struct plait__span name) {
   uint32_t *words = (uint32_t *)((uint8_t *)freezer->schema + slots);
   freezer->build->work += name.length;
   for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++, hash++) {
@@ -58,17 +59,22 @@ static void put_slot(struct freezer *freezer, uint32_t slots, uint32_t mask, uin
     words[hash & mask] = value;
     return;
   }
-  if (freezer->status == 0) freezer->status = plait__build_fail_about(freezer->build, (struct plait__span){NULL, 0}, PLAIT__COLLISION, name);
+  if (freezer->status == 0)
+    freezer->status = plait__build_fail_about(freezer->build, (struct plait__span){NULL, 0}, PLAIT__COLLISION, name);
 }
 
 static void put_field(struct freezer *freezer, const struct plait__message *message, const struct plait__field *from,
-                      struct plait_field *to, uint32_t index) {
+    struct plait_field *to, uint32_t index) {
   static const uint8_t wires[] = {0, 1, 5, 0, 0, 0, 1, 5, 0, 2, 3, 2, 2, 0, 0, 5, 1, 0, 0};
   uint32_t wire = wires[from->kind];
   *to = (struct plait_field){
       .tag = (uint32_t)from->number << 3 | (from->flags & PLAIT_FIELD_PACKED ? PLAIT_WIRE_BYTES : wire),
-      .kind = (uint8_t)from->kind, .wire = (uint8_t)wire, .flags = (uint16_t)from->flags,
-      .name_length = from->name.length, .message = message->index, .type = from->type,
+      .kind = (uint8_t)from->kind,
+      .wire = (uint8_t)wire,
+      .flags = (uint16_t)from->flags,
+      .name_length = from->name.length,
+      .message = message->index,
+      .type = from->type,
       .oneof = from->oneof == NULL ? PLAIT_SCHEMA_NONE : from->oneof->index,
       .default_bits = from->default_bits,
   };
@@ -78,7 +84,7 @@ static void put_field(struct freezer *freezer, const struct plait__message *mess
     to->default_bits = put_name(freezer, from->default_text);
   }
   put_slot(freezer, freezer->schema->field_slots, freezer->schema->field_mask,
-           plait__schema_hash(message->index, from->name.data, from->name.length), index + 1, from->name);
+      plait__schema_hash(message->index, from->name.data, from->name.length), index + 1, from->name);
 }
 
 /* Whether each name leads to what has it, and so no two are the same. */
@@ -110,7 +116,8 @@ static int set_enum_defaults(struct plait__build *build, struct plait_schema *sc
       if (!field->has_default || field->kind != PLAIT_KIND_ENUM) continue;
       uint32_t value = plait_schema_find_value(schema, to->type, field->default_text.data, field->default_text.length);
       if (value == PLAIT_SCHEMA_NONE)
-        return plait__build_fail_about(build, field->name, "the default is no value of the enum: ", field->default_text);
+        return plait__build_fail_about(
+            build, field->name, "the default is no value of the enum: ", field->default_text);
       to->default_bits = (uint64_t)(int64_t)plait_schema_value(schema, value)->number;
     }
   }
@@ -124,7 +131,8 @@ static void sort_values(struct plait_enum_value *values, uint32_t count, struct 
   if (sorted) return;
   for (uint32_t width = 1; width < count; width *= 2) {
     for (uint32_t low = 0; low < count; low += 2 * width) {
-      uint32_t middle = low + width < count ? low + width : count, high = middle + width < count ? middle + width : count;
+      uint32_t middle = low + width < count ? low + width : count,
+               high = middle + width < count ? middle + width : count;
       for (uint32_t a = low, b = middle, to = low; to < high; to++)
         spare[to] = a < middle && (b == high || values[a].number <= values[b].number) ? values[a++] : values[b++];
     }
@@ -134,7 +142,8 @@ static void sort_values(struct plait_enum_value *values, uint32_t count, struct 
 
 int plait__build_freeze(struct plait__build *build, struct plait_schema **image) {
   uint64_t size = sizeof(struct plait_schema), dense = 0;
-  uint32_t type_slots = slots_for(build->message_count + build->enum_count), field_slots = slots_for(build->field_count);
+  uint32_t type_slots = slots_for(build->message_count + build->enum_count),
+           field_slots = slots_for(build->field_count);
   uint32_t value_slots = slots_for(build->value_count);
   uint64_t messages = lay_out(&size, build->message_count, sizeof(struct plait_message));
   uint64_t fields = lay_out(&size, build->field_count, sizeof(struct plait_field));
@@ -152,7 +161,8 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
   dense_at = lay_out(&size, dense, 1);
   uint64_t names = lay_out(&size, build->name_bytes, 1);
   lay_out(&size, 0, 1);
-  if (size > PLAIT_WIRE_LENGTH_LIMIT) return plait__build_fail(build, (struct plait__span){NULL, 0}, "the image would be 2 GiB or more");
+  if (size > PLAIT_WIRE_LENGTH_LIMIT)
+    return plait__build_fail(build, (struct plait__span){NULL, 0}, "the image would be 2 GiB or more");
   struct plait_enum_value *spare = plait__build_alloc(build, (size_t)largest * sizeof *spare);
   if (spare == NULL) return -PLAIT_MESSAGE_MEMORY;
   struct plait_schema *schema = build->allocator->resize(build->allocator->context, NULL, 0, size);
@@ -162,12 +172,25 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
   }
   plait_zero(schema, size);
   *schema = (struct plait_schema){
-      .magic = PLAIT_SCHEMA_MAGIC, .size = (uint32_t)size, .message_count = build->message_count,
-      .field_count = build->field_count, .enum_count = build->enum_count, .value_count = build->value_count,
-      .oneof_count = build->oneof_count, .member_count = build->member_count, .messages = (uint32_t)messages,
-      .fields = (uint32_t)fields, .enums = (uint32_t)enums, .values = (uint32_t)values, .oneofs = (uint32_t)oneofs,
-      .members = (uint32_t)members, .type_slots = (uint32_t)types_at, .type_mask = type_slots - 1,
-      .field_slots = (uint32_t)fields_at, .field_mask = field_slots - 1, .value_slots = (uint32_t)values_at,
+      .magic = PLAIT_SCHEMA_MAGIC,
+      .size = (uint32_t)size,
+      .message_count = build->message_count,
+      .field_count = build->field_count,
+      .enum_count = build->enum_count,
+      .value_count = build->value_count,
+      .oneof_count = build->oneof_count,
+      .member_count = build->member_count,
+      .messages = (uint32_t)messages,
+      .fields = (uint32_t)fields,
+      .enums = (uint32_t)enums,
+      .values = (uint32_t)values,
+      .oneofs = (uint32_t)oneofs,
+      .members = (uint32_t)members,
+      .type_slots = (uint32_t)types_at,
+      .type_mask = type_slots - 1,
+      .field_slots = (uint32_t)fields_at,
+      .field_mask = field_slots - 1,
+      .value_slots = (uint32_t)values_at,
       .value_mask = value_slots - 1,
   };
   struct freezer freezer = {build, schema, 0, (uint32_t)names};
@@ -177,13 +200,19 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
     struct plait_message *to = (struct plait_message *)(base + messages) + message->index;
     uint16_t *table = (uint16_t *)(base + dense_at);
     *to = (struct plait_message){
-        .name = put_name(&freezer, message->name), .name_length = message->name.length, .first_field = field_index,
-        .field_count = message->field_count, .dense = (uint32_t)dense_at, .dense_count = dense_count(message),
-        .first_oneof = oneof_index, .oneof_count = message->oneof_count, .flags = message->flags,
+        .name = put_name(&freezer, message->name),
+        .name_length = message->name.length,
+        .first_field = field_index,
+        .field_count = message->field_count,
+        .dense = (uint32_t)dense_at,
+        .dense_count = dense_count(message),
+        .first_oneof = oneof_index,
+        .oneof_count = message->oneof_count,
+        .flags = message->flags,
     };
     dense_at += (to->dense_count * 2ull + 7) & ~7ull;
-    put_slot(&freezer, schema->type_slots, schema->type_mask, plait__schema_hash(0, message->name.data, message->name.length),
-             1 + message->index * 2, message->name);
+    put_slot(&freezer, schema->type_slots, schema->type_mask,
+        plait__schema_hash(0, message->name.data, message->name.length), 1 + message->index * 2, message->name);
     for (struct plait__oneof *oneof = message->oneofs; oneof != NULL; oneof = oneof->next) {
       if (oneof->members == 0) continue;
       struct plait_oneof *place = (struct plait_oneof *)(base + oneofs) + oneof_index++;
@@ -202,17 +231,23 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
     struct plait_enum *to = (struct plait_enum *)(base + enums) + type->index;
     struct plait_enum_value *place = (struct plait_enum_value *)(base + values) + value_index;
     *to = (struct plait_enum){
-        .name = put_name(&freezer, type->name), .name_length = type->name.length, .first_value = value_index,
-        .value_count = type->value_count, .closed = type->features.enums == 2, .first_number = type->first_number,
+        .name = put_name(&freezer, type->name),
+        .name_length = type->name.length,
+        .first_value = value_index,
+        .value_count = type->value_count,
+        .closed = type->features.enums == 2,
+        .first_number = type->first_number,
     };
     put_slot(&freezer, schema->type_slots, schema->type_mask, plait__schema_hash(0, type->name.data, type->name.length),
-             2 + type->index * 2, type->name);
+        2 + type->index * 2, type->name);
     for (struct plait__value *value = type->values; value != NULL; value = value->next)
-      place[value->order] = (struct plait_enum_value){value->number, put_name(&freezer, value->name), value->name.length};
+      place[value->order] =
+          (struct plait_enum_value){value->number, put_name(&freezer, value->name), value->name.length};
     sort_values(place, type->value_count, spare);
     for (uint32_t i = 0; i < type->value_count; i++) {
       struct plait__span name = {plait_schema_name(schema, place[i].name), place[i].name_length};
-      put_slot(&freezer, schema->value_slots, schema->value_mask, plait__schema_hash(type->index, name.data, name.length), ++value_index, name);
+      put_slot(&freezer, schema->value_slots, schema->value_mask,
+          plait__schema_hash(type->index, name.data, name.length), ++value_index, name);
     }
   }
   int status = freezer.status;
@@ -227,7 +262,7 @@ int plait__build_freeze(struct plait__build *build, struct plait_schema **image)
 }
 
 int plait_schema_build(const uint8_t *bytes, size_t size, uint32_t flags, const struct plait_allocator *allocator,
-                       struct plait_schema **image, struct plait_message_error *error) {
+    struct plait_schema **image, struct plait_message_error *error) {
   if (size == 0) bytes = (const uint8_t *)"";
   struct plait__build build;
   plait__build_begin(&build, bytes, flags, allocator, error);

@@ -28,10 +28,13 @@ int plait_number_integer(const char *text, size_t length, uint64_t *bits, int *n
   return 0;
 }
 
-#define WORDS 100   /* 3200 bits: 10^340 times 10^400 and the shift of the division fit */
-#define DIGITS 400  /* further digits only say that something is left */
+#define WORDS 100  /* 3200 bits: 10^340 times 10^400 and the shift of the division fit */
+#define DIGITS 400 /* further digits only say that something is left */
 
-struct large { uint32_t words[WORDS]; uint32_t count; };
+struct large {
+  uint32_t words[WORDS];
+  uint32_t count;
+};
 
 static void large_multiply_add(struct large *number, uint32_t factor, uint32_t addend) {
   uint64_t carry = addend;

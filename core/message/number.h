@@ -7,8 +7,8 @@
 #include "status.h"
 
 /*
- * An integer in decimal or (0x) hexadecimal digits, with a sign. *bits is its two's complement. 0, -TYPE (not a number),
- * or -RANGE: outside -2^63 .. 2^64 - 1. *negative tells which of the two a *bits >= 2^63 is.
+ * An integer in decimal or (0x) hexadecimal digits, with a sign. *bits is its two's complement. 0, -TYPE (not a
+ * number), or -RANGE: outside -2^63 .. 2^64 - 1. *negative tells which of the two a *bits >= 2^63 is.
  */
 int plait_number_integer(const char *text, size_t length, uint64_t *bits, int *negative);
 

@@ -22,14 +22,17 @@ struct draft {
   uint32_t node_count, step_count, slot_count, copy_count, both;
 };
 
-static int pattern_fail(struct plait_message_error *error, int status, const char *text, const char *word, size_t length) {
+static int pattern_fail(
+    struct plait_message_error *error, int status, const char *text, const char *word, size_t length) {
   error->status = status;
   plait__error_add(error, text, __builtin_strlen(text));
   plait__error_add(error, word, length > 100 ? 100 : length);
   return -status;
 }
 
-static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ','; }
+static int is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',';
+}
 
 /* The step of a node for a field, made if it is not there. */
 static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node, uint32_t index) {
@@ -38,8 +41,13 @@ static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node,
   if (draft->step_count == STEP_LIMIT) return NULL;
   const struct plait_field *field = plait_schema_field(draft->schema, index);
   struct plait_pattern_step *step = &draft->steps[draft->step_count];
-  *step = (struct plait_pattern_step){.tag = field->tag, .field = index, .slot = PLAIT_PATTERN_NO, .child = PLAIT_PATTERN_NO,
-                                      .kind = field->kind, .wire = field->wire, .flags = field->flags};
+  *step = (struct plait_pattern_step){.tag = field->tag,
+      .field = index,
+      .slot = PLAIT_PATTERN_NO,
+      .child = PLAIT_PATTERN_NO,
+      .kind = field->kind,
+      .wire = field->wire,
+      .flags = field->flags};
   if (plait_field_is_set_item(plait_schema_message(draft->schema, draft->nodes[node].message), field)) {
     step->flags |= PLAIT_PATTERN_SET_ITEM;
     draft->nodes[node].set = 1;
@@ -50,7 +58,8 @@ static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node,
 }
 
 /* An extension's name has dots of its own, so the longest name that fits is taken. */
-static uint32_t longest_field(const struct draft *draft, uint32_t message, const char *word, size_t length, size_t *used) {
+static uint32_t longest_field(
+    const struct draft *draft, uint32_t message, const char *word, size_t length, size_t *used) {
   for (size_t end = length < PLAIT_NAME_LIMIT ? length : PLAIT_NAME_LIMIT; end > 0; end--) {
     if (end < length && word[end] != '.') continue;
     uint32_t field = plait_schema_find_field(draft->schema, message, word, end);
@@ -69,9 +78,11 @@ static int draft_word(struct draft *draft, const char *word, size_t length) {
     return pattern_fail(draft->error, PLAIT_MESSAGE_PATTERN, "more than 200 names, from ", word, length);
   for (;;) {
     uint32_t index = longest_field(draft, draft->nodes[node].message, name, rest, &used);
-    if (index == PLAIT_SCHEMA_NONE) return pattern_fail(draft->error, PLAIT_MESSAGE_NAME, "no such field: ", word, length);
+    if (index == PLAIT_SCHEMA_NONE)
+      return pattern_fail(draft->error, PLAIT_MESSAGE_NAME, "no such field: ", word, length);
     struct plait_pattern_step *step = draft_step(draft, node, index);
-    if (step == NULL) return pattern_fail(draft->error, PLAIT_MESSAGE_PATTERN, "too many different fields, from ", word, length);
+    if (step == NULL)
+      return pattern_fail(draft->error, PLAIT_MESSAGE_PATTERN, "too many different fields, from ", word, length);
     if (used == rest) {
       draft->slots[draft->slot_count++] = index;
       if (step->child != PLAIT_PATTERN_NO) draft->both = 1;
@@ -84,7 +95,8 @@ static int draft_word(struct draft *draft, const char *word, size_t length) {
       return 0;
     }
     if (!plait_kind_is_message(step->kind) || step->flags & PLAIT_FIELD_REPEATED)
-      return pattern_fail(draft->error, PLAIT_MESSAGE_PATTERN, "only a message that is not repeated has fields to name: ", word, length);
+      return pattern_fail(draft->error, PLAIT_MESSAGE_PATTERN,
+          "only a message that is not repeated has fields to name: ", word, length);
     if (step->slot != PLAIT_PATTERN_NO) draft->both = 1;
     if (step->child == PLAIT_PATTERN_NO) {
       if (draft->node_count == NODE_LIMIT)
@@ -107,9 +119,16 @@ static struct plait_pattern *draft_freeze(struct draft *draft, const struct plai
   struct plait_pattern *pattern = allocator->resize(allocator->context, NULL, 0, size);
   if (pattern == NULL) return NULL;
   *pattern = (struct plait_pattern){
-      .size = size, .slot_count = (uint16_t)draft->slot_count, .node_count = (uint16_t)draft->node_count,
-      .step_count = (uint16_t)draft->step_count, .copy_count = (uint16_t)draft->copy_count,
-      .nodes = nodes, .steps = steps, .slots = slots, .copies = copies, .both = draft->both,
+      .size = size,
+      .slot_count = (uint16_t)draft->slot_count,
+      .node_count = (uint16_t)draft->node_count,
+      .step_count = (uint16_t)draft->step_count,
+      .copy_count = (uint16_t)draft->copy_count,
+      .nodes = nodes,
+      .steps = steps,
+      .slots = slots,
+      .copies = copies,
+      .both = draft->both,
   };
   struct plait_pattern_node *to_nodes = (struct plait_pattern_node *)((uint8_t *)pattern + nodes);
   struct plait_pattern_step *to_steps = (struct plait_pattern_step *)((uint8_t *)pattern + steps);
@@ -120,7 +139,8 @@ static struct plait_pattern *draft_freeze(struct draft *draft, const struct plai
     for (uint32_t i = 0; i < draft->step_count; i++) {
       if (draft->node_of[i] != node) continue;
       uint32_t at = placed++;
-      for (; at > to_nodes[node].first_step && to_steps[at - 1].tag > draft->steps[i].tag; at--) to_steps[at] = to_steps[at - 1];
+      for (; at > to_nodes[node].first_step && to_steps[at - 1].tag > draft->steps[i].tag; at--)
+        to_steps[at] = to_steps[at - 1];
       to_steps[at] = draft->steps[i];
     }
     to_nodes[node].step_count = (uint16_t)(placed - to_nodes[node].first_step);
@@ -131,8 +151,7 @@ static struct plait_pattern *draft_freeze(struct draft *draft, const struct plai
 }
 
 int plait_pattern_build(const struct plait_schema *schema, const char *text, size_t length,
-                        const struct plait_allocator *allocator, struct plait_pattern **pattern,
-                        struct plait_message_error *error) {
+    const struct plait_allocator *allocator, struct plait_pattern **pattern, struct plait_message_error *error) {
   *error = (struct plait_message_error){.status = 0};
   struct draft *draft = allocator->resize(allocator->context, NULL, 0, sizeof *draft);
   if (draft == NULL) return -(error->status = PLAIT_MESSAGE_MEMORY);
@@ -154,7 +173,8 @@ int plait_pattern_build(const struct plait_schema *schema, const char *text, siz
     while (at < length && is_blank(text[at])) at++;
   }
   if (status == 0 && words == 0) status = pattern_fail(error, PLAIT_MESSAGE_PATTERN, "an empty pattern", "", 0);
-  if (status == 0 && (*pattern = draft_freeze(draft, allocator)) == NULL) status = -(error->status = PLAIT_MESSAGE_MEMORY);
+  if (status == 0 && (*pattern = draft_freeze(draft, allocator)) == NULL)
+    status = -(error->status = PLAIT_MESSAGE_MEMORY);
   allocator->resize(allocator->context, draft, sizeof *draft, 0);
   return status;
 }
@@ -172,7 +192,7 @@ struct unpacking {
 
 /* Another member of the oneof has come: those before do not count. */
 static PLAIT_ONCE void clear_oneof(struct unpacking *unpacking, const struct plait_pattern_node *node, uint32_t oneof,
-                                   const struct plait_pattern_step *but);
+    const struct plait_pattern_step *but);
 
 static void clear_step(struct unpacking *unpacking, const struct plait_pattern_step *step) {
   if (step->slot != PLAIT_PATTERN_NO) unpacking->values[step->slot].present = 0;
@@ -183,10 +203,11 @@ static void clear_step(struct unpacking *unpacking, const struct plait_pattern_s
 
 /* oneof: NONE for all. The depth is that of the pattern's names. */
 static void clear_oneof(struct unpacking *unpacking, const struct plait_pattern_node *node, uint32_t oneof,
-                        const struct plait_pattern_step *but) {
+    const struct plait_pattern_step *but) {
   const struct plait_pattern_step *step = plait_pattern_steps(unpacking->pattern) + node->first_step;
   for (uint32_t i = 0; i < node->step_count; i++, step++)
-    if (step != but && (oneof == PLAIT_SCHEMA_NONE || plait_schema_field(unpacking->schema, step->field)->oneof == oneof))
+    if (step != but &&
+        (oneof == PLAIT_SCHEMA_NONE || plait_schema_field(unpacking->schema, step->field)->oneof == oneof))
       clear_step(unpacking, step);
 }
 
@@ -205,16 +226,18 @@ static int unpack_fail(struct unpacking *unpacking, int status, const uint8_t *a
 
 PLAIT_COLD_END
 
-static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const uint8_t *at, const uint8_t *end, uint32_t depth);
+static int unpack_node(
+    struct unpacking *unpacking, uint32_t node_index, const uint8_t *at, const uint8_t *end, uint32_t depth);
 
-static int unpack_elements(struct unpacking *unpacking, const struct plait_pattern_step *step, const struct plait_field *field,
-                           const uint8_t *at, const uint8_t *end) {
+static int unpack_elements(struct unpacking *unpacking, const struct plait_pattern_step *step,
+    const struct plait_field *field, const uint8_t *at, const uint8_t *end) {
   while (at < end) {
     struct plait_value value = {.length = 0, .present = 1};
     const uint8_t *next = plait_wire_number(at, end, step->kind, &value.bits);
     if (next == NULL) return unpack_fail(unpacking, plait_wire_number_status(at, end, step->wire), at, field);
     if (!(step->flags & PLAIT_FIELD_CLOSED) ||
-        plait_enum_find_number(unpacking->schema, plait_schema_enum(unpacking->schema, field->type), (int32_t)value.integer) != NULL) {
+        plait_enum_find_number(
+            unpacking->schema, plait_schema_enum(unpacking->schema, field->type), (int32_t)value.integer) != NULL) {
       int status = unpacking->elements->take(unpacking->elements->context, step->slot, field, &value);
       if (status < 0) return unpack_fail(unpacking, status, at, field);
     }
@@ -223,9 +246,12 @@ static int unpack_elements(struct unpacking *unpacking, const struct plait_patte
   return 0;
 }
 
-/* A field that a step asks for, from behind its tag. NULL and *status: an error; NULL and 0: it is an unknown field after all. */
+/*
+ * A field that a step asks for, from behind its tag. NULL and *status: an error; NULL and 0: it is an unknown field
+ * after all.
+ */
 static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plait_pattern_step *step, uint32_t tag,
-                                  const uint8_t *at, const uint8_t *end, uint32_t depth, int *status) {
+    const uint8_t *at, const uint8_t *end, uint32_t depth, int *status) {
   const struct plait_schema *schema = unpacking->schema;
   const struct plait_field *field = plait_schema_field(schema, step->field);
   struct plait_value value = {.length = 0, .present = 1};
@@ -239,7 +265,8 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
       *status = unpack_fail(unpacking, plait_wire_length_status(at, end), at, field);
       return NULL;
     }
-    if (unpacking->elements != NULL && (*status = unpack_elements(unpacking, step, field, next, next + length)) < 0) return NULL;
+    if (unpacking->elements != NULL && (*status = unpack_elements(unpacking, step, field, next, next + length)) < 0)
+      return NULL;
     return next + length;
   }
   if (step->wire == PLAIT_WIRE_BYTES) {
@@ -269,7 +296,8 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
     }
     value.data = at;
     value.length = (uint32_t)(content_end - at);
-    if (step->child != PLAIT_PATTERN_NO && (*status = unpack_node(unpacking, step->child, at, content_end, depth)) < 0) {
+    if (step->child != PLAIT_PATTERN_NO &&
+        (*status = unpack_node(unpacking, step->child, at, content_end, depth)) < 0) {
       unpack_fail(unpacking, *status, at, field);
       return NULL;
     }
@@ -292,7 +320,8 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
     }
   } else if (step->slot != PLAIT_PATTERN_NO) {
     struct plait_value *place = &unpacking->values[step->slot];
-    if (plait_kind_is_message(step->kind) && place->present && unpacking->elements != NULL && unpacking->elements->join != NULL &&
+    if (plait_kind_is_message(step->kind) && place->present && unpacking->elements != NULL &&
+        unpacking->elements->join != NULL &&
         (*status = unpacking->elements->join(unpacking->elements->context, step->slot, place, &value)) < 0) {
       unpack_fail(unpacking, *status, at, field);
       return NULL;
@@ -302,9 +331,12 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
   return next;
 }
 
-/* An item of a MessageSet is its message, as if that had the item's number for its tag. The place behind the item, or NULL. */
-static PLAIT_ONCE const uint8_t *unpack_set_item(struct unpacking *unpacking, const struct plait_pattern_node *node, const uint8_t *at,
-                                                 const uint8_t *end, uint32_t depth, int *status) {
+/*
+ * An item of a MessageSet is its message, as if that had the item's number for its tag. The place behind the item, or
+ * NULL.
+ */
+static PLAIT_ONCE const uint8_t *unpack_set_item(struct unpacking *unpacking, const struct plait_pattern_node *node,
+    const uint8_t *at, const uint8_t *end, uint32_t depth, int *status) {
   const struct plait_pattern_step *steps = plait_pattern_steps(unpacking->pattern) + node->first_step;
   const uint8_t *message, *content_end;
   uint32_t number;
@@ -321,7 +353,8 @@ static PLAIT_ONCE const uint8_t *unpack_set_item(struct unpacking *unpacking, co
 }
 
 /* Reads one message. */
-static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const uint8_t *at, const uint8_t *end, uint32_t depth) {
+static int unpack_node(
+    struct unpacking *unpacking, uint32_t node_index, const uint8_t *at, const uint8_t *end, uint32_t depth) {
   const struct plait_pattern_node *node = plait_pattern_nodes(unpacking->pattern) + node_index;
   const struct plait_pattern_step *steps = plait_pattern_steps(unpacking->pattern) + node->first_step;
   uint32_t expected = 0, count = node->step_count;
@@ -374,9 +407,9 @@ static int unpack_node(struct unpacking *unpacking, uint32_t node_index, const u
   return 0;
 }
 
-int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size,
-                         uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
-                         struct plait_message_error *error) {
+int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes,
+    size_t size, uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
+    struct plait_message_error *error) {
   struct unpacking unpacking = {schema, pattern, elements, values, error, bytes};
   error->status = 0;
   error->length = 0;
@@ -430,7 +463,8 @@ static int pack_value(struct packing *packing, const struct plait_pattern_step *
     if (step->flags & PLAIT_FIELD_IMPLICIT && value->bits == 0) return 0;
     if ((status = plait_write_number(writer, step->kind, value->bits)) < 0) return status;
   }
-  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3) : plait_write_varint(writer, step->tag);
+  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3)
+                                              : plait_write_varint(writer, step->tag);
 }
 
 static int pack_child(struct packing *packing, const struct plait_pattern_step *step, int *given) {
@@ -449,7 +483,8 @@ static int pack_child(struct packing *packing, const struct plait_pattern_step *
   size_t length = plait_written(writer) - content;
   if (length > PLAIT_WIRE_LENGTH_LIMIT) return -PLAIT_MESSAGE_SIZE;
   if (step->wire == PLAIT_WIRE_BYTES && (status = plait_write_varint(writer, length)) < 0) return status;
-  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3) : plait_write_varint(writer, step->tag);
+  return step->flags & PLAIT_PATTERN_SET_ITEM ? plait_write_set_item_begin(writer, step->tag >> 3)
+                                              : plait_write_varint(writer, step->tag);
 }
 
 /* Whether a step, or one inside of it, has a value. The depth is that of the pattern's names. */
@@ -489,17 +524,17 @@ static int pack_node(struct packing *packing, uint32_t node_index, int *given) {
       *given = 1;
       if (!(step->flags & PLAIT_FIELD_REPEATED)) status = pack_value(packing, step, &packing->values[step->slot]);
       else if (packing->elements != NULL)
-        status = packing->elements->give(packing->elements->context, step->slot, plait_schema_field(packing->schema, step->field),
-                                         packing->writer);
+        status = packing->elements->give(
+            packing->elements->context, step->slot, plait_schema_field(packing->schema, step->field), packing->writer);
     }
     if (status < 0) return pack_fail(packing, status, plait_schema_field(packing->schema, step->field));
   }
   return 0;
 }
 
-int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pattern *pattern, const struct plait_value *values,
-                       const struct plait_pattern_elements *elements, struct plait_writer *writer,
-                       struct plait_message_error *error) {
+int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pattern *pattern,
+    const struct plait_value *values, const struct plait_pattern_elements *elements, struct plait_writer *writer,
+    struct plait_message_error *error) {
   struct packing packing = {schema, pattern, elements, values, writer, error};
   int given = 0;
   error->status = 0;
@@ -508,6 +543,7 @@ int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pat
   if (pattern->both || pattern->copy_count != 0) return pack_fail(&packing, -PLAIT_MESSAGE_PATTERN, NULL);
   size_t before = plait_written(writer);
   int status = pack_node(&packing, 0, &given);
-  if (status == 0 && plait_written(writer) - before > PLAIT_WIRE_LENGTH_LIMIT) status = pack_fail(&packing, -PLAIT_MESSAGE_SIZE, NULL);
+  if (status == 0 && plait_written(writer) - before > PLAIT_WIRE_LENGTH_LIMIT)
+    status = pack_fail(&packing, -PLAIT_MESSAGE_SIZE, NULL);
   return status;
 }

@@ -3,8 +3,8 @@
  * name id home.city". Packing takes one value for each name, unpacking gives one, and no object stands between them and
  * the bytes. Nothing is allocated, but by a writer that grows.
  *
- * A pattern is one block without pointers, like a schema: it can be moved, shared, and put into a space. It is made for one
- * schema and used with that alone.
+ * A pattern is one block without pointers, like a schema: it can be moved, shared, and put into a space. It is made for
+ * one schema and used with that alone.
  *
  * All functions: any thread.
  */
@@ -19,21 +19,21 @@
 /* One value. 16 bytes in every language. */
 struct plait_value {
   union {
-    uint64_t bits;        /* integers, enums, bool: extended by their sign; FLOAT and DOUBLE: a double */
+    uint64_t bits; /* integers, enums, bool: extended by their sign; FLOAT and DOUBLE: a double */
     int64_t integer;
     double number;
-    const uint8_t *data;  /* STRING, BYTES, messages: encoded */
+    const uint8_t *data; /* STRING, BYTES, messages: encoded */
   };
-  uint32_t length;        /* of data */
-  uint32_t present;       /* 0: absent. Repeated fields, packing: not 0 if `elements` is to be asked */
+  uint32_t length;  /* of data */
+  uint32_t present; /* 0: absent. Repeated fields, packing: not 0 if `elements` is to be asked */
 };
 
 /* One name: what a node does when it meets the field. Ordered by number within its node. */
 struct plait_pattern_step {
-  uint32_t tag;     /* the field's */
-  uint32_t field;   /* its index in the schema */
-  uint16_t slot;    /* where its value goes; PLAIT_PATTERN_NO: nowhere */
-  uint16_t child;   /* node for what lies inside; PLAIT_PATTERN_NO: none */
+  uint32_t tag;   /* the field's */
+  uint32_t field; /* its index in the schema */
+  uint16_t slot;  /* where its value goes; PLAIT_PATTERN_NO: nowhere */
+  uint16_t child; /* node for what lies inside; PLAIT_PATTERN_NO: none */
   uint8_t kind;
   uint8_t wire;
   uint16_t flags;
@@ -45,15 +45,16 @@ struct plait_pattern_step {
 struct plait_pattern_node {
   uint32_t message;
   uint16_t first_step, step_count;
-  uint16_t oneofs;  /* whether a step's field is in a oneof */
-  uint16_t set;     /* whether the message is a MessageSet */
+  uint16_t oneofs; /* whether a step's field is in a oneof */
+  uint16_t set;    /* whether the message is a MessageSet */
 };
 
 struct plait_pattern {
   uint32_t size;
   uint16_t slot_count, node_count, step_count, copy_count;
-  uint32_t nodes, steps, slots, copies; /* distances. slots: uint32_t field of each slot. copies: pairs of uint16_t, from and to */
-  uint32_t both;    /* a name and what lies inside it: only for reading */
+  /* distances. slots: uint32_t field of each slot. copies: pairs of uint16_t, from and to */
+  uint32_t nodes, steps, slots, copies;
+  uint32_t both; /* a name and what lies inside it: only for reading */
 };
 
 static inline const struct plait_pattern_step *plait_pattern_steps(const struct plait_pattern *pattern) {
@@ -72,16 +73,15 @@ static inline uint32_t plait_pattern_field(const struct plait_pattern *pattern, 
  * `allocator`, pattern->size long. 0, -NAME, -PATTERN or -MEMORY; error->text names the word.
  */
 int plait_pattern_build(const struct plait_schema *schema, const char *text, size_t length,
-                        const struct plait_allocator *allocator, struct plait_pattern **pattern,
-                        struct plait_message_error *error);
+    const struct plait_allocator *allocator, struct plait_pattern **pattern, struct plait_message_error *error);
 
 /* What a caller does with the elements of repeated fields and maps, which have no place in a slot. */
 struct plait_pattern_elements {
   /* Unpacking: one element. The entry of a map is a message. 0, or a negated status that ends it all. */
   int (*take)(void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value);
   /*
-   * Unpacking: a singular message that a slot has already comes once more; *value becomes both, one behind the other. 0, or a
-   * negated status. NULL: the last one counts.
+   * Unpacking: a singular message that a slot has already comes once more; *value becomes both, one behind the other.
+   * 0, or a negated status. NULL: the last one counts.
    */
   int (*join)(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value);
   void *context;
@@ -95,16 +95,16 @@ struct plait_pattern_elements {
  * Reads the pattern's fields into values[0 .. slot_count - 1]; absent ones have present 0. data points into `bytes`.
  * Without `elements`, repeated fields are left out. depth: how deep messages may be nested, as PLAIT_DEPTH_USUAL.
  */
-int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size,
-                         uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
-                         struct plait_message_error *error);
+int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes,
+    size_t size, uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
+    struct plait_message_error *error);
 
 /*
- * Writes one message in front of what the writer has. Numbers are taken as they are, cut to the field's size; strings of
- * fields that ask for UTF-8 are checked.
+ * Writes one message in front of what the writer has. Numbers are taken as they are, cut to the field's size; strings
+ * of fields that ask for UTF-8 are checked.
  */
-int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pattern *pattern, const struct plait_value *values,
-                       const struct plait_pattern_elements *elements, struct plait_writer *writer,
-                       struct plait_message_error *error);
+int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pattern *pattern,
+    const struct plait_value *values, const struct plait_pattern_elements *elements, struct plait_writer *writer,
+    struct plait_message_error *error);
 
 #endif

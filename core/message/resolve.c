@@ -11,10 +11,11 @@ static struct plait__span type_name(const struct plait__type *type) {
 }
 
 /*
- * The place of the type whose name is `scope` (with a dot, if it is not empty) and `name`, and has this hash: its own, or the
- * empty one where it would go. NULL: there is no such type, nor a place for it.
+ * The place of the type whose name is `scope` (with a dot, if it is not empty) and `name`, and has this hash: its own,
+ * or the empty one where it would go. NULL: there is no such type, nor a place for it.
  */
-static struct plait__type *type_slot(struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
+static struct plait__type *type_slot(
+    struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
   uint32_t skip = scope.length + (scope.length != 0);
   for (uint32_t probes = 0; probes < PLAIT_SCHEMA_PROBE_LIMIT; probes++) {
     struct plait__type *type = &build->types[(hash + probes) & build->type_mask];
@@ -38,7 +39,8 @@ static int index_type(struct plait__build *build, struct plait__type type) {
   build->work += name.length;
   struct plait__type *slot = type_slot(build, none, name, type.hash);
   if (slot == NULL) return plait__build_fail_about(build, none, PLAIT__COLLISION, name);
-  if (slot->message != NULL || slot->enumeration != NULL) return plait__build_fail(build, name, "this type is declared twice");
+  if (slot->message != NULL || slot->enumeration != NULL)
+    return plait__build_fail(build, name, "this type is declared twice");
   *slot = type;
   return 0;
 }
@@ -52,20 +54,23 @@ static int index_types(struct plait__build *build) {
   int status = 0;
   for (struct plait__message *message = build->messages; message != NULL && status == 0; message = message->next)
     status = index_type(build, (struct plait__type){.message = message});
-  for (struct plait__enum *enumeration = build->enums; enumeration != NULL && status == 0; enumeration = enumeration->next)
+  for (struct plait__enum *enumeration = build->enums; enumeration != NULL && status == 0;
+      enumeration = enumeration->next)
     status = index_type(build, (struct plait__type){.enumeration = enumeration});
   return status;
 }
 
-static struct plait__type look_up_in(struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
+static struct plait__type look_up_in(
+    struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
   build->work += name.length;
-  const struct plait__type *type = type_slot(build, scope, name, plait__schema_hash_end(plait__schema_hash_add(hash, name.data, name.length)));
+  const struct plait__type *type =
+      type_slot(build, scope, name, plait__schema_hash_end(plait__schema_hash_add(hash, name.data, name.length)));
   return type == NULL ? (struct plait__type){.hash = 0} : *type;
 }
 
 /*
- * Looks a name up as protoc does: ".a.B" is full; else the innermost of the scope and what surrounds it that has it counts.
- * They are tried from the outside, so that the scope is hashed once.
+ * Looks a name up as protoc does: ".a.B" is full; else the innermost of the scope and what surrounds it that has it
+ * counts. They are tried from the outside, so that the scope is hashed once.
  */
 static struct plait__type look_up(struct plait__build *build, struct plait__span name, struct plait__span scope) {
   uint32_t hash = plait__schema_hash_begin(0), from = 0;
@@ -109,7 +114,14 @@ static int unescape(struct plait__build *build, struct plait__field *field) {
         }
         c = (char)value;
       } else {
-        c = c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c == 'a' ? '\a' : c == 'b' ? '\b' : c == 'f' ? '\f' : c == 'v' ? '\v' : c;
+        c = c == 'n'   ? '\n'
+            : c == 'r' ? '\r'
+            : c == 't' ? '\t'
+            : c == 'a' ? '\a'
+            : c == 'b' ? '\b'
+            : c == 'f' ? '\f'
+            : c == 'v' ? '\v'
+                       : c;
       }
     }
     text[length++] = c;
@@ -127,7 +139,8 @@ static int read_default(struct plait__build *build, struct plait__field *field, 
   }
   if (!field->has_default) return 0;
   switch (field->kind) {
-    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FLOAT: {
+    case PLAIT_KIND_DOUBLE:
+    case PLAIT_KIND_FLOAT: {
       double value = 0;
       status = plait_number_double(text.data, text.length, &value);
       if (field->kind == PLAIT_KIND_FLOAT) value = (double)(float)value;
@@ -145,13 +158,17 @@ static int read_default(struct plait__build *build, struct plait__field *field, 
       int64_t value = (int64_t)field->default_bits;
       int large = !negative && value < 0;
       switch (field->kind) {
-        case PLAIT_KIND_INT32: case PLAIT_KIND_SINT32: case PLAIT_KIND_SFIXED32:
+        case PLAIT_KIND_INT32:
+        case PLAIT_KIND_SINT32:
+        case PLAIT_KIND_SFIXED32:
           if (large || value != (int32_t)value) status = -1;
           break;
-        case PLAIT_KIND_UINT32: case PLAIT_KIND_FIXED32:
+        case PLAIT_KIND_UINT32:
+        case PLAIT_KIND_FIXED32:
           if (negative || field->default_bits > UINT32_MAX) status = -1;
           break;
-        case PLAIT_KIND_UINT64: case PLAIT_KIND_FIXED64:
+        case PLAIT_KIND_UINT64:
+        case PLAIT_KIND_FIXED64:
           if (negative && value != 0) status = -1;
           break;
         default:
@@ -176,15 +193,18 @@ static int resolve_field(struct plait__build *build, struct plait__message *mess
     if (field->kind == 0) field->kind = type.message != NULL ? PLAIT_KIND_MESSAGE : PLAIT_KIND_ENUM;
     if (field->kind == PLAIT_KIND_ENUM ? type.enumeration == NULL : type.message == NULL)
       return plait__build_fail_about(build, field->extension ? field->name : message->name,
-                                     "no file has the type (a set needs its imports: protoc --include_imports): ", field->type_name);
+          "no file has the type (a set needs its imports: protoc --include_imports): ", field->type_name);
     field->type = field->kind == PLAIT_KIND_ENUM ? type.enumeration->index : type.message->index;
   }
-  int numbers = !plait_kind_is_message(field->kind) && field->kind != PLAIT_KIND_STRING && field->kind != PLAIT_KIND_BYTES;
+  int numbers =
+      !plait_kind_is_message(field->kind) && field->kind != PLAIT_KIND_STRING && field->kind != PLAIT_KIND_BYTES;
   int in_entry = message->flags & PLAIT_TYPE_MAP_ENTRY;
   if (field->label == 3) {
     field->flags |= PLAIT_FIELD_REPEATED;
-    if (field->oneof != NULL) return plait__build_fail_about(build, message->name, "a repeated field in a oneof: ", field->name);
-    if (field->kind == PLAIT_KIND_MESSAGE && type.message->flags & PLAIT_TYPE_MAP_ENTRY) field->flags |= PLAIT_FIELD_MAP;
+    if (field->oneof != NULL)
+      return plait__build_fail_about(build, message->name, "a repeated field in a oneof: ", field->name);
+    if (field->kind == PLAIT_KIND_MESSAGE && type.message->flags & PLAIT_TYPE_MAP_ENTRY)
+      field->flags |= PLAIT_FIELD_MAP;
     if (numbers) {
       field->flags |= PLAIT_FIELD_PACKABLE;
       if (field->has_packed ? field->packed : field->features.packing == 1) field->flags |= PLAIT_FIELD_PACKED;
@@ -192,10 +212,11 @@ static int resolve_field(struct plait__build *build, struct plait__message *mess
   } else if (field->label == 2 || (field->features.presence == 3 && !field->extension && field->oneof == NULL)) {
     if (!in_entry) field->flags |= PLAIT_FIELD_REQUIRED;
   } else if (field->features.presence == 2 && !plait_kind_is_message(field->kind) && field->oneof == NULL &&
-             !field->extension && !field->proto3_optional && !in_entry) {
+      !field->extension && !field->proto3_optional && !in_entry) {
     field->flags |= PLAIT_FIELD_IMPLICIT;
   }
-  if (field->kind == PLAIT_KIND_MESSAGE && field->features.encoding == 2 && !(field->flags & PLAIT_FIELD_MAP) && !in_entry)
+  if (field->kind == PLAIT_KIND_MESSAGE && field->features.encoding == 2 && !(field->flags & PLAIT_FIELD_MAP) &&
+      !in_entry)
     field->kind = PLAIT_KIND_GROUP;
   if (field->kind == PLAIT_KIND_STRING && field->features.utf8 == 2) field->flags |= PLAIT_FIELD_UTF8;
   if (field->kind == PLAIT_KIND_ENUM && type.enumeration->features.enums == 2) field->flags |= PLAIT_FIELD_CLOSED;
@@ -247,9 +268,10 @@ static struct plait__field *sort_fields(struct plait__field *list) {
 static int check_entry(struct plait__build *build, struct plait__message *message) {
   struct plait__field *key = message->fields, *value = key == NULL ? NULL : key->next;
   if (message->field_count != 2 || key->number != 1 || value->number != 2 ||
-      (key->flags | value->flags) & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_EXTENSION) || key->oneof != NULL || value->oneof != NULL ||
-      key->kind == PLAIT_KIND_BYTES || key->kind == PLAIT_KIND_DOUBLE || key->kind == PLAIT_KIND_FLOAT ||
-      key->kind == PLAIT_KIND_ENUM || plait_kind_is_message(key->kind) || value->kind == PLAIT_KIND_GROUP)
+      (key->flags | value->flags) & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_EXTENSION) || key->oneof != NULL ||
+      value->oneof != NULL || key->kind == PLAIT_KIND_BYTES || key->kind == PLAIT_KIND_DOUBLE ||
+      key->kind == PLAIT_KIND_FLOAT || key->kind == PLAIT_KIND_ENUM || plait_kind_is_message(key->kind) ||
+      value->kind == PLAIT_KIND_GROUP)
     return plait__build_fail(build, message->name, "this is no entry of a map");
   return 0;
 }
@@ -262,7 +284,8 @@ int plait__build_resolve(struct plait__build *build) {
     build->extensions = field->next;
     struct plait__type type = look_up(build, field->extendee, field->scope);
     if (type.message == NULL)
-      return plait__build_fail_about(build, field->name, "no file has the message that this extends (protoc --include_imports): ", field->extendee);
+      return plait__build_fail_about(build, field->name,
+          "no file has the message that this extends (protoc --include_imports): ", field->extendee);
     field->next = type.message->fields;
     type.message->fields = field;
     type.message->field_count++;

@@ -7,7 +7,8 @@ uint32_t plait__schema_hash(uint32_t owner, const char *name, size_t length) {
   return plait__schema_hash_end(plait__schema_hash_add(plait__schema_hash_begin(owner), name, length));
 }
 
-static int same_name(const struct plait_schema *schema, uint32_t name, uint32_t name_length, const char *other, size_t length) {
+static int same_name(
+    const struct plait_schema *schema, uint32_t name, uint32_t name_length, const char *other, size_t length) {
   return name_length == length && __builtin_memcmp(plait_schema_name(schema, name), other, length) == 0;
 }
 
@@ -51,7 +52,8 @@ uint32_t plait_schema_find_field(const struct plait_schema *schema, uint32_t mes
   return PLAIT_SCHEMA_NONE;
 }
 
-uint32_t plait_schema_find_value(const struct plait_schema *schema, uint32_t enumeration, const char *name, size_t length) {
+uint32_t plait_schema_find_value(
+    const struct plait_schema *schema, uint32_t enumeration, const char *name, size_t length) {
   const uint32_t *slots = plait__schema_at(schema, schema->value_slots);
   const struct plait_enum *type = plait_schema_enum(schema, enumeration);
   uint32_t at = plait__schema_hash(enumeration, name, length);
@@ -59,14 +61,15 @@ uint32_t plait_schema_find_value(const struct plait_schema *schema, uint32_t enu
     uint32_t slot = slots[at & schema->value_mask];
     if (slot == 0) break;
     const struct plait_enum_value *value = plait_schema_value(schema, slot - 1);
-    if (slot - 1 - type->first_value < type->value_count && same_name(schema, value->name, value->name_length, name, length))
+    if (slot - 1 - type->first_value < type->value_count &&
+        same_name(schema, value->name, value->name_length, name, length))
       return slot - 1;
   }
   return PLAIT_SCHEMA_NONE;
 }
 
-const struct plait_enum_value *plait_enum_find_number(const struct plait_schema *schema, const struct plait_enum *enumeration,
-                                                      int32_t number) {
+const struct plait_enum_value *plait_enum_find_number(
+    const struct plait_schema *schema, const struct plait_enum *enumeration, int32_t number) {
   const struct plait_enum_value *values = plait_schema_value(schema, enumeration->first_value);
   uint32_t count = enumeration->value_count;
   if (count == 0) return NULL;
@@ -87,8 +90,8 @@ const struct plait_enum_value *plait_enum_find_number(const struct plait_schema 
   return low < enumeration->value_count && values[low].number == number ? &values[low] : NULL;
 }
 
-const struct plait_field *plait__message_search(const struct plait_schema *schema, const struct plait_message *message,
-                                                uint32_t number) {
+const struct plait_field *plait__message_search(
+    const struct plait_schema *schema, const struct plait_message *message, uint32_t number) {
   const struct plait_field *fields = plait_message_fields(schema, message);
   uint32_t low = 0, count = message->field_count;
   while (count > 0) {
@@ -107,7 +110,7 @@ PLAIT_COLD_BEGIN
 
 static int bad_array(const struct plait_schema *schema, uint32_t distance, uint32_t count, uint32_t size) {
   return distance % 8 != 0 || distance < sizeof *schema || distance > schema->size ||
-         (uint64_t)count * size > schema->size - distance;
+      (uint64_t)count * size > schema->size - distance;
 }
 
 static int bad_part(uint32_t first, uint32_t count, uint32_t total) {
@@ -117,7 +120,7 @@ static int bad_part(uint32_t first, uint32_t count, uint32_t total) {
 /* A name ends with a zero byte inside the image. */
 static int bad_name(const struct plait_schema *schema, uint32_t name, uint32_t length) {
   return name < sizeof *schema || name >= schema->size || length >= schema->size - name ||
-         plait_schema_name(schema, name)[length] != 0;
+      plait_schema_name(schema, name)[length] != 0;
 }
 
 /* Every slot names something. */
@@ -135,9 +138,11 @@ static int bad_slots(const struct plait_schema *schema, uint32_t distance, uint3
 static int bad_field(const struct plait_schema *schema, const struct plait_field *field) {
   uint32_t kind = field->kind, repeated = field->flags & PLAIT_FIELD_REPEATED;
   static const uint8_t wires[] = {0, 1, 5, 0, 0, 0, 1, 5, 0, 2, 3, 2, 2, 0, 0, 5, 1, 0, 0};
-  if (kind < 1 || kind > 18 || field->wire != wires[kind] || bad_name(schema, field->name, field->name_length)) return 1;
+  if (kind < 1 || kind > 18 || field->wire != wires[kind] || bad_name(schema, field->name, field->name_length))
+    return 1;
   int numbers = field->wire != PLAIT_WIRE_BYTES && field->wire != PLAIT_WIRE_START;
-  if (field->tag >> 3 == 0 || (field->flags & (PLAIT_FIELD_PACKED | PLAIT_FIELD_PACKABLE) && !(numbers && repeated))) return 1;
+  if (field->tag >> 3 == 0 || (field->flags & (PLAIT_FIELD_PACKED | PLAIT_FIELD_PACKABLE) && !(numbers && repeated)))
+    return 1;
   if ((field->tag & 7) != (field->flags & PLAIT_FIELD_PACKED ? PLAIT_WIRE_BYTES : field->wire)) return 1;
   if (field->message >= schema->message_count || field->flags > 2 * PLAIT_FIELD_DEFAULT - 1) return 1;
   const struct plait_message *owner = plait_schema_message(schema, field->message);
@@ -147,14 +152,15 @@ static int bad_field(const struct plait_schema *schema, const struct plait_field
   if (field->flags & PLAIT_FIELD_UTF8 && kind != PLAIT_KIND_STRING) return 1;
   if (field->flags & (PLAIT_FIELD_IMPLICIT | PLAIT_FIELD_REQUIRED) && repeated) return 1;
   if (field->flags & PLAIT_FIELD_IMPLICIT && plait_kind_is_message(kind)) return 1;
-  if (plait_kind_is_message(kind) ? field->type >= schema->message_count
-                                  : kind == PLAIT_KIND_ENUM ? field->type >= schema->enum_count : field->type != PLAIT_SCHEMA_NONE)
+  if (plait_kind_is_message(kind)   ? field->type >= schema->message_count
+          : kind == PLAIT_KIND_ENUM ? field->type >= schema->enum_count
+                                    : field->type != PLAIT_SCHEMA_NONE)
     return 1;
   if (field->oneof != PLAIT_SCHEMA_NONE && (field->oneof >= schema->oneof_count || repeated)) return 1;
   if (!(field->flags & PLAIT_FIELD_DEFAULT) && field->default_length != 0) return 1;
   if (field->flags & PLAIT_FIELD_DEFAULT && field->wire == PLAIT_WIRE_BYTES &&
       (kind == PLAIT_KIND_MESSAGE || field->default_bits > schema->size ||
-       bad_name(schema, (uint32_t)field->default_bits, field->default_length)))
+          bad_name(schema, (uint32_t)field->default_bits, field->default_length)))
     return 1;
   if (!(field->flags & PLAIT_FIELD_MAP)) return 0;
   if (kind != PLAIT_KIND_MESSAGE || !repeated) return 1;
@@ -163,9 +169,10 @@ static int bad_field(const struct plait_schema *schema, const struct plait_field
       bad_part(entry->first_field, 2, schema->field_count))
     return 1;
   const struct plait_field *key = plait_schema_field(schema, entry->first_field), *value = key + 1;
-  return key->tag >> 3 != 1 || value->tag >> 3 != 2 || key->flags & PLAIT_FIELD_REPEATED || value->flags & PLAIT_FIELD_REPEATED ||
-         key->kind == PLAIT_KIND_BYTES || key->kind == PLAIT_KIND_DOUBLE || key->kind == PLAIT_KIND_FLOAT ||
-         key->kind == PLAIT_KIND_ENUM || plait_kind_is_message(key->kind) || value->kind == PLAIT_KIND_GROUP;
+  return key->tag >> 3 != 1 || value->tag >> 3 != 2 || key->flags & PLAIT_FIELD_REPEATED ||
+      value->flags & PLAIT_FIELD_REPEATED || key->kind == PLAIT_KIND_BYTES || key->kind == PLAIT_KIND_DOUBLE ||
+      key->kind == PLAIT_KIND_FLOAT || key->kind == PLAIT_KIND_ENUM || plait_kind_is_message(key->kind) ||
+      value->kind == PLAIT_KIND_GROUP;
 }
 
 static int bad_message(const struct plait_schema *schema, const struct plait_message *message, uint32_t index) {
@@ -180,7 +187,8 @@ static int bad_message(const struct plait_schema *schema, const struct plait_mes
     if (dense[i] > message->field_count || (dense[i] != 0 && fields[dense[i] - 1].tag >> 3 != i)) return 1;
   for (uint32_t i = 0; i < message->field_count; i++) {
     if (fields[i].message != index || (i > 0 && fields[i - 1].tag >> 3 >= fields[i].tag >> 3)) return 1;
-    if (fields[i].oneof != PLAIT_SCHEMA_NONE && fields[i].oneof - message->first_oneof >= message->oneof_count) return 1;
+    if (fields[i].oneof != PLAIT_SCHEMA_NONE && fields[i].oneof - message->first_oneof >= message->oneof_count)
+      return 1;
     uint32_t number = fields[i].tag >> 3;
     if (number < message->dense_count && dense[number] != i + 1) return 1;
   }
@@ -197,7 +205,8 @@ static int bad_message(const struct plait_schema *schema, const struct plait_mes
 
 int plait_schema_check(const void *image, size_t size) {
   const struct plait_schema *schema = image;
-  if (size < sizeof *schema || schema->magic != PLAIT_SCHEMA_MAGIC || schema->size != size) return -PLAIT_MESSAGE_SCHEMA;
+  if (size < sizeof *schema || schema->magic != PLAIT_SCHEMA_MAGIC || schema->size != size)
+    return -PLAIT_MESSAGE_SCHEMA;
   if (bad_array(schema, schema->messages, schema->message_count, sizeof(struct plait_message)) ||
       bad_array(schema, schema->fields, schema->field_count, sizeof(struct plait_field)) ||
       bad_array(schema, schema->enums, schema->enum_count, sizeof(struct plait_enum)) ||

@@ -1,14 +1,14 @@
 /*
  * schema: what message types look like, as one frozen image.
  *
- * An image is one block of bytes that names everything inside by its index or by its distance from the image's start. It
- * has no pointers and is never written again, so it can lie in a space, a mapping, a file or a Lua userdata, be moved, and
- * be read by any number of threads, processes and Lua states at once without a lock or a copy.
+ * An image is one block of bytes that names everything inside by its index or by its distance from the image's start.
+ * It has no pointers and is never written again, so it can lie in a space, a mapping, a file or a Lua userdata, be
+ * moved, and be read by any number of threads, processes and Lua states at once without a lock or a copy.
  *
  *     header · messages · fields · enums · values · oneofs · members · dense tables · hash tables · names
  *
- * The fields of a message lie together, ordered by number; extensions lie among them, named by their full name. That one
- * order is the plan for both directions: a writer walks it backwards (see wire.h), a reader expects the next one.
+ * The fields of a message lie together, ordered by number; extensions lie among them, named by their full name. That
+ * one order is the plan for both directions: a writer walks it backwards (see wire.h), a reader expects the next one.
  *
  * Invariant: plait_schema_check() holds for every image that plait_schema_build() made. An image from elsewhere is used
  * only after it.
@@ -23,7 +23,7 @@
 #define PLAIT_SCHEMA_MAGIC 0x31424C50u /* "PLB1": changes with the layout */
 #define PLAIT_SCHEMA_NONE 0xFFFFFFFFu
 #define PLAIT_FIELD_NUMBER_LIMIT 536870911u
-#define PLAIT_DEPTH_USUAL 100 /* how deep messages may be nested, if nobody says other */
+#define PLAIT_DEPTH_USUAL 100  /* how deep messages may be nested, if nobody says other */
 #define PLAIT_NAME_LIMIT 1024u /* bytes of a full name */
 /*
  * How far from its hash's own place a name may lie in a hash table. Names that fill half of a table at random stay far
@@ -33,41 +33,56 @@
 
 /* The numbers of FieldDescriptorProto.Type. */
 enum plait_kind {
-  PLAIT_KIND_DOUBLE = 1, PLAIT_KIND_FLOAT = 2, PLAIT_KIND_INT64 = 3, PLAIT_KIND_UINT64 = 4, PLAIT_KIND_INT32 = 5,
-  PLAIT_KIND_FIXED64 = 6, PLAIT_KIND_FIXED32 = 7, PLAIT_KIND_BOOL = 8, PLAIT_KIND_STRING = 9, PLAIT_KIND_GROUP = 10,
-  PLAIT_KIND_MESSAGE = 11, PLAIT_KIND_BYTES = 12, PLAIT_KIND_UINT32 = 13, PLAIT_KIND_ENUM = 14, PLAIT_KIND_SFIXED32 = 15,
-  PLAIT_KIND_SFIXED64 = 16, PLAIT_KIND_SINT32 = 17, PLAIT_KIND_SINT64 = 18,
+  PLAIT_KIND_DOUBLE = 1,
+  PLAIT_KIND_FLOAT = 2,
+  PLAIT_KIND_INT64 = 3,
+  PLAIT_KIND_UINT64 = 4,
+  PLAIT_KIND_INT32 = 5,
+  PLAIT_KIND_FIXED64 = 6,
+  PLAIT_KIND_FIXED32 = 7,
+  PLAIT_KIND_BOOL = 8,
+  PLAIT_KIND_STRING = 9,
+  PLAIT_KIND_GROUP = 10,
+  PLAIT_KIND_MESSAGE = 11,
+  PLAIT_KIND_BYTES = 12,
+  PLAIT_KIND_UINT32 = 13,
+  PLAIT_KIND_ENUM = 14,
+  PLAIT_KIND_SFIXED32 = 15,
+  PLAIT_KIND_SFIXED64 = 16,
+  PLAIT_KIND_SINT32 = 17,
+  PLAIT_KIND_SINT64 = 18,
 };
 
 enum plait_wire { PLAIT_WIRE_VARINT, PLAIT_WIRE_64, PLAIT_WIRE_BYTES, PLAIT_WIRE_START, PLAIT_WIRE_END, PLAIT_WIRE_32 };
 
 enum plait_field_flag {
-  PLAIT_FIELD_REPEATED = 1,   /* maps too */
-  PLAIT_FIELD_PACKABLE = 2,   /* repeated, of numbers: both forms are read */
-  PLAIT_FIELD_PACKED = 4,     /* ... and the packed one is written */
+  PLAIT_FIELD_REPEATED = 1, /* maps too */
+  PLAIT_FIELD_PACKABLE = 2, /* repeated, of numbers: both forms are read */
+  PLAIT_FIELD_PACKED = 4,   /* ... and the packed one is written */
   PLAIT_FIELD_MAP = 8,
   PLAIT_FIELD_REQUIRED = 16,
-  PLAIT_FIELD_IMPLICIT = 32,  /* no presence: zero is not written */
-  PLAIT_FIELD_UTF8 = 64,      /* the bytes must be UTF-8 */
+  PLAIT_FIELD_IMPLICIT = 32, /* no presence: zero is not written */
+  PLAIT_FIELD_UTF8 = 64,     /* the bytes must be UTF-8 */
   PLAIT_FIELD_EXTENSION = 128,
-  PLAIT_FIELD_CLOSED = 256,   /* numbers that the enum does not name are unknown fields */
-  PLAIT_FIELD_DEFAULT = 512,  /* the schema gives a default */
+  PLAIT_FIELD_CLOSED = 256,  /* numbers that the enum does not name are unknown fields */
+  PLAIT_FIELD_DEFAULT = 512, /* the schema gives a default */
 };
 
 enum plait_message_flag { PLAIT_TYPE_MAP_ENTRY = 1, PLAIT_TYPE_MESSAGE_SET = 2, PLAIT_TYPE_REQUIRED = 4 /* has any */ };
 
 struct plait_field {
-  uint32_t tag;            /* as it is written: number << 3 | wire type */
-  uint8_t kind;            /* enum plait_kind; GROUP: any message with delimited encoding */
-  uint8_t wire;            /* wire type of one element */
-  uint16_t flags;          /* enum plait_field_flag */
-  uint32_t name;           /* distance of the name from the image's start; a zero byte follows it */
+  uint32_t tag;   /* as it is written: number << 3 | wire type */
+  uint8_t kind;   /* enum plait_kind; GROUP: any message with delimited encoding */
+  uint8_t wire;   /* wire type of one element */
+  uint16_t flags; /* enum plait_field_flag */
+  uint32_t name;  /* distance of the name from the image's start; a zero byte follows it */
   uint32_t name_length;
   uint32_t message;        /* index of the message that has it */
   uint32_t type;           /* index of its message or enum, or PLAIT_SCHEMA_NONE */
   uint32_t oneof;          /* index of its oneof, or PLAIT_SCHEMA_NONE */
   uint32_t default_length; /* STRING, BYTES */
-  uint64_t default_bits;   /* integers and enums: the value, sign-extended; FLOAT, DOUBLE: a double; STRING, BYTES: distance */
+  /* integers and enums: the value, sign-extended; FLOAT, DOUBLE: a double; STRING, BYTES: distance */
+  uint64_t default_bits;
 };
 _Static_assert(sizeof(struct plait_field) == 40, "40 bytes a field");
 
@@ -76,7 +91,7 @@ struct plait_message {
   uint32_t first_field, field_count;
   uint32_t dense, dense_count; /* distance of uint16_t[dense_count]: number -> position + 1, 0: none; 8-byte aligned */
   uint32_t first_oneof, oneof_count;
-  uint32_t flags;              /* enum plait_message_flag */
+  uint32_t flags; /* enum plait_message_flag */
   uint32_t reserved;
 };
 
@@ -84,7 +99,7 @@ struct plait_enum {
   uint32_t name, name_length;
   uint32_t first_value, value_count; /* ordered by number; of one number the first declared comes first */
   uint32_t closed;
-  int32_t first_number;              /* of the value that is declared first: the default */
+  int32_t first_number; /* of the value that is declared first: the default */
 };
 
 struct plait_enum_value {
@@ -133,8 +148,8 @@ static inline const char *plait_schema_name(const struct plait_schema *schema, u
 static inline uint32_t plait_schema_field_index(const struct plait_schema *schema, const struct plait_field *field) {
   return (uint32_t)(field - plait_schema_field(schema, 0));
 }
-static inline const struct plait_field *plait_message_fields(const struct plait_schema *schema,
-                                                             const struct plait_message *message) {
+static inline const struct plait_field *plait_message_fields(
+    const struct plait_schema *schema, const struct plait_message *message) {
   return plait_schema_field(schema, message->first_field);
 }
 static inline int plait_kind_is_message(uint32_t kind) {
@@ -142,7 +157,8 @@ static inline int plait_kind_is_message(uint32_t kind) {
 }
 /* Whether a field of the message is written as an item of a MessageSet. */
 static inline int plait_field_is_set_item(const struct plait_message *message, const struct plait_field *field) {
-  return message->flags & PLAIT_TYPE_MESSAGE_SET && field->kind == PLAIT_KIND_MESSAGE && !(field->flags & PLAIT_FIELD_REPEATED);
+  return message->flags & PLAIT_TYPE_MESSAGE_SET && field->kind == PLAIT_KIND_MESSAGE &&
+      !(field->flags & PLAIT_FIELD_REPEATED);
 }
 
 enum {
@@ -150,12 +166,12 @@ enum {
 };
 
 /*
- * Builds an image from the bytes of a FileDescriptorSet; its files may come in any order, and several sets may simply be
- * concatenated. *image is one block of `allocator`, image->size long, 8-byte aligned; whoever asked for it frees it.
+ * Builds an image from the bytes of a FileDescriptorSet; its files may come in any order, and several sets may simply
+ * be concatenated. *image is one block of `allocator`, image->size long, 8-byte aligned; whoever asked for it frees it.
  * Returns 0, or -SCHEMA, -MEMORY or what the bytes as such deserve, and then nothing is left allocated.
  */
 int plait_schema_build(const uint8_t *bytes, size_t size, uint32_t flags, const struct plait_allocator *allocator,
-                       struct plait_schema **image, struct plait_message_error *error);
+    struct plait_schema **image, struct plait_message_error *error);
 
 /* Whether `size` bytes are an image that every function here can use safely. pre: aligned to 8 bytes. */
 int plait_schema_check(const void *image, size_t size);
@@ -164,19 +180,20 @@ int plait_schema_check(const void *image, size_t size);
 uint32_t plait_schema_find_message(const struct plait_schema *schema, const char *name, size_t length);
 uint32_t plait_schema_find_enum(const struct plait_schema *schema, const char *name, size_t length);
 uint32_t plait_schema_find_field(const struct plait_schema *schema, uint32_t message, const char *name, size_t length);
-uint32_t plait_schema_find_value(const struct plait_schema *schema, uint32_t enumeration, const char *name, size_t length);
+uint32_t plait_schema_find_value(
+    const struct plait_schema *schema, uint32_t enumeration, const char *name, size_t length);
 
 /* The first declared value with this number, or NULL. */
-const struct plait_enum_value *plait_enum_find_number(const struct plait_schema *schema, const struct plait_enum *enumeration,
-                                                      int32_t number);
+const struct plait_enum_value *plait_enum_find_number(
+    const struct plait_schema *schema, const struct plait_enum *enumeration, int32_t number);
 
 /* The field with this number beyond the dense table, or NULL. */
-const struct plait_field *plait__message_search(const struct plait_schema *schema, const struct plait_message *message,
-                                                uint32_t number);
+const struct plait_field *plait__message_search(
+    const struct plait_schema *schema, const struct plait_message *message, uint32_t number);
 
 /* The field with this number, or NULL. */
-static inline const struct plait_field *plait_message_find_number(const struct plait_schema *schema,
-                                                                  const struct plait_message *message, uint32_t number) {
+static inline const struct plait_field *plait_message_find_number(
+    const struct plait_schema *schema, const struct plait_message *message, uint32_t number) {
   if (number < message->dense_count) {
     uint32_t position = ((const uint16_t *)plait__schema_at(schema, message->dense))[number];
     return position == 0 ? NULL : plait_message_fields(schema, message) + (position - 1);
@@ -185,15 +202,19 @@ static inline const struct plait_field *plait_message_find_number(const struct p
 }
 
 /*
- * The hash of a name among those of an owner (a message, an enum; 0 for types). In parts: begin, add any number of times,
- * end.
+ * The hash of a name among those of an owner (a message, an enum; 0 for types). In parts: begin, add any number of
+ * times, end.
  */
-static inline uint32_t plait__schema_hash_begin(uint32_t owner) { return 2166136261u ^ owner * 2654435761u; }
+static inline uint32_t plait__schema_hash_begin(uint32_t owner) {
+  return 2166136261u ^ owner * 2654435761u;
+}
 static inline uint32_t plait__schema_hash_add(uint32_t hash, const char *name, size_t length) {
   for (size_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)name[i]) * 16777619u;
   return hash;
 }
-static inline uint32_t plait__schema_hash_end(uint32_t hash) { return hash ^ hash >> 15; }
+static inline uint32_t plait__schema_hash_end(uint32_t hash) {
+  return hash ^ hash >> 15;
+}
 uint32_t plait__schema_hash(uint32_t owner, const char *name, size_t length);
 
 #endif

@@ -7,7 +7,8 @@ PLAIT_COLD_BEGIN
 
 const char *plait_message_status_name(int status) {
   switch (status) {
-#define XX(name, number, text) case number: return #name;
+#define XX(name, number, text) \
+  case number: return #name;
     PLAIT_MESSAGE_STATUS_MAP(XX)
 #undef XX
     default: return "NONE";
@@ -16,7 +17,8 @@ const char *plait_message_status_name(int status) {
 
 const char *plait_message_status_text(int status) {
   switch (status) {
-#define XX(name, number, text) case number: return text;
+#define XX(name, number, text) \
+  case number: return text;
     PLAIT_MESSAGE_STATUS_MAP(XX)
 #undef XX
     default: return "nothing is wrong";

@@ -39,10 +39,10 @@ enum {
 
 /* Where something went wrong: filled by the function that returns the status; text is always ended by a zero byte. */
 struct plait_message_error {
-  int32_t status;   /* a PLAIT_MESSAGE_ number, not negated; 0: nothing was wrong */
-  uint32_t offset;  /* the byte, from the start of the outermost input */
-  uint32_t length;  /* of text */
-  char text[244];   /* what and where, as far as it fits: names of types, fields, files */
+  int32_t status;  /* a PLAIT_MESSAGE_ number, not negated; 0: nothing was wrong */
+  uint32_t offset; /* the byte, from the start of the outermost input */
+  uint32_t length; /* of text */
+  char text[244];  /* what and where, as far as it fits: names of types, fields, files */
 };
 
 /* The stable code of a status ("UTF8"), and its one line. Any thread. */
@@ -55,8 +55,8 @@ void plait__error_add_before(struct plait_message_error *error, const char *text
 void plait__error_add_index(struct plait_message_error *error, uint64_t index);
 
 /*
- * Memory for what this room builds, in the manner of lua_Alloc: new_size 0 frees, else a block of new_size bytes with the
- * old contents, or NULL and nothing has changed. Blocks are aligned to 8 bytes.
+ * Memory for what this room builds, in the manner of lua_Alloc: new_size 0 frees, else a block of new_size bytes with
+ * the old contents, or NULL and nothing has changed. Blocks are aligned to 8 bytes.
  */
 struct plait_allocator {
   void *(*resize)(void *context, void *block, size_t old_size, size_t new_size);

@@ -37,8 +37,8 @@ int plait_wire_length_status(const uint8_t *at, const uint8_t *end) {
   return next == NULL ? plait_wire_varint_status(at, end) : -PLAIT_MESSAGE_LENGTH;
 }
 
-const uint8_t *plait_wire_group(const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth,
-                                const uint8_t **content_end, int *status) {
+const uint8_t *plait_wire_group(
+    const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth, const uint8_t **content_end, int *status) {
   if (depth == 0) {
     *status = -PLAIT_MESSAGE_DEPTH;
     return NULL;
@@ -79,7 +79,8 @@ const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t t
       if (next == NULL) *status = plait_wire_varint_status(at, end);
       return next;
     }
-    case PLAIT_WIRE_64: case PLAIT_WIRE_32: {
+    case PLAIT_WIRE_64:
+    case PLAIT_WIRE_32: {
       ptrdiff_t size = (tag & 7) == PLAIT_WIRE_64 ? 8 : 4;
       if (end - at >= size) return at + size;
       *status = -PLAIT_MESSAGE_TRUNCATED;
@@ -97,8 +98,8 @@ const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t t
   }
 }
 
-const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number, const uint8_t **message,
-                                   const uint8_t **content_end, int *status) {
+const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number,
+    const uint8_t **message, const uint8_t **content_end, int *status) {
   const uint8_t *next = plait_wire_group(at, end, 1, depth, content_end, status);
   uint64_t value = 0;
   *message = NULL;

@@ -4,9 +4,9 @@
  * Reading: functions take the place and the end and return the place behind what they read, or NULL. One check of the
  * bounds for each thing that is read; nothing is ever read at or behind `end`, nor is a place behind it computed.
  *
- * Writing starts at the end of a buffer and moves down. The length of a message is known when its tag is due, so nothing
- * is measured beforehand and nothing is moved. Places are named by their distance from the end, which a growing buffer
- * keeps.
+ * Writing starts at the end of a buffer and moves down. The length of a message is known when its tag is due, so
+ * nothing is measured beforehand and nothing is moved. Places are named by their distance from the end, which a growing
+ * buffer keeps.
  */
 #ifndef PLAIT_MESSAGE_WIRE_H
 #define PLAIT_MESSAGE_WIRE_H
@@ -33,7 +33,10 @@ static inline int plait_wire_varint_status(const uint8_t *at, const uint8_t *end
 
 const uint8_t *plait__wire_tag_long(const uint8_t *at, const uint8_t *end, uint32_t *tag);
 
-/* NULL: too long, or truncated. Whether its number and wire type exist is asked by plait_wire_skip() alone. pre: at < end */
+/*
+ * NULL: too long, or truncated. Whether its number and wire type exist is asked by plait_wire_skip() alone. pre: at <
+ * end
+ */
 static inline const uint8_t *plait_wire_tag(const uint8_t *at, const uint8_t *end, uint32_t *tag) {
   if (*at < 0x80) {
     *tag = *at;
@@ -76,30 +79,34 @@ static inline uint64_t plait_wire_load64(const uint8_t *at) {
 }
 
 /*
- * Skips the field whose tag was read before `at`. *status: 0, or why NULL is returned. depth: how many groups may still be
- * begun inside.
+ * Skips the field whose tag was read before `at`. *status: 0, or why NULL is returned. depth: how many groups may still
+ * be begun inside.
  */
 const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t tag, uint32_t depth, int *status);
 
 /* Skips a group, from behind the tag that begins it to behind the one that ends it, before which *content_end lies. */
-const uint8_t *plait_wire_group(const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth,
-                                const uint8_t **content_end, int *status);
+const uint8_t *plait_wire_group(
+    const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth, const uint8_t **content_end, int *status);
 
 /*
- * An item of a MessageSet, from behind the tag that begins its group: group 1 { 2: number of the extension; 3: its message }.
- * *message is the place of the message's length, before *content_end, or NULL if the item has no number or no message. Of
- * several the first counts. Returns the place behind the group, or NULL.
+ * An item of a MessageSet, from behind the tag that begins its group: group 1 { 2: number of the extension; 3: its
+ * message }. *message is the place of the message's length, before *content_end, or NULL if the item has no number or
+ * no message. Of several the first counts. Returns the place behind the group, or NULL.
  */
-const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number, const uint8_t **message,
-                                   const uint8_t **content_end, int *status);
+const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number,
+    const uint8_t **message, const uint8_t **content_end, int *status);
 
 #define PLAIT_SET_ITEM_BEGIN (1u << 3 | PLAIT_WIRE_START)
 
 /* How many elements packed varints have: bytes that end one. */
 uint32_t plait_wire_count_varints(const uint8_t *at, const uint8_t *end);
 
-static inline int64_t plait_wire_unzigzag(uint64_t value) { return (int64_t)(value >> 1 ^ (0 - (value & 1))); }
-static inline uint64_t plait_wire_zigzag(int64_t value) { return (uint64_t)value << 1 ^ (uint64_t)(value < 0 ? -1 : 0); }
+static inline int64_t plait_wire_unzigzag(uint64_t value) {
+  return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+}
+static inline uint64_t plait_wire_zigzag(int64_t value) {
+  return (uint64_t)value << 1 ^ (uint64_t)(value < 0 ? -1 : 0);
+}
 
 /*
  * One value of a field of numbers, as 64 bits: integers extended by their sign, FLOAT as the bits of a double.
@@ -108,7 +115,9 @@ static inline uint64_t plait_wire_zigzag(int64_t value) { return (uint64_t)value
 static inline const uint8_t *plait_wire_number(const uint8_t *at, const uint8_t *end, uint32_t kind, uint64_t *bits) {
   uint64_t value;
   switch (kind) {
-    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FIXED64: case PLAIT_KIND_SFIXED64:
+    case PLAIT_KIND_DOUBLE:
+    case PLAIT_KIND_FIXED64:
+    case PLAIT_KIND_SFIXED64:
       if (end - at < 8) return NULL;
       *bits = plait_wire_load64(at);
       return at + 8;
@@ -134,7 +143,8 @@ static inline const uint8_t *plait_wire_number(const uint8_t *at, const uint8_t 
   at = plait_wire_varint(at, end, &value);
   if (at == NULL) return NULL;
   switch (kind) {
-    case PLAIT_KIND_INT32: case PLAIT_KIND_ENUM: value = (uint64_t)(int64_t)(int32_t)(uint32_t)value; break;
+    case PLAIT_KIND_INT32:
+    case PLAIT_KIND_ENUM: value = (uint64_t)(int64_t)(int32_t)(uint32_t)value; break;
     case PLAIT_KIND_UINT32: value = (uint32_t)value; break;
     case PLAIT_KIND_BOOL: value = value != 0; break;
     case PLAIT_KIND_SINT32: value = (uint64_t)(int64_t)(int32_t)plait_wire_unzigzag((uint32_t)value); break;
@@ -145,12 +155,14 @@ static inline const uint8_t *plait_wire_number(const uint8_t *at, const uint8_t 
   return at;
 }
 
-/* Whether a singular field at this place counts as set: a number that a closed enum does not name is an unknown field. */
-static inline int plait_wire_counts(const struct plait_schema *schema, const struct plait_field *field, const uint8_t *at,
-                                    const uint8_t *end) {
+/*
+ * Whether a singular field at this place counts as set: a number that a closed enum does not name is an unknown field.
+ */
+static inline int plait_wire_counts(
+    const struct plait_schema *schema, const struct plait_field *field, const uint8_t *at, const uint8_t *end) {
   uint64_t bits;
   return !(field->flags & PLAIT_FIELD_CLOSED) ||
-         (plait_wire_number(at, end, PLAIT_KIND_ENUM, &bits) != NULL &&
+      (plait_wire_number(at, end, PLAIT_KIND_ENUM, &bits) != NULL &&
           plait_enum_find_number(schema, plait_schema_enum(schema, field->type), (int32_t)bits) != NULL);
 }
 
@@ -191,7 +203,9 @@ static inline uint8_t *plait_write_room(struct plait_writer *writer, size_t need
   return writer->at -= need;
 }
 
-static inline size_t plait_written(const struct plait_writer *writer) { return (size_t)(writer->end - writer->at); }
+static inline size_t plait_written(const struct plait_writer *writer) {
+  return (size_t)(writer->end - writer->at);
+}
 
 int plait__write_varint_long(struct plait_writer *writer, uint64_t value);
 
@@ -228,14 +242,19 @@ static inline int plait_write_raw(struct plait_writer *writer, const void *bytes
 }
 
 /* An item of a MessageSet, around its message with length: first what comes behind it, then what comes before. */
-static inline int plait_write_set_item_end(struct plait_writer *writer) { return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END); }
+static inline int plait_write_set_item_end(struct plait_writer *writer) {
+  return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END);
+}
 int plait_write_set_item_begin(struct plait_writer *writer, uint32_t number);
 
 /* A value of numbers, in the form of plait_wire_number(). */
 static inline int plait_write_number(struct plait_writer *writer, uint32_t kind, uint64_t bits) {
   switch (kind) {
-    case PLAIT_KIND_DOUBLE: case PLAIT_KIND_FIXED64: case PLAIT_KIND_SFIXED64: return plait_write_64(writer, bits);
-    case PLAIT_KIND_FIXED32: case PLAIT_KIND_SFIXED32: return plait_write_32(writer, (uint32_t)bits);
+    case PLAIT_KIND_DOUBLE:
+    case PLAIT_KIND_FIXED64:
+    case PLAIT_KIND_SFIXED64: return plait_write_64(writer, bits);
+    case PLAIT_KIND_FIXED32:
+    case PLAIT_KIND_SFIXED32: return plait_write_32(writer, (uint32_t)bits);
     case PLAIT_KIND_FLOAT: {
       double wide;
       __builtin_memcpy(&wide, &bits, 8);
@@ -244,7 +263,8 @@ static inline int plait_write_number(struct plait_writer *writer, uint32_t kind,
       __builtin_memcpy(&word, &narrow, 4);
       return plait_write_32(writer, word);
     }
-    case PLAIT_KIND_SINT32: case PLAIT_KIND_SINT64: return plait_write_varint(writer, plait_wire_zigzag((int64_t)bits));
+    case PLAIT_KIND_SINT32:
+    case PLAIT_KIND_SINT64: return plait_write_varint(writer, plait_wire_zigzag((int64_t)bits));
     default: return plait_write_varint(writer, bits);
   }
 }

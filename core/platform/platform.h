@@ -59,18 +59,19 @@ extern uint8_t *plait_platform_base; /* start of this process's mapping; set bef
 
 #ifdef __wasm_atomics__
 /*
- * When one thread has grown the memory, an engine may tell the others late. V8 (tried: Node 20 and 24) checks the bounds of
- * atomic instructions, waits and notifications among them, and of memory.copy and memory.fill, against a size that a thread
- * renews only where it enters a function or goes round a loop; plain loads and stores it does not check. A thread that is
- * stopped inside a function, and then follows a reference to what is new, would trap. So whoever does one of those asks
- * first whether the last byte lies within the size that this thread knows (memory.size is that very number), and has the
- * engine look again if not. An address that is really outside traps after that, as it should.
+ * When one thread has grown the memory, an engine may tell the others late. V8 (tried: Node 20 and 24) checks the
+ * bounds of atomic instructions, waits and notifications among them, and of memory.copy and memory.fill, against a size
+ * that a thread renews only where it enters a function or goes round a loop; plain loads and stores it does not check.
+ * A thread that is stopped inside a function, and then follows a reference to what is new, would trap. So whoever does
+ * one of those asks first whether the last byte lies within the size that this thread knows (memory.size is that very
+ * number), and has the engine look again if not. An address that is really outside traps after that, as it should.
  */
 void plait_platform_look_again(uintptr_t address);
 
 static inline const volatile void *plait_platform_reach(const volatile void *last) {
   uintptr_t address = (uintptr_t)last;
-  if (__builtin_expect(address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0), 0)) plait_platform_look_again(address);
+  if (__builtin_expect(address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0), 0))
+    plait_platform_look_again(address);
   return last;
 }
 
@@ -111,12 +112,15 @@ static inline const volatile void *plait_platform_reach(const volatile void *las
 #define atomic_fetch_or_explicit(word, value, order) __c11_atomic_fetch_or(PLAIT_REACHED(word), value, order)
 #define atomic_fetch_and_explicit(word, value, order) __c11_atomic_fetch_and(PLAIT_REACHED(word), value, order)
 #else
-static inline const volatile void *plait_platform_reach(const volatile void *last) { return last; }
+static inline const volatile void *plait_platform_reach(const volatile void *last) {
+  return last;
+}
 #endif
 
 /*
- * The same without asking, for words that this thread is known to reach: what it knows only ever grows, so that is a static
- * of the module (every instance starts with a memory that holds them), and what lies below something that it has asked for.
+ * The same without asking, for words that this thread is known to reach: what it knows only ever grows, so that is a
+ * static of the module (every instance starts with a memory that holds them), and what lies below something that it has
+ * asked for.
  */
 #ifdef __wasm_atomics__
 #define near_load(word, order) __c11_atomic_load(word, order)
@@ -153,14 +157,30 @@ PLAIT_TINY uint32_t plait_load_near(const plait_word_t *word) {
  * fence, ten times as dear as these; volatile keeps the order, which is what recovery after a death relies on.
  */
 #ifdef __wasm__
-PLAIT_TINY uint32_t plait_get(const plait_word_t *word) { return *(const volatile uint32_t *)word; }
-PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) { *(volatile uint32_t *)word = value; }
-PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) { return *(const volatile uint64_t *)word; }
-PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) { *(volatile uint64_t *)word = value; }
-PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) { return *(const volatile uint16_t *)half; }
-PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) { *(volatile uint16_t *)half = (uint16_t)value; }
-PLAIT_TINY uint32_t plait_get8(const plait_byte_t *byte) { return *(const volatile uint8_t *)byte; }
-PLAIT_TINY void plait_put8(plait_byte_t *byte, uint32_t value) { *(volatile uint8_t *)byte = (uint8_t)value; }
+PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
+  return *(const volatile uint32_t *)word;
+}
+PLAIT_TINY void plait_put(plait_word_t *word, uint32_t value) {
+  *(volatile uint32_t *)word = value;
+}
+PLAIT_TINY uint64_t plait_get64(const plait_word64_t *word) {
+  return *(const volatile uint64_t *)word;
+}
+PLAIT_TINY void plait_put64(plait_word64_t *word, uint64_t value) {
+  *(volatile uint64_t *)word = value;
+}
+PLAIT_TINY uint32_t plait_get16(const plait_half_t *half) {
+  return *(const volatile uint16_t *)half;
+}
+PLAIT_TINY void plait_put16(plait_half_t *half, uint32_t value) {
+  *(volatile uint16_t *)half = (uint16_t)value;
+}
+PLAIT_TINY uint32_t plait_get8(const plait_byte_t *byte) {
+  return *(const volatile uint8_t *)byte;
+}
+PLAIT_TINY void plait_put8(plait_byte_t *byte, uint32_t value) {
+  *(volatile uint8_t *)byte = (uint8_t)value;
+}
 #else
 PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
   return atomic_load_explicit((const volatile plait_word_t *)word, memory_order_relaxed);
@@ -242,9 +262,9 @@ int64_t plait_platform_grow(uint32_t pages);
 #endif
 
 /*
- * Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. Never inlined:
- * the baseline compiler of V8 11.3 (Node 20) destroys a local that is live across the instruction that waits, not one
- * across a call. tools/waits.js checks it.
+ * Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. Never
+ * inlined: the baseline compiler of V8 11.3 (Node 20) destroys a local that is live across the instruction that waits,
+ * not one across a call. tools/waits.js checks it.
  */
 PLAIT_ONCE enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
 
@@ -255,13 +275,16 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
 void plait_platform_pause(void);
 
 /*
- * Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. `near`: where this
- * thread is known to reach, as above.
+ * Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. `near`:
+ * where this thread is known to reach, as above.
  */
 #ifdef __wasm__
 #define plait_copy_bytes __builtin_memcpy
 #else
-/* The C library's, under a name that compilers do not know: where they see a bound they put a loop by single bytes in its place. */
+/*
+ * The C library's, under a name that compilers do not know: where they see a bound they put a loop by single bytes in
+ * its place.
+ */
 void *plait_copy_bytes(void *restrict to, const void *restrict from, size_t count) __asm__("memcpy");
 #endif
 

@@ -2,8 +2,8 @@
  * platform for a native process: the space is a shared anonymous mapping of its whole maximum, committed by the
  * kernel page by page when it is first touched.
  *
- * Invariants: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size. It starts
- * at a multiple of its size, rounded up to a power of two: a reference is aligned as the address is.
+ * Invariants: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size. It
+ * starts at a multiple of its size, rounded up to a power of two: a reference is aligned as the address is.
  */
 #ifndef __wasm__
 

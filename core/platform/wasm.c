@@ -26,12 +26,15 @@ __attribute__((always_inline)) int64_t plait_platform_grow(uint32_t pages) {
 #ifdef __wasm_atomics__
 
 PLAIT_COLD void plait_platform_look_again(uintptr_t address) {
-  /* Entering a function is mostly enough for the engine to look; growing by nothing makes it look, and tells the truth. */
+  /*
+   * Entering a function is mostly enough for the engine to look; growing by nothing makes it look, and tells the truth.
+   */
   if (address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0)) (void)__builtin_wasm_memory_grow(0, 0);
 }
 
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
-  return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32((int *)plait_platform_reach(word), (int)expected, timeout_ns);
+  return (enum plait_wait_result)__builtin_wasm_memory_atomic_wait32(
+      (int *)plait_platform_reach(word), (int)expected, timeout_ns);
 }
 
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {

@@ -62,8 +62,9 @@ int plait_lock_acquire(struct plait_lock *lock) {
     int taken = try_take(lock, SLEEPERS, &word);
     if (taken >= 0) return taken;
     if (word == 0 || !plait_thread_alive(word & ~SLEEPERS)) continue; /* it changed hands while we looked */
-    if (!(word & SLEEPERS) && !atomic_compare_exchange_strong_explicit(&lock->word, &word, word | SLEEPERS,
-                                                                       memory_order_relaxed, memory_order_relaxed))
+    if (!(word & SLEEPERS) &&
+        !atomic_compare_exchange_strong_explicit(
+            &lock->word, &word, word | SLEEPERS, memory_order_relaxed, memory_order_relaxed))
       continue;
     if (plait_platform_wait(&lock->word, word | SLEEPERS, SLICE_NS) == PLAIT_WAIT_TIMED_OUT) slices++;
   }

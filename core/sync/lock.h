@@ -6,9 +6,9 @@
  * be in the middle of a change, and the caller repairs it before anything else. An owner that is not known to be dead
  * is waited for, one second in all; then the caller gets -PLAIT_ETIMEDOUT, never a hang.
  *
- * Lock order: recovery lock, then one pool's lock or those of fs, then the heap's lock. Those of fs: `rename`, up to four inodes
- * by their addresses (or `tables` alone), then the journal of one dead thread. Each may be skipped; no lock is held while the
- * memory grows or while the host runs.
+ * Lock order: recovery lock, then one pool's lock or those of fs, then the heap's lock. Those of fs: `rename`, up to
+ * four inodes by their addresses (or `tables` alone), then the journal of one dead thread. Each may be skipped; no lock
+ * is held while the memory grows or while the host runs.
  *
  * Invariant: a thread's slot names every lock it holds or is about to take in `held`, before the word does.
  */
@@ -40,8 +40,8 @@ int plait_lock_try(struct plait_lock *lock);
 void plait_lock_release(struct plait_lock *lock);
 
 /*
- * Gives it back as it was found: held by `dead`, so that the next owner takes it over, too. For whoever took it over and
- * could not put right what it guards. pre: the caller holds it; `dead` is known dead.
+ * Gives it back as it was found: held by `dead`, so that the next owner takes it over, too. For whoever took it over
+ * and could not put right what it guards. pre: the caller holds it; `dead` is known dead.
  */
 void plait_lock_leave(struct plait_lock *lock, uint32_t dead);
 

@@ -1,11 +1,11 @@
 /*
  * mutex: lock.h for the heap as a library, in programs where nobody learns of a thread that vanished. The word is 0
- * free, 1 taken. There is no owner to be dead, so nothing is ever taken over, and a wait has no bound; but each of its sleeps
- * has, and no wake-up is needed, nor can one be lost. Without threads there is nothing to do at all.
+ * free, 1 taken. There is no owner to be dead, so nothing is ever taken over, and a wait has no bound; but each of its
+ * sleeps has, and no wake-up is needed, nor can one be lost. Without threads there is nothing to do at all.
  *
- * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and whoever has one
- * calls nothing that looks for what it holds. So nothing notes that; plait_lock_try() refuses a caller that has the lock because
- * the word says that it is taken.
+ * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and
+ * whoever has one calls nothing that looks for what it holds. So nothing notes that; plait_lock_try() refuses a caller
+ * that has the lock because the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
 
@@ -44,20 +44,21 @@ inline int plait_lock_try(struct plait_lock *lock) {
   uint32_t seen = plait_get(&lock->word);
   /* acquire: pairs with the release in plait_lock_release. */
   return seen == 0 && near_compare_exchange(&lock->word, &seen, 1, memory_order_acquire, memory_order_relaxed)
-             ? PLAIT_LOCK_TAKEN : -PLAIT_EAGAIN;
+      ? PLAIT_LOCK_TAKEN
+      : -PLAIT_EAGAIN;
 }
 
 /*
- * Called through a variable that the compiler knows nothing of. A later optimiser (wasm-opt) inlines what is called from one
- * place, and this must not be: see platform.h.
+ * Called through a variable that the compiler knows nothing of. A later optimiser (wasm-opt) inlines what is called
+ * from one place, and this must not be: see platform.h.
  */
 static enum plait_wait_result (*const volatile sleep_on)(plait_word_t *, uint32_t, int64_t) = plait_platform_wait;
 
 /*
- * Who finds it taken looks for a microsecond, long enough for what is done under a lock, and then sleeps for a time, and each time for twice as
- * long. Nobody wakes it: the holder would pay for that in the host each time, and with more threads than processors a woken
- * thread mostly finds the lock taken again. While one sleeps the others have the lines that the lock guards for themselves, for many
- * turns. Between two sleeps it looks a few times only.
+ * Who finds it taken looks for a microsecond, long enough for what is done under a lock, and then sleeps for a time,
+ * and each time for twice as long. Nobody wakes it: the holder would pay for that in the host each time, and with more
+ * threads than processors a woken thread mostly finds the lock taken again. While one sleeps the others have the lines
+ * that the lock guards for themselves, for many turns. Between two sleeps it looks a few times only.
  */
 PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
   for (uint32_t looks = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {

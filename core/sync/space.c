@@ -38,7 +38,8 @@ plait_thread_t plait_slot_claim(uint32_t host_id) {
     uint32_t generation = (life + 256u) & 0x7FFFFF00u;
     if (generation == 0) generation = 256; /* a thread id is never 0 */
     /* acquire: pairs with the release in plait_slot_release, so that the former owner's words are seen cleared. */
-    if (!near_compare_exchange(&slot->life, &life, generation | PLAIT_SLOT_LIVE, memory_order_acq_rel, memory_order_relaxed))
+    if (!near_compare_exchange(
+            &slot->life, &life, generation | PLAIT_SLOT_LIVE, memory_order_acq_rel, memory_order_relaxed))
       continue;
     near_store(&slot->host_id, host_id, memory_order_relaxed);
     return generation | index;
@@ -71,9 +72,8 @@ int plait_self_may_block(void) {
 
 int plait_thread_note_death(plait_thread_t thread) {
   uint32_t live = (thread & ~255u) | PLAIT_SLOT_LIVE;
-  return near_compare_exchange(&plait_slot_of(thread)->life, &live,
-                                                 (thread & ~255u) | PLAIT_SLOT_DEAD, memory_order_acq_rel,
-                                                 memory_order_relaxed);
+  return near_compare_exchange(&plait_slot_of(thread)->life, &live, (thread & ~255u) | PLAIT_SLOT_DEAD,
+      memory_order_acq_rel, memory_order_relaxed);
 }
 
 void plait_slot_release(struct plait_slot *slot) {

@@ -10,9 +10,9 @@
  *
  *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or died: CAS--> DEAD(g+1) --recovery done: store--> FREE(g+1)
  *
- * Invariant: only the owner writes a LIVE slot's words; only the holder of the recovery lock writes a DEAD slot's.
- * The words `running`, `holding`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each names, in one store,
- * what would otherwise be lost if the thread vanished at the next instruction.
+ * Invariant: only the owner writes a LIVE slot's words; only the holder of the recovery lock writes a DEAD slot's. The
+ * words `running`, `holding`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each
+ * names, in one store, what would otherwise be lost if the thread vanished at the next instruction.
  */
 #ifndef PLAIT_SYNC_SPACE_H
 #define PLAIT_SYNC_SPACE_H
@@ -40,27 +40,29 @@ enum plait_slot_state {
 };
 
 struct plait_slot {
-  plait_word_t life;           /* generation << 8 | state (0 free, 1 live, 2 dead) */
-  plait_word_t host_id;        /* the host's name for the thread: Node's threadId, 0 where there is none */
+  plait_word_t life;       /* generation << 8 | state (0 free, 1 live, 2 dead) */
+  plait_word_t host_id;    /* the host's name for the thread: Node's threadId, 0 where there is none */
 #ifndef PLAIT_HEAP_LIBRARY /* the rest is of tasks, and of deaths */
-  plait_word_t role;           /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
-  plait_word_t stack;          /* block that holds the thread's C stack (wasm32); freed by recovery */
-  plait_word_t pool;           /* pool whose tasks this thread runs, 0 if it is no worker */
-  plait_word_t running;        /* intent: task that this thread has taken and not finished */
-  plait_word_t adopted;        /* intent: task that this thread delivers in another's place */
-  plait_word_t building;       /* intent: task that this thread has made and not submitted */
-  plait_word_t scratch;        /* intent: block that this thread has allocated and not published */
-  plait_word_t sleeping;       /* intent: pool in whose `sleepers` this thread is counted */
-  plait_word_t takes;          /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t condemned;      /* not 0: the worker takes no further task, and how far that goes (task.h) */
-  plait_word_t held[10];       /* locks that this thread holds or is about to take, outermost first; 0 none */
-  plait_word_t held_count;     /* how many of `held` are in use */
-  plait_word_t tasks_done;     /* tasks finished by this thread (wraps) */
-  plait_word64_t busy_us;      /* microseconds that this thread has spent inside tasks */
-  plait_word_t holding;        /* tasks that this thread has put aside and not finished, the last first */
-  plait_word_t seat;           /* seat of the pool that this worker sits on, 0 none */
-  plait_word_t starter;        /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
-  plait_word_t unused[3];      /* zero; pads the slot to two cache lines */
+  /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
+  plait_word_t role;
+  plait_word_t stack;      /* block that holds the thread's C stack (wasm32); freed by recovery */
+  plait_word_t pool;       /* pool whose tasks this thread runs, 0 if it is no worker */
+  plait_word_t running;    /* intent: task that this thread has taken and not finished */
+  plait_word_t adopted;    /* intent: task that this thread delivers in another's place */
+  plait_word_t building;   /* intent: task that this thread has made and not submitted */
+  plait_word_t scratch;    /* intent: block that this thread has allocated and not published */
+  plait_word_t sleeping;   /* intent: pool in whose `sleepers` this thread is counted */
+  plait_word_t takes;      /* how many tasks this thread has ever taken: names the run that is going on */
+  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
+  plait_word_t held[10];   /* locks that this thread holds or is about to take, outermost first; 0 none */
+  plait_word_t held_count; /* how many of `held` are in use */
+  plait_word_t tasks_done; /* tasks finished by this thread (wraps) */
+  plait_word64_t busy_us;  /* microseconds that this thread has spent inside tasks */
+  plait_word_t holding;    /* tasks that this thread has put aside and not finished, the last first */
+  plait_word_t seat;       /* seat of the pool that this worker sits on, 0 none */
+  /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
+  plait_word_t starter;
+  plait_word_t unused[3]; /* zero; pads the slot to two cache lines */
 #endif
 };
 #ifndef PLAIT_HEAP_LIBRARY
@@ -78,15 +80,15 @@ struct plait_boot {
 _Static_assert(sizeof(struct plait_boot) == PLAIT_BOOT_SIZE, "boots are addressed by index");
 
 struct plait_space {
-  plait_word_t magic;                          /* PLAIT_SPACE_MAGIC once the space is laid out, 0 before */
-  plait_word_t layout_version;                 /* PLAIT_LAYOUT_VERSION of the module that laid it out */
-  struct plait_lock recovery;                  /* held while a dead thread is recovered; outermost in the lock order */
-  plait_word_t deaths;                         /* threads recovered so far (wraps) */
-  plait_word_t fs;                             /* natively, where the root of fs lies; unused in wasm32 */
-  plait_word_t unused[10];                     /* zero */
-  struct plait_slot slots[PLAIT_SLOT_LIMIT];   /* one record for each thread */
-#ifndef PLAIT_HEAP_LIBRARY /* the threads of other programs bring their own */
-  struct plait_boot boots[PLAIT_SLOT_LIMIT];   /* one boot stack for each slot */
+  plait_word_t magic;                        /* PLAIT_SPACE_MAGIC once the space is laid out, 0 before */
+  plait_word_t layout_version;               /* PLAIT_LAYOUT_VERSION of the module that laid it out */
+  struct plait_lock recovery;                /* held while a dead thread is recovered; outermost in the lock order */
+  plait_word_t deaths;                       /* threads recovered so far (wraps) */
+  plait_word_t fs;                           /* natively, where the root of fs lies; unused in wasm32 */
+  plait_word_t unused[10];                   /* zero */
+  struct plait_slot slots[PLAIT_SLOT_LIMIT]; /* one record for each thread */
+#ifndef PLAIT_HEAP_LIBRARY                   /* the threads of other programs bring their own */
+  struct plait_boot boots[PLAIT_SLOT_LIMIT]; /* one boot stack for each slot */
 #endif
 };
 
@@ -119,7 +121,10 @@ int plait_space_init(void);
 /* Claims a free slot and returns the new thread's id, 0 if all are taken. Any thread. */
 plait_thread_t plait_slot_claim(uint32_t host_id);
 
-/* Makes this (native or wasm) thread the one named by `thread`. pre: the caller has claimed it. `may_block`: see lock.h. */
+/*
+ * Makes this (native or wasm) thread the one named by `thread`. pre: the caller has claimed it. `may_block`: see
+ * lock.h.
+ */
 void plait_slot_enter(plait_thread_t thread, int may_block);
 
 /* Forgets the calling thread's identity; its slot is left as it is. */
@@ -130,29 +135,30 @@ struct plait_slot *plait_self(void);
 plait_thread_t plait_self_id(void);
 
 /*
- * A word of each thread: plait__get_NAME() and plait__set_NAME(). Where an instance of a module is a thread it is a global of the instance: one
- * load less than from a thread-local block, and a thread that the host runs in an instance after another one, which has not left, goes on as
- * that one. By assembly, because clang (22) has a name for such variables, address_space(1), but takes their loads for loads from
- * memory where only a byte is used, or 64 bits are wanted.
+ * A word of each thread: plait__get_NAME() and plait__set_NAME(). Where an instance of a module is a thread it is a
+ * global of the instance: one load less than from a thread-local block, and a thread that the host runs in an instance
+ * after another one, which has not left, goes on as that one. By assembly, because clang (22) has a name for such
+ * variables, address_space(1), but takes their loads for loads from memory where only a byte is used, or 64 bits are
+ * wanted.
  */
 #ifdef __wasm_atomics__
-#define PLAIT_OF_THREAD(type, name)                                                               \
-  PLAIT_TINY type plait__get_##name(void) {                                                       \
-    type value;                                                                                   \
-    __asm__ volatile("global.get plait__" #name "\n\tlocal.set %0" : "=r"(value));                \
-    return value;                                                                                 \
-  }                                                                                               \
-  PLAIT_TINY void plait__set_##name(type value) {                                                 \
-    __asm__ volatile("local.get %0\n\tglobal.set plait__" #name : : "r"(value));                  \
+#define PLAIT_OF_THREAD(type, name)                                                \
+  PLAIT_TINY type plait__get_##name(void) {                                        \
+    type value;                                                                    \
+    __asm__ volatile("global.get plait__" #name "\n\tlocal.set %0" : "=r"(value)); \
+    return value;                                                                  \
+  }                                                                                \
+  PLAIT_TINY void plait__set_##name(type value) {                                  \
+    __asm__ volatile("local.get %0\n\tglobal.set plait__" #name : : "r"(value));   \
   }
 #else
-#define PLAIT_OF_THREAD(type, name)                                                               \
-  extern _Thread_local type plait__##name;                                                        \
-  PLAIT_TINY type plait__get_##name(void) {                                                       \
-    return plait__##name;                                                                         \
-  }                                                                                               \
-  PLAIT_TINY void plait__set_##name(type value) {                                                 \
-    plait__##name = value;                                                                        \
+#define PLAIT_OF_THREAD(type, name)               \
+  extern _Thread_local type plait__##name;        \
+  PLAIT_TINY type plait__get_##name(void) {       \
+    return plait__##name;                         \
+  }                                               \
+  PLAIT_TINY void plait__set_##name(type value) { \
+    plait__##name = value;                        \
   }
 #endif
 
@@ -175,7 +181,10 @@ static inline int plait_thread_alive(plait_thread_t thread) {
   return life == ((thread & ~255u) | PLAIT_SLOT_LIVE);
 }
 
-/* Notes that `thread` is gone for certain. 1: its slot is now DEAD; 0: the id is stale or was already noted. Any thread. */
+/*
+ * Notes that `thread` is gone for certain. 1: its slot is now DEAD; 0: the id is stale or was already noted. Any
+ * thread.
+ */
 int plait_thread_note_death(plait_thread_t thread);
 
 /* Gives a DEAD slot back. pre: the caller holds the recovery lock and nothing of the thread is left. */

@@ -18,11 +18,13 @@ static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
   if (plait_load(&lane->ring) == 0) return head == tail;
   struct plait_ring *ring = plait_at(plait_load(&lane->ring));
   uint32_t capacity = plait_load(&ring->capacity);
-  if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity || plait_load(&ring->previous) != 0) return 0;
+  if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity || plait_load(&ring->previous) != 0)
+    return 0;
   for (uint32_t i = head; i != tail; i++) {
     plait_ref_t task = plait_load(&ring->cells[i & (capacity - 1)]);
     if (task == 0 && i != head && i != tail - 1) continue;
-    if (!check_task(task, PLAIT_TASK_QUEUED, pool) || plait_load(&((struct plait_task *)plait_at(task))->position) != i) return 0;
+    if (!check_task(task, PLAIT_TASK_QUEUED, pool) || plait_load(&((struct plait_task *)plait_at(task))->position) != i)
+      return 0;
     if ((plait_load(&((struct plait_task *)plait_at(task))->seat) != 0) != seated) return 0;
   }
   return 1;
@@ -40,13 +42,16 @@ static int check_pool(plait_ref_t ref) {
   uint32_t all = plait_load(&pool->mask);
   if (plait_load(&pool->state) <= PLAIT_POOL_CLOSING && ((mask & all) != all || queued != plait_load(&pool->queued)))
     return -PLAIT_EILSEQ;
-  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0;
+      at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
     /* Else a worker could wait for room that nobody makes. */
     uint32_t words = plait_load(&client->words);
-    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && words != 0 && words != PLAIT_WORDS_CLOSED) return -PLAIT_EILSEQ;
-    for (plait_ref_t task = plait_load(&client->inbox); task != 0; task = plait_load(&((struct plait_task *)plait_at(task))->next))
+    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && words != 0 && words != PLAIT_WORDS_CLOSED)
+      return -PLAIT_EILSEQ;
+    for (plait_ref_t task = plait_load(&client->inbox); task != 0;
+        task = plait_load(&((struct plait_task *)plait_at(task))->next))
       if (++listed > MOST_TASKS || !check_task(task, PLAIT_TASK_DONE, ref)) return -PLAIT_EILSEQ;
   }
   return 0;

@@ -24,7 +24,7 @@ static int is_used(struct plait_pool *pool, struct plait_slot *except) {
     struct plait_slot *slot = &plait_space()->slots[i];
     if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
     int inside = plait_load(&slot->pool) == plait_ref(pool) &&
-                 (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
+        (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
     if (inside || plait__pool_has_task(pool, plait_load(&slot->adopted))) return 1;
   }
   return 0;
@@ -55,7 +55,8 @@ static void forget(struct plait_pool *pool) {
     if (plait_load(&slot->pool) == plait_ref(pool)) {
       for (plait_ref_t task; (task = plait_load(&slot->holding)) != 0;) {
         plait__task_strip(task);
-        atomic_store_explicit(&slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
+        atomic_store_explicit(
+            &slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
         plait_heap_free(task);
       }
     }

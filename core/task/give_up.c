@@ -1,14 +1,14 @@
 /*
  * give_up: settling a task for a worker that still runs it.
  *
- * Some workers cannot be ended at once: only the thread that started them can, and it may be busy for seconds. What such a
- * worker runs is settled by a stand-in: a record with the same client and ticket, which the caller adopts and finishes.
- * The task itself stays the worker's, with whatever it points to, until the worker ends it or is recovered; then it goes to
- * its client as DROPPED, which only says that the record is the client's to free.
+ * Some workers cannot be ended at once: only the thread that started them can, and it may be busy for seconds. What
+ * such a worker runs is settled by a stand-in: a record with the same client and ticket, which the caller adopts and
+ * finishes. The task itself stays the worker's, with whatever it points to, until the worker ends it or is recovered;
+ * then it goes to its client as DROPPED, which only says that the record is the client's to free.
  *
- * Invariant: PLAIT_STOP_GIVEN_UP is in a task's `control` exactly when a stand-in of it was adopted, delivered, or freed
- * with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once.
- * A death in between: `adopted` and `building` name the same record then, and no other time; plait__stand_in_repair()
+ * Invariant: PLAIT_STOP_GIVEN_UP is in a task's `control` exactly when a stand-in of it was adopted, delivered, or
+ * freed with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once. A
+ * death in between: `adopted` and `building` name the same record then, and no other time; plait__stand_in_repair()
  * sets the bit for the dead thread, and recovery finishes what it had adopted.
  */
 #include "task.h"
@@ -18,8 +18,8 @@ static struct plait_task *given_at(plait_ref_t ref) {
 }
 
 /*
- * Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's end.
- * Where nothing is run again, `ends`, all are.
+ * Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's
+ * end. Where nothing is run again, `ends`, all are.
  */
 static int is_wanted(plait_ref_t ref, int ends) {
   uint32_t control = plait_load(&given_at(ref)->control);
@@ -54,11 +54,15 @@ static void stand_in_for(plait_ref_t ref, plait_ref_t stand_in) {
 void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
   plait_ref_t stand_in = plait_load(&dead->building);
   if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
-  atomic_fetch_or_explicit(&given_at(plait_load(&given_at(stand_in)->link))->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+  atomic_fetch_or_explicit(
+      &given_at(plait_load(&given_at(stand_in)->link))->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
   atomic_store_explicit(&dead->building, 0, memory_order_release);
 }
 
-/* `stand_in` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds `stand_in`. */
+/*
+ * `stand_in` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds
+ * `stand_in`.
+ */
 static plait_ref_t give_up(plait_thread_t worker, plait_ref_t stand_in) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);

@@ -1,12 +1,12 @@
 /*
  * lane: the queues of a pool, as rings that grow by doubling: putting in, choosing what comes next, counting.
  *
- * What a lane holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it, for
- * whoever must not look at every lane; a death may leave them behind, so repair counts anew.
+ * What a lane holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it,
+ * for whoever must not look at every lane; a death may leave them behind, so repair counts anew.
  *
  * Who takes an aborted task back leaves a hole in the middle, so that nothing has to move. Each hole is passed once, by
- * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted, a
- * ring has at most four times as many cells as it ever held tasks at a time, or FIRST_RING.
+ * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted,
+ * a ring has at most four times as many cells as it ever held tasks at a time, or FIRST_RING.
  */
 #include "task.h"
 
@@ -92,12 +92,12 @@ void plait__lane_repair(struct plait_lane *lane) {
 static int has_room(const struct plait_lane *lane) {
   plait_ref_t ring = plait_get(&lane->ring);
   return ring != 0 &&
-         plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
+      plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
 }
 
 /*
- * Copies what the ring of a lane holds to the end of `bigger`, an empty one that has room for as many. What lies before it
- * there are holes, until trim().
+ * Copies what the ring of a lane holds to the end of `bigger`, an empty one that has room for as many. What lies before
+ * it there are holes, until trim().
  */
 static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) {
   uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&lane->head), to = plait_get(&lane->tail);
@@ -110,7 +110,9 @@ static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) 
   while (to != head) plait_put(&bigger->cells[--to & mask], 0);
 }
 
-/* How many cells the ring of a full lane should have: twice as many, or as many where half of those in use are holes. */
+/*
+ * How many cells the ring of a full lane should have: twice as many, or as many where half of those in use are holes.
+ */
 static uint32_t wanted_capacity(const struct plait_lane *lane, uint32_t full) {
   uint32_t held = 0, tail = plait_get(&lane->tail);
   if (full == 0) return FIRST_RING;
@@ -177,13 +179,14 @@ static void note_left(struct plait_pool *pool, struct plait_task *task, struct p
     struct plait_client *client = plait_at(plait_get(&task->client));
     plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
   }
-  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) - 1, memory_order_release); /* see plait__worker_wake in task.c */
+  /* see plait__worker_wake in task.c */
+  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) - 1, memory_order_release);
 }
 
 /*
- * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own workers
- * also when its queue is full, and while it closes. What a running task waits for may not wait for those before it, which
- * wait for its worker, and a task that is let end needs its own.
+ * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own
+ * workers also when its queue is full, and while it closes. What a running task waits for may not wait for those before
+ * it, which wait for its worker, and a task that is let end needs its own.
  */
 static int refusal(struct plait_pool *pool) {
   int is_inner = atomic_load_explicit(&plait_self()->pool, memory_order_relaxed) == plait_ref(pool);

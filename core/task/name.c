@@ -1,9 +1,10 @@
 /*
- * name: the functions' names. A pool keeps those that come first, so that a task only refers to one and workers need to look a
- * function up once; a task with any other brings it along. So ever new names cost no more memory than their tasks do.
+ * name: the functions' names. A pool keeps those that come first, so that a task only refers to one and workers need to
+ * look a function up once; a task with any other brings it along. So ever new names cost no more memory than their
+ * tasks do.
  *
- * Invariant: a name is in the pool's list once its text is whole, and is neither changed nor freed before the pool is. Until
- * it is linked, which is one store under the pool's lock, `scratch` names it; repair clears that if it was.
+ * Invariant: a name is in the pool's list once its text is whole, and is neither changed nor freed before the pool is.
+ * Until it is linked, which is one store under the pool's lock, `scratch` names it; repair clears that if it was.
  */
 #include "task.h"
 

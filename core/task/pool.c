@@ -13,8 +13,8 @@ static uint32_t register_pool(plait_ref_t ref) {
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     uint32_t none = 0;
     /* release: pairs with the acquire loads of recovery and check, which read the pool behind the reference. */
-    if (atomic_compare_exchange_strong_explicit(&plait_task_root()->pools[i], &none, ref, memory_order_release,
-                                                memory_order_relaxed))
+    if (atomic_compare_exchange_strong_explicit(
+            &plait_task_root()->pools[i], &none, ref, memory_order_release, memory_order_relaxed))
       return i;
   }
   return PLAIT_POOL_LIMIT;
@@ -60,7 +60,10 @@ PLAIT_EXPORT plait_ref_t plait_pool_seat(plait_ref_t pool_ref, uint32_t index) {
   if (rc == 0) {
     there = plait_load(word);
     if (there == 0) {
-      /* release: pairs with the acquire loads above and in walks; repair clears `scratch` if the next store does not come. */
+      /*
+       * release: pairs with the acquire loads above and in walks; repair clears `scratch` if the next store does not
+       * come.
+       */
       atomic_store_explicit(word, ref, memory_order_release);
       plait_put(&plait_self()->scratch, 0);
     }
@@ -93,7 +96,8 @@ static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
     if (plait_load(&slot->pool) != plait_ref(pool)) continue;
     plait_ref_t running = plait_load(&slot->running);
     if (running != 0 && plait_load(&((struct plait_task *)plait_at(running))->client) == client) return 1;
-    for (plait_ref_t at = plait_load(&slot->holding); at != 0; at = plait_load(&((struct plait_task *)plait_at(at))->link))
+    for (plait_ref_t at = plait_load(&slot->holding); at != 0;
+        at = plait_load(&((struct plait_task *)plait_at(at))->link))
       if (plait_load(&((struct plait_task *)plait_at(at))->client) == client) return 1;
   }
   return 0;
@@ -129,7 +133,8 @@ static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
-  plait_ref_t spare = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_client)); /* no lock is held while memory is asked for */
+  /* no lock is held while memory is asked for */
+  plait_ref_t spare = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_client));
   if (spare == 0) return 0;
   plait_put(&((struct plait_client *)plait_at(spare))->pool, pool);
   plait_put(&((struct plait_client *)plait_at(spare))->owner, plait_self_id());

@@ -16,8 +16,8 @@ static struct plait_client *client_at(plait_ref_t ref) {
 }
 
 /*
- * Whether `task`, which a dead thread was taking, putting or delivering, is still in a lane, or already in its inbox. It may
- * be another pool's, and freed while we look: so it is compared and not followed.
+ * Whether `task`, which a dead thread was taking, putting or delivering, is still in a lane, or already in its inbox.
+ * It may be another pool's, and freed while we look: so it is compared and not followed.
  */
 static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
   struct plait_lane_walk walk = {0};
@@ -52,8 +52,8 @@ static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
   struct plait_lane_walk walk = {0};
   for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
     if (plait_load(&lane->ring) == scratch)
-      atomic_store_explicit(&slot->scratch, plait_load(&((struct plait_ring *)plait_at(scratch))->previous),
-                            memory_order_release);
+      atomic_store_explicit(
+          &slot->scratch, plait_load(&((struct plait_ring *)plait_at(scratch))->previous), memory_order_release);
   plait_word_t *seats = plait_at(plait_load(&pool->seats));
   for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++)
     if (plait_load(&seats[i]) == scratch) clear(&slot->scratch);
@@ -135,7 +135,8 @@ void plait__intents_clear(plait_ref_t task) {
     clear_if(&slot->running, task);
     clear_if(&slot->adopted, task);
     if (plait_load(&slot->holding) == task)
-      atomic_store_explicit(&slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
+      atomic_store_explicit(
+          &slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
   }
 }
 

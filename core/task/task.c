@@ -94,21 +94,22 @@ static void empty_list(plait_word_t *first, int drained) {
 void plait__client_empty(struct plait_client *client) {
   plait_ref_t both = atomic_load_explicit(&client->taken, memory_order_acquire); /* see plait_client_drain */
   if (both != 0 && both == atomic_load_explicit(&client->drained, memory_order_relaxed))
-    atomic_store_explicit(&client->taken, atomic_load_explicit(&task_at(both)->next, memory_order_relaxed),
-                          memory_order_release);
+    atomic_store_explicit(
+        &client->taken, atomic_load_explicit(&task_at(both)->next, memory_order_relaxed), memory_order_release);
   empty_list(&client->inbox, 0);
   empty_list(&client->taken, 0);
   empty_list(&client->drained, 1);
 }
 
 /*
- * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes comes
- * later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more after it has
- * taken its name away.
+ * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes
+ * comes later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more
+ * after it has taken its name away.
  *
- * Nobody is woken where nothing is queued any more, or where one task is and then a name is seen. Whose name is seen after that count
- * has yet to come for a task, or to look once more: it takes the name away before what it takes is counted out. With the two loads the
- * other way round it might have come for another task in between, and left this one.
+ * Nobody is woken where nothing is queued any more, or where one task is and then a name is seen. Whose name is seen
+ * after that count has yet to come for a task, or to look once more: it takes the name away before what it takes is
+ * counted out. With the two loads the other way round it might have come for another task in between, and left this
+ * one.
  */
 void plait__worker_wake(struct plait_pool *pool, int all) {
   uint32_t wanted = PLAIT_ALERT_ANY, queued = atomic_load_explicit(&pool->queued, memory_order_seq_cst);
@@ -154,7 +155,8 @@ PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
 }
 
 PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
-  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0) return -PLAIT_EINVAL;
+  if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0)
+    return -PLAIT_EINVAL;
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
   int rc = plait__lane_put_back(pool, ref);
   if (rc == 0) plait__worker_wake(pool, 1);
@@ -183,8 +185,8 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   return rc;
 }
 
-struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent,
-                                         uint32_t after, int counts) {
+struct plait_client *plait__task_deliver(
+    struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent, uint32_t after, int counts) {
   struct plait_task *task = task_at(ref);
   struct plait_client *client = plait_at(plait_get(&task->client));
   if ((plait_load(&task->control) & PLAIT_STOP_GIVEN_UP) != 0) {
@@ -213,7 +215,10 @@ void plait__client_wake(struct plait_client *client) {
   plait_platform_notify(&client->signal, UINT32_MAX);
 }
 
-/* Takes the next task for the calling worker, which may leave it to others if it has `just_finished` one. pre: holds the lock. */
+/*
+ * Takes the next task for the calling worker, which may leave it to others if it has `just_finished` one. pre: holds
+ * the lock.
+ */
 static uint32_t take(struct plait_pool *pool, struct plait_slot *self, int just_finished) {
   if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
   if (just_finished && plait__worker_yields(pool, self)) return PLAIT_NEXT_NONE;
@@ -258,7 +263,8 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   uint32_t next = take(pool, self, deliver);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
-  if (next == PLAIT_NEXT_STOP) plait_pool_wake(pool); /* it was woken, or looked, for a task that others must take now */
+  /* it was woken, or looked, for a task that others must take now */
+  if (next == PLAIT_NEXT_STOP) plait_pool_wake(pool);
   return next;
 }
 
@@ -349,7 +355,8 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
-  if (words != 0) plait_platform_notify(&client->words, UINT32_MAX); /* a hint: who waits for room looks by itself, too */
+  /* a hint: who waits for room looks by itself, too */
+  if (words != 0) plait_platform_notify(&client->words, UINT32_MAX);
   plait_ref_t oldest = 0;
   while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */
     plait_ref_t next = plait_get(&task_at(task)->next);

@@ -6,51 +6,54 @@
  *
  * A task is the record below, and behind it `capacity` bytes that hold a small input and, if it fits, later the output.
  * A large input lies in a block of its own, which the worker frees when it has run the task: a client that is slow to
- * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner writes
- * it (but for `control`, which its client and the coordinator write too):
+ * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner
+ * writes it (but for `control`, which its client and the coordinator write too):
  *
  *     BUILDING  the client's thread    (slot.building names it)
  *     QUEUED    a lane                 (under the pool's lock)
- *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or who delivers it for a dead one
- *                                      (slot.adopted)
+ *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or who delivers it
+ *                                      for a dead one (slot.adopted)
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
- * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so that
- * the worker takes another meanwhile. Word of a running task (progress), and what a worker writes (output), is a record of
- * its own, which goes from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of it undelivered.
+ * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so
+ * that the worker takes another meanwhile. Word of a running task (progress), and what a worker writes (output), is a
+ * record of its own, which goes from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of it
+ * undelivered.
  *
- * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client, first in,
- * first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the other sits on
- * it; its lane is first in, first out whatever the priorities, and competes with the rest by its first task's priority.
+ * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client,
+ * first in, first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the
+ * other sits on it; its lane is first in, first out whatever the priorities, and competes with the rest by its first
+ * task's priority.
  *
  * Invariants, all under the pool's lock
  * - A lane is ring[head .. tail), FIFO. A cell in between may be 0, a hole, but neither the first nor the last one. So
  *   "the next head" is the position of the next task. A queued task says at which position it lies.
  * - Taking is `slot.running = task`, then the next head, the commit. Submitting is the write of the ring's cell, then
- *   tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is the write of the cell before the
- *   head, then head - 1, the commit, then `slot.adopted = 0`.
+ *   tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is the write of the cell before
+ *   the head, then head - 1, the commit, then `slot.adopted = 0`.
  * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`. Returning a queued task, when the
  *   pool ends, is the store of the inbox's head, then the next head. Taking back an aborted one is the store of the
  *   inbox's head, the commit, then 0 to its cell; then head and tail move over the holes.
  * - A task is named by one intent record; while a recoverer adopts it, by its own and by dead threads' ones.
- * - `mask` and `queued`, and what queued tasks say of themselves, follow from the lanes; repair makes them anew. A bit of pool.mask may be set for no lane, never the
- *   other way round.
+ * - `mask` and `queued`, and what queued tasks say of themselves, follow from the lanes; repair makes them anew. A bit
+ *   of pool.mask may be set for no lane, never the other way round.
  * - Of what is freed piece by piece, each piece is unlinked and then freed, so a death loses one block. Only the holder
  *   of the recovery lock frees a pool.
  * - So after a death in between, the words tell which side of the commit it was on; plait__pool_repair() puts the
  *   intent record right before the lock's next owner does anything else.
  *
- * A wake-up is only ever a hint: workers sleep after having looked at the queue with `sleepers` raised, clients after having
- * looked at the inbox, and everybody looks again after waking. Workers sleep on one of two words. Who sleeps on `signal` does
- * nothing else: once woken, it looks or it dies, and its recovery wakes all. Who sleeps on `parking` has an event loop that
- * turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first are woken rather than the
- * second; and where none of the first was there, the coordinator is told (`alert`), which looks a little later and, if tasks
- * still wait while workers sleep, wakes all of them.
+ * A wake-up is only ever a hint: workers sleep after having looked at the queue with `sleepers` raised, clients after
+ * having looked at the inbox, and everybody looks again after waking. Workers sleep on one of two words. Who sleeps on
+ * `signal` does nothing else: once woken, it looks or it dies, and its recovery wakes all. Who sleeps on `parking` has
+ * an event loop that turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first
+ * are woken rather than the second; and where none of the first was there, the coordinator is told (`alert`), which
+ * looks a little later and, if tasks still wait while workers sleep, wakes all of them.
  *
- * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`): for a task that
- * is the only one in the queue nobody is woken then. It takes its name away either under the lock, before it takes a task; or before
- * it raises `sleepers` and looks once more: so either it sees the task, or who queued it sees no name (see plait__worker_wake in
- * task.c). If it dies with its name there, or cannot have the lock, all who sleep are woken, and the coordinator is told.
+ * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`):
+ * for a task that is the only one in the queue nobody is woken then. It takes its name away either under the lock,
+ * before it takes a task; or before it raises `sleepers` and looks once more: so either it sees the task, or who queued
+ * it sees no name (see plait__worker_wake in task.c). If it dies with its name there, or cannot have the lock, all who
+ * sleep are woken, and the coordinator is told.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -60,13 +63,13 @@
 #define PLAIT_POOL_LIMIT 128u
 #define PLAIT_LANE_COUNT 7u /* priorities; lane 0 is the most urgent */
 #define PLAIT_SEAT_LIMIT 256u
-#define PLAIT_BUCKET_COUNT 128u /* of a histogram: four for each doubling, from 1 microsecond */
-#define PLAIT_TASK_INLINE 64u /* the least capacity: most results fit without a block of their own */
-#define PLAIT_PROGRESS_LIMIT 8388608u /* bytes of progress and output that lie undelivered for one client, at most */
+#define PLAIT_BUCKET_COUNT 128u        /* of a histogram: four for each doubling, from 1 microsecond */
+#define PLAIT_TASK_INLINE 64u          /* the least capacity: most results fit without a block of their own */
+#define PLAIT_PROGRESS_LIMIT 8388608u  /* bytes of progress and output that lie undelivered for one client, at most */
 #define PLAIT_WORDS_CLOSED 4294967295u /* progress and output are refused */
-#define PLAIT_POOL_NAMES 256u /* names that a pool keeps, at most; tasks with further ones bring them along */
+#define PLAIT_POOL_NAMES 256u          /* names that a pool keeps, at most; tasks with further ones bring them along */
 #define PLAIT_POOL_NAME_BYTES 1048576u /* bytes of text that those have, at most */
-#define PLAIT_TASK_INPUT_INLINE 1024u /* a larger input gets a block of its own, which need not wait for the result */
+#define PLAIT_TASK_INPUT_INLINE 1024u  /* a larger input gets a block of its own, which need not wait for the result */
 
 enum plait_task_state {
   PLAIT_TASK_BUILDING = 1,
@@ -76,32 +79,33 @@ enum plait_task_state {
 };
 
 enum plait_task_status {
-  PLAIT_STATUS_NONE = 0,         /* not finished */
-  PLAIT_STATUS_FULFILLED = 1,    /* the output is the function's result */
-  PLAIT_STATUS_REJECTED = 2,     /* the output is an error */
-  PLAIT_STATUS_NO_MEMORY = 3,    /* there was no room for the output */
-  PLAIT_STATUS_WORKER_DIED = 4,  /* the worker vanished, and there was no room to say more */
-  PLAIT_STATUS_POOL_CLOSED = 5,  /* still queued when the pool was closed by force */
-  PLAIT_STATUS_POOL_FAILED = 6,  /* no worker could load the module: pool.failure says why */
-  PLAIT_STATUS_STOPPED = 7,      /* taken when its `control` said stop already: not run */
-  PLAIT_STATUS_PROGRESS = 8,     /* not the end: what the running task tells meanwhile */
-  PLAIT_STATUS_DROPPED = 9,      /* not the end: a stand-in was that; only to be freed (see give_up.c) */
-  PLAIT_STATUS_OUTPUT = 10,      /* not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
+  PLAIT_STATUS_NONE = 0,        /* not finished */
+  PLAIT_STATUS_FULFILLED = 1,   /* the output is the function's result */
+  PLAIT_STATUS_REJECTED = 2,    /* the output is an error */
+  PLAIT_STATUS_NO_MEMORY = 3,   /* there was no room for the output */
+  PLAIT_STATUS_WORKER_DIED = 4, /* the worker vanished, and there was no room to say more */
+  PLAIT_STATUS_POOL_CLOSED = 5, /* still queued when the pool was closed by force */
+  PLAIT_STATUS_POOL_FAILED = 6, /* no worker could load the module: pool.failure says why */
+  PLAIT_STATUS_STOPPED = 7,     /* taken when its `control` said stop already: not run */
+  PLAIT_STATUS_PROGRESS = 8,    /* not the end: what the running task tells meanwhile */
+  PLAIT_STATUS_DROPPED = 9,     /* not the end: a stand-in was that; only to be freed (see give_up.c) */
+  PLAIT_STATUS_OUTPUT = 10,     /* not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
 };
 
 /* Why a task is to stop; bits of plait_task.control. */
 enum plait_stop {
-  PLAIT_STOP_ABORT = 1,   /* its client wants no result any more */
-  PLAIT_STOP_TIMEOUT = 2, /* it has run for longer than it may */
+  PLAIT_STOP_ABORT = 1,    /* its client wants no result any more */
+  PLAIT_STOP_TIMEOUT = 2,  /* it has run for longer than it may */
   PLAIT_STOP_GIVEN_UP = 4, /* its client has been told its end; whatever it does is of no interest */
 };
 
 /* What plait_worker_look() saw. */
 enum plait_look {
-  PLAIT_LOOK_CALM = 0,    /* no task of the worker has a deadline or is to stop */
-  PLAIT_LOOK_WATCH = 1,   /* some task has: look again */
-  PLAIT_LOOK_TOLD = 2,    /* likewise, and one has just been told to stop */
-  PLAIT_LOOK_OVERDUE = 3, /* one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
+  PLAIT_LOOK_CALM = 0,  /* no task of the worker has a deadline or is to stop */
+  PLAIT_LOOK_WATCH = 1, /* some task has: look again */
+  PLAIT_LOOK_TOLD = 2,  /* likewise, and one has just been told to stop */
+  /* one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
+  PLAIT_LOOK_OVERDUE = 3,
 };
 
 /* Whether a worker goes on (plait_slot.condemned); under its pool's lock, and never less than before. */
@@ -159,25 +163,28 @@ struct plait_task {
   plait_word_t output_low;    /* an immediate value's low half, or the reference of the bytes */
   plait_word_t output_high;   /* an immediate value's high half, or the number of bytes */
   plait_word_t output_block;  /* block that holds the output if it did not fit behind the record, else 0; the task's */
-  plait_word_t link;          /* next one that the worker holds, or in client.drained; of a stand-in and of unsent progress: the task */
-  plait_word_t input_block;   /* block that holds a large input, else 0; the task's, freed when it has been run */
-  plait_word_t lane;          /* its priority: index of the lane, 0 the most urgent */
-  plait_word_t seat;          /* seat whose worker alone may run it; 0: any may */
-  plait_word_t control;       /* bits of enum plait_stop; 0: go on */
-  plait_word_t timeout_ms;    /* how long it may run; 0: as long as it likes */
-  plait_word_t started_ms;    /* RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
-  plait_word_t told_ms;       /* RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
-  plait_word_t retries;       /* how often it may still be run again after a worker's death; its input is kept for that */
-  plait_word64_t submitted;   /* when it was submitted: a double, the host's clock in milliseconds */
-  plait_word_t name_block;    /* block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
-  plait_word_t position;      /* QUEUED: where in its lane */
+  /* next one that the worker holds, or in client.drained; of a stand-in and of unsent progress: the task */
+  plait_word_t link;
+  plait_word_t input_block; /* block that holds a large input, else 0; the task's, freed when it has been run */
+  plait_word_t lane;        /* its priority: index of the lane, 0 the most urgent */
+  plait_word_t seat;        /* seat whose worker alone may run it; 0: any may */
+  plait_word_t control;     /* bits of enum plait_stop; 0: go on */
+  plait_word_t timeout_ms;  /* how long it may run; 0: as long as it likes */
+  plait_word_t started_ms;  /* RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
+  plait_word_t told_ms;     /* RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
+  /* how often it may still be run again after a worker's death; its input is kept for that */
+  plait_word_t retries;
+  plait_word64_t submitted; /* when it was submitted: a double, the host's clock in milliseconds */
+  /* block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  plait_word_t name_block;
+  plait_word_t position; /* QUEUED: where in its lane */
 };
 _Static_assert(sizeof(struct plait_task) == 112, "the bytes behind the record are aligned to 16");
 
 struct plait_ring {
-  plait_word_t capacity;  /* cells, a power of two */
-  plait_word_t previous;  /* while another ring takes over: the one before; else 0 */
-  plait_word_t cells[];   /* tasks; 0: a hole */
+  plait_word_t capacity; /* cells, a power of two */
+  plait_word_t previous; /* while another ring takes over: the one before; else 0 */
+  plait_word_t cells[];  /* tasks; 0: a hole */
 };
 
 struct plait_lane {
@@ -196,7 +203,8 @@ struct plait_client {
   plait_word_t taken;   /* tasks out of the inbox that drain has still to turn round, the last first */
   plait_word_t drained; /* tasks that the owner was given and has not freed, linked by `link` */
   plait_word_t mask;    /* a bit for each lane that is not empty */
-  plait_word_t words;   /* bytes of progress and output in the inbox, or PLAIT_WORDS_CLOSED: what a worker sleeps on that waits for room */
+  /* bytes of progress and output in the inbox, or PLAIT_WORDS_CLOSED: what a worker sleeps on that waits for room */
+  plait_word_t words;
   struct plait_lane lanes[PLAIT_LANE_COUNT]; /* queued tasks that any worker may run, by priority */
 };
 
@@ -226,38 +234,41 @@ struct plait_name {
 };
 
 struct plait_pool {
-  struct plait_lock lock;   /* guards lanes and inboxes */
-  plait_word_t state;       /* enum plait_pool_state */
-  plait_word_t owner;       /* thread that made the pool; its death closes it; 0: it has let go of it */
-  plait_word_t mask;        /* a bit for each priority at which some client may have a task queued */
-  plait_word_t queued;      /* tasks in all lanes */
-  plait_word_t signal;      /* always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
-  plait_word_t sleepers;    /* workers that sleep or are about to; may be too high after a death, never too low */
-  plait_word_t clients;     /* first client */
-  plait_word_t turn;        /* client that is asked first for the next task; 0: the first one */
-  plait_word_t seats;       /* block with a word for each of PLAIT_SEAT_LIMIT seats; 0 before the pool is open */
-  plait_word_t names;       /* first interned name */
-  plait_word_t failure;     /* FAILED: block with the encoded error, else 0 */
-  plait_word_t failure_size;/* its bytes */
-  plait_word_t finished;    /* tasks ever finished (wraps); statistics: a death may count one twice */
-  plait_word_t dropped;     /* tasks ever dropped because their client had died (wraps); likewise */
-  plait_word_t queue_limit; /* most tasks that may be queued */
-  plait_word_t grace_ms;    /* how long a task that was told to stop may take */
-  plait_word_t attention;   /* goes up when the coordinator should look: what it sleeps on */
-  plait_word_t alert;       /* enum plait_alert: of which tasks the coordinator wants to hear */
-  plait_word_t timeout_ms;  /* the shortest timeout of any task so far; 0: there was none */
-  plait_word_t min_threads; /* fewest workers */
-  plait_word_t max_threads; /* most workers */
-  plait_word_t threads;     /* workers now: starting or at work */
-  plait_word_t born;        /* workers ever started (wraps) */
-  plait_word_t wake_all;    /* 1: a new task wakes all sleepers, because some of them may be busy with others */
-  plait_word_t ended[7];    /* workers ever ended, by enum plait_ended (wrap) */
+  struct plait_lock lock; /* guards lanes and inboxes */
+  plait_word_t state;     /* enum plait_pool_state */
+  plait_word_t owner;     /* thread that made the pool; its death closes it; 0: it has let go of it */
+  plait_word_t mask;      /* a bit for each priority at which some client may have a task queued */
+  plait_word_t queued;    /* tasks in all lanes */
+  /* always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
+  plait_word_t signal;
+  plait_word_t sleepers;         /* workers that sleep or are about to; may be too high after a death, never too low */
+  plait_word_t clients;          /* first client */
+  plait_word_t turn;             /* client that is asked first for the next task; 0: the first one */
+  plait_word_t seats;            /* block with a word for each of PLAIT_SEAT_LIMIT seats; 0 before the pool is open */
+  plait_word_t names;            /* first interned name */
+  plait_word_t failure;          /* FAILED: block with the encoded error, else 0 */
+  plait_word_t failure_size;     /* its bytes */
+  plait_word_t finished;         /* tasks ever finished (wraps); statistics: a death may count one twice */
+  plait_word_t dropped;          /* tasks ever dropped because their client had died (wraps); likewise */
+  plait_word_t queue_limit;      /* most tasks that may be queued */
+  plait_word_t grace_ms;         /* how long a task that was told to stop may take */
+  plait_word_t attention;        /* goes up when the coordinator should look: what it sleeps on */
+  plait_word_t alert;            /* enum plait_alert: of which tasks the coordinator wants to hear */
+  plait_word_t timeout_ms;       /* the shortest timeout of any task so far; 0: there was none */
+  plait_word_t min_threads;      /* fewest workers */
+  plait_word_t max_threads;      /* most workers */
+  plait_word_t threads;          /* workers now: starting or at work */
+  plait_word_t born;             /* workers ever started (wraps) */
+  plait_word_t wake_all;         /* 1: a new task wakes all sleepers, because some of them may be busy with others */
+  plait_word_t ended[7];         /* workers ever ended, by enum plait_ended (wrap) */
   plait_word_t usual_timeout_ms; /* timeout of a task that says none; 0: it has none */
-  plait_word_t lost;        /* tasks that ended with their worker (wraps) */
-  plait_word_t unread;      /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
-  plait_word_t attended;    /* value of `attention` that the coordinator has seen: it is alive if this follows */
-  plait_word_t parking;     /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
-  plait_word_t looking;     /* the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
+  plait_word_t lost;             /* tasks that ended with their worker (wraps) */
+  plait_word_t unread;   /* results delivered since a client last emptied its inbox; a hint: a death may miscount */
+  plait_word_t attended; /* value of `attention` that the coordinator has seen: it is alive if this follows */
+  /* always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
+  plait_word_t parking;
+  /* the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
+  plait_word_t looking;
   plait_word_t usual_retries; /* retries of a task that says none */
 };
 _Static_assert(sizeof(struct plait_pool) == 160, "no padding");
@@ -298,14 +309,14 @@ plait_ref_t plait_pool_create(void);
 int plait_pool_destroy(plait_ref_t pool);
 
 /*
- * The calling thread, which owns the pool (it has ended), does so no longer. Whoever is the last to let go of it, or of a
- * client of it, frees it. 0, -PLAIT_EINVAL (no such pool, or not its owner) or -PLAIT_ETIMEDOUT.
+ * The calling thread, which owns the pool (it has ended), does so no longer. Whoever is the last to let go of it, or of
+ * a client of it, frees it. 0, -PLAIT_EINVAL (no such pool, or not its owner) or -PLAIT_ETIMEDOUT.
  */
 int plait_pool_release(plait_ref_t pool);
 
 /*
- * Progress and output for the client are refused from now on, as if it were gone: after the next drain there is none. 0 or
- * -PLAIT_ETIMEDOUT. pre: the client is the calling thread's.
+ * Progress and output for the client are refused from now on, as if it were gone: after the next drain there is none. 0
+ * or -PLAIT_ETIMEDOUT. pre: the client is the calling thread's.
  */
 int plait_client_close(plait_ref_t client);
 
@@ -315,12 +326,15 @@ int plait_client_close(plait_ref_t client);
  */
 int plait_client_release(plait_ref_t client);
 
-/* The seat of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit. */
+/*
+ * The seat of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit.
+ */
 plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
 
 /*
  * A client of the pool, owned by the calling thread, or one that nobody owns any more, taken over. It is freed with the
- * pool, which is there as long as a live thread owns a client of it. 0: no memory, no such pool, or a lock's owner is stuck.
+ * pool, which is there as long as a live thread owns a client of it. 0: no memory, no such pool, or a lock's owner is
+ * stuck.
  */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
@@ -336,18 +350,20 @@ void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
 /* ---- name.c ---- */
 
 /*
- * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything that
- * makes another name, a seat or a task queued.
+ * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything
+ * that makes another name, a seat or a task queued.
  */
 plait_ref_t plait_name_create(uint32_t size);
 
 /*
- * The pool's name with the same text, for as long as there is the pool; the given one is kept or freed. 0, and it is freed:
- * the pool keeps as many as it may, or the lock's owner is stuck. pre: the caller has just made it.
+ * The pool's name with the same text, for as long as there is the pool; the given one is kept or freed. 0, and it is
+ * freed: the pool keeps as many as it may, or the lock's owner is stuck. pre: the caller has just made it.
  */
 plait_ref_t plait_pool_intern(plait_ref_t pool, plait_ref_t name);
 
-/* Makes a block of `size` bytes of text the name of a BUILDING task, which owns it; 0: no memory. The caller writes it. */
+/*
+ * Makes a block of `size` bytes of text the name of a BUILDING task, which owns it; 0: no memory. The caller writes it.
+ */
 plait_ref_t plait_task_name(plait_ref_t task, uint32_t size);
 
 /* ---- task.c ---- */
@@ -362,38 +378,39 @@ plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 void plait_task_discard(plait_ref_t task);
 
 /*
- * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open; its workers may until it is CLOSED),
- * -PLAIT_EAGAIN (its queue is full, and the calling thread is none of its workers), -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open; its workers may until it is
+ * CLOSED), -PLAIT_EAGAIN (its queue is full, and the calling thread is none of its workers), -PLAIT_ENOMEM or
+ * -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
  */
 int plait_task_submit(plait_ref_t task);
 
 /*
- * Tells a task to stop, for its client wants no result any more. One that is still queued leaves the queue, and lies in the
- * client's inbox as STOPPED. 1, or, with `control` set: 0 (it was not queued any more) or -PLAIT_ETIMEDOUT (it stays
- * where it is). pre: the calling thread owns the client, has submitted the task, and has not drained it.
+ * Tells a task to stop, for its client wants no result any more. One that is still queued leaves the queue, and lies in
+ * the client's inbox as STOPPED. 1, or, with `control` set: 0 (it was not queued any more) or -PLAIT_ETIMEDOUT (it
+ * stays where it is). pre: the calling thread owns the client, has submitted the task, and has not drained it.
  */
 int plait_task_abort(plait_ref_t task);
 
 /*
  * Puts the task that the calling thread has adopted back to the front of its lane, with one retry less. 0,
- * -PLAIT_EINVAL (it has none left, is to stop, or none is adopted), -PLAIT_EPIPE (the pool takes no more), -PLAIT_ENOMEM or
- * -PLAIT_ETIMEDOUT; after an error it is still adopted.
+ * -PLAIT_EINVAL (it has none left, is to stop, or none is adopted), -PLAIT_EPIPE (the pool takes no more),
+ * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error it is still adopted.
  */
 int plait_task_requeue(plait_ref_t task);
 
 /*
- * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs, or output. The client and
- * ticket of word are that task's, and its `link` names the task; the `link` of output is 0. 0, or it is still BUILDING:
- * -PLAIT_EAGAIN (too much lies there undelivered), -PLAIT_EPIPE (the client is gone, or the task was given up) or
- * -PLAIT_ETIMEDOUT. Whoever waits for room sleeps on `client.words`, and looks by itself from time to time.
+ * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs, or output. The client
+ * and ticket of word are that task's, and its `link` names the task; the `link` of output is 0. 0, or it is still
+ * BUILDING: -PLAIT_EAGAIN (too much lies there undelivered), -PLAIT_EPIPE (the client is gone, or the task was given
+ * up) or -PLAIT_ETIMEDOUT. Whoever waits for room sleeps on `client.words`, and looks by itself from time to time.
  */
 int plait_task_emit(plait_ref_t record);
 
 /*
- * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next; with
- * `finished`, PLAIT_NEXT_NONE may also mean that a few are left to another worker, until it has been in plait_worker_wait().
- * A `finished` that is not the task that the worker runs is not touched.
- * `busy_us`: time that the finished task took.
+ * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next;
+ * with `finished`, PLAIT_NEXT_NONE may also mean that a few are left to another worker, until it has been in
+ * plait_worker_wait(). A `finished` that is not the task that the worker runs is not touched. `busy_us`: time that the
+ * finished task took.
  */
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
 
@@ -427,10 +444,10 @@ void plait_task_free(plait_ref_t task);
 /* ---- give_up.c ---- */
 
 /*
- * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling thread
- * has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE: there is none
- * (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has adopted nothing and builds
- * nothing.
+ * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling
+ * thread has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE:
+ * there is none (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has
+ * adopted nothing and builds nothing.
  */
 plait_ref_t plait_task_give_up(plait_thread_t worker);
 
@@ -439,7 +456,10 @@ void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead);
 
 /* ---- worker.c ---- */
 
-/* The calling thread becomes a worker of `pool`. For native programs; a wasm host writes the word when it claims the slot. */
+/*
+ * The calling thread becomes a worker of `pool`. For native programs; a wasm host writes the word when it claims the
+ * slot.
+ */
 void plait_worker_enter(plait_ref_t pool);
 
 /*
@@ -450,23 +470,23 @@ uint32_t plait_worker_park_begin(void);
 void plait_worker_park_end(void);
 
 /*
- * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most. 0: it has looked
- * so often in vain; else 1. The caller goes on with plait_task_next() and nothing else: others may rely on it to come for a task.
- * pre: the thread may block.
+ * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most. 0: it has
+ * looked so often in vain; else 1. The caller goes on with plait_task_next() and nothing else: others may rely on it to
+ * come for a task. pre: the thread may block.
  */
 uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
- * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the worker, so
- * that it takes no further task, when one did not stop in its grace. enum plait_look or -PLAIT_ETIMEDOUT.
+ * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the
+ * worker, so that it takes no further task, when one did not stop in its grace. enum plait_look or -PLAIT_ETIMEDOUT.
  * Under the pool's lock, so no innocent task can be started on it afterwards, and under the recovery lock, so the pool
  * stays. `now_ms`: the host's clock.
  */
 int plait_worker_look(plait_thread_t worker, uint32_t now_ms);
 
 /*
- * A live worker takes no further task: it ends when it has done what it has, and helps that meanwhile. 1, 0 (it is gone),
- * -PLAIT_ETIMEDOUT.
+ * A live worker takes no further task: it ends when it has done what it has, and helps that meanwhile. 1, 0 (it is
+ * gone), -PLAIT_ETIMEDOUT.
  */
 int plait_worker_retire(plait_thread_t worker);
 
@@ -485,14 +505,17 @@ void plait_pool_wake(struct plait_pool *pool);
 /* ---- recover.c, destroy.c, check.c ---- */
 
 /*
- * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing;
- * the slot is DEAD. `running`: a task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
+ * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing; the
+ * slot is DEAD. `running`: a task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
  * 0; 1: it held further tasks, so call again once this one is finished; or -PLAIT_ETIMEDOUT: a pool's lock is stuck. In
  * both cases some of it is left to do, and the slot must stay DEAD.
  */
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
 
-/* Whether `ref` names a task of the pool; if it is freed meanwhile, the answer may be either. pre: holds the pool's lock. */
+/*
+ * Whether `ref` names a task of the pool; if it is freed meanwhile, the answer may be either. pre: holds the pool's
+ * lock.
+ */
 int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref);
 
 /* Takes a task from every dead thread whose intent record names it. pre: the caller holds the recovery lock. */
@@ -515,18 +538,19 @@ int plait__pool_lock(struct plait_pool *pool);
  * dead; then stores `after` to the intent. Returns the client to wake after the lock is given back, or NULL. pre: holds
  * the lock. `counts`: it is the end of a task.
  */
-struct plait_client *plait__task_deliver(struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after,
-                                         int counts);
+struct plait_client *plait__task_deliver(
+    struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after, int counts);
 
 /*
- * Wakes a worker for a task that the caller has queued, unless one is about to come for it; `all`: every worker (a task for one
- * seat: whose that is cannot be seen). The coordinator hears of it unless a worker was woken that is sure to come.
+ * Wakes a worker for a task that the caller has queued, unless one is about to come for it; `all`: every worker (a task
+ * for one seat: whose that is cannot be seen). The coordinator hears of it unless a worker was woken that is sure to
+ * come.
  */
 void plait__worker_wake(struct plait_pool *pool, int all);
 
 /*
- * Whether the calling worker leaves what little is queued to another one for now: one that has done so naps in plait_worker_wait(),
- * and then takes what there is. pre: it has just finished a task, or waits.
+ * Whether the calling worker leaves what little is queued to another one for now: one that has done so naps in
+ * plait_worker_wait(), and then takes what there is. pre: it has just finished a task, or waits.
  */
 int plait__worker_yields(struct plait_pool *pool, struct plait_slot *self);
 
@@ -579,7 +603,9 @@ int plait__lane_withdraw(struct plait_pool *pool, plait_ref_t task, struct plait
 /* The position of the next task behind one; the tail: there is none. pre: holds the lock. */
 uint32_t plait__lane_after(const struct plait_lane *lane, uint32_t position);
 
-/* After a death: frees cells whose tasks have been delivered, and moves head and tail over holes. pre: holds the lock. */
+/*
+ * After a death: frees cells whose tasks have been delivered, and moves head and tail over holes. pre: holds the lock.
+ */
 void plait__lane_repair(struct plait_lane *lane);
 
 /* Makes what follows from the lanes anew: `mask`, `queued`, state and position of queued tasks. pre: holds the lock. */

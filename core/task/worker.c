@@ -6,7 +6,9 @@
  */
 #include "task.h"
 
-/* So many results that nobody has read mean that their client does something else; so many, that it does so for long. */
+/*
+ * So many results that nobody has read mean that their client does something else; so many, that it does so for long.
+ */
 #define UNREAD_WHEN_BUSY 8
 #define UNREAD_WHEN_AWAY 64
 /* How many times longer the one worker looks that has its name up than others do. */
@@ -15,7 +17,10 @@
 #define NAP_NS 50000
 #define LONG_NAP_NS 500000
 #define NAPPING_NS 2000000
-/* So many tasks are left to the one worker that naps shortly: they keep it busy until their client goes on and makes the next ones. */
+/*
+ * So many tasks are left to the one worker that naps shortly: they keep it busy until their client goes on and makes
+ * the next ones.
+ */
 #define LEFT_TO_ONE 4u
 
 static struct plait_pool *own_pool(void) {
@@ -36,7 +41,8 @@ static int has_own_work(struct plait_slot *self) {
   plait_ref_t seat = plait_get(&self->seat);
   if (seat == 0) return 0;
   struct plait_lane *lane = &((struct plait_seat *)plait_at(seat))->lane;
-  return atomic_load_explicit(&lane->head, memory_order_seq_cst) != atomic_load_explicit(&lane->tail, memory_order_seq_cst);
+  return atomic_load_explicit(&lane->head, memory_order_seq_cst) !=
+      atomic_load_explicit(&lane->tail, memory_order_seq_cst);
 }
 
 /* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see task.h). */
@@ -49,14 +55,17 @@ static void end_sleep(struct plait_pool *pool, struct plait_slot *self) {
   atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
 }
 
-/* The value of `word`, the pool's, to sleep on, or 0 if there is something to do instead. Not 0: end_sleep() must follow. */
+/*
+ * The value of `word`, the pool's, to sleep on, or 0 if there is something to do instead. Not 0: end_sleep() must
+ * follow.
+ */
 static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, plait_word_t *word) {
   atomic_fetch_add_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   atomic_store_explicit(&self->sleeping, plait_ref(pool), memory_order_release);
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
   /* seq_cst: pairs with plait__worker_wake in task.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
-             atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
+      atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
   if (idle) return value;
   end_sleep(pool, self);
   return 0;
@@ -71,7 +80,9 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
   end_sleep(own_pool(), plait_self());
 }
 
-/* Whether nobody sits on a seat before the worker's own. A hint: a thread that has died sits there for a moment longer. */
+/*
+ * Whether nobody sits on a seat before the worker's own. A hint: a thread that has died sits there for a moment longer.
+ */
 static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
   plait_ref_t own = plait_get(&self->seat), table = plait_load(&pool->seats);
   for (uint32_t i = 0; own != 0 && table != 0 && i < PLAIT_SEAT_LIMIT; i++) {
@@ -83,20 +94,23 @@ static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * A client that does not read its results is busy, most likely with making the next tasks, and it is what the workers wait for. Where
- * there are no more processors than workers, one of them shares its processor with it. If that one came back as soon as there is a
- * task, it would push the client aside for each, and the other workers would have nothing to do meanwhile. So only one comes back
- * soon, and the others when several tasks wait. And these leave the last few tasks to that one, for a nap: else the queue would be
- * empty before the client is back, and all processors but one would stand still.
+ * A client that does not read its results is busy, most likely with making the next tasks, and it is what the workers
+ * wait for. Where there are no more processors than workers, one of them shares its processor with it. If that one came
+ * back as soon as there is a task, it would push the client aside for each, and the other workers would have nothing to
+ * do meanwhile. So only one comes back soon, and the others when several tasks wait. And these leave the last few tasks
+ * to that one, for a nap: else the queue would be empty before the client is back, and all processors but one would
+ * stand still.
  */
 int plait__worker_yields(struct plait_pool *pool, struct plait_slot *self) {
   return plait_get(&pool->unread) >= UNREAD_WHEN_AWAY && plait_get(&pool->queued) <= LEFT_TO_ONE &&
-         plait_get(&pool->state) == PLAIT_POOL_OPEN && plait_get(&pool->wake_all) == 0 && !has_own_work(self) && !sits_first(pool, self);
+      plait_get(&pool->state) == PLAIT_POOL_OPEN && plait_get(&pool->wake_all) == 0 && !has_own_work(self) &&
+      !sits_first(pool, self);
 }
 
 /*
- * Sleeps for a moment at a time while results pile up that nobody reads: a worker that spins takes the processor from their client,
- * one that sleeps as others do has to be woken by it for each task. Nobody wakes who naps here, on a word of its own, so nobody has to.
+ * Sleeps for a moment at a time while results pile up that nobody reads: a worker that spins takes the processor from
+ * their client, one that sleeps as others do has to be woken by it for each task. Nobody wakes who naps here, on a word
+ * of its own, so nobody has to.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
   if (has_work(pool, self) && plait__worker_yields(pool, self)) plait_platform_wait(&self->sleeping, 0, LONG_NAP_NS);
@@ -109,14 +123,15 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile, and if it has found something, leaves it
- * there until plait_task_next(): else whoever queued that would see no name, and wake another worker for it. Any other looks for a
- * shorter while: two would take tasks in turn that one has time for, and keep two processors from others.
- * seq_cst: see plait__worker_wake in task.c.
+ * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile, and if it has found
+ * something, leaves it there until plait_task_next(): else whoever queued that would see no name, and wake another
+ * worker for it. Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two
+ * processors from others. seq_cst: see plait__worker_wake in task.c.
  */
 static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
   uint32_t name = plait_self_id(), nobody = 0, found = 0;
-  int named = atomic_compare_exchange_strong_explicit(&pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
+  int named = atomic_compare_exchange_strong_explicit(
+      &pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
   if (nobody == name) named = 1; /* it has found something, and has not come for it */
   if (!named) times = (times + OTHERS_LOOK_LESS - 1) / OTHERS_LOOK_LESS;
   for (uint32_t i = 0; i < times && !found; i++) {
@@ -181,7 +196,8 @@ static int look_at_worker(plait_thread_t worker, uint32_t now) {
       if (seen > most) most = seen;
       at = plait_load(&((struct plait_task *)plait_at(at))->link);
     }
-    if (most == PLAIT_LOOK_OVERDUE) atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_STOPPED, memory_order_seq_cst);
+    if (most == PLAIT_LOOK_OVERDUE)
+      atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_STOPPED, memory_order_seq_cst);
   }
   plait_lock_release(&pool->lock);
   return most;

@@ -69,10 +69,12 @@ static inline int fs_write(const char *path, uint32_t size, uint32_t salt) {
     plait_ref_t block = plait_fs_hold(size);
     if (block == 0) return -PLAIT_ENOSPC;
     fs_fill(block, size, salt);
-    return plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, size, 1, NOW);
+    return plait_fs_write_file(
+        fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, size, 1, NOW);
   }
   fs_fill(scratch, size, salt);
-  return plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, scratch, size, 0, NOW);
+  return plait_fs_write_file(
+      fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, scratch, size, 0, NOW);
 }
 
 /* Whether the file holds just the bytes of fs_fill(). */
@@ -102,8 +104,8 @@ static inline uint64_t fs_digest_remote(void) {
 }
 
 /*
- * `contents`: with what files hold and when it was changed. `touch`: each is opened, which takes every lock: what a dead thread
- * has committed happens by then, if not before, so a directory may be covered from there on.
+ * `contents`: with what files hold and when it was changed. `touch`: each is opened, which takes every lock: what a
+ * dead thread has committed happens by then, if not before, so a directory may be covered from there on.
  */
 static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   struct plait_fs_thread *mine = fs_mine();
@@ -113,7 +115,8 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   if (rc == -PLAIT_EREMOTE) return fs_digest_remote();
   CHECK(rc == 0);
   uint32_t kind = plait_get(&result->kind);
-  hash = fs_mix(hash, kind), hash = fs_mix(hash, plait_get(&result->links)), hash = fs_mix(hash, plait_get(&result->mode));
+  hash = fs_mix(hash, kind), hash = fs_mix(hash, plait_get(&result->links)),
+  hash = fs_mix(hash, plait_get(&result->mode));
   if (contents) {
     hash = fs_mix(hash, plait_get64(&result->size)), hash = fs_mix(hash, plait_get64(&result->mtime));
     hash = fs_mix(hash, plait_get64(&result->ctime));

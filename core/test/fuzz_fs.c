@@ -1,7 +1,7 @@
 /*
- * fuzz_fs: libFuzzer over the fs room: bytes are a program of operations with paths, flags, positions and lengths of any kind
- * (make fuzz-fs; see fuzz.mk). Whatever they say, every answer is a count or an error number, everything checks
- * afterwards, and when all is removed nothing is left.
+ * fuzz_fs: libFuzzer over the fs room: bytes are a program of operations with paths, flags, positions and lengths of
+ * any kind (make fuzz-fs; see fuzz.mk). Whatever they say, every answer is a count or an error number, everything
+ * checks afterwards, and when all is removed nothing is left.
  *
  * A byte below 16 within a path stands for a piece of one, so that names meet.
  */
@@ -15,16 +15,16 @@ static uint32_t take_byte(void) { return at < end ? *at++ : 0; }
 static uint32_t take_word(void) { return take_byte() | take_byte() << 8 | take_byte() << 16 | take_byte() << 24; }
 
 static double take_number(void) {
-  static const double special[] = {0, 1, -1, 4095, 4096, 65536, 100000, 1e6, 4294967295.0, 4294967296.0, 9007199254740991.0,
-                                   9007199254740992.0, 9.3e18, 1e300, -1e300, 0.5};
+  static const double special[] = {0, 1, -1, 4095, 4096, 65536, 100000, 1e6, 4294967295.0, 4294967296.0,
+      9007199254740991.0, 9007199254740992.0, 9.3e18, 1e300, -1e300, 0.5};
   uint32_t kind = take_byte();
   return kind < 128 ? kind * 37.0 : kind < 192 ? take_word() : special[kind % 16];
 }
 
 /* Bytes of a path into `to`: how many. */
 static uint32_t take_path(uint8_t *to) {
-  static const char *const pieces[] = {"/",  "/a",  "/b",      "/a/b", "/..", "/.", "//",  "a",
-                                       "b/", "/l1", "/a/link", "..",   ".",   "/c", "/l2", "/a/b/c/d"};
+  static const char *const pieces[] = {
+      "/", "/a", "/b", "/a/b", "/..", "/.", "//", "a", "b/", "/l1", "/a/link", "..", ".", "/c", "/l2", "/a/b/c/d"};
   uint32_t count = take_byte() % 24, length = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t byte = take_byte();
@@ -42,7 +42,8 @@ static uint32_t take_path(uint8_t *to) {
     }
     if (length > PLAIT_FS_PATH_MAX - 250) break;
   }
-  return take_byte() == 250 ? PLAIT_FS_PATH_MAX + take_byte() : length; /* as who calls says it of a path that is too long */
+  /* as who calls says it of a path that is too long */
+  return take_byte() == 250 ? PLAIT_FS_PATH_MAX + take_byte() : length;
 }
 
 static int take_target(struct plait_fs_thread *mine) {
@@ -59,40 +60,102 @@ static void run_one(struct plait_fs_thread *mine) {
   int fd = (int)(take_byte() % 12), target;
   double first, second;
   switch (operation) {
-    case 0: case 1: from = take_path(mine->first); check_answer(plait_fs_open(from, take_word() & 0x3ffff, take_word(), NOW)); break;
-    case 2: check_answer(take_byte() & 1 ? plait_fs_unmap(fd) : plait_fs_close(take_byte() == 255 ? (int)take_word() : fd)); break;
-    case 3: first = take_number(); check_answer(plait_fs_read(fd, scratch, take_word() % (PLAIT_FS_SCRATCH + 1), first)); break;
-    case 4: case 5: first = take_number(); check_answer(plait_fs_write(fd, scratch, take_word() % (PLAIT_FS_SCRATCH + 1), first, NOW)); break;
-    case 6: target = take_target(mine); check_answer(plait_fs_read_file(target, scratch, take_word() % (PLAIT_FS_SCRATCH + 1))); break;
-    case 7: case 8:
-      from = take_path(mine->first), to = take_word();
-      check_answer(plait_fs_write_file(from, to & 0x3ffff, take_word(), scratch, take_word() % (PLAIT_FS_SCRATCH + 1), 0, NOW));
+    case 0:
+    case 1:
+      from = take_path(mine->first);
+      check_answer(plait_fs_open(from, take_word() & 0x3ffff, take_word(), NOW));
       break;
-    case 9: first = take_number(); check_answer(plait_fs_seek(fd, first, (int)(take_byte() % 5) - 1)); break;
-    case 10: target = take_target(mine); check_answer(plait_fs_stat(target, (int)take_byte() & 1)); break;
-    case 11: from = take_path(mine->first); check_answer(plait_fs_access(from, take_byte() & 7)); break;
-    case 12: from = take_path(mine->first); check_answer(plait_fs_mkdir(from, take_word(), NOW)); break;
-    case 13: from = take_path(mine->first); check_answer(plait_fs_rmdir(from, NOW)); break;
-    case 14: from = take_path(mine->first); check_answer(plait_fs_unlink(from, NOW)); break;
-    case 15: case 16: from = take_path(mine->first), to = take_path(mine->second); check_answer(plait_fs_rename(from, to, NOW)); break;
-    case 17: from = take_path(mine->first), to = take_path(mine->second); check_answer(plait_fs_link(from, to, NOW)); break;
-    case 18: from = take_path(mine->first), to = take_path(mine->second); check_answer(plait_fs_symlink(from, to, NOW)); break;
-    case 19: from = take_path(mine->first); check_answer(plait_fs_readlink(from)); break;
-    case 20: target = take_target(mine), first = take_number(); check_answer(plait_fs_truncate(target, first, NOW)); break;
+    case 2:
+      check_answer(take_byte() & 1 ? plait_fs_unmap(fd) : plait_fs_close(take_byte() == 255 ? (int)take_word() : fd));
+      break;
+    case 3:
+      first = take_number();
+      check_answer(plait_fs_read(fd, scratch, take_word() % (PLAIT_FS_SCRATCH + 1), first));
+      break;
+    case 4:
+    case 5:
+      first = take_number();
+      check_answer(plait_fs_write(fd, scratch, take_word() % (PLAIT_FS_SCRATCH + 1), first, NOW));
+      break;
+    case 6:
+      target = take_target(mine);
+      check_answer(plait_fs_read_file(target, scratch, take_word() % (PLAIT_FS_SCRATCH + 1)));
+      break;
+    case 7:
+    case 8:
+      from = take_path(mine->first), to = take_word();
+      check_answer(
+          plait_fs_write_file(from, to & 0x3ffff, take_word(), scratch, take_word() % (PLAIT_FS_SCRATCH + 1), 0, NOW));
+      break;
+    case 9:
+      first = take_number();
+      check_answer(plait_fs_seek(fd, first, (int)(take_byte() % 5) - 1));
+      break;
+    case 10:
+      target = take_target(mine);
+      check_answer(plait_fs_stat(target, (int)take_byte() & 1));
+      break;
+    case 11:
+      from = take_path(mine->first);
+      check_answer(plait_fs_access(from, take_byte() & 7));
+      break;
+    case 12:
+      from = take_path(mine->first);
+      check_answer(plait_fs_mkdir(from, take_word(), NOW));
+      break;
+    case 13:
+      from = take_path(mine->first);
+      check_answer(plait_fs_rmdir(from, NOW));
+      break;
+    case 14:
+      from = take_path(mine->first);
+      check_answer(plait_fs_unlink(from, NOW));
+      break;
+    case 15:
+    case 16:
+      from = take_path(mine->first), to = take_path(mine->second);
+      check_answer(plait_fs_rename(from, to, NOW));
+      break;
+    case 17:
+      from = take_path(mine->first), to = take_path(mine->second);
+      check_answer(plait_fs_link(from, to, NOW));
+      break;
+    case 18:
+      from = take_path(mine->first), to = take_path(mine->second);
+      check_answer(plait_fs_symlink(from, to, NOW));
+      break;
+    case 19:
+      from = take_path(mine->first);
+      check_answer(plait_fs_readlink(from));
+      break;
+    case 20:
+      target = take_target(mine), first = take_number();
+      check_answer(plait_fs_truncate(target, first, NOW));
+      break;
     case 21:
       target = take_target(mine), first = take_number(), second = take_number();
-      check_answer(plait_fs_set(target, (int)take_byte() & 1, take_byte(), take_word(), take_word(), take_word(), first, 0, second, 0, NOW));
+      check_answer(plait_fs_set(
+          target, (int)take_byte() & 1, take_byte(), take_word(), take_word(), take_word(), first, 0, second, 0, NOW));
       break;
     case 22:
       first = take_number(), second = take_number();
       check_answer(plait_fs_lock(fd, (int)(take_byte() % 5) - 1, first, second, 0));
       break;
-    case 23: /* as a binding mounts it: a path without dots and slashes too many, or one in another mount, which the core does not look at */
+    /*
+     * as a binding mounts it: a path without dots and slashes too many, or one in another mount, which the core does
+     * not look at
+     */
+    case 23:
       from = take_path(mine->first), to = take_byte();
       check_answer(plait_fs_mount(from, to < 200 ? 0 : to % 4, take_word() % 6000));
       break;
-    case 24: from = take_path(mine->first); check_answer(plait_fs_unmount(from)); break;
-    case 25: check_answer(plait_fs_far_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word())); break;
+    case 24:
+      from = take_path(mine->first);
+      check_answer(plait_fs_unmount(from));
+      break;
+    case 25:
+      check_answer(plait_fs_far_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word()));
+      break;
     case 27: /* at times a limit, at times none */
       first = take_byte() * 500.0, from = take_byte();
       plait_fs_limit(from & 1 ? first : 0, from & 2 ? from : 0);
@@ -105,7 +168,9 @@ static void run_one(struct plait_fs_thread *mine) {
   }
 }
 
-/* Removes what is in a directory, whatever its names are made of: 0, or 1 if it lay too deep and has moved to the root. */
+/*
+ * Removes what is in a directory, whatever its names are made of: 0, or 1 if it lay too deep and has moved to the root.
+ */
 static int remove_all(struct plait_fs_thread *mine, uint32_t length) {
   static uint8_t names[PLAIT_FS_SCRATCH + 1];
   static uint32_t moved;

@@ -35,13 +35,15 @@ static int take_any(void *context, uint32_t slot, const struct plait_field *fiel
   return 0;
 }
 
-static void round_trip(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size) {
+static void round_trip(
+    const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes, size_t size) {
   struct plait_value values[PLAIT_PATTERN_SLOT_LIMIT], again[PLAIT_PATTERN_SLOT_LIMIT];
   struct plait_pattern_elements elements = {.take = take_any};
   if (plait_pattern_unpack(schema, pattern, bytes, size, 20, values, &elements, &error) != 0) return;
   struct plait_writer writer = test_writer();
   if (plait_pattern_pack(schema, pattern, values, NULL, &writer, &error) == 0) {
-    if (plait_pattern_unpack(schema, pattern, writer.at, plait_written(&writer), 100, again, NULL, &error) != 0) abort();
+    if (plait_pattern_unpack(schema, pattern, writer.at, plait_written(&writer), 100, again, NULL, &error) != 0)
+      abort();
     for (uint32_t i = 0; i < pattern->slot_count; i++) {
       const struct plait_field *field = plait_schema_field(schema, plait_pattern_field(pattern, i));
       if (field->flags & (PLAIT_FIELD_REPEATED | PLAIT_FIELD_IMPLICIT) || field->oneof != PLAIT_SCHEMA_NONE) continue;
@@ -61,7 +63,8 @@ static struct plait_pattern *pattern_from(const struct plait_schema *schema, con
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-  static const char many[] = "t.Person name id email home home.city home.next.next.code by_number by_place.city old.x old rate t.good scores phone tags set.t.item.city set.t.item.code";
+  static const char many[] = "t.Person name id email home home.city home.next.next.code by_number by_place.city "
+                             "old.x old rate t.good scores phone tags set.t.item.city set.t.item.code";
 #if defined(FUZZ_DESCRIPTOR)
   struct plait_schema *schema = NULL;
   if (plait_schema_build(bytes, size, size & 1 ? PLAIT_SCHEMA_FIRST_WINS : 0, &allocator, &schema, &error) == 0) {
@@ -81,12 +84,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 #elif defined(FUZZ_PATTERN)
   struct plait_schema *schema = known_schema();
   struct plait_pattern *pattern = pattern_from(schema, (const char *)bytes, size);
-  static const uint8_t sample[] = {0x0A, 2, 'A', 'l', 0x10, 5, 0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x42, 0};
+  static const uint8_t sample[] = {
+      0x0A, 2, 'A', 'l', 0x10, 5, 0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x42, 0};
   if (pattern != NULL) round_trip(schema, pattern, sample, sizeof sample);
   test_resize(&memory, pattern, 0, 0);
   (void)many;
 #elif defined(FUZZ_UNPACK)
-  static const char singular[] = "t.Person name id email home.city home.next.next.code by_number by_place.city old.x rate t.good set.t.item";
+  static const char singular[] =
+      "t.Person name id email home.city home.next.next.code by_number by_place.city old.x rate t.good set.t.item";
   static struct plait_pattern *pattern, *plain;
   struct plait_schema *schema = known_schema();
   if (pattern == NULL) pattern = pattern_from(schema, many, sizeof many - 1);

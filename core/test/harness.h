@@ -31,13 +31,13 @@
 static uint64_t test_seed;
 static char test_context[200]; /* what a failure report adds: set by tests that run many cases */
 
-#define CHECK(condition)                                                                                        \
-  do {                                                                                                          \
-    if (!(condition)) {                                                                                         \
-      fprintf(stderr, "%s:%d: CHECK(%s) failed; seed %llu; %s\n", __FILE__, __LINE__, #condition,               \
-              (unsigned long long)test_seed, test_context);                                                     \
-      _exit(1);                                                                                                 \
-    }                                                                                                           \
+#define CHECK(condition)                                                                          \
+  do {                                                                                            \
+    if (!(condition)) {                                                                           \
+      fprintf(stderr, "%s:%d: CHECK(%s) failed; seed %llu; %s\n", __FILE__, __LINE__, #condition, \
+          (unsigned long long)test_seed, test_context);                                           \
+      _exit(1);                                                                                   \
+    }                                                                                             \
   } while (0)
 
 /* splitmix64 over a state of the caller's. */
@@ -80,11 +80,12 @@ static inline uint32_t test_live_blocks(void) {
   return stats.live_blocks;
 }
 
-static unsigned test_deadline(void) {
-  return getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60;
-}
+static unsigned test_deadline(void) { return getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60; }
 
-/* A busy machine gives a test little time: one that has used some of it since the last alarm, and not its share, goes on. */
+/*
+ * A busy machine gives a test little time: one that has used some of it since the last alarm, and not its share, goes
+ * on.
+ */
 static void test_on_alarm(int number) {
   (void)number;
   static time_t before;
@@ -137,9 +138,7 @@ static inline int test_main(const struct test *tests, size_t count) {
   return failed != 0;
 }
 
-#define TEST_MAIN(tests)                                     \
-  int main(void) {                                           \
-    return test_main(tests, sizeof(tests) / sizeof *(tests)); \
-  }
+#define TEST_MAIN(tests) \
+  int main(void) { return test_main(tests, sizeof(tests) / sizeof *(tests)); }
 
 #endif

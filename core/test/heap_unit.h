@@ -1,6 +1,6 @@
 /*
- * heap unit: what the unit tests of the heap share. Most of them act as several threads by turns, so that everything happens in one
- * order.
+ * heap unit: what the unit tests of the heap share. Most of them act as several threads by turns, so that everything
+ * happens in one order.
  */
 #ifndef PLAIT_TEST_HEAP_UNIT_H
 #define PLAIT_TEST_HEAP_UNIT_H
@@ -15,7 +15,9 @@ static inline void be(plait_thread_t thread) {
   CHECK(plait__bind() != NULL);
 }
 
-/* The calling thread's first few small blocks may grow, and lie in a region: these, so that the next ones lie in pages. */
+/*
+ * The calling thread's first few small blocks may grow, and lie in a region: these, so that the next ones lie in pages.
+ */
 static inline void take_first(void) {
   for (int i = 0; i < 8; i++) {
     plait_ref_t block = plait_heap_alloc(1);

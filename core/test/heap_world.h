@@ -1,6 +1,6 @@
 /*
- * heap world: for the tests that go through what the heap does step by step. Threads with blocks that are noted inside the
- * space, so that laying out an image of it lays out the notes too; and what must hold afterwards.
+ * heap world: for the tests that go through what the heap does step by step. Threads with blocks that are noted inside
+ * the space, so that laying out an image of it lays out the notes too; and what must hold afterwards.
  */
 #ifndef PLAIT_TEST_HEAP_WORLD_H
 #define PLAIT_TEST_HEAP_WORLD_H
@@ -23,17 +23,11 @@ struct note {
 };
 static plait_ref_t notes_at;
 
-static struct note *note(uint32_t place) {
-  return (struct note *)plait_at(notes_at) + place;
-}
+static struct note *note(uint32_t place) { return (struct note *)plait_at(notes_at) + place; }
 
-static void as(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-}
+static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
-static uint8_t byte_of(uint32_t place) {
-  return (uint8_t)(place * 7 + 1);
-}
+static uint8_t byte_of(uint32_t place) { return (uint8_t)(place * 7 + 1); }
 
 /* ---- what operations are made of: each leaves one block in flight at most ---- */
 
@@ -44,14 +38,10 @@ static void keep(uint32_t place, plait_ref_t block, uint32_t size) {
   atomic_store(&note(place)->at, block);
 }
 
-static void get(uint32_t place, uint32_t size) {
-  keep(place, plait_heap_alloc(size), size);
-}
+static void get(uint32_t place, uint32_t size) { keep(place, plait_heap_alloc(size), size); }
 
 /* The same in a region, where other blocks of this size only come by growing. */
-static void get_medium(uint32_t place, uint32_t size) {
-  keep(place, plait__medium_alloc(plait__bind(), size), size);
-}
+static void get_medium(uint32_t place, uint32_t size) { keep(place, plait__medium_alloc(plait__bind(), size), size); }
 
 static void note_filled(uint32_t place, plait_ref_t block, uint32_t size) {
   CHECK(block != 0);
@@ -61,14 +51,15 @@ static void note_filled(uint32_t place, plait_ref_t block, uint32_t size) {
 }
 
 /* As get and get_medium, all of the block filled. For preparations. */
-static void fill(uint32_t place, uint32_t size) {
-  note_filled(place, plait_heap_alloc(size), size);
-}
+static void fill(uint32_t place, uint32_t size) { note_filled(place, plait_heap_alloc(size), size); }
 static void fill_medium(uint32_t place, uint32_t size) {
   note_filled(place, plait__medium_alloc(plait__bind(), size), size);
 }
 
-/* Where blocks were that somebody has struck out, in this scenario: not in the space, so that laying out an image leaves them. */
+/*
+ * Where blocks were that somebody has struck out, in this scenario: not in the space, so that laying out an image
+ * leaves them.
+ */
 static plait_ref_t dropped[2000];
 static uint32_t dropped_count;
 
@@ -117,7 +108,8 @@ static void check_notes(void) {
 
 /* What anybody would do: it must work, and disturb nothing. */
 static void use(uint32_t salt) {
-  static const uint32_t sizes[] = {16, 16, 40, 40, 100, 300, 512, 600, 600, 1000, 2000, 5000, 5000, 9000, 30000, 60000, 70000, 200000};
+  static const uint32_t sizes[] = {
+      16, 16, 40, 40, 100, 300, 512, 600, 600, 1000, 2000, 5000, 5000, 9000, 30000, 60000, 70000, 200000};
   enum { COUNT = sizeof sizes / sizeof *sizes };
   plait_ref_t blocks[COUNT];
   for (uint32_t i = 0; i < COUNT; i++) {
@@ -177,9 +169,13 @@ static uint32_t count_pages(uint32_t owner) {
   return pages;
 }
 
-/* From now on the thread gives up its full pages at once, and takes over hardly any: as if others had freed into its own. */
+/*
+ * From now on the thread gives up its full pages at once, and takes over hardly any: as if others had freed into its
+ * own.
+ */
 static void share(void) {
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) plait_put(&plait__bind()->classes[class].shared, 1);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class ++)
+    plait_put(&plait__bind()->classes[class].shared, 1);
 }
 
 /* Several at once. */

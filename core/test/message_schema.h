@@ -4,12 +4,15 @@
  *     package t;
  *     message Person { required string name = 1; required int32 id = 2; optional string email = 3 [default = "a\tb"];
  *                      repeated Phone phone = 4; repeated sint32 scores = 5 [packed = true]; optional Address home = 6;
- *                      oneof way { int64 by_number = 7; Address by_place = 8; } optional group Old = 9 { optional int32 x = 1; }
- *                      map<string, int32> tags = 10; optional double rate = 11 [default = -1.5e-3]; extensions 100 to 199; }
- *     message Phone { required string number = 1; optional Kind kind = 2 [default = HOME]; }   enum Kind { MOBILE = 0; HOME = 1; FAR = -7; }
+ *                      oneof way { int64 by_number = 7; Address by_place = 8; }
+ *                      optional group Old = 9 { optional int32 x = 1; } map<string, int32> tags = 10;
+ *                      optional double rate = 11 [default = -1.5e-3]; extensions 100 to 199; }
+ *     message Phone { required string number = 1; optional Kind kind = 2 [default = HOME]; }
+ *     enum Kind { MOBILE = 0; HOME = 1; FAR = -7; }
  *     message Address { optional string city = 1; optional fixed32 code = 2; optional Address next = 3; }
  *     extend Person { optional bool good = 100; }
- *     message Set { option message_set_wire_format = true; extensions 4 to max; }   extend Set { optional Address item = 5; }
+ *     message Set { option message_set_wire_format = true; extensions 4 to max; }
+ *     extend Set { optional Address item = 5; }
  *     and in Person: optional Set set = 12;
  */
 #ifndef PLAIT_TEST_MESSAGE_SCHEMA_H
@@ -70,9 +73,15 @@ static inline void put_message(struct plait_writer *writer, uint32_t field, size
   plait_write_varint(writer, field << 3 | 2);
 }
 
-struct test_field { const char *name; uint32_t number, label, kind; const char *type, *text; int packed, oneof; };
+struct test_field {
+  const char *name;
+  uint32_t number, label, kind;
+  const char *type, *text;
+  int packed, oneof;
+};
 
-static inline void put_field_descriptor(struct plait_writer *writer, uint32_t at, const struct test_field *field, const char *extendee) {
+static inline void put_field_descriptor(
+    struct plait_writer *writer, uint32_t at, const struct test_field *field, const char *extendee) {
   size_t mark = plait_written(writer);
   if (field->oneof) put_number(writer, 9, 0);
   if (field->packed) {
@@ -96,20 +105,31 @@ static inline void put_fields(struct plait_writer *writer, const struct test_fie
 
 static inline struct plait_writer test_descriptor(void) {
   static const struct test_field person[] = {
-      {"name", 1, 2, 9, NULL, NULL, 0, 0}, {"id", 2, 2, 5, NULL, NULL, 0, 0}, {"email", 3, 1, 9, NULL, "a\tb", 0, 0},
-      {"phone", 4, 3, 11, ".t.Phone", NULL, 0, 0}, {"scores", 5, 3, 17, NULL, NULL, 1, 0},
-      {"home", 6, 1, 11, "Address", NULL, 0, 0}, {"by_number", 7, 1, 3, NULL, NULL, 0, 1},
-      {"by_place", 8, 1, 11, "t.Address", NULL, 0, 1}, {"old", 9, 1, 10, "Old", NULL, 0, 0},
-      {"tags", 10, 3, 11, ".t.Person.TagsEntry", NULL, 0, 0}, {"rate", 11, 1, 1, NULL, "-1.5e-3", 0, 0},
+      {"name", 1, 2, 9, NULL, NULL, 0, 0},
+      {"id", 2, 2, 5, NULL, NULL, 0, 0},
+      {"email", 3, 1, 9, NULL, "a\tb", 0, 0},
+      {"phone", 4, 3, 11, ".t.Phone", NULL, 0, 0},
+      {"scores", 5, 3, 17, NULL, NULL, 1, 0},
+      {"home", 6, 1, 11, "Address", NULL, 0, 0},
+      {"by_number", 7, 1, 3, NULL, NULL, 0, 1},
+      {"by_place", 8, 1, 11, "t.Address", NULL, 0, 1},
+      {"old", 9, 1, 10, "Old", NULL, 0, 0},
+      {"tags", 10, 3, 11, ".t.Person.TagsEntry", NULL, 0, 0},
+      {"rate", 11, 1, 1, NULL, "-1.5e-3", 0, 0},
       {"set", 12, 1, 11, "Set", NULL, 0, 0},
   };
-  static const struct test_field phone[] = {{"number", 1, 2, 9, NULL, NULL, 0, 0}, {"kind", 2, 1, 14, "Kind", "HOME", 0, 0}};
-  static const struct test_field address[] = {
-      {"city", 1, 1, 9, NULL, NULL, 0, 0}, {"code", 2, 1, 7, NULL, NULL, 0, 0}, {"next", 3, 1, 11, "Address", NULL, 0, 0}};
+  static const struct test_field phone[] = {
+      {"number", 1, 2, 9, NULL, NULL, 0, 0}, {"kind", 2, 1, 14, "Kind", "HOME", 0, 0}};
+  static const struct test_field address[] = {{"city", 1, 1, 9, NULL, NULL, 0, 0}, {"code", 2, 1, 7, NULL, NULL, 0, 0},
+      {"next", 3, 1, 11, "Address", NULL, 0, 0}};
   static const struct test_field old[] = {{"x", 1, 1, 5, NULL, NULL, 0, 0}};
   static const struct test_field entry[] = {{"key", 1, 1, 9, NULL, NULL, 0, 0}, {"value", 2, 1, 5, NULL, NULL, 0, 0}};
-  static const struct test_field good = {"good", 100, 1, 8, NULL, NULL, 0, 0}, item = {"item", 5, 1, 11, "Address", NULL, 0, 0};
-  static const struct { const char *name; int32_t number; } values[] = {{"MOBILE", 0}, {"HOME", 1}, {"FAR", -7}};
+  static const struct test_field good = {"good", 100, 1, 8, NULL, NULL, 0, 0},
+                                 item = {"item", 5, 1, 11, "Address", NULL, 0, 0};
+  static const struct {
+    const char *name;
+    int32_t number;
+  } values[] = {{"MOBILE", 0}, {"HOME", 1}, {"FAR", -7}};
   struct plait_writer writer = test_writer();
   put_field_descriptor(&writer, 7, &good, "Person");
   put_field_descriptor(&writer, 7, &item, "Set");

@@ -2,11 +2,13 @@
  * steps: what an operation does, store by store and instruction by instruction. x86-64 Linux only.
  *
  * - step_record() runs an operation over a write-protected space: each store faults, is let through alone (by the
- *   processor's trap flag) and logged. What a thread has done when it vanishes at any instruction is a prefix of that log.
- *   Of the stores in a row into one page that copy or fill bytes, by the C library or by one instruction, the log has the first
- *   two and the last: the others leave a few more of the same bytes, and there may be ten thousand of them.
- * - step_save() keeps the space as it is, step_apply() adds a logged store to what is kept, step_restore() lays it out. The
- *   image is a file in memory that the space becomes a private mapping of: laying it out costs nothing for untouched pages.
+ *   processor's trap flag) and logged. What a thread has done when it vanishes at any instruction is a prefix of that
+ *   log. Of the stores in a row into one page that copy or fill bytes, by the C library or by one instruction, the log
+ *   has the first two and the last: the others leave a few more of the same bytes, and there may be ten thousand of
+ *   them.
+ * - step_save() keeps the space as it is, step_apply() adds a logged store to what is kept, step_restore() lays it out.
+ *   The image is a file in memory that the space becomes a private mapping of: laying it out costs nothing for
+ *   untouched pages.
  * - step_turn() runs an operation up to an instruction, then another thread's in its middle, then the rest.
  */
 #ifndef PLAIT_TEST_STEPS_H
@@ -34,16 +36,17 @@ struct step_log {
   uint32_t count;
 };
 
-static size_t step_size;               /* of the space, in bytes */
+static size_t step_size; /* of the space, in bytes */
 static struct step_log *step_recording;
-static uint32_t step_copies, step_copied; /* how many of the last in the log are a copy's, in a row in one page: which one */
-static int step_repeats;               /* the store in progress is one of several that its instruction makes */
+/* how many of the last in the log are a copy's, in a row in one page: which one */
+static uint32_t step_copies, step_copied;
+static int step_repeats;                /* the store in progress is one of several that its instruction makes */
 static uint8_t *step_first, *step_last; /* pages of the store in progress */
-static long long step_at;              /* its instruction */
+static long long step_at;               /* its instruction */
 static int step_file = -1;
 
-static uint32_t step_stop, step_count;  /* a turn: the instruction to stop at, and how many there were */
-static long long step_before;           /* the one before */
+static uint32_t step_stop, step_count; /* a turn: the instruction to stop at, and how many there were */
+static long long step_before;          /* the one before */
 static void (*step_other)(void);
 
 static void step_protect(int flags) {
@@ -61,19 +64,24 @@ static void step_on_fault(int number, siginfo_t *info, void *context) {
   uint8_t *at = info->si_addr;
   if (step_recording == NULL || at < plait_platform_base || at >= plait_platform_base + step_size) {
     signal(SIGSEGV, SIG_DFL);
-    dprintf(2, "fault at %p (%p of %p) by %p outside of a recording; %s\n", (void *)at, (void *)(at - plait_platform_base), (void *)step_size, (void *)registers[REG_RIP], test_context);
+    dprintf(2, "fault at %p (%p of %p) by %p outside of a recording; %s\n", (void *)at,
+        (void *)(at - plait_platform_base), (void *)step_size, (void *)registers[REG_RIP], test_context);
     return;
   }
   int goes_on = (registers[REG_EFL] & STEP_TRAP) != 0; /* `rep stos` and the like have come to another page */
   if (!goes_on) step_first = (uint8_t *)((uintptr_t)at & ~(uintptr_t)(STEP_PAGE - 1));
-  step_last = (uint8_t *)((uintptr_t)(at + 63) & ~(uintptr_t)(STEP_PAGE - 1)); /* a wide store may reach over the edge */
+  /* a wide store may reach over the edge */
+  step_last = (uint8_t *)((uintptr_t)(at + 63) & ~(uintptr_t)(STEP_PAGE - 1));
   if (step_last >= plait_platform_base + step_size) step_last -= STEP_PAGE;
   step_at = registers[REG_RIP];
   step_protect_store(PROT_READ | PROT_WRITE);
   registers[REG_EFL] |= STEP_TRAP;
 }
 
-/* Whether the instruction is not this program's, but of a library that it is linked to. Linked statically, all are its own. */
+/*
+ * Whether the instruction is not this program's, but of a library that it is linked to. Linked statically, all are its
+ * own.
+ */
 static int step_is_library(long long instruction) {
   extern const char __executable_start, etext;
   return instruction < (long long)(uintptr_t)&__executable_start || instruction >= (long long)(uintptr_t)&etext;
@@ -157,34 +165,38 @@ static inline void step_save(void) {
 
 static inline void step_restore(void) {
   CHECK(mmap(plait_platform_base, step_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, step_file,
-             0) == plait_platform_base);
+            0) == plait_platform_base);
 }
 
 /* Adds the store to what is kept; what was there is swapped into the log, so that the same again takes it back. */
 static inline void step_apply(struct step *step) {
   uint8_t old[STEP_PAGE];
   off_t at = (off_t)step->page * STEP_PAGE;
-  CHECK(pread(step_file, old, STEP_PAGE, at) == STEP_PAGE && pwrite(step_file, step->bytes, STEP_PAGE, at) == STEP_PAGE);
+  CHECK(
+      pread(step_file, old, STEP_PAGE, at) == STEP_PAGE && pwrite(step_file, step->bytes, STEP_PAGE, at) == STEP_PAGE);
   memcpy(step->bytes, old, STEP_PAGE);
 }
 
 /* ---- deaths ---- */
 
-static plait_thread_t actor, recoverer; /* who dies: the one in the midst of an operation, the other in the midst of its recovery */
+/* who dies: the one in the midst of an operation, the other in the midst of its recovery */
+static plait_thread_t actor, recoverer;
 
 /*
- * Lays out what `log`, of an operation since step_save(), has left at each death, and calls `aftermath`: `last` is the dead thread to
- * be recovered by hand, `variant` counts ways to go on. `every` 0: the actor dies after every store, two variants each. Else, after
- * one in `every`, its recoverer, who does `recovery`, dies after every one of its own stores. How many states that were.
+ * Lays out what `log`, of an operation since step_save(), has left at each death, and calls `aftermath`: `last` is the
+ * dead thread to be recovered by hand, `variant` counts ways to go on. `every` 0: the actor dies after every store, two
+ * variants each. Else, after one in `every`, its recoverer, who does `recovery`, dies after every one of its own
+ * stores. How many states that were.
  */
 static inline uint64_t step_deaths(const char *name, struct step_log *log, void (*recovery)(void),
-                                   void (*aftermath)(plait_thread_t last, uint32_t deaths, uint32_t variant), uint32_t every) {
+    void (*aftermath)(plait_thread_t last, uint32_t deaths, uint32_t variant), uint32_t every) {
   static struct step_log second;
   uint64_t states = 0;
   for (uint32_t k = 0; k <= log->count; k++) {
     if (k > 0) step_apply(&log->steps[k - 1]);
     for (uint32_t variant = 0; every == 0 && variant < 2; variant++, states++) {
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, variant %u", name, k, log->count, variant);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, variant %u", name, k, log->count,
+          variant);
       step_restore();
       plait_thread_note_death(actor);
       aftermath(actor, 1, variant);
@@ -196,8 +208,8 @@ static inline uint64_t step_deaths(const char *name, struct step_log *log, void 
     step_record(&second, recovery);
     for (uint32_t j = 0; j <= second.count; j++, states++) {
       if (j > 0) step_apply(&second.steps[j - 1]);
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", name, k, log->count,
-               j, second.count);
+      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", name,
+          k, log->count, j, second.count);
       step_restore();
       plait_thread_note_death(actor), plait_thread_note_death(recoverer);
       aftermath(recoverer, 2, j % 4);
@@ -231,10 +243,12 @@ static inline int step_wait(const char *(*name)(size_t i)) {
 }
 
 /*
- * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others, and as many at
- * a time as there are processors. `run` returns how many states it has looked at. PLAIT_SCENARIO: the name of the only one.
+ * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others, and as
+ * many at a time as there are processors. `run` returns how many states it has looked at. PLAIT_SCENARIO: the name of
+ * the only one.
  */
-static inline void step_run_each(size_t count, const char *(*name)(size_t i), uint64_t (*run)(size_t i, uint32_t every), uint32_t every) {
+static inline void step_run_each(
+    size_t count, const char *(*name)(size_t i), uint64_t (*run)(size_t i, uint32_t every), uint32_t every) {
   uint32_t failed = 0;
   const char *only = getenv("PLAIT_SCENARIO");
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -250,7 +264,8 @@ static inline void step_run_each(size_t count, const char *(*name)(size_t i), ui
     if (child == 0) {
       alarm(test_deadline());
       uint64_t states = run(i, every);
-      printf("# %s: %llu states in %llu ms\n", name(i), (unsigned long long)states, (unsigned long long)(test_now_ms() - start));
+      printf("# %s: %llu states in %llu ms\n", name(i), (unsigned long long)states,
+          (unsigned long long)(test_now_ms() - start));
       fflush(NULL);
       _exit(0);
     }
@@ -262,26 +277,20 @@ static inline void step_run_each(size_t count, const char *(*name)(size_t i), ui
 }
 
 /*
- * The rest of a test of deaths: `scenarios[]`, each with a name, and run_scenario() for one of them. First every state that a death can
- * leave; then, of some of these, every state that the recoverer's death can.
+ * The rest of a test of deaths: `scenarios[]`, each with a name, and run_scenario() for one of them. First every state
+ * that a death can leave; then, of some of these, every state that the recoverer's death can.
  */
-#define STEP_DEATHS_MAIN                                                      \
-  static const char *name_of(size_t i) {                                      \
-    return scenarios[i].name;                                                 \
-  }                                                                           \
-  static void run_all(uint32_t every) {                                       \
-    step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every); \
-  }                                                                           \
-  static void test_deaths(void) {                                             \
-    run_all(0);                                                               \
-  }                                                                           \
-  static void test_deaths_of_recoverers(void) {                               \
-    run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397);                        \
-  }                                                                           \
-  static const struct test tests[] = {                                        \
-      {"death after every store", test_deaths},                               \
-      {"death of the recoverer after every store", test_deaths_of_recoverers}, \
-  };                                                                          \
+#define STEP_DEATHS_MAIN                                                                             \
+  static const char *name_of(size_t i) { return scenarios[i].name; }                                 \
+  static void run_all(uint32_t every) {                                                              \
+    step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);               \
+  }                                                                                                  \
+  static void test_deaths(void) { run_all(0); }                                                      \
+  static void test_deaths_of_recoverers(void) { run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397); } \
+  static const struct test tests[] = {                                                               \
+      {"death after every store", test_deaths},                                                      \
+      {"death of the recoverer after every store", test_deaths_of_recoverers},                       \
+  };                                                                                                 \
   TEST_MAIN(tests)
 
 #else

@@ -1,8 +1,9 @@
 /*
- * task world: what the tests of the tasks' room share. A pool with a client, and steps that one thread takes as another, so
- * that everything happens in one order.
+ * task world: what the tests of the tasks' room share. A pool with a client, and steps that one thread takes as
+ * another, so that everything happens in one order.
  *
- * Invariant: the calling thread is `main_id` until as() says otherwise; new_worker(), takes() and end_worker() come back to it.
+ * Invariant: the calling thread is `main_id` until as() says otherwise; new_worker(), takes() and end_worker() come
+ * back to it.
  */
 #ifndef PLAIT_TEST_TASK_WORLD_H
 #define PLAIT_TEST_TASK_WORLD_H
@@ -12,17 +13,11 @@
 static plait_thread_t main_id;
 static plait_ref_t pool, client;
 
-static inline struct plait_task *record(plait_ref_t task) {
-  return plait_at(task);
-}
+static inline struct plait_task *record(plait_ref_t task) { return plait_at(task); }
 
-static inline struct plait_pool *pool_record(void) {
-  return plait_at(pool);
-}
+static inline struct plait_pool *pool_record(void) { return plait_at(pool); }
 
-static inline void as(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-}
+static inline void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static inline plait_thread_t new_worker(void) {
   plait_thread_t worker = plait_slot_claim(0);
@@ -45,9 +40,7 @@ static inline plait_ref_t build(plait_ref_t of, uint32_t ticket) {
   return task;
 }
 
-static inline void submit(plait_ref_t of, uint32_t ticket) {
-  CHECK(plait_task_submit(build(of, ticket)) == 0);
-}
+static inline void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(build(of, ticket)) == 0); }
 
 static inline plait_ref_t submit_as(plait_ref_t of, uint32_t ticket, uint32_t lane, plait_ref_t seat) {
   plait_ref_t task = build(of, ticket);
@@ -81,7 +74,8 @@ static inline void takes(plait_thread_t worker, const uint32_t *tickets, uint32_
   for (uint32_t i = 0; i < count; i++) {
     task = finish_and_next(task);
     CHECK(task > PLAIT_NEXT_RETRY);
-    if (atomic_load(&record(task)->ticket) != tickets[i]) fprintf(stderr, "%u: %u\n", i, atomic_load(&record(task)->ticket));
+    if (atomic_load(&record(task)->ticket) != tickets[i])
+      fprintf(stderr, "%u: %u\n", i, atomic_load(&record(task)->ticket));
     CHECK(atomic_load(&record(task)->ticket) == tickets[i]);
   }
   CHECK(finish_and_next(task) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->queued) == 0);

@@ -15,7 +15,8 @@ static void test_names(void) {
   CHECK(fs_link("/a/f", "/a/g") == 0 && fs_holds("/a/g", 100, 1) && fs_link("/a", "/z") == -PLAIT_EPERM);
   CHECK(fs_stat("/a/g") == 0 && plait_get(&fs_mine()->result.links) == 2);
   CHECK(fs_unlink("/a/f") == 0 && fs_holds("/a/g", 100, 1));
-  CHECK(fs_symlink("g", "/a/s") == 0 && fs_holds("/a/s", 100, 1) && fs_symlink("/a", "/t") == 0 && fs_holds("/t/s", 100, 1));
+  CHECK(fs_symlink("g", "/a/s") == 0 && fs_holds("/a/s", 100, 1) && fs_symlink("/a", "/t") == 0 &&
+      fs_holds("/t/s", 100, 1));
   CHECK(fs_symlink("l2", "/l1") == 0 && fs_symlink("l1", "/l2") == 0 && fs_stat("/l1") == -PLAIT_ELOOP);
   CHECK(fs_open("/t", PLAIT_FS_NOFOLLOW) == -PLAIT_ELOOP && plait_fs_readlink(fs_first("/t")) == 2);
   char name[300];
@@ -57,13 +58,16 @@ static void test_descriptors(void) {
   }
   CHECK(fs_holds("/f", 300000, 9));
   CHECK(plait_fs_seek(fd, 0, 0) == 0 && plait_fs_read(fd, bytes, 5, -1) == 5 && plait_fs_seek(fd, 0, 1) == 5);
-  CHECK(fs_unlink("/f") == 0 && plait_fs_read(fd, bytes, 300000, 0) == 300000 && plait_fs_read(fd, bytes, 5, 300000) == 0);
+  CHECK(fs_unlink("/f") == 0 && plait_fs_read(fd, bytes, 300000, 0) == 300000 &&
+      plait_fs_read(fd, bytes, 5, 300000) == 0);
   CHECK(fs_check_all(1) == 0);
-  CHECK(plait_fs_close(fd) == 0 && plait_fs_close(fd) == -PLAIT_EBADF && plait_fs_read(fd, bytes, 5, 0) == -PLAIT_EBADF);
+  CHECK(
+      plait_fs_close(fd) == 0 && plait_fs_close(fd) == -PLAIT_EBADF && plait_fs_read(fd, bytes, 5, 0) == -PLAIT_EBADF);
   int reads = fs_open("/g", PLAIT_FS_CREAT), writes = fs_open("/g", PLAIT_FS_WRONLY);
   CHECK(plait_fs_write(reads, bytes, 5, 0, NOW) == -PLAIT_EBADF && plait_fs_read(writes, bytes, 5, 0) == -PLAIT_EBADF);
   CHECK(fs_open("/", PLAIT_FS_WRONLY) == -PLAIT_EISDIR && fs_open("/g", PLAIT_FS_MUST_DIR) == -PLAIT_ENOTDIR);
-  CHECK(plait_fs_close(reads) == 0 && plait_fs_close(writes) == 0 && plait_fs_close(-1) == -PLAIT_EBADF && plait_fs_close(1 << 30) == -PLAIT_EBADF);
+  CHECK(plait_fs_close(reads) == 0 && plait_fs_close(writes) == 0 && plait_fs_close(-1) == -PLAIT_EBADF &&
+      plait_fs_close(1 << 30) == -PLAIT_EBADF);
   plait_heap_free(bytes);
   CHECK(fs_check_all(0) == 0);
 }
@@ -78,7 +82,8 @@ static void test_contents(void) {
   plait_ref_t bytes = plait_heap_alloc(70000), back = plait_heap_alloc(sizeof model);
   uint32_t size = 0;
   for (uint32_t i = 0; i < test_work(4000); i++) {
-    uint32_t kind = test_random(&random) % 8, at = test_random(&random) % MOST, length = test_random(&random) % (i % 9 == 0 ? 70000 : 500);
+    uint32_t kind = test_random(&random) % 8, at = test_random(&random) % MOST,
+             length = test_random(&random) % (i % 9 == 0 ? 70000 : 500);
     snprintf(test_context, sizeof test_context, "step %u, kind %u, %u bytes at %u of %u", i, kind, length, at, size);
     if (kind < 5) {
       fs_fill(bytes, length, i);
@@ -101,7 +106,8 @@ static void test_contents(void) {
   }
   CHECK(plait_fs_truncate(fd, 0, NOW) == 0 && fs_check_all(2) == 0);
   CHECK(plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0); /* all memory is back */
-  CHECK(plait_fs_write(fd, bytes, 5, 1e12, NOW) == 5 && fs_stat("/f") == 0 && plait_get64(&fs_mine()->result.size) == 1000000000005ull);
+  CHECK(plait_fs_write(fd, bytes, 5, 1e12, NOW) == 5 && fs_stat("/f") == 0 &&
+      plait_get64(&fs_mine()->result.size) == 1000000000005ull);
   CHECK(plait_get64(&fs_mine()->result.held) < 10000 && plait_fs_read(fd, back, 1000, 999999999990.0) == 15);
   CHECK(plait_fs_truncate(fd, 1e17, NOW) == -PLAIT_EFBIG && plait_fs_write(fd, bytes, 5, 1e17, NOW) == -PLAIT_EFBIG);
 }
@@ -159,7 +165,9 @@ static void test_limits(void) {
 }
 
 /* The space is full: each operation says ENOSPC or works, and all is as it was or as it should be. */
-/* The census counts in memory of its own, which a full space need not have: this much is kept for it, and lent to it. */
+/*
+ * The census counts in memory of its own, which a full space need not have: this much is kept for it, and lent to it.
+ */
 #define CENSUS_BYTES 65536u
 
 static plait_ref_t check_full(plait_ref_t reserve) {
@@ -178,10 +186,12 @@ static void test_full(void) {
   uint32_t refused = 0;
   CHECK(fs_mkdir("/d") == 0);
   for (uint32_t i = 0; i < test_work(60000); i++) {
-    snprintf(from, sizeof from, "/d/f%u", test_random(&random) % 400), snprintf(to, sizeof to, "/d/f%u", test_random(&random) % 400);
+    snprintf(from, sizeof from, "/d/f%u", test_random(&random) % 400),
+        snprintf(to, sizeof to, "/d/f%u", test_random(&random) % 400);
     int rc = 0;
     switch (test_random(&random) % 8) {
-      case 0: case 1: rc = fs_write(from, test_random(&random) % 20000, i); break;
+      case 0:
+      case 1: rc = fs_write(from, test_random(&random) % 20000, i); break;
       case 2: rc = fs_rename(from, to); break;
       case 3: rc = fs_link(from, to); break;
       case 4: rc = fs_symlink("f1", to); break;
@@ -190,7 +200,9 @@ static void test_full(void) {
       default: {
         int fd = fs_open(from, PLAIT_FS_RDWR | PLAIT_FS_CREAT | PLAIT_FS_APPEND);
         rc = fd < 0 ? fd : 0;
-        if (fd >= 0) rc = (int)plait_fs_write(fd, plait_get(&fs_mine()->scratch), test_random(&random) % 60000, -1, NOW), plait_fs_close(fd);
+        if (fd >= 0)
+          rc = (int)plait_fs_write(fd, plait_get(&fs_mine()->scratch), test_random(&random) % 60000, -1, NOW),
+          plait_fs_close(fd);
       }
     }
     refused += rc == -PLAIT_ENOSPC;
@@ -228,8 +240,9 @@ static int full_many_opens(void) { /* more than a chunk has room for */
 }
 
 /*
- * Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing changes.
- * `random`: in any order, so that small blocks run out where large ones are there, too; null: the smallest first.
+ * Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing
+ * changes. `random`: in any order, so that small blocks run out where large ones are there, too; null: the smallest
+ * first.
  */
 static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
   static plait_ref_t taken[1 << 17];
@@ -238,7 +251,8 @@ static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
   CHECK(fs_mkdir("/d") == 0 && fs_mkdir("/e") == 0 && fs_write("/e/g", 3000, 2) == 0);
   CHECK((full_fd = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT)) >= 0);
   CHECK((full_small = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0);
-  for (uint32_t i = 0; i < 3; i++) CHECK(plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 5000, i * 10000, NOW) == 5000);
+  for (uint32_t i = 0; i < 3; i++)
+    CHECK(plait_fs_write(full_fd, plait_get(&fs_mine()->scratch), 5000, i * 10000, NOW) == 5000);
   CHECK(plait_fs_lock(full_fd, 2, 200, 300, 0) == 0);
   char name[20];
   for (int i = 0; i < 7; i++) { /* the tables are full, too */
@@ -267,8 +281,8 @@ static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
 }
 
 static void test_full_everywhere(void) {
-  static int (*const operations[])(void) = {full_create, full_open, full_mkdir, full_symlink, full_link, full_rename, full_rename_over,
-                                            full_append, full_write_far, full_replace, full_map, full_mount};
+  static int (*const operations[])(void) = {full_create, full_open, full_mkdir, full_symlink, full_link, full_rename,
+      full_rename_over, full_append, full_write_far, full_replace, full_map, full_mount};
   uint64_t random = test_seed;
   for (uint32_t round = 0; round < 4; round++) {
     uint64_t *order = round == 0 ? NULL : &random;
@@ -285,12 +299,16 @@ static void test_full_everywhere(void) {
 static void test_ranges(void) {
   test_space(400);
   int a = fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT), b = fs_open("/f", PLAIT_FS_RDWR);
-  CHECK(plait_fs_lock(a, 2, 10, 20, 0) == 0 && plait_fs_lock(b, 1, 15, 16, 0) == -PLAIT_EAGAIN && plait_fs_lock(b, 2, 20, 1e300, 0) == 0);
-  CHECK(plait_fs_lock(a, 0, 12, 14, 0) == 0 && plait_fs_lock(b, 2, 12, 14, 0) == 0 && plait_fs_lock(b, 1, 11, 12, 0) == -PLAIT_EAGAIN);
-  CHECK(plait_fs_lock(a, 1, 5, 12, 0) == 0 && plait_fs_lock(b, 1, 0, 12, 0) == 0 && plait_fs_lock(a, 2, 0, 5, 0) == -PLAIT_EAGAIN);
+  CHECK(plait_fs_lock(a, 2, 10, 20, 0) == 0 && plait_fs_lock(b, 1, 15, 16, 0) == -PLAIT_EAGAIN &&
+      plait_fs_lock(b, 2, 20, 1e300, 0) == 0);
+  CHECK(plait_fs_lock(a, 0, 12, 14, 0) == 0 && plait_fs_lock(b, 2, 12, 14, 0) == 0 &&
+      plait_fs_lock(b, 1, 11, 12, 0) == -PLAIT_EAGAIN);
+  CHECK(plait_fs_lock(a, 1, 5, 12, 0) == 0 && plait_fs_lock(b, 1, 0, 12, 0) == 0 &&
+      plait_fs_lock(a, 2, 0, 5, 0) == -PLAIT_EAGAIN);
   CHECK(plait_fs_lock(a, 2, 1, 0, 0) == -PLAIT_EINVAL && plait_fs_lock(9, 2, 0, 1, 0) == -PLAIT_EBADF);
   CHECK(plait_fs_lock(a, 2, 1e30, 1e300, 0) == -PLAIT_EINVAL && plait_fs_lock(a, 2, 0.5, 0.9, 0) == -PLAIT_EINVAL);
-  CHECK(plait_fs_write(a, plait_get(&fs_mine()->scratch), 5, 1e300, NOW) == -PLAIT_EINVAL && fs_stat("/f") == 0 && plait_get64(&fs_mine()->result.size) == 0);
+  CHECK(plait_fs_write(a, plait_get(&fs_mine()->scratch), 5, 1e300, NOW) == -PLAIT_EINVAL && fs_stat("/f") == 0 &&
+      plait_get64(&fs_mine()->result.size) == 0);
   int root = fs_open("/", 0);
   CHECK(root >= 0 && plait_fs_lock(root, 2, 0, 1, 0) == 0); /* on a directory, too */
   CHECK(fs_check_all(0) == 0);
@@ -345,24 +363,35 @@ static void test_dead_settler(void) {
 static void test_mounts(void) {
   test_space(400);
   CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0 && fs_symlink("a", "/l") == 0 && fs_write("/f", 1, 1) == 0);
-  CHECK(fs_mount("/l/b", 0, "x") == -PLAIT_ELOOP && fs_mount("/none", 0, "x") == -PLAIT_ENOENT && fs_mount("/f", 0, "x") == -PLAIT_ENOTDIR);
-  CHECK(plait_fs_mount(fs_first("/a"), 0, PLAIT_FS_MOUNT_MAX) == -PLAIT_EINVAL && plait_fs_mount(PLAIT_FS_PATH_MAX, 0, 1) == -PLAIT_EINVAL);
+  CHECK(fs_mount("/l/b", 0, "x") == -PLAIT_ELOOP && fs_mount("/none", 0, "x") == -PLAIT_ENOENT &&
+      fs_mount("/f", 0, "x") == -PLAIT_ENOTDIR);
+  CHECK(plait_fs_mount(fs_first("/a"), 0, PLAIT_FS_MOUNT_MAX) == -PLAIT_EINVAL &&
+      plait_fs_mount(PLAIT_FS_PATH_MAX, 0, 1) == -PLAIT_EINVAL);
   CHECK(fs_rename("/a/b", "/a/c") == 0 && fs_rename("/a/c", "/a/b") == 0);
-  CHECK(fs_mount("/a/b", 0, "one") == 1 && fs_mount("/a/b", 0, "x") == -PLAIT_EBUSY && fs_mount("/x/y", 7, "x") == -PLAIT_ENOENT);
+  CHECK(fs_mount("/a/b", 0, "one") == 1 && fs_mount("/a/b", 0, "x") == -PLAIT_EBUSY &&
+      fs_mount("/x/y", 7, "x") == -PLAIT_ENOENT);
   CHECK(fs_mount("/a/b/c", 1, "two") == 2 && fs_unmount("/a/b") == -PLAIT_EBUSY && fs_unmount("/a") == -PLAIT_EINVAL);
-  CHECK(fs_stat("/l/b/c/d") == -PLAIT_EREMOTE && plait_get(&fs_mine()->result.mount) == 1 && plait_get(&fs_mine()->result.bytes) == 3);
-  CHECK(fs_rename("/a", "/z") == -PLAIT_EBUSY && fs_rmdir("/a/b") == -PLAIT_EBUSY && fs_rename("/a/b", "/z") == -PLAIT_EBUSY);
+  CHECK(fs_stat("/l/b/c/d") == -PLAIT_EREMOTE && plait_get(&fs_mine()->result.mount) == 1 &&
+      plait_get(&fs_mine()->result.bytes) == 3);
+  CHECK(fs_rename("/a", "/z") == -PLAIT_EBUSY && fs_rmdir("/a/b") == -PLAIT_EBUSY &&
+      fs_rename("/a/b", "/z") == -PLAIT_EBUSY);
   int fd = plait_fs_far_open(2, 5, PLAIT_FS_RDWR, 1, 2);
   CHECK(fd >= 0 && plait_fs_far_open(3, 5, 0, 1, 2) == -PLAIT_ENOENT && plait_fs_far_close(fd + 1) == -PLAIT_EBADF);
-  CHECK(plait_fs_read(fd, plait_get(&fs_mine()->scratch), 1, 0) == -PLAIT_EREMOTE && fs_unmount("/a/b/c") == -PLAIT_EBUSY);
-  CHECK(plait_fs_far_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 && fs_rename("/a", "/z") == 0);
-  CHECK(fs_mount("/", 0, "all") == 3 && fs_stat("/z") == -PLAIT_EREMOTE && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
+  CHECK(plait_fs_read(fd, plait_get(&fs_mine()->scratch), 1, 0) == -PLAIT_EREMOTE &&
+      fs_unmount("/a/b/c") == -PLAIT_EBUSY);
+  CHECK(plait_fs_far_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 &&
+      fs_rename("/a", "/z") == 0);
+  CHECK(
+      fs_mount("/", 0, "all") == 3 && fs_stat("/z") == -PLAIT_EREMOTE && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
   CHECK(fs_check_all(0) == 0);
 }
 
 static uint32_t version_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
 
-/* What watchers compare: whatever happens to an inode or its names moves its version, and new names lie behind the last cursor. */
+/*
+ * What watchers compare: whatever happens to an inode or its names moves its version, and new names lie behind the last
+ * cursor.
+ */
 static void test_versions(void) {
   test_space(400);
   CHECK(fs_mkdir("/d") == 0 && fs_write("/d/a", 10, 1) == 0 && fs_write("/d/b", 10, 1) == 0 && fs_mkdir("/d/c") == 0);
@@ -376,7 +405,8 @@ static void test_versions(void) {
   for (int i = 0; i < 6; i++) {
     uint32_t before = plait_get(&inode->version);
     if (i == 0) CHECK(fs_write("/d/a", 10, 2) == 0);
-    if (i == 1) CHECK(plait_fs_set(PLAIT_FS_PATH(fs_first("/d/a")), 0, PLAIT_FS_SET_MODE, 0600, 0, 0, 0, 0, 0, 0, NOW) == 0);
+    if (i == 1)
+      CHECK(plait_fs_set(PLAIT_FS_PATH(fs_first("/d/a")), 0, PLAIT_FS_SET_MODE, 0600, 0, 0, 0, 0, 0, 0, NOW) == 0);
     if (i == 2) CHECK(fs_link("/d/a", "/d/h") == 0);
     if (i == 3) CHECK(fs_unlink("/d/h") == 0);
     if (i == 4) CHECK(fs_rename("/d/a", "/d/moved") == 0);
@@ -389,9 +419,17 @@ static void test_versions(void) {
 }
 
 static const struct test tests[] = {
-    {"names", test_names},       {"rename", test_rename},     {"descriptors", test_descriptors},
-    {"versions", test_versions}, {"contents", test_contents}, {"lists", test_lists},       {"limits", test_limits},
-    {"a full space", test_full}, {"no memory in each place", test_full_everywhere}, {"range locks", test_ranges}, {"mappings", test_mappings},
+    {"names", test_names},
+    {"rename", test_rename},
+    {"descriptors", test_descriptors},
+    {"versions", test_versions},
+    {"contents", test_contents},
+    {"lists", test_lists},
+    {"limits", test_limits},
+    {"a full space", test_full},
+    {"no memory in each place", test_full_everywhere},
+    {"range locks", test_ranges},
+    {"mappings", test_mappings},
     {"mounts", test_mounts},
     {"a settler dies, and nobody knows", test_dead_settler},
 };

@@ -1,5 +1,6 @@
 /*
- * many files: what an operation takes must not grow with how many there are, and yet an inode that was freed is found again.
+ * many files: what an operation takes must not grow with how many there are, and yet an inode that was freed is found
+ * again.
  *
  * What it takes is counted in instructions (see steps.h), so no clock decides.
  */
@@ -11,9 +12,7 @@
 #define MOST_PAGES 4000u
 
 /* The chunks that inodes have. */
-static uint32_t chunks(void) {
-  return plait_get(&plait_fs()->inodes.count);
-}
+static uint32_t chunks(void) { return plait_get(&plait_fs()->inodes.count); }
 
 static char path[40];
 
@@ -42,9 +41,7 @@ static int create(const char *path) {
 
 static uint32_t count;
 
-static void name(uint32_t i) {
-  snprintf(path, sizeof path, "/f%u", i);
-}
+static void name(uint32_t i) { snprintf(path, sizeof path, "/f%u", i); }
 
 static void do_create(void) { CHECK(create(path) == 0); }
 static void do_unlink(void) { CHECK(fs_unlink(path) == 0 && create(path) == 0); }
@@ -90,8 +87,8 @@ static void test_instructions(void) {
   count_all(FEW, few);
   count_all(MANY, many);
   for (int i = 0; i < OPERATIONS; i++) {
-    snprintf(test_context, sizeof test_context, "%s: %u instructions among %u files, %u among %u", operations[i].name, few[i],
-             FEW, many[i], MANY);
+    snprintf(test_context, sizeof test_context, "%s: %u instructions among %u files, %u among %u", operations[i].name,
+        few[i], FEW, many[i], MANY);
     printf("# %s\n", test_context);
     CHECK(many[i] <= few[i] * 1.5);
   }
@@ -99,7 +96,10 @@ static void test_instructions(void) {
 
 #endif
 
-/* Files go by the hundred, anywhere, and others come. What is free lies scattered, and no room is made that is not needed. */
+/*
+ * Files go by the hundred, anywhere, and others come. What is free lies scattered, and no room is made that is not
+ * needed.
+ */
 static void test_freed_are_found(void) {
   enum { FILES = 10000, BATCH = 100 };
   static uint32_t names[FILES];

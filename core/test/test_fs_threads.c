@@ -1,27 +1,23 @@
 /*
- * fs, several threads: appends that neither get lost nor mixed, names in one directory made, renamed and removed by all,
- * a file replaced by rename while others read it, link counts, listings, a read that is one writer's, never two's; and
- * processes that are killed in the middle of all that.
+ * fs, several threads: appends that neither get lost nor mixed, names in one directory made, renamed and removed by
+ * all, a file replaced by rename while others read it, link counts, listings, a read that is one writer's, never two's;
+ * and processes that are killed in the middle of all that.
  */
 #include "fs_world.h"
 
 #define THREADS 4
 
 /*
- * Readers look at memory that may have been freed and filled anew, and throw away what they read then (the version says so).
- * ThreadSanitizer knows nothing of versions: filling a fresh block is not its business. All changes of what is published
- * are made word by word (plait_put), and looked at.
+ * Readers look at memory that may have been freed and filled anew, and throw away what they read then (the version says
+ * so). ThreadSanitizer knows nothing of versions: filling a fresh block is not its business. All changes of what is
+ * published are made word by word (plait_put), and looked at.
  */
 const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) {
-  return "race:plait_zero\nrace:plait_copy\n";
-}
+const char *__tsan_default_suppressions(void) { return "race:plait_zero\nrace:plait_copy\n"; }
 
 /* The longest history, so that the report names who wrote: without a name nothing is suppressed. */
 const char *__tsan_default_options(void);
-const char *__tsan_default_options(void) {
-  return "history_size=7";
-}
+const char *__tsan_default_options(void) { return "history_size=7"; }
 
 static atomic_int stop;
 static uint32_t work;
@@ -38,9 +34,7 @@ static void enter(void) {
   fs_mine();
 }
 
-static void leave(void) {
-  plait_abi_detach();
-}
+static void leave(void) { plait_abi_detach(); }
 
 /* ---- appends ---- */
 
@@ -123,7 +117,8 @@ static void test_positions(void) {
   CHECK((shared_fd = fs_open("/f", PLAIT_FS_RDWR | PLAIT_FS_CREAT)) >= 0 && fs_truncate("/f", bytes) == 0);
   atomic_store(&read_count, 0), atomic_store(&write_count, 0);
   run_threads(use_position, THREADS);
-  CHECK(plait_fs_seek(shared_fd, 0, 1) == bytes && atomic_load(&read_count) + atomic_load(&write_count) == THREADS * work);
+  CHECK(plait_fs_seek(shared_fd, 0, 1) == bytes &&
+      atomic_load(&read_count) + atomic_load(&write_count) == THREADS * work);
   plait_ref_t scratch = plait_get(&fs_mine()->scratch);
   for (uint32_t at = 0; at < bytes; at += RECORD) {
     uint32_t words[2];
@@ -158,7 +153,9 @@ static void *fill_up(void *argument) {
       refused[me] += rc != 0;
     }
     pthread_barrier_wait(&together);
-    if (me == 0) CHECK(plait_fs_usage() == 0 && plait_get(&result->number) <= LIMIT_FILES + 1 && plait_get64(&result->held) <= limit_bytes);
+    if (me == 0)
+      CHECK(plait_fs_usage() == 0 && plait_get(&result->number) <= LIMIT_FILES + 1 &&
+          plait_get64(&result->held) <= limit_bytes);
     pthread_barrier_wait(&together);
     for (uint32_t k = 0; k < 3; k++) {
       snprintf(name, sizeof name, "/limit%u_%u", me, k);
@@ -197,16 +194,19 @@ static void storm(uint64_t *random, uint32_t steps, uint32_t names) {
     snprintf(from, sizeof from, "/%c/n%u", "de"[a & 1], a / 2), snprintf(to, sizeof to, "/%c/n%u", "de"[b & 1], b / 2);
     int rc = 0;
     switch (kind) {
-      case 0: case 1: rc = fs_write(from, test_random(random) % (kind * 3000 + 100), a); break;
+      case 0:
+      case 1: rc = fs_write(from, test_random(random) % (kind * 3000 + 100), a); break;
       case 2: rc = fs_mkdir(from); break;
       case 3: rc = fs_rmdir(from); break;
       case 4: rc = fs_link(from, to); break;
-      case 5: case 6: rc = fs_rename(from, to); break;
+      case 5:
+      case 6: rc = fs_rename(from, to); break;
       case 7: rc = fs_unlink(from); break;
       case 8: rc = fs_symlink("../d/n1", to); break;
       case 9: rc = fs_stat(from); break;
       case 10: {
-        int fd = fs_open(from, PLAIT_FS_RDWR | PLAIT_FS_CREAT | (test_random(random) % 2 ? PLAIT_FS_APPEND : PLAIT_FS_TRUNC));
+        int fd = fs_open(
+            from, PLAIT_FS_RDWR | PLAIT_FS_CREAT | (test_random(random) % 2 ? PLAIT_FS_APPEND : PLAIT_FS_TRUNC));
         if (fd < 0) rc = fd;
         else {
           plait_fs_write(fd, plait_get(&fs_mine()->scratch), test_random(random) % 9000, -1, NOW);
@@ -218,8 +218,9 @@ static void storm(uint64_t *random, uint32_t steps, uint32_t names) {
       }
       default: rc = plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), 0);
     }
-    if (rc < 0 && rc != -PLAIT_ENOENT && rc != -PLAIT_EEXIST && rc != -PLAIT_ENOTDIR && rc != -PLAIT_EISDIR && rc != -PLAIT_ENOTEMPTY &&
-        rc != -PLAIT_EPERM && rc != -PLAIT_ELOOP && rc != -PLAIT_EINVAL && rc != -PLAIT_ENOSPC)
+    if (rc < 0 && rc != -PLAIT_ENOENT && rc != -PLAIT_EEXIST && rc != -PLAIT_ENOTDIR && rc != -PLAIT_EISDIR &&
+        rc != -PLAIT_ENOTEMPTY && rc != -PLAIT_EPERM && rc != -PLAIT_ELOOP && rc != -PLAIT_EINVAL &&
+        rc != -PLAIT_ENOSPC)
       snprintf(test_context, sizeof test_context, "kind %u: %d", kind, rc);
     CHECK(test_context[0] == 0);
   }
@@ -256,10 +257,12 @@ static void *replace(void *argument) {
       memset(plait_at(scratch), (int)salt + 1, size);
       memcpy(plait_at(scratch), &size, 4);
       if (me == 0) {
-        CHECK(plait_fs_write_file(fs_first(name), PLAIT_FS_CREAT | PLAIT_FS_TRUNC | PLAIT_FS_WRONLY, 0666, scratch, size, 0, NOW) == 0);
+        CHECK(plait_fs_write_file(
+                  fs_first(name), PLAIT_FS_CREAT | PLAIT_FS_TRUNC | PLAIT_FS_WRONLY, 0666, scratch, size, 0, NOW) == 0);
         CHECK(fs_rename(name, "/target") == 0);
       } else {
-        CHECK(plait_fs_write_file(fs_first("/target"), PLAIT_FS_CREAT | PLAIT_FS_TRUNC | PLAIT_FS_WRONLY, 0666, scratch, size, 0, NOW) == 0);
+        CHECK(plait_fs_write_file(fs_first("/target"), PLAIT_FS_CREAT | PLAIT_FS_TRUNC | PLAIT_FS_WRONLY, 0666, scratch,
+                  size, 0, NOW) == 0);
       }
       continue;
     }

@@ -1,6 +1,6 @@
 /*
- * heap block by block: what is freed wrongly, put off, joined, inherited, and where a block that grows lies. Invariant: what is refused
- * changes nothing.
+ * heap block by block: what is freed wrongly, put off, joined, inherited, and where a block that grows lies. Invariant:
+ * what is refused changes nothing.
  */
 #include "heap_unit.h"
 
@@ -16,15 +16,18 @@ static void test_wrong_frees(void) {
   }
   for (uint32_t i = 0; i < 100000; i++) {
     plait_ref_t any = test_random(&random);
-    if (any != small && any != medium && any != large) CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) == 0);
+    if (any != small && any != medium && any != large)
+      CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) == 0);
   }
   for (uint32_t i = 0; i < 50000; i++) { /* headers that were real once, and are inside of blocks now */
-    plait_ref_t odd = plait_heap_alloc(600 + test_random(&random) % 9000), at = odd + (test_random(&random) % 600 & ~15u);
+    plait_ref_t odd = plait_heap_alloc(600 + test_random(&random) % 9000),
+                at = odd + (test_random(&random) % 600 & ~15u);
     if (at != odd) CHECK(plait_heap_free(at) == -PLAIT_EINVAL);
     CHECK(plait_heap_free(odd) == 0);
   }
   CHECK(plait_heap_alloc_aligned(8, 0) == 0 && plait_heap_alloc_aligned(8, 48) == 0);
-  uint32_t edges[] = {0, 15, 16, 4096, UINT32_MAX, UINT32_MAX & ~15u, plait_abi_heap(), plait_platform_pages() * 65536u};
+  uint32_t edges[] = {
+      0, 15, 16, 4096, UINT32_MAX, UINT32_MAX & ~15u, plait_abi_heap(), plait_platform_pages() * 65536u};
   for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) CHECK(plait_heap_free(edges[i]) == -PLAIT_EINVAL);
   for (int k = 0; k < 3; k++) {
     CHECK(plait_heap_free(blocks[k]) == 0 && plait_heap_free(blocks[k]) == -PLAIT_EINVAL);
@@ -44,7 +47,8 @@ static void test_page_without_owner(void) {
     uint32_t owner = plait_get(&page->owner);
     CHECK(kind_at(block) == PLAIT__PAGES && plait_heap_size(block) == size);
     plait_put(&page->owner, 0);
-    CHECK(plait_heap_free(block) == -PLAIT_EINVAL && plait_heap_size(block) == 0 && plait_heap_place(block) == PLAIT_PLACE_UNUSED);
+    CHECK(plait_heap_free(block) == -PLAIT_EINVAL && plait_heap_size(block) == 0 &&
+        plait_heap_place(block) == PLAIT_PLACE_UNUSED);
     plait_put(&page->owner, owner);
     CHECK(plait_heap_size(block) == size && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
   }
@@ -138,8 +142,8 @@ static void test_put_off(void) {
 }
 
 /*
- * A block that grows step by step moves once while it is small, and then stays where it is; when many grow in turn, each
- * keeps its bytes and wastes little.
+ * A block that grows step by step moves once while it is small, and then stays where it is; when many grow in turn,
+ * each keeps its bytes and wastes little.
  */
 static void test_growing_block(void) {
   test_space(256);
@@ -159,14 +163,16 @@ static void test_growing_block(void) {
       memset(plait_at(block), round + 1, had = size);
       CHECK(plait_heap_check(1) == 0);
     }
-    CHECK(moves == (round != 0) && plait_heap_check(1) == 0); /* the second begins in a page: what was freed last had shrunk */
+    /* the second begins in a page: what was freed last had shrunk */
+    CHECK(moves == (round != 0) && plait_heap_check(1) == 0);
     CHECK((block = plait_heap_realloc(block, 40)) != 0 && plait_heap_size(block) <= 256 && plait_heap_free(block) == 0);
   }
   for (uint32_t size = 40; size < 3000; size += size / 3)
     for (uint32_t i = 0, wasted = 0; i < 200; i++) {
       plait_ref_t next = plait_heap_realloc(many[i], size);
       CHECK(next != 0 && plait_heap_size(next) >= size);
-      CHECK((wasted += plait_heap_size(next) > 2 * size) <= 8); /* the first few are thought to grow on, and then none until they do */
+      /* the first few are thought to grow on, and then none until they do */
+      CHECK((wasted += plait_heap_size(next) > 2 * size) <= 8);
       if (many[i] != 0) CHECK(*(uint8_t *)plait_at(next) == (uint8_t)i);
       many[i] = next;
       *(uint8_t *)plait_at(next) = (uint8_t)i;
@@ -175,7 +181,10 @@ static void test_growing_block(void) {
   CHECK(plait_heap_check(1) == 0 && test_live_blocks() == 0);
 }
 
-/* A block that grows to about the end of what is free behind it: in front of a rest that is worth a header, of one that is not, of none, or beyond. */
+/*
+ * A block that grows to about the end of what is free behind it: in front of a rest that is worth a header, of one that
+ * is not, of none, or beyond.
+ */
 static void test_growing_to_the_end_of_the_top(void) {
   test_space(256);
   for (uint32_t left = 0; left <= 12 * PLAIT__LEAST_REST; left += 8) {
@@ -184,7 +193,8 @@ static void test_growing_to_the_end_of_the_top(void) {
     CHECK(plait_get(&plait__mine()->grower) == block - PLAIT__HEADER);
     uint32_t size = all + 4 * PLAIT__LEAST_REST - left, room;
     memset(plait_at(block), 7, 48);
-    CHECK((block = plait_heap_realloc(block, size)) != 0 && (room = plait_heap_size(block)) >= size && room - size < PLAIT_SLICE_SIZE);
+    CHECK((block = plait_heap_realloc(block, size)) != 0 && (room = plait_heap_size(block)) >= size &&
+        room - size < PLAIT_SLICE_SIZE);
     CHECK(*(uint8_t *)plait_at(block) == 7 && *(uint8_t *)plait_at(block + 47) == 7);
     memset(plait_at(block), 8, room);
     CHECK(plait_heap_check(1) == 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
@@ -192,9 +202,13 @@ static void test_growing_to_the_end_of_the_top(void) {
   CHECK(test_live_blocks() == 0);
 }
 
-/* A block in front of free room grows into it, is long enough, or is refused what no block can have; one that is no live block is refused, too. */
+/*
+ * A block in front of free room grows into it, is long enough, or is refused what no block can have; one that is no
+ * live block is refused, too.
+ */
 static void test_growing_into_the_top(void) {
-  static const uint32_t too_much[] = {0x40000000, 0x80000000, 0xAAAAAAAA, 0xAAAAAAAB, 0xC0000000, 0xFFFEFFFF, 0xFFFFFFE0, 0xFFFFFFFF};
+  static const uint32_t too_much[] = {
+      0x40000000, 0x80000000, 0xAAAAAAAA, 0xAAAAAAAB, 0xC0000000, 0xFFFEFFFF, 0xFFFFFFE0, 0xFFFFFFFF};
   test_space(256);
   plait_ref_t block = plait_heap_realloc(plait_heap_alloc(32), 48), header = block - PLAIT__HEADER;
   plait_put(&plait__mine()->released, PLAIT__LEAST); /* so the next one is not thought to grow */
@@ -205,13 +219,17 @@ static void test_growing_into_the_top(void) {
     CHECK(plait_heap_realloc(block, too_much[i]) == 0 && plait_heap_realloc(small, too_much[i]) == 0);
     CHECK(plait_heap_size(block) == PLAIT__LEAST - PLAIT__HEADER && plait_heap_size(small) == 32);
   }
-  CHECK((small = plait_heap_realloc(small, 48)) != 0 && plait_heap_size(small) < 100); /* the one before has not grown long */
+  /* the one before has not grown long */
+  CHECK((small = plait_heap_realloc(small, 48)) != 0 && plait_heap_size(small) < 100);
   CHECK(plait_heap_realloc(block, 2100) == block && plait_heap_size(block) == 2112 && plait_get(top) == header + 2128);
-  CHECK(plait_heap_realloc(block + 16, 3000) == 0 && plait_heap_realloc(header, 3000) == 0 && plait_heap_realloc(plait_get(top), 3000) == 0);
+  CHECK(plait_heap_realloc(block + 16, 3000) == 0 && plait_heap_realloc(header, 3000) == 0 &&
+      plait_heap_realloc(plait_get(top), 3000) == 0);
   plait_ref_t next = plait_heap_realloc(small, 100); /* now it has */
   CHECK(next == header + 2128 + PLAIT__HEADER && plait_heap_check(1) == 0);
-  CHECK(plait_heap_realloc(block, 2112) == block && plait_heap_free(block) == 0 && plait_heap_realloc(block, 2200) == 0);
-  CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 && plait_heap_realloc(next, 200) == 0);
+  CHECK(
+      plait_heap_realloc(block, 2112) == block && plait_heap_free(block) == 0 && plait_heap_realloc(block, 2200) == 0);
+  CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 &&
+      plait_heap_realloc(next, 200) == 0);
   CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* what is joined with the top is the top */
   CHECK(test_live_blocks() == 0);
   plait_thread_t mine = plait_self_id();
@@ -222,7 +240,9 @@ static void test_growing_into_the_top(void) {
   CHECK(plait_heap_realloc(block, 1100) == 0 && plait_heap_check(1) == 0); /* freed, though it lies there as it was */
 }
 
-/* Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once. */
+/*
+ * Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once.
+ */
 static void test_longest_is_kept(void) {
   test_space(256);
   plait_ref_t first = plait_heap_alloc(60000), behind = plait_heap_alloc(70000);
@@ -255,7 +275,8 @@ static void test_resizing(void) {
     CHECK(moves <= 2 && plait_heap_check(1) == 0);
     for (uint32_t size = 100000; size < 5000000; size += 70000) CHECK((block = plait_heap_realloc(block, size)) != 0);
     start = block;
-    for (uint32_t size = 5000000; size > 100000; size -= 90000) CHECK((block = plait_heap_realloc(block, size)) == start);
+    for (uint32_t size = 5000000; size > 100000; size -= 90000)
+      CHECK((block = plait_heap_realloc(block, size)) == start);
     CHECK(plait_heap_size(block) < 200000 && plait_heap_check(1) == 0);
     CHECK((block = plait_heap_realloc(block, 30)) != 0 && plait_heap_size(block) <= 256);
     CHECK(plait_heap_free(block) == 0 && test_live_blocks() == 0);

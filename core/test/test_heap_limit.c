@@ -1,6 +1,6 @@
 /*
- * heap where memory ends. Invariant: as long as there is room for what is asked for, whoever keeps it without a block in use,
- * nobody is refused; else that is an answer, and costs nothing.
+ * heap where memory ends. Invariant: as long as there is room for what is asked for, whoever keeps it without a block
+ * in use, nobody is refused; else that is an answer, and costs nothing.
  */
 #include "heap_unit.h"
 
@@ -14,7 +14,8 @@ static void test_limit(void) {
     uint32_t count = fill(blocks, 200000, size);
     CHECK(plait_platform_pages() == 64 && plait_heap_check(1) == 0);
     CHECK(plait_heap_alloc(size) == 0);
-    for (uint32_t i = 8; i < count; i += count / 97 + 1) /* whichever page has room; the first few blocks lie in a region, where a small hole is none */
+    /* whichever page has room; the first few blocks lie in a region, where a small hole is none */
+    for (uint32_t i = 8; i < count; i += count / 97 + 1)
       CHECK(plait_heap_free(blocks[i]) == 0 && (blocks[i] = plait_heap_alloc(size)) != 0);
     CHECK(plait_heap_realloc(blocks[0], 2000000) == 0 && plait_heap_size(blocks[0]) >= size);
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
@@ -25,7 +26,10 @@ static void test_limit(void) {
   }
 }
 
-/* Pairs of a thread that allocates and one that frees, with blocks of other sizes each time: what is free then serves the next pair. */
+/*
+ * Pairs of a thread that allocates and one that frees, with blocks of other sizes each time: what is free then serves
+ * the next pair.
+ */
 static void test_pairs(void) {
   enum { PAIRS = 8, BLOCKS = 500 };
   plait_thread_t threads[2 * PAIRS];
@@ -57,7 +61,10 @@ static void test_too_much(void) {
   CHECK(plait_heap_alloc(250 * PLAIT_SLICE_SIZE) == 0 && plait_platform_pages() == end && plait_heap_check(1) == 0);
 }
 
-/* Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole page. */
+/*
+ * Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole
+ * page.
+ */
 static void test_kept_at_limit(void) {
   static plait_ref_t blocks[200000];
   static const uint32_t wanted[] = {100, 2000, 9000, 40000, 100000};
@@ -65,9 +72,11 @@ static void test_kept_at_limit(void) {
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
       snprintf(test_context, sizeof test_context, "%u after %u", wanted[i], size);
       test_space(64);
-      uint32_t count = fill(blocks, 200000, size), from = count, cut = 5 * PLAIT_SLICE_SIZE / size + 1; /* the first block may lie in a region of two slices */
+      /* the first block may lie in a region of two slices */
+      uint32_t count = fill(blocks, 200000, size), from = count, cut = 5 * PLAIT_SLICE_SIZE / size + 1;
       while (cut-- > 0 && from > 0) CHECK(plait_heap_free(blocks[--from]) == 0);
-      while (from > 0 && blocks[from - 1] % PLAIT_SLICE_SIZE != 0 && count - from < 2000) CHECK(plait_heap_free(blocks[--from]) == 0);
+      while (from > 0 && blocks[from - 1] % PLAIT_SLICE_SIZE != 0 && count - from < 2000)
+        CHECK(plait_heap_free(blocks[--from]) == 0);
       plait_ref_t block = plait_heap_alloc(wanted[i]);
       CHECK(block != 0 && plait_heap_free(block) == 0 && plait_heap_check(1) == 0);
       for (uint32_t k = 0; k < from; k++) CHECK(plait_heap_free(blocks[k]) == 0);
@@ -83,8 +92,8 @@ static void test_kept_at_limit(void) {
 }
 
 /*
- * Where memory ends, what other threads have freed without the lock serves who has no record yet, a large block that grows
- * over it, and a region that becomes longer for a block in it.
+ * Where memory ends, what other threads have freed without the lock serves who has no record yet, a large block that
+ * grows over it, and a region that becomes longer for a block in it.
  */
 static void test_put_off_at_limit(void) {
   static plait_ref_t blocks[200];
@@ -101,7 +110,8 @@ static void test_put_off_at_limit(void) {
     while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
     CHECK(plait_heap_realloc(block, size) == 0);
     struct plait_heap *heap = plait_heap(); /* no room for another record */
-    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record)) be(plait_slot_claim(0));
+    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record))
+      be(plait_slot_claim(0));
     be(ids[1]);
     CHECK(plait_heap_free(behind) == 0 && kind_at(behind) == PLAIT__FREED);
     be(ids[2]);
@@ -134,7 +144,10 @@ static void test_emptied_without_record(void) {
   CHECK(large >= 20);
 }
 
-/* A thread that has filled pages of whole slices, and does nothing any more, keeps no more than 32 of a class from the others. */
+/*
+ * A thread that has filled pages of whole slices, and does nothing any more, keeps no more than 32 of a class from the
+ * others.
+ */
 static void test_idle_owner(void) {
   test_space(257);
   static plait_ref_t blocks[20000];
@@ -144,7 +157,8 @@ static void test_idle_owner(void) {
   be(idle);
   uint32_t count = 0, large = 0;
   for (int i = 0; i < 4; i++)
-    for (uint32_t bytes = 0; bytes < 3800000; bytes += sizes[i]) CHECK((blocks[count++] = plait_heap_alloc(sizes[i])) != 0);
+    for (uint32_t bytes = 0; bytes < 3800000; bytes += sizes[i])
+      CHECK((blocks[count++] = plait_heap_alloc(sizes[i])) != 0);
   be(other);
   for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
@@ -153,7 +167,9 @@ static void test_idle_owner(void) {
   CHECK(large >= 50);
 }
 
-/* Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends. */
+/*
+ * Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends.
+ */
 static void test_free_regions_at_limit(void) {
   test_space(64);
   plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
@@ -185,24 +201,29 @@ static void test_run_behind_shorter_ones(void) {
   static plait_ref_t shorter[60];
   plait_ref_t longer = plait_heap_alloc(30 * PLAIT_SLICE_SIZE);
   CHECK(longer != 0 && plait_heap_alloc(70000) != 0);
-  for (int i = 0; i < 40; i++)
-    CHECK((shorter[i] = plait_heap_alloc(17 * PLAIT_SLICE_SIZE)) != 0 && plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+  for (int i = 0; i < 40; i++) /* nothing to join with behind */
+    CHECK((shorter[i] = plait_heap_alloc(17 * PLAIT_SLICE_SIZE)) != 0 && plait_heap_alloc(70000) != 0);
   while (plait_heap_alloc(70000) != 0) {}
   CHECK(plait_heap_free(longer) == 0);
   for (int i = 0; i < 40; i++) CHECK(plait_heap_free(shorter[i]) == 0);
   CHECK(plait_heap_alloc(30 * PLAIT_SLICE_SIZE) == longer && plait_heap_check(1) == 0);
 }
 
-/* Of free blocks that are hardly long enough, or not, two are looked at where there is a longer one; where memory ends, all. */
+/*
+ * Of free blocks that are hardly long enough, or not, two are looked at where there is a longer one; where memory ends,
+ * all.
+ */
 static void test_medium_behind_shorter_ones(void) {
   for (uint32_t i = 0; i < 6; i++) {
     snprintf(test_context, sizeof test_context, "case %u", i);
     test_space(64);
     plait_ref_t blocks[8], small = plait_heap_alloc(16000), got;
-    for (uint32_t k = 0; k < 8; k++) CHECK((blocks[k] = plait_heap_alloc(k == 1 ? 18000 : k == 7 ? 40000 : 17000)) != 0);
+    for (uint32_t k = 0; k < 8; k++)
+      CHECK((blocks[k] = plait_heap_alloc(k == 1 ? 18000 : k == 7 ? 40000 : 17000)) != 0);
     for (uint32_t size = 65536; i >= 3 && size > 16384; size -= 500)
       while (plait_heap_alloc(size) != 0) {}
-    for (uint32_t k = 1; k < 6; k += 2) CHECK(plait_heap_free(blocks[k]) == 0); /* the longest is the last of its bin then */
+    /* the longest is the last of its bin then */
+    for (uint32_t k = 1; k < 6; k += 2) CHECK(plait_heap_free(blocks[k]) == 0);
     if (i % 3 == 0) got = plait_heap_alloc(17500);
     else got = i % 3 == 1 ? plait_heap_alloc_aligned(17500, 32) : plait_heap_realloc(small, 17500);
     CHECK(got != 0 && (got - blocks[1] < 18000) == (i >= 3) && plait_heap_check(1) == 0);
@@ -211,8 +232,8 @@ static void test_medium_behind_shorter_ones(void) {
 }
 
 /*
- * What a thread that is gone has left may be what others have freed, on its stack: who takes that over where memory ends has it at
- * once. For each way to ask, freed before the thread was gone and after it.
+ * What a thread that is gone has left may be what others have freed, on its stack: who takes that over where memory
+ * ends has it at once. For each way to ask, freed before the thread was gone and after it.
  */
 static void test_adopted_returns(void) {
   static plait_ref_t blocks[200];
@@ -245,19 +266,24 @@ static void test_adopted_returns(void) {
   }
 }
 
-/* The statics' slice has room for a thread's record before the heap has a slice: what a record relies on is there with it, or there is none. */
+/*
+ * The statics' slice has room for a thread's record before the heap has a slice: what a record relies on is there with
+ * it, or there is none.
+ */
 static void test_record_without_slices(void) {
   uint32_t worked = 0;
   for (uint32_t pages = 2; pages < 12; pages++) {
     CHECK(plait_posix_map(1, pages) == 0);
     struct plait_heap *heap = plait_heap();
-    if (plait_space_init() != 0 || plait_heap_init(plait_ref(heap + 1), pages) != 0) continue; /* too few for the statics */
+    /* too few for the statics */
+    if (plait_space_init() != 0 || plait_heap_init(plait_ref(heap + 1), pages) != 0) continue;
     worked++;
     plait_slot_enter(plait_slot_claim(0), 1);
     CHECK(plait_heap_alloc(4294901759u) == 0);
     int bound = plait__bind() != NULL;
     CHECK(!bound || plait_get(&heap->leaves[0]) != 0);
-    for (uint32_t at = 0; at < pages * PLAIT_SLICE_SIZE; at += 16) CHECK(plait_heap_free(at) != 0 && plait_heap_size(at) == 0);
+    for (uint32_t at = 0; at < pages * PLAIT_SLICE_SIZE; at += 16)
+      CHECK(plait_heap_free(at) != 0 && plait_heap_size(at) == 0);
     CHECK(plait_heap_check(1) == 0);
   }
   CHECK(worked >= 5);
@@ -270,8 +296,8 @@ static uint32_t left(void) {
 }
 
 /*
- * Whoever fills the space leaves one part more of it than the next in rank: by new blocks of every size, by blocks that grow
- * where they lie, and by such as other threads have put off freeing. `size` 0: one that grows.
+ * Whoever fills the space leaves one part more of it than the next in rank: by new blocks of every size, by blocks that
+ * grow where they lie, and by such as other threads have put off freeing. `size` 0: one that grows.
  */
 static void fill_for(enum plait_heap_use use, uint32_t size, uint32_t part) {
   static plait_ref_t blocks[200000];

@@ -1,6 +1,6 @@
 /*
- * heap and model: random blocks of one thread that acts as several, which live and die. A model in ordinary memory says what must
- * hold: each block keeps its bytes, none lies in another, and each is freed once.
+ * heap and model: random blocks of one thread that acts as several, which live and die. A model in ordinary memory says
+ * what must hold: each block keeps its bytes, none lies in another, and each is freed once.
  */
 #include "heap_unit.h"
 
@@ -27,9 +27,7 @@ static int holds_up_to(const struct held *block, uint32_t size) {
   return 1;
 }
 
-static int holds(const struct held *block) {
-  return holds_up_to(block, block->size);
-}
+static int holds(const struct held *block) { return holds_up_to(block, block->size); }
 
 static int by_place(const void *a, const void *b) {
   plait_ref_t x = ((const struct held *)a)->at, y = ((const struct held *)b)->at;
@@ -133,22 +131,16 @@ static void run_model(uint32_t pages, int deaths) {
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
 }
 
-static void test_model(void) {
-  run_model(2048, 0);
-}
+static void test_model(void) { run_model(2048, 0); }
 
-static void test_model_of_deaths(void) {
-  run_model(2048, 1);
-}
+static void test_model_of_deaths(void) { run_model(2048, 1); }
 
-static void test_model_at_limit(void) {
-  run_model(300, 1);
-}
+static void test_model_at_limit(void) { run_model(300, 1); }
 
 /*
- * Whatever is freed, a block is if it is live, and nothing else is: the model has a bit for each place where one may start. Every few
- * thousand rounds other sizes are asked for, and little is kept of the ones before: so slices are cut anew into other pages, by and
- * among several threads, while addresses of blocks that were there once come back.
+ * Whatever is freed, a block is if it is live, and nothing else is: the model has a bit for each place where one may
+ * start. Every few thousand rounds other sizes are asked for, and little is kept of the ones before: so slices are cut
+ * anew into other pages, by and among several threads, while addresses of blocks that were there once come back.
  */
 enum { SPACE = 512, GONE = 4096, SIZES = 3 };
 static uint64_t live_at[SPACE * PLAIT_PAGE_SIZE / 16 / 64];
@@ -157,9 +149,7 @@ static int is_live(plait_ref_t at) {
   return at % 16 == 0 && at / PLAIT_PAGE_SIZE < SPACE && (live_at[at / 16 / 64] >> at / 16 % 64 & 1) != 0;
 }
 
-static void turn_live(plait_ref_t at) {
-  live_at[at / 16 / 64] ^= 1ull << at / 16 % 64;
-}
+static void turn_live(plait_ref_t at) { live_at[at / 16 / 64] ^= 1ull << at / 16 % 64; }
 
 static plait_ref_t any_address(const struct held *blocks, uint32_t count, const plait_ref_t *gone, uint64_t *random) {
   uint32_t kind = test_random(random) % 6;
@@ -210,7 +200,9 @@ static void run_frees(int deaths) {
     } else {
       plait_ref_t any = any_address(blocks, count, gone, &random);
       if (is_live(any)) CHECK(plait_heap_size(any) != 0 && plait_heap_place(any) == PLAIT_PLACE_LIVE);
-      else CHECK(plait_heap_size(any) == 0 && plait_heap_place(any) != PLAIT_PLACE_LIVE && plait_heap_free(any) == -PLAIT_EINVAL);
+      else
+        CHECK(plait_heap_size(any) == 0 && plait_heap_place(any) != PLAIT_PLACE_LIVE &&
+            plait_heap_free(any) == -PLAIT_EINVAL);
     }
     if (round % 1024 == 0) CHECK(plait_heap_check(1) == 0 && test_live_blocks() == count);
   }
@@ -218,13 +210,9 @@ static void run_frees(int deaths) {
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
 }
 
-static void test_frees(void) {
-  run_frees(0);
-}
+static void test_frees(void) { run_frees(0); }
 
-static void test_frees_among_deaths(void) {
-  run_frees(1);
-}
+static void test_frees_among_deaths(void) { run_frees(1); }
 
 static const struct test tests[] = {
     {"random blocks behave as the model", test_model},

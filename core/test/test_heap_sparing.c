@@ -6,11 +6,12 @@
 enum { BLOCKS = 4096 };
 static plait_ref_t blocks[BLOCKS];
 
-static struct plait_page_list *list_for(uint32_t size) {
-  return &plait__mine()->classes[plait__class_of(size)];
-}
+static struct plait_page_list *list_for(uint32_t size) { return &plait__mine()->classes[plait__class_of(size)]; }
 
-/* Where a page holds few blocks, and where blocks are small, they fill it: what is left at its end is less than a fiftieth. */
+/*
+ * Where a page holds few blocks, and where blocks are small, they fill it: what is left at its end is less than a
+ * fiftieth.
+ */
 static void test_full_pages(void) {
   struct plait_heap_details details;
   test_space(64);
@@ -29,7 +30,10 @@ static void test_full_pages(void) {
 
 enum { IN_PAGE = 170 }; /* blocks of 48 bytes */
 
-/* Where pages do not last, the next block comes from where one was freed last, unless the page that blocks come from has more. */
+/*
+ * Where pages do not last, the next block comes from where one was freed last, unless the page that blocks come from
+ * has more.
+ */
 static void test_page_with_more(void) {
   test_space(64);
   take_first();
@@ -38,7 +42,7 @@ static void test_page_with_more(void) {
   plait_ref_t *second = blocks + IN_PAGE;
   for (uint32_t i = 0; i < 2; i++) CHECK(plait_heap_free(blocks[i]) == 0);
   for (uint32_t i = 0; i < 3; i++) CHECK(plait_heap_free(second[i]) == 0);
-  CHECK(plait_heap_alloc(48) == second[2]); /* three are more than two */
+  CHECK(plait_heap_alloc(48) == second[2]);                                    /* three are more than two */
   CHECK(plait_heap_free(blocks[2]) == 0 && plait_heap_alloc(48) == blocks[2]); /* and than two others */
   CHECK(plait_heap_alloc(48) == blocks[1] && plait_heap_free(blocks[3]) == 0); /* two are not more than two */
   CHECK(plait_heap_alloc(48) == blocks[3] && plait_heap_free(second[2]) == 0 && plait_heap_alloc(48) == second[2]);
@@ -55,7 +59,9 @@ static void end_pages(uint32_t size, uint32_t in_page) {
   CHECK(plait_heap_check(1) == 0); /* which sees that all pages have it as their owner */
 }
 
-/* Freeing looks where the next block is to come from while it is mostly pages with few blocks that come to their end. */
+/*
+ * Freeing looks where the next block is to come from while it is mostly pages with few blocks that come to their end.
+ */
 static void test_aiming(void) {
   test_space(256);
   take_first();
@@ -67,7 +73,10 @@ static void test_aiming(void) {
   CHECK(plait_get(&plait__mine()->aimed) == 0);
 }
 
-/* Of the pages with few blocks one is kept without any in use: what is allocated and freed in turn makes no page each time. */
+/*
+ * Of the pages with few blocks one is kept without any in use: what is allocated and freed in turn makes no page each
+ * time.
+ */
 static void test_empty_page(void) {
   test_space(64);
   take_first();
@@ -124,12 +133,16 @@ static void test_few_blocks(void) {
   CHECK(details.threads[0].blocks < 16 && details.region_slices == 2 && plait_heap_check(1) == 0);
 }
 
-/* A small block that grows does so in a region from the start, if the one before has grown long; blocks that stay small lie in pages. */
+/*
+ * A small block that grows does so in a region from the start, if the one before has grown long; blocks that stay small
+ * lie in pages.
+ */
 static void test_small_blocks_that_grow(void) {
   test_space(64);
   for (uint32_t round = 0; round < 20; round++) {
     plait_ref_t block = plait_heap_alloc(32), grown = block;
-    for (uint32_t size = 48; size <= PLAIT_HEAP_MEDIUM_LIMIT; size += size / 2) CHECK((grown = plait_heap_realloc(grown, size)) == block);
+    for (uint32_t size = 48; size <= PLAIT_HEAP_MEDIUM_LIMIT; size += size / 2)
+      CHECK((grown = plait_heap_realloc(grown, size)) == block);
     CHECK(plait_heap_free(block) == 0);
   }
   struct plait_heap_details details;

@@ -1,6 +1,6 @@
 /*
- * heap and threads: real ones, that free each other's blocks, make the memory grow at once, and come and go. Invariant: no block is
- * lost or given out twice, and what is let go serves others.
+ * heap and threads: real ones, that free each other's blocks, make the memory grow at once, and come and go. Invariant:
+ * no block is lost or given out twice, and what is let go serves others.
  */
 #include "heap_unit.h"
 
@@ -63,7 +63,8 @@ static void test_growing(void) {
     atomic_store(&got, 0);
     CHECK(pthread_barrier_init(&barrier, NULL, 6) == 0);
     run_threads(take_all, 6);
-    uint32_t slices = atomic_load(&plait_heap()->limit) - atomic_load(&plait_heap()->first) - 1; /* one for bookkeeping */
+    /* one for bookkeeping */
+    uint32_t slices = atomic_load(&plait_heap()->limit) - atomic_load(&plait_heap()->first) - 1;
     CHECK(atomic_load(&got) == slices / 2 && test_live_blocks() == atomic_load(&got));
     CHECK(plait_heap_check(1) == 0);
     plait_posix_unmap();
@@ -118,7 +119,9 @@ static void test_growth_by_adoption(void) {
     for (int i = 0; i < 3000; i++) CHECK((blocks[i] = plait_heap_alloc(16)) != 0);
     for (int i = 0; i < 3000; i++) CHECK(plait_heap_free(blocks[i]) == 0);
     plait_heap_stats(&stats);
-    if (round % 100 == 0) printf("# round %d: %llu KiB used, %u live\n", round, (unsigned long long)stats.used_bytes >> 10, stats.live_blocks);
+    if (round % 100 == 0)
+      printf(
+          "# round %d: %llu KiB used, %u live\n", round, (unsigned long long)stats.used_bytes >> 10, stats.live_blocks);
   }
   fflush(stdout);
   CHECK(stats.used_bytes < 8u << 20);

@@ -25,19 +25,15 @@ struct page {
 static struct page *page;
 static plait_ref_t pool, client, lock_block;
 
-static struct plait_lock *lock(void) {
-  return plait_at(lock_block);
-}
+static struct plait_lock *lock(void) { return plait_at(lock_block); }
 
-static struct plait_task *record(plait_ref_t task) {
-  return plait_at(task);
-}
+static struct plait_task *record(plait_ref_t task) { return plait_at(task); }
 
 static void fail(const char *what) {
   struct plait_heap_stats stats;
   plait_heap_stats(&stats);
   fprintf(stderr, "%llu of %llu KiB used; %u blocks; %u tasks; ", (unsigned long long)stats.used_bytes >> 10,
-          (unsigned long long)stats.reserved_bytes >> 10, stats.live_blocks, page->children[2].steps);
+      (unsigned long long)stats.reserved_bytes >> 10, stats.live_blocks, page->children[2].steps);
   fprintf(stderr, "%s; seed %llu; %s\n", what, (unsigned long long)test_seed, test_context);
   atomic_fetch_add(&page->errors, 1);
   _exit(1);
@@ -89,7 +85,8 @@ static void use_heap(struct child *self, uint64_t random) {
     uint32_t has = plait_heap_size(block);
     memset(plait_at(block), (uint8_t)(has >> 4), has);
     uint32_t none = 0;
-    if (!atomic_compare_exchange_strong(place, &none, block) && plait_heap_free(block) != 0) fail("a live block cannot be freed");
+    if (!atomic_compare_exchange_strong(place, &none, block) && plait_heap_free(block) != 0)
+      fail("a live block cannot be freed");
     atomic_fetch_add(&self->steps, 1);
   }
 }
@@ -99,7 +96,8 @@ static void work(struct child *self, uint64_t random) {
   plait_ref_t held[3];
   uint32_t holds = 0;
   for (uint32_t task = 0, finished = 0;; finished = 0) {
-    if (holds > 0 && (task == PLAIT_NEXT_NONE || holds == 3)) { /* nothing runs: one that was put aside ends, any of them */
+    /* nothing runs: one that was put aside ends, any of them */
+    if (holds > 0 && (task == PLAIT_NEXT_NONE || holds == 3)) {
       uint32_t which = test_random(&random) % holds;
       if (task > PLAIT_NEXT_RETRY) {
         atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
@@ -230,7 +228,8 @@ static void test_kill(void) {
   page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CHECK(page != MAP_FAILED);
   uint32_t rounds = test_rounds(400);
-  test_space(1024 + rounds * 2); /* a block that dies with its process is lost, and most often it is one that takes long to fill */
+  /* a block that dies with its process is lost, and most often it is one that takes long to fill */
+  test_space(1024 + rounds * 2);
   CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
   CHECK((lock_block = plait_heap_alloc(sizeof(struct plait_lock))) != 0);
   memset(lock(), 0, sizeof(struct plait_lock));

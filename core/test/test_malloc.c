@@ -30,7 +30,8 @@ static uint64_t used(void) {
 /* Places of threads that are taken; one is the shared one. */
 static uint32_t places(void) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) count += (atomic_load(&plait_space()->slots[i].life) & 255u) != PLAIT_SLOT_FREE;
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
+    count += (atomic_load(&plait_space()->slots[i].life) & 255u) != PLAIT_SLOT_FREE;
   return count;
 }
 
@@ -106,8 +107,8 @@ static void test_alignment(void) {
 
 static void test_refusals(void) {
   uint32_t before = live();
-  const size_t too_many[][2] = {{huge, 2},       {2, huge},        {(size_t)1 << 32, (size_t)1 << 32}, {(size_t)1 << 63, 2},
-                                {huge / 2, huge}, {65536, 65537 * 2}, {huge, huge}};
+  const size_t too_many[][2] = {{huge, 2}, {2, huge}, {(size_t)1 << 32, (size_t)1 << 32}, {(size_t)1 << 63, 2},
+      {huge / 2, huge}, {65536, 65537 * 2}, {huge, huge}};
   for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++) {
     errno = 0;
     CHECK(calloc(too_many[i][0], too_many[i][1]) == NULL && errno == ENOMEM);
@@ -172,7 +173,8 @@ static void test_zeroed(void) {
 static void test_strangers(void) {
   static char outside[64];
   uint32_t before = live();
-  char *block = filled(1000, 5), *volatile gone = malloc(1000), *volatile inside = block + 16, *volatile stranger = outside;
+  char *block = filled(1000, 5), *volatile gone = malloc(1000), *volatile inside = block + 16,
+       *volatile stranger = outside;
   free(gone);
   errno = 77;
   free(gone);
@@ -194,7 +196,7 @@ static void test_exhaustion(void) {
     CHECK(errno == ENOMEM && counts[round] > 55 && counts[round] < 64);
     size_t step = 1u << 20;
     for (void *rest; step >= 16; step /= 2)
-      while ((rest = malloc(step)) != NULL && step > 65536) ;
+      while ((rest = malloc(step)) != NULL && step > 65536);
     for (uint32_t i = 0; i < counts[round]; i++) free(blocks[round][i]);
     CHECK(plait_heap_is_whole());
     if (round == 0) break; /* what `rest` has named is lost on purpose, and fills the gaps */
@@ -318,7 +320,8 @@ static void *crowd_thread(void *unused) {
   uint32_t me = atomic_fetch_add(&crowd_next, 1), neighbour = (me + 1) % CROWD;
   uint64_t random = test_seed + me;
   for (int round = 0; round < 3; round++) {
-    for (uint32_t i = 0; i < 40; i++) crowd_blocks[me][i] = filled(1 + test_random(&random) % (i % 8 == 0 ? 90000 : 1500), 0x5A);
+    for (uint32_t i = 0; i < 40; i++)
+      crowd_blocks[me][i] = filled(1 + test_random(&random) % (i % 8 == 0 ? 90000 : 1500), 0x5A);
     pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < 40; i++) {
       CHECK(is_filled(crowd_blocks[neighbour][i], 0x5A, 1));
@@ -355,7 +358,10 @@ static void *late_thread(void *unused) {
   return strdup("for whoever joins");
 }
 
-/* A thread that has never allocated, and has no place, sleeps while another has the heap's lock: it must not keep that one from a processor. */
+/*
+ * A thread that has never allocated, and has no place, sleeps while another has the heap's lock: it must not keep that
+ * one from a processor.
+ */
 static void *waited_for;
 static _Atomic int freeing_thread, lock_is_held;
 
@@ -432,7 +438,9 @@ static void *idle_thread(void *unused) {
   return unused;
 }
 
-/* In the child the other threads have died wherever they were: it must be whole, and serve on, with threads of its own. */
+/*
+ * In the child the other threads have died wherever they were: it must be whole, and serve on, with threads of its own.
+ */
 static void fork_once(void *small, void *medium, void *large) {
   pid_t child = fork();
   CHECK(child >= 0);
@@ -458,32 +466,37 @@ static void fork_among(uint32_t busy, uint32_t idle, uint32_t times) {
   pthread_t *threads = malloc((busy + idle) * sizeof *threads);
   void *small = malloc(50), *medium = malloc(5000), *large = malloc(500000);
   for (uint32_t i = 0; i < busy + idle; i++)
-    CHECK(pthread_create(&threads[i], NULL, i < idle ? idle_thread : busy_thread, (void *)(uintptr_t)(test_seed + i)) == 0);
+    CHECK(pthread_create(&threads[i], NULL, i < idle ? idle_thread : busy_thread, (void *)(uintptr_t)(test_seed + i)) ==
+        0);
   for (uint32_t i = 0; i < times; i++) fork_once(small, medium, large);
   atomic_store(&stop, 1);
   for (uint32_t i = 0; i < busy + idle; i++) pthread_join(threads[i], NULL);
   CHECK(plait_heap_is_whole());
 }
 
-static void test_fork(void) {
-  fork_among(4, 0, test_rounds(30));
-}
+static void test_fork(void) { fork_among(4, 0, test_rounds(30)); }
 
 /* The busy ones have no place of their own. */
-static void test_fork_in_crowd(void) {
-  fork_among(4, 260, test_rounds(10));
-}
+static void test_fork_in_crowd(void) { fork_among(4, 260, test_rounds(10)); }
 
 #endif
 
 static const struct test tests[] = {
-    {"sizes", test_sizes},         {"alignment", test_alignment},     {"refusals", test_refusals},
-    {"realloc", test_realloc},     {"zeroed", test_zeroed},           {"strangers", test_strangers},
-    {"exhaustion", test_exhaustion}, {"model", test_model},           {"threads", test_threads},
-    {"crowd", test_crowd},         {"come and go", test_come_and_go},
+    {"sizes", test_sizes},
+    {"alignment", test_alignment},
+    {"refusals", test_refusals},
+    {"realloc", test_realloc},
+    {"zeroed", test_zeroed},
+    {"strangers", test_strangers},
+    {"exhaustion", test_exhaustion},
+    {"model", test_model},
+    {"threads", test_threads},
+    {"crowd", test_crowd},
+    {"come and go", test_come_and_go},
     {"only frees", test_only_frees},
 #ifdef FORKS
-    {"fork", test_fork},           {"fork in a crowd", test_fork_in_crowd},
+    {"fork", test_fork},
+    {"fork in a crowd", test_fork_in_crowd},
 #endif
 };
 

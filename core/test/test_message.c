@@ -1,7 +1,7 @@
 /*
  * test_message: schemas, patterns and the wire as C. The bytes that are expected are written out here; protoc is asked
- * in the tests of the Lua module. Every input is copied to a block of its own size, so that AddressSanitizer sees a read
- * beyond it.
+ * in the tests of the Lua module. Every input is copied to a block of its own size, so that AddressSanitizer sees a
+ * read beyond it.
  */
 #define _GNU_SOURCE
 #include "message_schema.h"
@@ -37,14 +37,16 @@ static void test_lookup(void) {
   const struct plait_message *message = plait_schema_message(schema, person);
   const struct plait_field *fields = plait_message_fields(schema, message);
   CHECK(message->field_count == 13 && message->oneof_count == 1 && message->flags & PLAIT_TYPE_REQUIRED);
-  CHECK(fields[9].flags & PLAIT_FIELD_MAP && fields[8].kind == PLAIT_KIND_GROUP && fields[4].flags & PLAIT_FIELD_PACKED);
+  CHECK(
+      fields[9].flags & PLAIT_FIELD_MAP && fields[8].kind == PLAIT_KIND_GROUP && fields[4].flags & PLAIT_FIELD_PACKED);
   CHECK(memcmp(plait_schema_name(schema, (uint32_t)fields[2].default_bits), "a\tb", 3) == 0);
   double rate;
   memcpy(&rate, &fields[10].default_bits, 8);
   CHECK(rate == -1.5e-3);
   CHECK(plait_schema_find_field(schema, person, "t.good", 6) == message->first_field + 12);
   CHECK(plait_message_find_number(schema, message, 100) == &fields[12]);
-  CHECK(plait_message_find_number(schema, message, 99) == NULL && plait_message_find_number(schema, message, 0) == NULL);
+  CHECK(
+      plait_message_find_number(schema, message, 99) == NULL && plait_message_find_number(schema, message, 0) == NULL);
   test_resize(&memory, schema, 0, 0);
   CHECK(memory.live == 0);
 }
@@ -66,25 +68,27 @@ static struct plait_value number_value(int64_t number) { return (struct plait_va
 static void test_flat(void) {
   struct test_memory memory = {-1, 0};
   struct plait_schema *schema = build(&memory);
-  struct plait_pattern *pattern = pattern_of(schema, "t.Person id name, home.city home.next.code t.good by_number by_place.city old.x");
+  struct plait_pattern *pattern =
+      pattern_of(schema, "t.Person id name, home.city home.next.code t.good by_number by_place.city old.x");
   CHECK(pattern->slot_count == 8);
   struct plait_value values[8] = {number_value(-1), text_value("Al"), text_value("X"), number_value(5), number_value(1),
-                                  number_value(300), {.present = 0}, number_value(7)};
+      number_value(300), {.present = 0}, number_value(7)};
   struct plait_writer writer = test_writer();
   CHECK(plait_pattern_pack(schema, pattern, values, NULL, &writer, &error) == 0);
   static const uint8_t expected[] = {0x0A, 2, 'A', 'l', 0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1,
-                                     0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x38, 0xAC, 2,
-                                     0x4B, 8, 7, 0x4C, 0xA0, 6, 1};
+      0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x38, 0xAC, 2, 0x4B, 8, 7, 0x4C, 0xA0, 6, 1};
   CHECK(plait_written(&writer) == sizeof expected && memcmp(writer.at, expected, sizeof expected) == 0);
   struct plait_value got[8];
   CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 100, got, NULL, &error) == 0);
   for (int i = 0; i < 8; i++) {
     CHECK(got[i].present == values[i].present);
-    if (i == 1 || i == 2) CHECK(got[i].length == values[i].length && memcmp(got[i].data, values[i].data, got[i].length) == 0);
+    if (i == 1 || i == 2)
+      CHECK(got[i].length == values[i].length && memcmp(got[i].data, values[i].data, got[i].length) == 0);
     else if (got[i].present) CHECK(got[i].integer == values[i].integer);
   }
   /* Merging, and a oneof's last member. */
-  static const uint8_t twice[] = {0x32, 3, 0x0A, 1, 'Y', 0x32, 7, 0x1A, 5, 0x15, 9, 0, 0, 0, 0x38, 1, 0x42, 3, 0x0A, 1, 'Z'};
+  static const uint8_t twice[] = {
+      0x32, 3, 0x0A, 1, 'Y', 0x32, 7, 0x1A, 5, 0x15, 9, 0, 0, 0, 0x38, 1, 0x42, 3, 0x0A, 1, 'Z'};
   CHECK(plait_pattern_unpack(schema, pattern, twice, sizeof twice, 100, got, NULL, &error) == 0);
   CHECK(got[2].present && got[3].integer == 9 && !got[5].present && got[6].present && got[6].data[0] == 'Z');
   /* Errors say where. */
@@ -102,7 +106,8 @@ static void test_flat(void) {
 static void test_set(void) {
   struct test_memory memory = {-1, 0};
   struct plait_schema *schema = build(&memory);
-  struct plait_pattern *pattern = pattern_of(schema, "t.Person set.t.item.city set.t.item.code"), *whole = pattern_of(schema, "t.Set t.item");
+  struct plait_pattern *pattern = pattern_of(schema, "t.Person set.t.item.city set.t.item.code"),
+                       *whole = pattern_of(schema, "t.Set t.item");
   struct plait_value values[2] = {text_value("X"), number_value(5)}, got[2];
   struct plait_writer writer = test_writer();
   CHECK(plait_pattern_pack(schema, pattern, values, NULL, &writer, &error) == 0);
@@ -111,8 +116,8 @@ static void test_set(void) {
   CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 100, got, NULL, &error) == 0);
   CHECK(got[0].present && got[0].length == 1 && got[0].data[0] == 'X' && got[1].present && got[1].integer == 5);
   CHECK(plait_pattern_unpack(schema, pattern, expected, sizeof expected, 2, got, NULL, &error) == -PLAIT_MESSAGE_DEPTH);
-  static const uint8_t parts[] = {0x62, 28, 0x0B, 0x1A, 3, 0x0A, 1, 'Y', 0x10, 5, 0x0C, 0x0B, 0x10, 6, 0x1A, 0, 0x0C, 0x0B, 0x10, 5, 0x0C,
-                                  0x0B, 0x0C, 0x2A, 5, 0x15, 9, 0, 0, 0};
+  static const uint8_t parts[] = {0x62, 28, 0x0B, 0x1A, 3, 0x0A, 1, 'Y', 0x10, 5, 0x0C, 0x0B, 0x10, 6, 0x1A, 0, 0x0C,
+      0x0B, 0x10, 5, 0x0C, 0x0B, 0x0C, 0x2A, 5, 0x15, 9, 0, 0, 0};
   CHECK(plait_pattern_unpack(schema, pattern, parts, sizeof parts, 100, got, NULL, &error) == 0);
   CHECK(got[0].present && got[0].data[0] == 'Y' && got[1].present && got[1].integer == 9);
   static const uint8_t bad[] = {0x62, 9, 0x0B, 0x10, 5, 0x1A, 3, 0x0A, 5, 'Y', 0x0C};
@@ -130,7 +135,8 @@ static void test_set(void) {
   test_resize(&memory, schema, 0, 0);
 }
 
-static int count_element(void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value) {
+static int count_element(
+    void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value) {
   (void)slot;
   (void)field;
   *(int64_t *)context = *(int64_t *)context * 10 + (int64_t)value->integer;
@@ -179,7 +185,8 @@ static void use_all(const struct plait_schema *schema) {
     plait_schema_find_field(schema, i, "name", 4);
   }
   for (uint32_t i = 0; i < schema->enum_count; i++) {
-    for (int32_t number = -8; number < 4; number++) plait_enum_find_number(schema, plait_schema_enum(schema, i), number);
+    for (int32_t number = -8; number < 4; number++)
+      plait_enum_find_number(schema, plait_schema_enum(schema, i), number);
     plait_schema_find_value(schema, i, "HOME", 4);
   }
 }
@@ -223,7 +230,8 @@ static void use_message(const uint8_t *bytes, size_t size) {
   }
   for (uint32_t i = 0; i < used_pattern->slot_count; i++) {
     const struct plait_field *field = plait_schema_field(used_schema, plait_pattern_field(used_pattern, i));
-    if (values[i].present && (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START) && values[i].length != 0)
+    if (values[i].present && (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START) &&
+        values[i].length != 0)
       CHECK(values[i].data >= bytes && values[i].data + values[i].length <= bytes + size);
   }
   struct plait_writer writer = test_writer();
@@ -235,16 +243,18 @@ static void test_broken_messages(void) {
   struct test_memory memory = {-1, 0};
   struct plait_schema *schema = build(&memory);
   used_schema = schema;
-  used_pattern = pattern_of(schema, "t.Person name id email home.city home.next.next.code by_number by_place old.x rate t.good");
-  static const uint8_t sample[] = {0x0A, 2, 'A', 'l', 0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 0x1A, 1, 'e',
-                                   0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x38, 0xAC, 2, 0x4B, 8, 7, 0x4C,
-                                   0x2A, 2, 2, 4, 0x59, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0xA0, 6, 1, 0x93, 0x30, 8, 1, 0x13, 0x14, 0x94, 0x30};
+  used_pattern =
+      pattern_of(schema, "t.Person name id email home.city home.next.next.code by_number by_place old.x rate t.good");
+  static const uint8_t sample[] = {0x0A, 2, 'A', 'l', 0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1,
+      0x1A, 1, 'e', 0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x38, 0xAC, 2, 0x4B, 8, 7, 0x4C, 0x2A, 2, 2, 4,
+      0x59, 0, 0, 0, 0, 0, 0, 0xF0, 0x3F, 0xA0, 6, 1, 0x93, 0x30, 8, 1, 0x13, 0x14, 0x94, 0x30};
   mutate(sample, sizeof sample, use_message);
   uint64_t state = test_seed;
   for (uint32_t round = 0; round < test_work(100000); round++) {
     uint8_t noise[64];
     size_t size = test_random(&state) % sizeof noise;
-    for (size_t i = 0; i < size; i++) noise[i] = (uint8_t)(test_random(&state) % 3 ? test_random(&state) % 128 : test_random(&state));
+    for (size_t i = 0; i < size; i++)
+      noise[i] = (uint8_t)(test_random(&state) % 3 ? test_random(&state) % 128 : test_random(&state));
     use_message(noise, size);
   }
   free(used_pattern);
@@ -253,18 +263,24 @@ static void test_broken_messages(void) {
 
 /* ---- one image and one pattern, several threads ---- */
 
-struct shared { const struct plait_schema *schema; const struct plait_pattern *pattern; };
+struct shared {
+  const struct plait_schema *schema;
+  const struct plait_pattern *pattern;
+};
 
 static void *use_shared(void *argument) {
   const struct shared *shared = argument;
   for (uint32_t round = 0; round < test_work(20000); round++) {
-    struct plait_value values[4] = {number_value(round), text_value("name"), text_value("city"), number_value(1)}, got[4];
+    struct plait_value values[4] = {number_value(round), text_value("name"), text_value("city"), number_value(1)},
+                       got[4];
     struct plait_writer writer = test_writer();
     struct plait_message_error problem;
     CHECK(plait_pattern_pack(shared->schema, shared->pattern, values, NULL, &writer, &problem) == 0);
-    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer), 100, got, NULL, &problem) == 0);
+    CHECK(plait_pattern_unpack(
+              shared->schema, shared->pattern, writer.at, plait_written(&writer), 100, got, NULL, &problem) == 0);
     CHECK(got[0].integer == (int64_t)round && got[1].length == 4 && got[2].length == 4 && got[3].integer == 1);
-    CHECK(plait_pattern_unpack(shared->schema, shared->pattern, writer.at, plait_written(&writer) - 1, 100, got, NULL, &problem) != 0);
+    CHECK(plait_pattern_unpack(
+              shared->schema, shared->pattern, writer.at, plait_written(&writer) - 1, 100, got, NULL, &problem) != 0);
     uint32_t person = plait_schema_find_message(shared->schema, "t.Person", 8);
     CHECK(plait_schema_find_field(shared->schema, person, "rate", 4) != PLAIT_SCHEMA_NONE);
     CHECK(plait_enum_find_number(shared->schema, plait_schema_enum(shared->schema, 0), -7) != NULL);
@@ -310,11 +326,13 @@ static void test_broken_images(void) {
       struct test_memory other = {-1, 0};
       struct plait_allocator allocator = {test_resize, &other};
       struct plait_pattern *pattern = NULL;
-      if (plait_pattern_build(copy, "t.Person name id home.next.code phone tags by_place.city", 55, &allocator, &pattern, &error) != 0)
+      if (plait_pattern_build(
+              copy, "t.Person name id home.next.code phone tags by_place.city", 55, &allocator, &pattern, &error) != 0)
         continue;
       used_schema = copy;
       used_pattern = pattern;
-      static const uint8_t sample[] = {0x0A, 2, 'A', 'l', 0x10, 5, 0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x42, 0};
+      static const uint8_t sample[] = {
+          0x0A, 2, 'A', 'l', 0x10, 5, 0x32, 10, 0x0A, 1, 'X', 0x1A, 5, 0x15, 5, 0, 0, 0, 0x42, 0};
       use_message(sample, sizeof sample);
       free(pattern);
     }
@@ -353,9 +371,9 @@ static void test_no_memory(void) {
 
 static void test_numbers(void) {
   uint64_t state = test_seed;
-  static const char *const fixed[] = {"0", "-0", "1e-400", "1e400", "4.9e-324", "2.4703282292062327e-324", "2.4703282292062328e-324",
-                                      "1.7976931348623157e308", "1.7976931348623159e308", "2.2250738585072011e-308", "9007199254740993",
-                                      "0.000001", ".5", "5.", "inf", "-inf", "123456789012345678901234567890e-10"};
+  static const char *const fixed[] = {"0", "-0", "1e-400", "1e400", "4.9e-324", "2.4703282292062327e-324",
+      "2.4703282292062328e-324", "1.7976931348623157e308", "1.7976931348623159e308", "2.2250738585072011e-308",
+      "9007199254740993", "0.000001", ".5", "5.", "inf", "-inf", "123456789012345678901234567890e-10"};
   for (uint32_t i = 0; i < sizeof fixed / sizeof *fixed + test_work(20000); i++) {
     char text[64];
     if (i < sizeof fixed / sizeof *fixed) {
@@ -373,7 +391,8 @@ static void test_numbers(void) {
     CHECK(memcmp(&ours, &theirs, 8) == 0);
   }
   double value;
-  CHECK(plait_number_double("", 0, &value) != 0 && plait_number_double("1e", 2, &value) != 0 && plait_number_double("1x", 2, &value) != 0);
+  CHECK(plait_number_double("", 0, &value) != 0 && plait_number_double("1e", 2, &value) != 0 &&
+      plait_number_double("1x", 2, &value) != 0);
   uint64_t bits;
   int negative;
   CHECK(plait_number_integer("18446744073709551615", 20, &bits, &negative) == 0 && bits == UINT64_MAX);
@@ -381,13 +400,19 @@ static void test_numbers(void) {
   CHECK(plait_number_integer("-9223372036854775808", 20, &bits, &negative) == 0 && bits == 1ull << 63 && negative);
   CHECK(plait_number_integer("-9223372036854775809", 20, &bits, &negative) == -PLAIT_MESSAGE_RANGE);
   CHECK(plait_number_integer("0xfF", 4, &bits, &negative) == 0 && bits == 255);
-  CHECK(plait_number_integer("1 ", 2, &bits, &negative) == -PLAIT_MESSAGE_TYPE && plait_number_integer("-", 1, &bits, &negative) != 0);
+  CHECK(plait_number_integer("1 ", 2, &bits, &negative) == -PLAIT_MESSAGE_TYPE &&
+      plait_number_integer("-", 1, &bits, &negative) != 0);
 }
 
 /* What UTF-8 is, said the slow way: decode, then encode again. */
 static int slow_utf8(const uint8_t *bytes, size_t size) {
   for (size_t at = 0; at < size;) {
-    uint32_t first = bytes[at], more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3, code, least[] = {0, 0x80, 0x800, 0x10000};
+    uint32_t first = bytes[at],
+             more = first < 0x80 ? 0
+        : first < 0xE0           ? 1
+        : first < 0xF0           ? 2
+                                 : 3,
+             code, least[] = {0, 0x80, 0x800, 0x10000};
     if ((first >= 0x80 && first < 0xC0) || first >= 0xF8 || at + more >= size) return 0;
     code = more == 0 ? first : first & (0x3F >> more);
     for (uint32_t i = 1; i <= more; i++) {
@@ -402,7 +427,8 @@ static int slow_utf8(const uint8_t *bytes, size_t size) {
 
 static void test_utf8(void) {
   for (uint32_t word = 0; word < 1u << 24; word += test_work(1) == 0 ? 37 : 1) {
-    uint8_t bytes[11] = {'a', 'b', 'c', 'd', 'e', 'f', 'g', (uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16), 0x80};
+    uint8_t bytes[11] = {
+        'a', 'b', 'c', 'd', 'e', 'f', 'g', (uint8_t)word, (uint8_t)(word >> 8), (uint8_t)(word >> 16), 0x80};
     if (word >> 16 == 0x80 && (word & 0xFF) < 0xF0) continue;
     CHECK(plait_utf8_valid(bytes + 7, 3) == slow_utf8(bytes + 7, 3));
     if ((word & 0xFF) >= 0xF0) CHECK(plait_utf8_valid(bytes, 11) == slow_utf8(bytes, 11));

@@ -1,6 +1,7 @@
 /*
- * test_message_growth: what a FileDescriptorSet costs is in proportion to its bytes, whoever has written it. The builder
- * counts its own steps (struct plait__build's work); eight times the input may take about eight times the steps, not 64.
+ * test_message_growth: what a FileDescriptorSet costs is in proportion to its bytes, whoever has written it. The
+ * builder counts its own steps (struct plait__build's work); eight times the input may take about eight times the
+ * steps, not 64.
  */
 #include "message_schema.h"
 
@@ -8,9 +9,16 @@
 
 static struct plait_message_error error;
 
-struct cost { uint64_t work; int64_t bytes; int status; uint32_t fields; };
+struct cost {
+  uint64_t work;
+  int64_t bytes;
+  int status;
+  uint32_t fields;
+};
 
-struct counted { int64_t live, most; };
+struct counted {
+  int64_t live, most;
+};
 
 static void *counted_resize(void *context, void *block, size_t old_size, size_t new_size) {
   struct counted *counted = context;
@@ -51,7 +59,8 @@ static void put_counted(struct plait_writer *writer, uint32_t field, char letter
   put_text(writer, field, text);
 }
 
-static void put_field(struct plait_writer *writer, uint32_t index, const char *type, uint32_t kind, const char *text, int in_oneof) {
+static void put_field(
+    struct plait_writer *writer, uint32_t index, const char *type, uint32_t kind, const char *text, int in_oneof) {
   size_t mark = plait_written(writer);
   if (in_oneof) put_number(writer, 9, index);
   if (text != NULL) put_text(writer, 7, text);
@@ -179,8 +188,9 @@ static void check_growth(const char *what, struct plait_writer (*make)(uint32_t)
   struct plait_writer few = make(count), many = make(count * 8);
   size_t few_bytes = plait_written(&few), many_bytes = plait_written(&many);
   struct cost small = cost_of(&few), large = cost_of(&many);
-  printf("# %s: %zu bytes, %llu steps, %lld bytes of memory; %zu, %llu, %lld\n", what, few_bytes, (unsigned long long)small.work,
-         (long long)small.bytes, many_bytes, (unsigned long long)large.work, (long long)large.bytes);
+  printf("# %s: %zu bytes, %llu steps, %lld bytes of memory; %zu, %llu, %lld\n", what, few_bytes,
+      (unsigned long long)small.work, (long long)small.bytes, many_bytes, (unsigned long long)large.work,
+      (long long)large.bytes);
   snprintf(test_context, sizeof test_context, "%.40s: %.120s", what, error.text);
   CHECK(large.status == (refused ? -PLAIT_MESSAGE_SCHEMA : 0));
   CHECK(large.work <= small.work * 12 + 100000 && large.bytes <= small.bytes * 12);
@@ -212,7 +222,11 @@ static void test_usual_names(void) {
     memset(used, 0, sizeof used);
     for (uint32_t i = 0; i < SLOTS / 2; i++) {
       char name[64];
-      int length = snprintf(name, sizeof name, owner == 0 ? "f%u" : owner == 1 ? "some_field_%06u" : "PREFIX_%u_SUFFIX", i);
+      int length = snprintf(name, sizeof name,
+          owner == 0       ? "f%u"
+              : owner == 1 ? "some_field_%06u"
+                           : "PREFIX_%u_SUFFIX",
+          i);
       uint32_t at = plait__schema_hash(owner, name, (size_t)length), probes = 1;
       for (; used[at & (SLOTS - 1)]; at++) probes++;
       used[at & (SLOTS - 1)] = 1;

@@ -1,7 +1,7 @@
 /*
- * steps of fs: a thread vanishes after every single store of what fs does (see steps.h), and the thread that recovers it after
- * every store of the recovery. Afterwards the whole tree, with contents and times, is as it was before the operation or as
- * it is after it, everything checks, at most one block is lost for each death, and all goes on working.
+ * steps of fs: a thread vanishes after every single store of what fs does (see steps.h), and the thread that recovers
+ * it after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was before the
+ * operation or as it is after it, everything checks, at most one block is lost for each death, and all goes on working.
  *
  * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
  */
@@ -13,9 +13,7 @@
 static plait_thread_t main_id, other;
 static int descriptor, second_descriptor;
 
-static void as(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-}
+static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static void world(void) {
   step_begin(400);
@@ -56,11 +54,10 @@ static void make_large(void) {
 }
 static void make_sparse(void) {
   make_own_file();
-  for (uint32_t i = 1; i < 6; i++) CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 64, i * 50000, NOW) == 64);
+  for (uint32_t i = 1; i < 6; i++)
+    CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 64, i * 50000, NOW) == 64);
 }
-static void make_shared_append(void) {
-  as(other), descriptor = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_APPEND);
-}
+static void make_shared_append(void) { as(other), descriptor = fs_open("/d/f", PLAIT_FS_RDWR | PLAIT_FS_APPEND); }
 static void make_full_table(void) {
   char name[20];
   for (int i = 0; i < 4; i++) {
@@ -85,10 +82,13 @@ static void make_many_opens(void) {
 static void make_open_victim(void) { as(actor), descriptor = fs_open("/e/g", PLAIT_FS_RDWR); }
 static void make_large_victim(void) {
   make_open_victim();
-  for (uint32_t i = 0; i < 12; i++) CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 9000, i * 9000, NOW) == 9000);
+  for (uint32_t i = 0; i < 12; i++)
+    CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 9000, i * 9000, NOW) == 9000);
   CHECK(plait_fs_close(descriptor) == 0);
 }
-static void make_mapped_victim(void) { make_large_victim(), make_open_victim(), second_descriptor = plait_fs_map(descriptor); }
+static void make_mapped_victim(void) {
+  make_large_victim(), make_open_victim(), second_descriptor = plait_fs_map(descriptor);
+}
 static void make_full_inodes(void) {
   char name[20];
   as(actor);
@@ -117,7 +117,8 @@ static void make_far_of_other(void) {
 }
 static void make_many_far(void) {
   make_mount(), as(actor);
-  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++) CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
+  for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++)
+    CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
 }
 
 static void do_create(void) { fs_write("/d/new", 300, 7); }
@@ -146,7 +147,8 @@ static void do_map(void) { plait_fs_map(descriptor); }
 static void do_unmap(void) { plait_fs_unmap(second_descriptor); }
 static void do_set(void) { plait_fs_set(PLAIT_FS_PATH(fs_first("/e/g")), 1, 31, 0600, 5, 6, 1, 2, 3, 4, NOW + 5); }
 static void do_ranges(void) {
-  plait_fs_lock(descriptor, 0, 40, 50, 0), plait_fs_lock(descriptor, 2, 90, 250, 0), plait_fs_lock(descriptor, 0, 0, 1e300, 0);
+  plait_fs_lock(descriptor, 0, 40, 50, 0), plait_fs_lock(descriptor, 2, 90, 250, 0),
+      plait_fs_lock(descriptor, 0, 0, 1e300, 0);
 }
 
 static void do_link_full(void) { fs_link("/e/g", "/d/new"); }
@@ -253,7 +255,8 @@ static uint64_t whole(void) {
 }
 
 static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
-  int others_first = variant & 1, actor_first = variant & 2; /* what its recoverer has left is settled only by who goes on with it */
+  /* what its recoverer has left is settled only by who goes on with it */
+  int others_first = variant & 1, actor_first = variant & 2;
   if (others_first) { /* another thread meets every lock before recovery does */
     as(other);
     fs_digest("/", 1, 1);

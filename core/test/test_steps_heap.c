@@ -1,8 +1,8 @@
 /*
- * steps of the heap: a thread vanishes after every single store of what the heap does (see steps.h, also for what it leaves
- * out of long copies), and the thread that recovers it after every store of the recovery. Afterwards everything is looked
- * at: all structures hold, every block of the others holds its bytes, nothing is given out twice, blocks that are zeroed are
- * zero, nothing hangs, and at most one block is lost for each death.
+ * steps of the heap: a thread vanishes after every single store of what the heap does (see steps.h, also for what it
+ * leaves out of long copies), and the thread that recovers it after every store of the recovery. Afterwards everything
+ * is looked at: all structures hold, every block of the others holds its bytes, nothing is given out twice, blocks that
+ * are zeroed are zero, nothing hangs, and at most one block is lost for each death.
  *
  * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
  */
@@ -23,7 +23,10 @@ static void check_lost_is_no_larger(uint32_t slices) {
   CHECK(details.large_slices <= slices);
 }
 
-/* Nobody frees a second time, whatever state the page is in: as many blocks at most as are in flight, one for each death. */
+/*
+ * Nobody frees a second time, whatever state the page is in: as many blocks at most as are in flight, one for each
+ * death.
+ */
 static void check_second_frees(uint32_t deaths) {
   uint32_t freed = 0;
   plait__room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(main_id)])); /* binding would repair */
@@ -88,19 +91,25 @@ static void do_small(void) { get(300, 100), drop(300); }
 static void make_left(void) { make_nothing(), fill_places(0, 30, 300), fill_medium(40, 9000), plait_heap_leave(); }
 
 static void make_pages(void) { as(actor), fill_places(0, 130, 500), drop_places(10, 16); }
-static void do_pages(void) { for (uint32_t i = 200; i < 275; i++) get(i, 500); }
+static void do_pages(void) {
+  for (uint32_t i = 200; i < 275; i++) get(i, 500);
+}
 static void do_empty_pages(void) { plait__bind(), drop_places(0, 130); }
 
 /* What others have freed into one's own pages. */
 static void make_freed(void) { make_pages(), as(other), drop_places(20, 50), drop_places(90, 120), as(actor); }
-static void do_collect(void) { for (uint32_t i = 200; i < 290; i++) get(i, 500); }
+static void do_collect(void) {
+  for (uint32_t i = 200; i < 290; i++) get(i, 500);
+}
 
 /* Blocks of 2000 bytes: eight in a page. */
 static void make_abandoned(void) {
   as(main_id), share(), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 38);
 }
-static void do_claim(void) { for (uint32_t i = 66; i < 384; i += 33) drop(i); }
+static void do_claim(void) {
+  for (uint32_t i = 66; i < 384; i += 33) drop(i);
+}
 static void do_claim_all(void) { drop_places(60, 130); }
 
 /* By a thread that has no record, and a lock, so that it gets none. */
@@ -118,7 +127,10 @@ static void make_pooled(void) { /* with several free blocks, of which their next
     if (i % 8 < 3) drop(i);
   CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
-static void do_take_pooled(void) { for (uint32_t i = 64; i < 152; i++) if (i % 8 < 3) get(i, 2000); }
+static void do_take_pooled(void) {
+  for (uint32_t i = 64; i < 152; i++)
+    if (i % 8 < 3) get(i, 2000);
+}
 static void make_nearly_empty_pooled(void) {
   make_abandoned(), as(other), share();
   for (uint32_t i = 64; i < 384; i++)
@@ -126,17 +138,25 @@ static void make_nearly_empty_pooled(void) {
   as(actor);
   CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
-static void do_empty_pooled(void) { for (uint32_t i = 69; i < 384; i += 8) drop(i); }
+static void do_empty_pooled(void) {
+  for (uint32_t i = 69; i < 384; i += 8) drop(i);
+}
 
 /* Pages of whole slices, with few blocks each: 18 of them lie in 3, of which one has room, and one is full. */
-static void make_slices(void) { as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9); }
-static void do_slices(void) { for (uint32_t i = 20; i < 26; i++) get(i, 9000); }
+static void make_slices(void) {
+  as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9);
+}
+static void do_slices(void) {
+  for (uint32_t i = 20; i < 26; i++) get(i, 9000);
+}
 static void do_empty_slices(void) { plait__bind(), drop_places(1, 18), get(20, 16000); }
 static void do_grow_up(void) { resize(10, 9300), resize(11, 9400), resize(12, 30000); }
 
 /* A block that grows out of a page into a region, and there. */
 static void make_growing(void) { as(actor), fill(0, 30), fill(1, 100), fill_medium(2, 20000); }
-static void do_grow_out(void) { resize(0, 60), resize(0, 120), resize(0, 700), resize(0, 9000), resize(1, 3000), resize(0, 50000); }
+static void do_grow_out(void) {
+  resize(0, 60), resize(0, 120), resize(0, 700), resize(0, 9000), resize(1, 3000), resize(0, 50000);
+}
 
 static void make_medium(void) { as(actor), fill_medium_places(0, 10, 3000), drop(4), drop(7); }
 static void do_medium(void) { get_medium(20, 2500), drop(5), get_medium(21, 2990), drop(1), drop(20), drop(8); }
@@ -145,11 +165,17 @@ static void do_aligned(void) {
   keep(21, plait_heap_alloc_aligned(100, 32), 100), keep(22, plait_heap_alloc_aligned(4000, 64), 4000);
   keep(23, plait_heap_alloc_aligned(30000, 32768), 30000);
 }
-static void do_resize(void) { resize(3, 5000), resize(3, 900), resize(6, 3040), resize(5, 1000), resize(9, 20000), resize(9, 900); }
+static void do_resize(void) {
+  resize(3, 5000), resize(3, 900), resize(6, 3040), resize(5, 1000), resize(9, 20000), resize(9, 900);
+}
 static void do_move(void) { resize(0, 4000), resize(1, 100), resize(1, 2000), resize(2, 80000); }
-static void do_regions(void) { for (uint32_t i = 30; i < 37; i++) get(i, 50000); }
+static void do_regions(void) {
+  for (uint32_t i = 30; i < 37; i++) get(i, 50000);
+}
 static void make_blocked(void) { make_medium(), as(other), fill(40, 40000), fill(41, 70000), as(actor); }
-static void make_regions(void) { make_blocked(), do_regions(), as(other), fill(42, 60000), as(actor), fill_places(43, 50, 50000); }
+static void make_regions(void) {
+  make_blocked(), do_regions(), as(other), fill(42, 60000), as(actor), fill_places(43, 50, 50000);
+}
 static void do_release_regions(void) { plait__bind(), drop_places(0, 10), drop_places(30, 37), drop_places(43, 50); }
 static void make_long(void) { as(actor), fill_places(0, 24, 60000); }
 static void do_trim(void) { plait__bind(), drop_places(0, 24); }
@@ -167,7 +193,9 @@ static void make_large(void) {
   as(other), fill_places(0, 6, 150000), drop(1), drop(4), as(actor), fill_places(10, 12, 70000);
 }
 static void do_large(void) { get(20, 100000), drop(2), get(21, 300000), drop(5), drop(20), drop(21); }
-static void do_large_resize(void) { resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000); }
+static void do_large_resize(void) {
+  resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000);
+}
 /* Two large blocks that others have freed lie behind one of the actor's, another one behind a region of its own. */
 static void make_put_off(void) {
   as(main_id), fill(10, 16), as(other), fill(11, 16), as(corpse), fill(12, 16), as(actor), fill(13, 16);
@@ -192,7 +220,7 @@ static void do_grow_far(void) { get(20, 40 * PLAIT_SLICE_SIZE), drop(20), get(21
 static void do_grow_very_far(void) { get(20, 520 * PLAIT_SLICE_SIZE), drop(20), get(21, 500); }
 
 static void make_orphan(void) { /* of a record that is nobody's: pages, regions of many slices, blocks on its stack */
-  as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
+  as(actor), fill(90, 16);      /* bound already, it has no reason to adopt yet */
   as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
   as(other), fill(77, 60000);
   as(corpse), fill_places(80, 86, 60000), plait_heap_leave();

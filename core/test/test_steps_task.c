@@ -1,7 +1,7 @@
 /*
- * steps of the tasks' room: a thread vanishes after every single store of what it does (see steps.h), and the thread that recovers it
- * after every store of the recovery. Afterwards every task came back exactly once, at most one block is lost for each death, all
- * structures hold, and nothing hangs.
+ * steps of the tasks' room: a thread vanishes after every single store of what it does (see steps.h), and the thread
+ * that recovers it after every store of the recovery. Afterwards every task came back exactly once, at most one block
+ * is lost for each death, all structures hold, and nothing hangs.
  *
  * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
  */
@@ -16,13 +16,11 @@
 
 static plait_thread_t main_id, worker, corpse;
 static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_seat, some_block;
-static uint32_t tickets;       /* tasks of the main thread's client */
-static int corpse_is_stuck;    /* it is no corpse, but a worker that was given up */
-static uint32_t held;          /* blocks that the operation holds by itself, and takes with it */
+static uint32_t tickets;    /* tasks of the main thread's client */
+static int corpse_is_stuck; /* it is no corpse, but a worker that was given up */
+static uint32_t held;       /* blocks that the operation holds by itself, and takes with it */
 
-static void as(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-}
+static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
   plait_ref_t task = plait_task_create(of, 2000);
@@ -31,9 +29,7 @@ static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
   return task;
 }
 
-static void submit(plait_ref_t of, uint32_t ticket) {
-  CHECK(plait_task_submit(make_task(of, ticket)) == 0);
-}
+static void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(make_task(of, ticket)) == 0); }
 
 #define WORD (TASKS - 1) /* the ticket of what is no task's end */
 
@@ -397,7 +393,8 @@ static void make_full_with_holes(void) { /* the same, but what it holds needs a 
     plait_task_free(task);
   }
 }
-static void make_left_holes(void) { /* of a client whose thread is gone, and in front of that what the main thread waits for */
+/* of a client whose thread is gone, and in front of that what the main thread waits for */
+static void make_left_holes(void) {
   submit_queue(4);
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
   as(corpse);
@@ -414,7 +411,8 @@ static void make_own_pool_with_holes(void) {
   for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(actor_client, 0)) == 0);
   for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
 }
-static void make_corpse_before_holes(void) { /* a dead worker has the first of six, which may be run again; holes are behind it */
+/* a dead worker has the first of six, which may be run again; holes are behind it */
+static void make_corpse_before_holes(void) {
   submit_queue(6);
   as(corpse), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
@@ -437,14 +435,17 @@ static void make_corpse_holder(void) {
 static void do_recover_all(void) {
   for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) plait_task_finish(task);
 }
-static void make_others_pool(void) { /* the actor owns a pool in which the main thread has a client, and lets go of it */
+/* the actor owns a pool in which the main thread has a client, and lets go of it */
+static void make_others_pool(void) {
   submit_main(1);
   as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
   submit(actor_client, 0);
   as(main_id), other_client = plait_client_create(actor_pool);
   as(actor), plait_pool_end(actor_pool, PLAIT_POOL_CLOSED);
 }
-static void make_left_pool(void) { make_others_pool(), as(main_id), plait_client_release(other_client), other_client = 0, as(actor); }
+static void make_left_pool(void) {
+  make_others_pool(), as(main_id), plait_client_release(other_client), other_client = 0, as(actor);
+}
 static void do_release_client(void) { plait_client_release(actor_client); }
 static void do_release_both(void) { plait_client_release(actor_client), plait_pool_release(actor_pool); }
 static void make_client_with_all(void) { /* queued, running, done and drained tasks of the actor's second client */
@@ -477,7 +478,9 @@ static void do_settle(void) {
   if (task != 0) plait_abi_settle(task);
 }
 static void do_release(void) { plait_pool_release(actor_pool); }
-static void make_dead_user(void) { submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse); }
+static void make_dead_user(void) {
+  submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse);
+}
 static void make_overdue(void) {
   submit_main(1), as(worker);
   plait_ref_t task = plait_task_next(0, 0);

@@ -1,6 +1,6 @@
 /*
- * task abort: tasks that leave the queue because their client wants no result any more. What the queue holds is compared with
- * a list; what a death leaves is test_steps' matter.
+ * task abort: tasks that leave the queue because their client wants no result any more. What the queue holds is
+ * compared with a list; what a death leaves is test_steps' matter.
  */
 #include "task_world.h"
 

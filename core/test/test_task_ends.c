@@ -1,6 +1,6 @@
 /*
- * ends: of pools, of threads and of who uses a pool. A test stages a death by noting that of a thread that it has played itself.
- * Invariant: every task ends once, with the reason, and whoever is last to use a thing frees it.
+ * ends: of pools, of threads and of who uses a pool. A test stages a death by noting that of a thread that it has
+ * played itself. Invariant: every task ends once, with the reason, and whoever is last to use a thing frees it.
  */
 #include "task_world.h"
 
@@ -253,7 +253,8 @@ static void test_give_up(void) {
     static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
     for (int i = 0; i < 2; i++) {
       plait_ref_t stand_in = plait_task_give_up(worker);
-      CHECK(stand_in > PLAIT_NEXT_RETRY && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
+      CHECK(
+          stand_in > PLAIT_NEXT_RETRY && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
       CHECK((atomic_load(&record(stand_in)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
       CHECK(plait_task_finish(stand_in) == 0);
     }
@@ -270,7 +271,8 @@ static void test_give_up(void) {
     if (how == 0) {
       as(worker);
       CHECK(finish_and_next(running) == PLAIT_NEXT_STOP);
-      while (atomic_load(&plait_self()->holding) != 0) CHECK(plait_task_finish(atomic_load(&plait_self()->holding)) == 0);
+      while (atomic_load(&plait_self()->holding) != 0)
+        CHECK(plait_task_finish(atomic_load(&plait_self()->holding)) == 0);
       plait_abi_detach();
       as(main_id);
       CHECK(ends(client, &dropped) == 1 && dropped == 2);

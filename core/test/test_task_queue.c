@@ -1,6 +1,6 @@
 /*
- * queue of tasks: in which order they are taken, and what a queue, an inbox and the memory have room for. Invariant: what is
- * taken comes back, each once, and where there is no room that is an answer.
+ * queue of tasks: in which order they are taken, and what a queue, an inbox and the memory have room for. Invariant:
+ * what is taken comes back, each once, and where there is no room that is an answer.
  */
 #include "task_world.h"
 
@@ -91,7 +91,8 @@ static void test_priorities(void) {
   CHECK(plait_abi_check(1) == 0);
   as(worker);
   uint32_t task = 0, at[40] = {0};
-  for (uint32_t i = 1; (task = finish_and_next(task)) != PLAIT_NEXT_NONE; i++) at[atomic_load(&record(task)->ticket)] = i;
+  for (uint32_t i = 1; (task = finish_and_next(task)) != PLAIT_NEXT_NONE; i++)
+    at[atomic_load(&record(task)->ticket)] = i;
   as(main_id);
   CHECK(at[20] <= 3 && at[30] <= 3 && at[21] <= 6 && at[31] == 10);
   for (uint32_t i = 1; i < 6; i++) CHECK(at[i] > at[i - 1]);
@@ -174,7 +175,8 @@ static void test_progress_limit(void) {
       CHECK(rc == -PLAIT_EAGAIN);
       plait_task_discard(word), sent--;
     }
-    CHECK(sent > PLAIT_PROGRESS_LIMIT / (sizes[round] * 2 + 1000) && sent < PLAIT_PROGRESS_LIMIT / (sizes[round] + 100));
+    CHECK(
+        sent > PLAIT_PROGRESS_LIMIT / (sizes[round] * 2 + 1000) && sent < PLAIT_PROGRESS_LIMIT / (sizes[round] + 100));
     as(main_id);
     CHECK(drain(client, 0, NULL) == sent);
   }

@@ -1,6 +1,6 @@
 /*
- * threads of a pool: real ones, that submit, work, sleep, wake and meet its end at once. Invariant: every task that was accepted
- * comes back once; a wake-up that is lost runs into the deadline.
+ * threads of a pool: real ones, that submit, work, sleep, wake and meet its end at once. Invariant: every task that was
+ * accepted comes back once; a wake-up that is lost runs into the deadline.
  */
 #include "task_world.h"
 

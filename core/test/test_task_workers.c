@@ -1,14 +1,15 @@
 /*
- * workers of a pool: who is woken, who looks and is looked at, and what a worker runs, holds and helps with. Invariant: a task
- * is one worker's at a time, and a worker that is to end takes no more.
+ * workers of a pool: who is woken, who looks and is looked at, and what a worker runs, holds and helps with. Invariant:
+ * a task is one worker's at a time, and a worker that is to end takes no more.
  */
 #include "task_world.h"
 
-static uint32_t wake_ups(void) {
-  return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking);
-}
+static uint32_t wake_ups(void) { return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking); }
 
-/* Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all are. */
+/*
+ * Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all
+ * are.
+ */
 static void test_looking(void) {
   open_pool();
   plait_thread_t sleeper = new_worker(), looker = new_worker();
@@ -60,7 +61,10 @@ static void test_looking(void) {
   nothing_left(0);
 }
 
-/* The name of one that has found something stays until that is taken; where the lock cannot be had, it wakes all instead. */
+/*
+ * The name of one that has found something stays until that is taken; where the lock cannot be had, it wakes all
+ * instead.
+ */
 static void test_found(void) {
   open_pool();
   plait_thread_t looker = new_worker(), stuck = plait_slot_claim(0);
@@ -73,7 +77,8 @@ static void test_found(void) {
   as(looker);
   uint32_t before = wake_ups(), told = atomic_load(&pool_record()->attention);
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY);
-  CHECK(wake_ups() != before && atomic_load(&pool_record()->attention) != told && atomic_load(&pool_record()->looking) == 0);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->attention) != told &&
+      atomic_load(&pool_record()->looking) == 0);
   before = wake_ups();
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY && wake_ups() == before); /* nobody relied on it */
   as(stuck);
@@ -89,7 +94,9 @@ static void test_found(void) {
   nothing_left(0);
 }
 
-/* While nobody reads the results, the last few tasks are left to the worker that sits first; for one nap of the others. */
+/*
+ * While nobody reads the results, the last few tasks are left to the worker that sits first; for one nap of the others.
+ */
 static void test_yield(void) {
   open_pool();
   plait_thread_t workers[] = {new_worker(), new_worker()};
@@ -196,7 +203,8 @@ static void test_hold(void) {
   }
   CHECK(plait_task_finish(tasks[2]) == -PLAIT_EINVAL); /* it runs another */
   CHECK(finish_and_next(tasks[4]) == PLAIT_NEXT_NONE);
-  CHECK(plait_task_finish(tasks[2]) == 0 && plait_task_finish(tasks[0]) == 0 && plait_task_finish(tasks[0]) == -PLAIT_EINVAL);
+  CHECK(plait_task_finish(tasks[2]) == 0 && plait_task_finish(tasks[0]) == 0 &&
+      plait_task_finish(tasks[0]) == -PLAIT_EINVAL);
   as(main_id);
   CHECK(drain(client, 0, NULL) == 3);
   CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN);
@@ -254,7 +262,8 @@ static void test_condemned_help(void) {
     if (is_late) {
       atomic_store(&pool_record()->grace_ms, 5);
       atomic_fetch_or(&record(outer)->control, PLAIT_STOP_ABORT);
-      CHECK(plait_worker_look(worker, 1000) == PLAIT_LOOK_TOLD && plait_worker_look(worker, 1010) == PLAIT_LOOK_OVERDUE);
+      CHECK(
+          plait_worker_look(worker, 1000) == PLAIT_LOOK_TOLD && plait_worker_look(worker, 1010) == PLAIT_LOOK_OVERDUE);
     }
     CHECK(plait_worker_retire(worker) == 1); /* makes no late one better */
     CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
@@ -266,7 +275,8 @@ static void test_condemned_help(void) {
     CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP);
     for (uint32_t i = 1; i < 3; i++) {
       plait_ref_t inner = plait_task_help(own);
-      CHECK(is_late ? inner == PLAIT_NEXT_NONE : atomic_load(&record(inner)->ticket) == i && plait_task_finish(inner) == 0);
+      CHECK(is_late ? inner == PLAIT_NEXT_NONE
+                    : atomic_load(&record(inner)->ticket) == i && plait_task_finish(inner) == 0);
     }
     CHECK(plait_task_finish(outer) == 0 && drain(own, 0, NULL) == (is_late ? 0 : 2));
     as(main_id);

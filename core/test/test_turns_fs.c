@@ -1,7 +1,7 @@
 /*
- * turns of fs: one thread stops at every single instruction of what it does, another one does something of its own there, and
- * the first goes on (see steps.h). Each has an answer that it may get in some order of the two, and no other. Where the first
- * thread holds a lock the other one could only wait: such a turn is left out.
+ * turns of fs: one thread stops at every single instruction of what it does, another one does something of its own
+ * there, and the first goes on (see steps.h). Each has an answer that it may get in some order of the two, and no
+ * other. Where the first thread holds a lock the other one could only wait: such a turn is left out.
  *
  * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
  */
@@ -14,9 +14,7 @@ static plait_thread_t main_id, other, corpse, heir;
 static int descriptor, claimed, result, then_result, forced;
 static uint32_t taken;
 
-static void as(plait_thread_t thread) {
-  plait_slot_enter(thread, 1);
-}
+static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static void world(void) {
   step_begin(400);
@@ -161,7 +159,8 @@ static void is_created_or_missing(void) {
 }
 /* The place of a mount is true, and nothing takes it away. */
 static void is_mounted_or_missing(void) {
-  CHECK(result == 1 ? mounted(1) && fs_unmount("/a/b") == 0 : (result == -PLAIT_ENOENT || result == -PLAIT_ELOOP) && plait_get(&plait_fs()->mounts) == 0);
+  CHECK(result == 1 ? mounted(1) && fs_unmount("/a/b") == 0
+                    : (result == -PLAIT_ENOENT || result == -PLAIT_ELOOP) && plait_get(&plait_fs()->mounts) == 0);
 }
 static void is_mounted_or_moved(void) {
   if (then_result == 0) return; /* it was never the other's turn */
@@ -198,7 +197,8 @@ static const struct turn {
     {"write behind the end, another writes there", make_open, do_write, then_write, is_written},
     {"write on, another closes and opens", make_open, do_write_on, then_close_and_open, is_with_one},
     {"read on, another closes and opens", make_open, do_read_on, then_close_and_open, is_with_one},
-    {"read on what is only read, another closes and opens", make_open_read, do_read_on, then_close_and_open, is_with_one},
+    {"read on what is only read, another closes and opens", make_open_read, do_read_on, then_close_and_open,
+        is_with_one},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 
@@ -246,9 +246,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   plait_posix_unmap();
 }
 
-static const char *name_of(size_t i) {
-  return turns[i].name;
-}
+static const char *name_of(size_t i) { return turns[i].name; }
 
 static uint64_t run_one(size_t i, uint32_t every) {
   run_turn(&turns[i], every);

@@ -1,7 +1,7 @@
 /*
- * turns of the heap: one thread stops at every single instruction of what it does, another one does something of its own
- * there, and the first goes on (see steps.h). Afterwards everything is looked at, as in test_steps_heap.c; nothing at all
- * may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out,
+ * turns of the heap: one thread stops at every single instruction of what it does, another one does something of its
+ * own there, and the first goes on (see steps.h). Afterwards everything is looked at, as in test_steps_heap.c; nothing
+ * at all may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out,
  * but for what needs no lock.
  *
  * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
@@ -18,7 +18,9 @@ static uint32_t taken; /* whether the other thread had its turn */
 /* ---- what there is, and what the two do ---- */
 
 static void make_full_pages(void) { as(actor), fill_places(0, 60, 500), as(other), fill_places(60, 120, 500); }
-static void do_pages(void) { for (uint32_t i = 200; i < 210; i++) get(i, 500); }
+static void do_pages(void) {
+  for (uint32_t i = 200; i < 210; i++) get(i, 500);
+}
 static void do_drop_0(void) { drop_places(0, 40); }
 static void do_drop_few(void) { drop(41), drop(43), drop(59); }
 static void do_drop_60(void) { drop_places(60, 100); }
@@ -29,7 +31,9 @@ static void make_abandoned(void) {
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
 /* By a thread that has no record, and a lock, so that it gets none. */
-static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 120, 2000), as(other), fill(391, 2000); }
+static void make_abandoned_by_main(void) {
+  as(main_id), share(), fill_places(0, 120, 2000), as(other), fill(391, 2000);
+}
 static void do_free_with_lock(void) {
   struct plait_slot *self = plait_self(); /* as with a pool's lock; the other thread does not need it */
   plait_put(&self->held_count, 1);
@@ -37,8 +41,12 @@ static void do_free_with_lock(void) {
   plait_put(&self->held_count, 0);
 }
 static void do_free_too(void) { drop_places(9, 16), drop_places(20, 24), drop_places(41, 45); }
-static void do_even(void) { for (uint32_t i = 128; i < 152; i += 2) drop(i); }
-static void do_odd(void) { for (uint32_t i = 129; i < 152; i += 2) drop(i); }
+static void do_even(void) {
+  for (uint32_t i = 128; i < 152; i += 2) drop(i);
+}
+static void do_odd(void) {
+  for (uint32_t i = 129; i < 152; i += 2) drop(i);
+}
 static void do_one(void) { drop(132); }
 static void make_one_left(void) { /* of each page, two blocks are left; most pages are pooled */
   make_abandoned();
@@ -47,9 +55,15 @@ static void make_one_left(void) { /* of each page, two blocks are left; most pag
     if (i % 8 != 3 && i % 8 != 6) drop(i);
   CHECK(count_pages(PLAIT__POOLED) >= 20);
 }
-static void do_last_a(void) { for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i); }
-static void do_last_b(void) { for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i); }
-static void do_take_pooled(void) { for (uint32_t i = 350; i < 385; i++) get(i, 2000); }
+static void do_last_a(void) {
+  for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i);
+}
+static void do_last_b(void) {
+  for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i);
+}
+static void do_take_pooled(void) {
+  for (uint32_t i = 350; i < 385; i++) get(i, 2000);
+}
 /* The caller's full pages of the class are nobody's, as if there were too many. */
 static void give_up(uint32_t size) {
   struct plait_record *record = plait__bind();
@@ -64,25 +78,38 @@ static void give_up(uint32_t size) {
     plait_put(&page->owner, PLAIT__ABANDONED);
   }
 }
-/* The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each word. By a thread without a record. */
+/*
+ * The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each
+ * word. By a thread without a record.
+ */
 static void make_one_left_in_each_word(void) {
-  as(main_id), share(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor), fill(390, 208), as(other);
+  as(main_id), share(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor), fill(390, 208),
+      as(other);
   plait_put(&plait_self()->held_count, 1);
   for (uint32_t i = 0; i < 340; i++)
     if (i % 78 != 3 && i % 78 != 70) drop(i);
   plait_put(&plait_self()->held_count, 0);
   CHECK(count_pages(PLAIT__POOLED) >= 3);
 }
-static void do_first_word(void) { for (uint32_t i = 3; i < 312; i += 78) drop(i); }
-static void do_second_word(void) { for (uint32_t i = 70; i < 312; i += 78) drop(i); }
+static void do_first_word(void) {
+  for (uint32_t i = 3; i < 312; i += 78) drop(i);
+}
+static void do_second_word(void) {
+  for (uint32_t i = 70; i < 312; i += 78) drop(i);
+}
 
 /* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
 static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), share(), fill_places(0, 72, 2000); }
-static void do_give_up(void) { for (uint32_t i = 72; i < 120; i++) get(i, 2000); }
-static void do_one_of_each(void) { for (uint32_t i = 3; i < 120; i += 8) drop(i); }
+static void do_give_up(void) {
+  for (uint32_t i = 72; i < 120; i++) get(i, 2000);
+}
+static void do_one_of_each(void) {
+  for (uint32_t i = 3; i < 120; i += 8) drop(i);
+}
 
 static void make_medium(void) {
-  as(main_id), fill_medium_places(0, 20, 3000), as(actor), fill_medium_places(20, 40, 3000), as(other), fill_medium_places(40, 60, 3000);
+  as(main_id), fill_medium_places(0, 20, 3000), as(actor), fill_medium_places(20, 40, 3000), as(other),
+      fill_medium_places(40, 60, 3000);
 }
 static void do_foreign(void) { drop(1), drop(2), drop(41); }
 static void do_own(void) { get_medium(100, 4000), drop(25), get_medium(101, 2500), drop(100); }
@@ -101,11 +128,15 @@ static void make_orphan(void) {
 static void do_adopt(void) { get_medium(100, 9000); }
 static void do_orphan_free(void) { drop(0), drop(6), drop(83), drop(80), drop(26), drop(61); }
 static void do_orphan_one(void) { drop(6); }
-static void make_dead(void) { make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse); }
+static void make_dead(void) {
+  make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse);
+}
 static void do_recover(void) { plait_abi_recover(corpse); }
 static void do_recover_all(void) { plait_thread_note_death(corpse), plait_abi_recover(corpse); }
 
-static void make_large(void) { as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000); }
+static void make_large(void) {
+  as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000);
+}
 static void make_large_bound(void) { make_large(), as(other), plait__bind(), as(actor), plait__bind(); }
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
@@ -117,7 +148,9 @@ static void do_repair(void) {
   plait__repair();
   plait__runs_unlock();
 }
-static void do_check(void) { if (plait_heap_check(0) != 0) _exit(8); }
+static void do_check(void) {
+  if (plait_heap_check(0) != 0) _exit(8);
+}
 static void do_relinquish(void) { plait__relinquish(plait__bind()); }
 static void do_resize_large(void) { resize(2, 70000), resize(2, 130000), resize(5, 400000), drop(4), get(30, 100000); }
 /* One thread resizes what another frees: either may have it, but what was freed stays so. */
@@ -135,7 +168,9 @@ static void resize_shared(uint32_t size) {
 }
 static void do_resize_shared(void) { resize_shared(70000); }
 static void do_grow_shared(void) { drop(3), resize_shared(250000); }
-static void do_free_shared(void) { if (shared != 0) shared_freed = plait_heap_free(shared) == 0; }
+static void do_free_shared(void) {
+  if (shared != 0) shared_freed = plait_heap_free(shared) == 0;
+}
 static void do_leave(void) { plait_heap_leave(); }
 static void make_leave(void) { make_medium(), as(actor), fill_places(200, 230, 400); }
 static void do_free_left(void) { drop(21), drop(22), drop(201), drop_places(210, 230), get(100, 30000); }
@@ -146,16 +181,19 @@ static void do_bind_too(void) { drop(4), get_medium(62, 2500), get(63, 20); }
 /* A block that is free already, of a page that its owner has kept and takes for fewer, larger blocks meanwhile. */
 static plait_ref_t stale;
 static void make_stale(void) {
-  as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at), drop_places(0, 28);
+  as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at),
+                                                                   drop_places(0, 28);
 }
 static void do_free_stale(void) { plait_heap_free(stale); }
-static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); } /* the hot way, by what was guessed before */
+/* the hot way, by what was guessed before */
+static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); }
 static void do_reuse(void) { get(300, 16000); }
 
 /* A block that is free already, while its page's owner learns of that: it stays so, for the owner takes another one. */
 static int stale_rc;
 static void make_freed(void) {
-  as(actor), plait__bind(), as(main_id), fill_places(0, 8, 2000), as(other), stale = atomic_load(&note(3)->at), drop(3), drop(5), drop(6);
+  as(actor), plait__bind(), as(main_id), fill_places(0, 8, 2000), as(other), stale = atomic_load(&note(3)->at), drop(3),
+                                                                             drop(5), drop(6);
 }
 static void do_free_again(void) { stale_rc = plait_heap_free(stale); }
 static void do_free_again_bound(void) { plait__bind(), stale_rc = plait_heap_free(stale); }
@@ -172,10 +210,14 @@ static struct plait_page *page_of(uint32_t place) {
   return plait__hinted(plait_get(&plait__hint(plait__leaf(block / PLAIT_SLICE_SIZE), block)->page));
 }
 
-/* Where no block has ever been, behind the last one of a page that is unmade, and made anew for smaller blocks: whoever frees that has guessed already. */
+/*
+ * Where no block has ever been, behind the last one of a page that is unmade, and made anew for smaller blocks: whoever
+ * frees that has guessed already.
+ */
 static struct plait_page *tailed;
 static void make_tail(void) {
-  as(other), plait__bind(), as(actor), fill_places(0, 341, 48); /* the first may lie in a region; two pages of 170 blocks */
+  /* the first may lie in a region; two pages of 170 blocks */
+  as(other), plait__bind(), as(actor), fill_places(0, 341, 48);
   struct plait_page *pages[2] = {page_of(10), page_of(300)};
   drop_places(0, 341);
   for (int i = 0; i < 2; i++)
@@ -188,7 +230,10 @@ static void do_smaller(void) {
 }
 static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
 
-/* As many pages as the actor keeps of a class that others free, all full but one, behind the one in use, that is kept without a block in use. */
+/*
+ * As many pages as the actor keeps of a class that others free, all full but one, behind the one in use, that is kept
+ * without a block in use.
+ */
 static void make_kept_empty(void) {
   as(actor), fill_places(580, 590, 20), share(), fill_places(0, 9 * 64, 512);
   CHECK(plait_get(&plait__mine()->classes[plait__class_of(512)].count) == 9);
@@ -212,7 +257,8 @@ static const struct turn {
     {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
     {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
-    {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too, &other},
+    {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too,
+        &other},
     {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
     {"two empty pooled pages of two words", make_one_left_in_each_word, do_first_word, do_second_word, &other},
     {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
@@ -238,9 +284,11 @@ static const struct turn {
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
     {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
-    {"free a block again with a record, its page changes its class", make_stale, do_free_stale_bound, do_reuse, &main_id},
+    {"free a block again with a record, its page changes its class", make_stale, do_free_stale_bound, do_reuse,
+        &main_id},
     {"free a block again, its page's owner collects", make_freed, do_free_again, do_collect, &main_id},
-    {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect, &main_id},
+    {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect,
+        &main_id},
     {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
     {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
     {"make a page anew for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
@@ -318,9 +366,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   plait_posix_unmap();
 }
 
-static const char *name_of(size_t i) {
-  return turns[i].name;
-}
+static const char *name_of(size_t i) { return turns[i].name; }
 
 static uint64_t run_one(size_t i, uint32_t every) {
   run_turn(&turns[i], every);

@@ -1,8 +1,8 @@
 /*
- * turns of the tasks' room: one thread stops at every single instruction of what it does, another one does something of its own there,
- * and the first goes on (see steps.h). Invariant, afterwards: of what is queued, somebody is told or on the way; and nobody is woken
- * for what has been taken. Where the first thread holds the lock, the other one could only wait: such a turn is left out, but for
- * what needs no lock.
+ * turns of the tasks' room: one thread stops at every single instruction of what it does, another one does something of
+ * its own there, and the first goes on (see steps.h). Invariant, afterwards: of what is queued, somebody is told or on
+ * the way; and nobody is woken for what has been taken. Where the first thread holds the lock, the other one could only
+ * wait: such a turn is left out, but for what needs no lock.
  */
 #include "steps.h"
 
@@ -19,8 +19,8 @@ static uint32_t wake_ups_before, taken, needless;
 static int had_turn;
 
 /*
- * In place of the C library's: there is one thread here, so nobody is waiting, and whoever waits in earnest does so in vain. It says
- * so instead of waiting.
+ * In place of the C library's: there is one thread here, so nobody is waiting, and whoever waits in earnest does so in
+ * vain. It says so instead of waiting.
  */
 static uint32_t sleeps;
 long syscall(long number, ...) {
@@ -39,9 +39,7 @@ long syscall(long number, ...) {
   return -1;
 }
 
-static uint32_t wake_ups(void) {
-  return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking);
-}
+static uint32_t wake_ups(void) { return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking); }
 
 /* Beside the actor and the other thread, both workers that are at work, a worker sleeps. */
 static void world(void) {
@@ -63,10 +61,11 @@ static void world(void) {
 
 /* ---- what there is, and what the two do ---- */
 
-/* The name of a worker that finds nothing goes away with its look: it is put up by hand, as in the midst of plait_worker_wait(). */
-static void put_up(plait_thread_t name) {
-  atomic_store(&pool_record()->looking, name);
-}
+/*
+ * The name of a worker that finds nothing goes away with its look: it is put up by hand, as in the midst of
+ * plait_worker_wait().
+ */
+static void put_up(plait_thread_t name) { atomic_store(&pool_record()->looking, name); }
 
 static void make_looked_for(void) { as(main_id), first_task = build(client, 1), put_up(other); }
 static void make_one_of_two(void) { as(main_id), submit(client, 1), first_task = build(client, 2), put_up(other); }
@@ -94,10 +93,11 @@ static void then_submit(void) { CHECK(plait_task_submit(other_task) == 0); }
 
 /* ---- what may have become of it ---- */
 
-static int is_woken(void) {
-  return wake_ups() != wake_ups_before;
-}
-/* There was one task, and one that looked for it: it has it, or the sleeper was woken for it; both, only if it came in the very moment. */
+static int is_woken(void) { return wake_ups() != wake_ups_before; }
+/*
+ * There was one task, and one that looked for it: it has it, or the sleeper was woken for it; both, only if it came in
+ * the very moment.
+ */
 static void is_one_of_both(void) {
   int has_it = looker_task > PLAIT_NEXT_RETRY;
   CHECK(!had_turn || (atomic_load(&pool_record()->looking) == 0 && (has_it || is_woken())));
@@ -162,13 +162,9 @@ static uint64_t run_one(size_t i, uint32_t every) {
   return taken;
 }
 
-static const char *name_of(size_t i) {
-  return turns[i].name;
-}
+static const char *name_of(size_t i) { return turns[i].name; }
 
-static void test_turns(void) {
-  step_run_each(sizeof turns / sizeof *turns, name_of, run_one, 1);
-}
+static void test_turns(void) { step_run_each(sizeof turns / sizeof *turns, name_of, run_one, 1); }
 
 static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
 TEST_MAIN(tests)

@@ -8,7 +8,9 @@ import { setTimeout } from 'node:timers/promises';
 import { heap } from 'plait';
 
 const MODULE = new URL('./hash-bytes.js', import.meta.url);
-/** Reads with readFileSync. The hand-out pool moves the bytes to the worker; Plait lends them, which spares it a copy. */
+/**
+ * Reads with readFileSync. The hand-out pool moves the bytes to the worker; Plait lends them, which spares it a copy.
+ */
 export const readFiles = {
   read: (path) => readFileSync(path),
   run: (pool, bytes) => pool.run(bytes, { lend: true }),

@@ -1,6 +1,6 @@
 /*
- * plain: a C program for WASI that names nothing of Plait's; only its link command does. tools/heap-archives.js looks into
- * the module: Plait's functions must be in it, and they are only if malloc is theirs.
+ * plain: a C program for WASI that names nothing of Plait's; only its link command does. tools/heap-archives.js looks
+ * into the module: Plait's functions must be in it, and they are only if malloc is theirs.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * sqlite: SQLite for WASI, with Plait's malloc: 100,000 rows in memory, an index, joins and sorting. SQLite's own count of
- * its memory is printed beside the heap's.
+ * sqlite: SQLite for WASI, with Plait's malloc: 100,000 rows in memory, an index, joins and sorting. SQLite's own count
+ * of its memory is printed beside the heap's.
  */
 #include "../../core/plait_heap.h"
 #include "sqlite3.h"
@@ -14,7 +14,8 @@ static const char *const STATEMENTS[] = {
     "INSERT INTO person SELECT i, printf('person %d', (i * 7919) % 100003), i % 100 FROM n",
     "CREATE INDEX by_name ON person (name)",
     "SELECT count(*), count(DISTINCT city), min(name), max(name) FROM person",
-    "SELECT a.name, length(group_concat(b.name)) FROM person a JOIN person b ON b.city = a.city WHERE a.id < 4 GROUP BY a.id",
+    "SELECT a.name, length(group_concat(b.name)) FROM person a JOIN person b ON b.city = a.city WHERE a.id < 4 "
+    "GROUP BY a.id",
     "DELETE FROM person WHERE id % 3 = 0",
     "VACUUM",
     "SELECT name FROM person ORDER BY name DESC LIMIT 2",
@@ -31,7 +32,7 @@ static uint32_t print_usage(const char *when) {
   struct plait_heap_usage usage;
   plait_heap_usage(&usage);
   printf("heap, %s: %" PRIu32 " live blocks, %" PRIu64 " KiB in use, %" PRIu64 " at peak; SQLite says %lld KiB\n", when,
-         usage.live_blocks, usage.used_bytes / 1024, usage.peak_bytes / 1024, (long long)sqlite3_memory_used() / 1024);
+      usage.live_blocks, usage.used_bytes / 1024, usage.peak_bytes / 1024, (long long)sqlite3_memory_used() / 1024);
   return usage.live_blocks;
 }
 

@@ -1,8 +1,8 @@
 /*
  * threads: a C program without a C library, on several threads that share one memory. threads.js starts them.
  *
- * Each thread allocates, checks and frees; half of what it frees others have allocated: it takes blocks from a table that
- * all share, and leaves its own there.
+ * Each thread allocates, checks and frees; half of what it frees others have allocated: it takes blocks from a table
+ * that all share, and leaves its own there.
  *
  * Invariant: whoever takes a block out of the table, or has just allocated it, is the only one who knows it.
  */

@@ -1,6 +1,6 @@
 /**
- * Runs threads.c on several threads: node threads.js MODULE [THREADS]. Each thread has an instance of the same module on
- * the same memory, with a stack and a TLS block of its own.
+ * Runs threads.c on several threads: node threads.js MODULE [THREADS]. Each thread has an instance of the same module
+ * on the same memory, with a stack and a TLS block of its own.
  */
 
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /*
- * words: a C program for WASI whose malloc is Plait's. Nothing in it knows of that, but for the last function, which asks
- * the heap what it holds.
+ * words: a C program for WASI whose malloc is Plait's. Nothing in it knows of that, but for the last function, which
+ * asks the heap what it holds.
  *
  * It makes up a text, counts its words in a hash table that grows, prints the most frequent ones, and frees everything.
  */
@@ -120,7 +120,7 @@ static uint32_t print_usage(const char *when) {
   struct plait_heap_usage usage;
   plait_heap_usage(&usage);
   printf("heap, %s: %" PRIu32 " live blocks, %" PRIu64 " KiB in use, %" PRIu64 " at peak, %" PRIu64 " reserved\n", when,
-         usage.live_blocks, usage.used_bytes / 1024, usage.peak_bytes / 1024, usage.reserved_bytes / 1024);
+      usage.live_blocks, usage.used_bytes / 1024, usage.peak_bytes / 1024, usage.reserved_bytes / 1024);
   return usage.live_blocks;
 }
 

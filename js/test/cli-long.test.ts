@@ -1,6 +1,6 @@
 /**
- * The command line for runs that are long: the journal, retries, and looking at a program that runs. No test waits for a
- * time to pass: each waits for what it needs to see.
+ * The command line for runs that are long: the journal, retries, and looking at a program that runs. No test waits for
+ * a time to pass: each waits for what it needs to see.
  */
 
 import assert from 'node:assert/strict';

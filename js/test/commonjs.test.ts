@@ -1,6 +1,6 @@
 /**
- * The package as programs have it that require it: the same library as for those that import it, also where one program does both,
- * and in contexts of node:vm, in which test runners put CommonJS modules.
+ * The package as programs have it that require it: the same library as for those that import it, also where one program
+ * does both, and in contexts of node:vm, in which test runners put CommonJS modules.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -91,7 +91,10 @@ test('whichever comes first, in a new program', () => {
   }
 });
 
-/** What Node has beside JavaScript's own, as far as Plait uses it. Contexts that imitate a page have no TextDecoder and the like. */
+/**
+ * What Node has beside JavaScript's own, as far as Plait uses it. Contexts that imitate a page have no TextDecoder and
+ * the like.
+ */
 const GLOBALS = [
   'process Buffer URL MessageChannel AbortController AbortSignal DOMException Event EventTarget',
   'queueMicrotask performance console setTimeout clearTimeout setInterval clearInterval',

@@ -1,8 +1,8 @@
 /**
  * Copies between shared and private memory against a loop: every way to copy, and what lies around the bytes.
  *
- * How bytes lie within a word decides which way is taken, and so do their number and the host's Buffer. A module that is
- * imported under another name looks for the Buffer anew.
+ * How bytes lie within a word decides which way is taken, and so do their number and the host's Buffer. A module that
+ * is imported under another name looks for the Buffer anew.
  */
 
 import assert from 'node:assert/strict';

@@ -1,9 +1,10 @@
 /**
- * Paths and arguments that nobody would pass, and those that everybody does, to every function of plait/fs and of node:fs: both
- * give the same answer, or refuse with the same code, at once or later; after it both trees are the same. Random, by a seed.
+ * Paths and arguments that nobody would pass, and those that everybody does, to every function of plait/fs and of
+ * node:fs: both give the same answer, or refuse with the same code, at once or later; after it both trees are the same.
+ * Random, by a seed.
  *
- * Left out: relative paths (there is no working directory here), numbers that name open files of this process, and what makes
- * Node itself stumble: a TypeError without a code, or its end (mode bits from 2^31 on).
+ * Left out: relative paths (there is no working directory here), numbers that name open files of this process, and what
+ * makes Node itself stumble: a TypeError without a code, or its end (mode bits from 2^31 on).
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
@@ -17,7 +18,10 @@ import { rounds, seed } from './seed.ts';
 // biome-ignore lint/suspicious/noExplicitAny: what the types forbid is the point
 type Any = any;
 
-/** Checks of arguments, their words and their order, are those of the oldest Node that we support; others pass good ones. */
+/**
+ * Checks of arguments, their words and their order, are those of the oldest Node that we support; others pass good
+ * ones.
+ */
 const OLDEST = process.versions.node.startsWith('20.');
 const root = nodeFs.mkdtempSync(`${tmpdir()}/plait-arguments-`);
 after(() => nodeFs.rmSync(root, { recursive: true }));
@@ -172,7 +176,8 @@ function isLeftOut(name: string, kinds: string[], args: unknown[]): boolean {
     const isPath = kinds[i] === 'path' || kinds[i] === 'prefix';
     if (isPath && typeof value === 'string' && value !== '' && !value.startsWith('/')) return true;
     if (isPath && value instanceof Uint8Array && value.length > 0 && value[0] !== 47) return true;
-    if (isPath && /^(rm|stat)$/.test(name) && (wayEnds(value) || (name === 'rm' && !OLDEST))) return true; // differs between versions
+    // differs between versions
+    if (isPath && /^(rm|stat)$/.test(name) && (wayEnds(value) || (name === 'rm' && !OLDEST))) return true;
     // There is no removing that, and a link to a directory in it, which readdir does not follow here.
     if (isPath && /^(rm|readdir)$/.test(name) && isRoot(value)) return true;
     if (kinds[i] === 'flags' && value === -1) return true;
@@ -437,8 +442,8 @@ async function ask(fs: Any, face: string, name: string, args: unknown[]): Promis
 }
 
 /**
- * A callback in the place of something else; what can be iterated over, of whose parts Node's promises take more kinds; and an option that these
- * have from Node 24 on only, and here.
+ * A callback in the place of something else; what can be iterated over, of whose parts Node's promises take more kinds;
+ * and an option that these have from Node 24 on only, and here.
  */
 function isLeftOutLater(value: unknown): boolean {
   if (typeof value === 'object' && value !== null && Symbol.iterator in value && !ArrayBuffer.isView(value))

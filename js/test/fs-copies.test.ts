@@ -1,4 +1,7 @@
-/** Two copies of Plait in one thread, as two bundles make them: they share the thread's files, classes and record of paths. */
+/**
+ * Two copies of Plait in one thread, as two bundles make them: they share the thread's files, classes and record of
+ * paths.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * cp beside node:fs: random trees with links, random options, sources and destinations. The promises of node:fs are the oracle for
- * all three faces: its cpSync is another program, which from Node 22 on ends the process for some of these trees.
+ * cp beside node:fs: random trees with links, random options, sources and destinations. The promises of node:fs are the
+ * oracle for all three faces: its cpSync is another program, which from Node 22 on ends the process for some of these
+ * trees.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Mounts of host directories: bad input, and the moments at which another thread or program does its worst. Such a moment is met
- * by standing in for one function of node:fs: what happens "in between" happens before it goes on.
+ * Mounts of host directories: bad input, and the moments at which another thread or program does its worst. Such a
+ * moment is met by standing in for one function of node:fs: what happens "in between" happens before it goes on.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -60,7 +60,10 @@ function openBelow(directory: string): string[] {
 
 type HostFs = Record<string, (...args: unknown[]) => unknown>;
 
-/** Does something with one of node:fs's functions as it is in `meanwhile`, which is given the true one and its arguments. */
+/**
+ * Does something with one of node:fs's functions as it is in `meanwhile`, which is given the true one and its
+ * arguments.
+ */
 function inBetween(name: string, meanwhile: (real: () => unknown, path: unknown) => unknown, action: () => void): void {
   const host = process.getBuiltinModule('node:fs') as unknown as HostFs;
   const real = host[name] as HostFs[string];

@@ -1,6 +1,6 @@
 /**
- * Mounts of host directories, and paths, at their limits: large files, reused inode numbers, systems without /proc, endless slashes, and
- * mounts that come in between.
+ * Mounts of host directories, and paths, at their limits: large files, reused inode numbers, systems without /proc,
+ * endless slashes, and mounts that come in between.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -255,7 +255,8 @@ test('an error of the mount layer goes no further, whatever is mounted in betwee
     fs.mkdirSync('/a');
     fs.writeFileSync('/a/x', 'memory');
     nodeFs.writeFileSync(`${inner}/x`, 'mounted');
-    // The core says first that it leads into a mount. The second time it is asked both lie in memory, as far as anybody knows.
+    // The core says first that it leads into a mount. The second time it is asked both lie in memory, as far as anybody
+    // knows.
     let asked = 0;
     const again = (): void => {
       on = name;

@@ -1,7 +1,7 @@
 /**
- * Whoever may write in a mounted directory changes it while a program works on it, and gets nothing from outside. First one
- * moment at a time, by standing in for a function of node:fs; then by a thread that changes things as fast as it can, beside
- * every operation that takes a path, single and composed ones.
+ * Whoever may write in a mounted directory changes it while a program works on it, and gets nothing from outside. First
+ * one moment at a time, by standing in for a function of node:fs; then by a thread that changes things as fast as it
+ * can, beside every operation that takes a path, single and composed ones.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -32,7 +32,10 @@ interface World {
   lookOutside(): string;
 }
 
-/** Three places that are not /host, each with `secret`, `sub/secret` and `SECRET`: on the host, behind another mount (/other), in memory (/mem). */
+/**
+ * Three places that are not /host, each with `secret`, `sub/secret` and `SECRET`: on the host, behind another mount
+ * (/other), in memory (/mem).
+ */
 function world(): World {
   const fs = createFs(() => space);
   const space = openSpace({ maximum: 2 ** 27 });
@@ -88,7 +91,10 @@ const code = (action: () => unknown): string => {
 
 type HostFs = Record<string, (...args: unknown[]) => unknown>;
 
-/** Does `meanwhile` each time before one of node:fs's functions is called with a path that ends so. How often it came to that. */
+/**
+ * Does `meanwhile` each time before one of node:fs's functions is called with a path that ends so. How often it came to
+ * that.
+ */
 function before(name: string, end: string, meanwhile: (nth: number) => void, action: () => void): number {
   const host = process.getBuiltinModule('node:fs') as unknown as HostFs;
   const real = host[name] as HostFs[string];

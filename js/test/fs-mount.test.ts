@@ -1,6 +1,6 @@
 /**
- * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what deaths leave. That
- * operations answer as node:fs does on a mount, too, is in fs.test.ts.
+ * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what deaths
+ * leave. That operations answer as node:fs does on a mount, too, is in fs.test.ts.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,7 @@
 /**
- * What fs hands out, as programs treat it: they copy stats and entries, inherit from them, wrap them in a Proxy and write to them.
- * The oracle is node:fs; from Node 22 on its dates are made when they are asked for, and so are ours, whatever runs them.
+ * What fs hands out, as programs treat it: they copy stats and entries, inherit from them, wrap them in a Proxy and
+ * write to them. The oracle is node:fs; from Node 22 on its dates are made when they are asked for, and so are ours,
+ * whatever runs them.
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * Import and export as tar. Oracles: GNU tar and Python's tarfile read what we write, and we read what they write; random trees go
- * there and back. Hostile archives are refused with a reason, and nothing outside of the target changes.
+ * Import and export as tar. Oracles: GNU tar and Python's tarfile read what we write, and we read what they write;
+ * random trees go there and back. Hostile archives are refused with a reason, and nothing outside of the target
+ * changes.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * plait/fs on several threads: they are terminated at random while they use the same files, and what is left is whole; what
- * one changes the others see, are told of, and can wait for.
+ * plait/fs on several threads: they are terminated at random while they use the same files, and what is left is whole;
+ * what one changes the others see, are told of, and can wait for.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

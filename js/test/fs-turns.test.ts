@@ -1,6 +1,6 @@
 /**
- * A program that awaits one file call after the other lets its event loop turn, as with node:fs: timers, messages and signals come
- * through, whichever face it uses.
+ * A program that awaits one file call after the other lets its event loop turn, as with node:fs: timers, messages and
+ * signals come through, whichever face it uses.
  */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';

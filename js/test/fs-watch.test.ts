@@ -1,6 +1,6 @@
 /**
- * watch and watchFile: that no last change is missed, whatever the host says of it, that none costs much, and that nothing of a
- * watcher is left when it is closed.
+ * watch and watchFile: that no last change is missed, whatever the host says of it, that none costs much, and that
+ * nothing of a watcher is left when it is closed.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,7 @@
 /**
- * plait/fs beside node:fs: each case runs on both, in a folder of its own, and must answer alike, errors included. Then random
- * operations on both, compared after each step. All of it twice: in memory, and in a directory of the host that is mounted.
+ * plait/fs beside node:fs: each case runs on both, in a folder of its own, and must answer alike, errors included. Then
+ * random operations on both, compared after each step. All of it twice: in memory, and in a directory of the host that
+ * is mounted.
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
@@ -872,8 +873,8 @@ function randomOperations(subject: Fs): number {
         (p, q) => (fs) =>
           (attempt(() => fs.statSync(p)) as Any)?.isDirectory?.() ? 'a directory' : fs.copyFileSync(p, q)
       )(path(), path()),
-    // Which of its steps fails first differs between versions of Node. From 24 on some errors have no code, and a link to
-    // a directory, with a slash behind it, is refused only after that directory has been emptied.
+    // Which of its steps fails first differs between versions of Node. From 24 on some errors have no code, and a link
+    // to a directory, with a slash behind it, is refused only after that directory has been emptied.
     () =>
       ((p) => (fs) => {
         const error = attempt(() => fs.rmSync(p, { recursive: true, force: true })) as Any;

@@ -1,6 +1,6 @@
 /**
- * A space that is full: what fills it leaves room for what matters more, so that pools go on, and others can be opened. What
- * finds no room fails alone, and works when there is some.
+ * A space that is full: what fills it leaves room for what matters more, so that pools go on, and others can be opened.
+ * What finds no room fails alone, and works when there is some.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * What only the debug build of the heap does (core/heap/debug.c). `make debug-test` runs this, and the heap's other tests,
- * on that build; in an ordinary build the tests here are skipped.
+ * What only the debug build of the heap does (core/heap/debug.c). `make debug-test` runs this, and the heap's other
+ * tests, on that build; in an ordinary build the tests here are skipped.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

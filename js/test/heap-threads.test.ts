@@ -1,7 +1,7 @@
 /**
- * The heap under several threads in Node, and under threads that are terminated in the middle of it: while they allocate,
- * free what others have allocated, and while the memory grows. What a thread leaves behind is known from words that all
- * share; a death may lose a block that was on its way to or from these words, and nothing else.
+ * The heap under several threads in Node, and under threads that are terminated in the middle of it: while they
+ * allocate, free what others have allocated, and while the memory grows. What a thread leaves behind is known from
+ * words that all share; a death may lose a block that was on its way to or from these words, and nothing else.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -114,7 +114,9 @@ class Churn {
     }
   }
 
-  /** Ends all in peace and frees what is known: how many blocks the dead had, how many are lost, and the bytes in use. */
+  /**
+   * Ends all in peace and frees what is known: how many blocks the dead had, how many are lost, and the bytes in use.
+   */
   async end(): Promise<{ inHand: number; lost: number; used: number }> {
     const ends = this.#workers.map((worker) => once(worker, 'exit'));
     Atomics.store(this.#steps, 0, 1);

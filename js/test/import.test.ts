@@ -1,5 +1,6 @@
 /**
- * Programs that import Plait where it cannot run, or not wholly: importing never throws, and the first use says why, with a code.
+ * Programs that import Plait where it cannot run, or not wholly: importing never throws, and the first use says why,
+ * with a code.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,6 @@
 /**
- * What logs and other threads get to see of objects that stand for shared memory: one line, no property, and no byte of it.
+ * What logs and other threads get to see of objects that stand for shared memory: one line, no property, and no byte of
+ * it.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

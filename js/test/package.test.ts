@@ -1,6 +1,6 @@
 /**
- * The package as Node sees it: a bundle, which is the same modules in fewer files. What is checked is what a bundle could
- * break: names that are missing, two copies of what there may be once.
+ * The package as Node sees it: a bundle, which is the same modules in fewer files. What is checked is what a bundle
+ * could break: names that are missing, two copies of what there may be once.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

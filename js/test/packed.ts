@@ -1,4 +1,7 @@
-/** The package as it would be published, in the node_modules of another project: a copy of the files in it, not a link to here. */
+/**
+ * The package as it would be published, in the node_modules of another project: a copy of the files in it, not a link
+ * to here.
+ */
 import { execFile } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

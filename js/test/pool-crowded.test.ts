@@ -1,6 +1,6 @@
 /**
- * What a pool owes its users when there is too much of something: full queues, many calls on one signal, tasks beside one that
- * does not stop, locks that do not move.
+ * What a pool owes its users when there is too much of something: full queues, many calls on one signal, tasks beside
+ * one that does not stop, locks that do not move.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -24,7 +24,9 @@ function wake(flags: Int32Array, index: number): void {
   Atomics.notify(flags, index);
 }
 
-/** A pool whose only worker runs `name` until `release` is called, and whose queue is full of others' tasks meanwhile. */
+/**
+ * A pool whose only worker runs `name` until `release` is called, and whose queue is full of others' tasks meanwhile.
+ */
 async function fullPool(t: TestContext, name: string, input: unknown) {
   const flags = newFlags();
   const pool = owned(t, new Pool(tasks, { threads: 1, maxQueue: 2, workerData: { flags } }));

@@ -1,7 +1,7 @@
 /**
- * The environment of workers: the one in which `new Pool()` was called, for all workers that the pool ever has. The outside
- * judge is a Worker that is made on the same line, before or after. Each program is a process of its own, since the first pool
- * of a thread starts in another way than the later ones.
+ * The environment of workers: the one in which `new Pool()` was called, for all workers that the pool ever has. The
+ * outside judge is a Worker that is made on the same line, before or after. Each program is a process of its own, since
+ * the first pool of a thread starts in another way than the later ones.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * The first pool of a program: its coordinator is put off while its first worker boots. Whatever the main thread does meanwhile,
- * it gets what any pool gives. Each case is a program of its own, whose first pool it is.
+ * The first pool of a program: its coordinator is put off while its first worker boots. Whatever the main thread does
+ * meanwhile, it gets what any pool gives. Each case is a program of its own, whose first pool it is.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -41,7 +41,9 @@ async function program(source: string): Promise<unknown[]> {
       say('lent');
       process.exit();
     };
-    /** From here on no thread but the first to be started begins, until what this gives is called, once it is asked for. */
+    /**
+     * From here on no thread but the first to be started begins, until what this gives is called, once it is asked for.
+     */
     const holdCoordinator = () => {
       const { postMessage } = Worker.prototype;
       const held = [];
@@ -425,8 +427,8 @@ test('the thread that has become the coordinator ends before its owner knows', L
 });
 
 /**
- * A program whose first worker, and no other, stands at a gate: before it has entered the pool, or while it loads the module.
- * Main blocks until it is given up for that.
+ * A program whose first worker, and no other, stands at a gate: before it has entered the pool, or while it loads the
+ * module. Main blocks until it is given up for that.
  */
 const givenUpAt = (place: 'entry' | 'module', then = ''): string => `
   const isFirst = 'import { workerData, threadId } from "node:worker_threads"; Atomics.wait(workerData, 3, 0); if (threadId === workerData[3])';
@@ -482,7 +484,8 @@ test('what a first worker says that is given up while it loads changes nothing',
     await gone();
     await pool.broadcast(0);
     pool.resize({ max: 3 });
-    say((await Promise.all([1, 2, 3].map((n) => pool.run(n, { name: 'meetThree' })))).length); // the pool grows all the same
+    // the pool grows all the same
+    say((await Promise.all([1, 2, 3].map((n) => pool.run(n, { name: 'meetThree' })))).length);
     await pool.close();`);
   assert.deepEqual(fails, [3]);
 });

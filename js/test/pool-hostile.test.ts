@@ -1,6 +1,6 @@
 /**
- * What a pool has to bear: tasks that leave something behind, seats without a worker, threads whose wall clocks differ, locks that
- * are stuck, a coordinator that has gone.
+ * What a pool has to bear: tasks that leave something behind, seats without a worker, threads whose wall clocks differ,
+ * locks that are stuck, a coordinator that has gone.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -321,7 +321,10 @@ test(
   },
 );
 
-/** The pool's lock, its first word, is a thread's that is alive and does not move, while the worker that waits for `flags` goes on. */
+/**
+ * The pool's lock, its first word, is a thread's that is alive and does not move, while the worker that waits for
+ * `flags` goes on.
+ */
 async function whileLockIsStuck(
   space: ReturnType<typeof openSpace>,
   pool: Pool,
@@ -332,7 +335,8 @@ async function whileLockIsStuck(
   while (Atomics.compareExchange(space.u32, word, 0, space.thread) !== 0);
   Atomics.store(flags, 1, 1);
   Atomics.notify(flags, 1);
-  await new Promise((resolve) => setTimeout(resolve, milliseconds)); // there is no state to wait for: nothing may happen
+  // there is no state to wait for: nothing may happen
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
   Atomics.store(space.u32, word, 0);
   Atomics.notify(space.i32, word);
 }
@@ -420,7 +424,8 @@ test('how long a lock was stuck is no time that the next task ran', LIMIT, async
   const output = pool.run(7, { name: 'announce' });
   const next = pool.run(300, { name: 'busy', timeout: 1000 });
   await until(() => Atomics.load(flags, 0) === 1);
-  // Longer than the next task may run; and most of what the worker waits for the lock the second time, for a second at most.
+  // Longer than the next task may run; and most of what the worker waits for the lock the second time, for a second at
+  // most.
   await whileLockIsStuck(space, pool, flags, 1900);
   assert.deepEqual(await Promise.all([output, next]), [7, 300]);
   assert.equal(pool.stats().run.max < 1000, true);

@@ -1,6 +1,6 @@
 /**
- * What a pool has to bear of what it is given: values and iterators that throw, or call it again, when they are looked at, and callers
- * that change their mind in the middle of a call.
+ * What a pool has to bear of what it is given: values and iterators that throw, or call it again, when they are looked
+ * at, and callers that change their mind in the middle of a call.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

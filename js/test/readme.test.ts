@@ -1,8 +1,8 @@
 /**
  * The examples of the README and of docs, as pasted: each block that begins with `// name.js` becomes that file in a
- * scratch folder, and what a program prints must be what its comments say it prints. The README's shell line is run too, and
- * its output compared with the block that follows. Blocks that are no whole program must be JavaScript or TypeScript at least,
- * and what they import of Plait, or call of it, must be there.
+ * scratch folder, and what a program prints must be what its comments say it prints. The README's shell line is run
+ * too, and its output compared with the block that follows. Blocks that are no whole program must be JavaScript or
+ * TypeScript at least, and what they import of Plait, or call of it, must be there.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,5 +1,6 @@
 /**
- * When a thread looks for a result and when it sleeps, with a clock of the test's own: nothing here depends on how quick a machine is.
+ * When a thread looks for a result and when it sleeps, with a clock of the test's own: nothing here depends on how
+ * quick a machine is.
  */
 
 import assert from 'node:assert/strict';
@@ -32,7 +33,10 @@ class Thread {
   /** None, so that a processor is left for this thread on any machine. */
   away = 0;
 
-  /** Waits for a result that comes after so many milliseconds. Returns whether it was looked for, and whether that was in vain. */
+  /**
+   * Waits for a result that comes after so many milliseconds. Returns whether it was looked for, and whether that was
+   * in vain.
+   */
   waits(milliseconds: number): 'slept' | 'found' | 'looked in vain' {
     let answer: ReturnType<Thread['waits']> = 'slept';
     const end = this.#time + milliseconds;

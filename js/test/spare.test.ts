@@ -1,5 +1,6 @@
 /**
- * Buffers made ahead: when one is made, that each goes to one value only, and that a pool's values stay their receivers' own.
+ * Buffers made ahead: when one is made, that each goes to one value only, and that a pool's values stay their
+ * receivers' own.
  */
 
 import assert from 'node:assert/strict';

@@ -99,7 +99,8 @@ test(
     process.on('worker', onWorker);
     let reads = 0;
     const workerData = {
-      // Read when the first worker is started, then when the coordinator's message is made: main, the coordinator, its workers.
+      // Read when the first worker is started, then when the coordinator's message is made: main, the coordinator, its
+      // workers.
       get one() {
         const clock = new Int32Array(new SharedArrayBuffer(4));
         if (++reads > 1) while (live() < 4) Atomics.wait(clock, 0, 0, 5);
@@ -200,7 +201,8 @@ test('a close by force ends what the first worker runs for others, with main blo
 
 for (const kind of ['function', 'symbol']) {
   test(`a pool's first worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async (t) => {
-    const space = openSpace({ maximum: 2 ** 26 }); // a space of its own has a coordinator of its own, and a first worker
+    // a space of its own has a coordinator of its own, and a first worker
+    const space = openSpace({ maximum: 2 ** 26 });
     const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, space }));
     const ends: string[] = [];
     pool.on('end', ({ reason }) => ends.push(reason));

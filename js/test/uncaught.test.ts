@@ -1,6 +1,6 @@
 /**
- * What Node prints of an error that a task has thrown and the program does not catch: the line of the source that it shows
- * first is none of Plait's.
+ * What Node prints of an error that a task has thrown and the program does not catch: the line of the source that it
+ * shows first is none of Plait's.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Objects of the host: whatever keeps its state out of sight is refused by name, and never arrives as an empty or half object.
- * The classes are those that this version of Node has; the outside judge is structuredClone.
+ * Objects of the host: whatever keeps its state out of sight is refused by name, and never arrives as an empty or half
+ * object. The classes are those that this version of Node has; the outside judge is structuredClone.
  */
 import assert from 'node:assert/strict';
 import { builtinModules } from 'node:module';
@@ -155,7 +155,9 @@ test('what keeps its state out of sight is refused by name, as is what is derive
   assert.ok(count > 65, `${count} of them are here`);
 });
 
-/** Classes whose objects are sent by their properties, for that is all of them, or for those hold what cannot be sent. */
+/**
+ * Classes whose objects are sent by their properties, for that is all of them, or for those hold what cannot be sent.
+ */
 const BY_PROPERTIES = new Set([
   ...[
     'Object',

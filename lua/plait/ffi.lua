@@ -1,9 +1,10 @@
 -- plait.message.ffi: flat access on LuaJIT, in a form that its compiler takes in. Calls of the C API end a trace; calls
--- through the FFI do not. So a pattern of plain fields becomes two Lua functions, made to measure, which fill an array of
--- values and call the core; all that is unusual (a wrong type, an error, a 64-bit integer that is no number) they leave to
--- the functions of core.pattern, which answer exactly as elsewhere.
+-- through the FFI do not. So a pattern of plain fields becomes two Lua functions, made to measure, which fill an array
+-- of values and call the core; all that is unusual (a wrong type, an error, a 64-bit integer that is no number) they
+-- leave to the functions of core.pattern, which answer exactly as elsewhere.
 --
--- A finalizer that the collector runs in between may use the same pattern. `busy` tells, and then core.pattern is asked.
+-- A finalizer that the collector runs in between may use the same pattern. `busy` tells, and then core.pattern is
+-- asked.
 
 local ffi = require 'ffi'
 local core = require 'plait.message.core'
@@ -58,7 +59,9 @@ end
 
 local function source_of(kinds)
   local names, filled, read, made = {}, {}, {}, {}
-  for i = 0, #kinds - 1 do names[#names + 1] = 'a' .. i end
+  for i = 0, #kinds - 1 do
+    names[#names + 1] = 'a' .. i
+  end
   local list = table.concat(names, ', ')
   for i = 0, #kinds - 1 do
     local kind = kinds:sub(i + 1, i + 1)
@@ -99,8 +102,15 @@ local function source_of(kinds)
       return %s
     end
     return fast_pack, fast_unpack
-  ]]):format(list, list, (table.concat(filled, '\n'):gsub('return slow_pack', 'busy = false return slow_pack')), list,
-    table.concat(read, '\n'), table.concat(made, '\n'), list)
+  ]]):format(
+    list,
+    list,
+    (table.concat(filled, '\n'):gsub('return slow_pack', 'busy = false return slow_pack')),
+    list,
+    table.concat(read, '\n'),
+    table.concat(made, '\n'),
+    list
+  )
 end
 
 -- core.pattern with quick functions where the pattern's fields allow it.
@@ -110,7 +120,16 @@ return function(handle, keys, text, options)
   local kinds = core.ffi_kinds(userdata)
   if not kinds or #kinds == 0 or #kinds > 50 then return pattern end
   local fast = assert(loadstring(source_of(kinds), '=plait.pattern'))
-  pattern.pack, pattern.unpack = fast(values_of(#kinds), buffer_of(BUFFER), ffi.cast('const void *', userdata), pack, unpack, pattern.pack,
-    pattern.unpack, ffi.string, BUFFER)
+  pattern.pack, pattern.unpack = fast(
+    values_of(#kinds),
+    buffer_of(BUFFER),
+    ffi.cast('const void *', userdata),
+    pack,
+    unpack,
+    pattern.pack,
+    pattern.unpack,
+    ffi.string,
+    BUFFER
+  )
   return pattern
 end

@@ -52,7 +52,9 @@ end
 -- A schema from the bytes of one or more FileDescriptorSets (protoc --include_imports --descriptor_set_out).
 function message.schema(...)
   for i = 1, select('#', ...) do
-    if type((select(i, ...))) ~= 'string' then error('message.schema takes strings: the bytes of descriptor sets', 2) end
+    if type((select(i, ...))) ~= 'string' then
+      error('message.schema takes strings: the bytes of descriptor sets', 2)
+    end
   end
   return schema_of(core.schema(table.concat { ... }))
 end

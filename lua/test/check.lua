@@ -1,4 +1,5 @@
--- check: what the tests of the Lua module need: test(name, function), comparisons, a random source with a printed seed, which is fixed unless PLAIT_SEED sets it.
+-- check: what the tests of the Lua module need: test(name, function), comparisons, a random source with a printed seed,
+-- which is fixed unless PLAIT_SEED sets it.
 
 local check = { failed = 0, passed = 0 }
 
@@ -34,14 +35,20 @@ function check.test(name, run)
   end
 end
 
-function check.hex(bytes) return (bytes:gsub('.', function(c) return ('%02x'):format(c:byte()) end)) end
-function check.unhex(text) return (text:gsub('%s', ''):gsub('..', function(pair) return string.char(tonumber(pair, 16)) end)) end
+function check.hex(bytes)
+  return (bytes:gsub('.', function(c) return ('%02x'):format(c:byte()) end))
+end
+function check.unhex(text)
+  return (text:gsub('%s', ''):gsub('..', function(pair) return string.char(tonumber(pair, 16)) end))
+end
 
 local function show(value, depth)
   if type(value) ~= 'table' then return type(value) == 'string' and ('%q'):format(value) or tostring(value) end
   if depth > 6 then return '{...}' end
   local parts = {}
-  for key, inner in pairs(value) do parts[#parts + 1] = '[' .. tostring(key) .. '] = ' .. show(inner, depth + 1) end
+  for key, inner in pairs(value) do
+    parts[#parts + 1] = '[' .. tostring(key) .. '] = ' .. show(inner, depth + 1)
+  end
   table.sort(parts)
   return '{ ' .. table.concat(parts, ', ') .. ' }'
 end
@@ -69,7 +76,9 @@ end
 function check.raises(pattern, run, ...)
   local ok, reason = pcall(run, ...)
   if ok then error('no error was raised, expected ' .. pattern, 2) end
-  if not tostring(reason):find(pattern) then error('the error was ' .. tostring(reason) .. ', expected ' .. pattern, 2) end
+  if not tostring(reason):find(pattern) then
+    error('the error was ' .. tostring(reason) .. ', expected ' .. pattern, 2)
+  end
 end
 
 function check.read(name)

@@ -33,14 +33,21 @@ end
 local function plain(value)
   if type(value) ~= 'table' then return value end
   local copy = {}
-  for key, inner in next, protobuf.extract(value) do copy[key] = plain(inner) end
+  for key, inner in next, protobuf.extract(value) do
+    copy[key] = plain(inner)
+  end
   return copy
 end
 
 test('the module is what protoc makes of descriptor.proto', function()
   assert(run '--version >version.txt')
   local version = read(scratch .. '/version.txt'):match '[^\n]+'
-  if not read(package.searchpath and package.searchpath('plait.message.descriptor', package.path) or 'lua/plait/message/descriptor.lua'):find(version, 1, true) then
+  if
+    not read(
+      package.searchpath and package.searchpath('plait.message.descriptor', package.path)
+        or 'lua/plait/message/descriptor.lua'
+    ):find(version, 1, true)
+  then
     print('  it was made with another protoc than ' .. version)
   elseif run '--descriptor_set_out=own.pb google/protobuf/descriptor.proto 2>errors.txt' then
     assert(read(scratch .. '/own.pb') == bytes, 'run: node tools/descriptor.js')
@@ -59,46 +66,74 @@ test('a set is decoded and encoded before anything is registered', function()
   local file = protobuf.decode(set_name, check.read 'all.pb').file[3]
   equal({ file.name, file.package, file.message_type[1].name }, { 'person.proto', 'tutorial', 'Person' })
   local field = file.message_type[1].field[4]
-  equal({ field.name, field.number, field.label, field.type, field.type_name },
-    { 'phone', 4, 'LABEL_REPEATED', 'TYPE_MESSAGE', '.tutorial.Person.PhoneNumber' })
-  equal({ protobuf.unpack('google.protobuf.FileDescriptorProto name package', protobuf.pack('google.protobuf.FileDescriptorProto name package', 'a', 'b')) },
-    { 'a', 'b' })
+  equal(
+    { field.name, field.number, field.label, field.type, field.type_name },
+    { 'phone', 4, 'LABEL_REPEATED', 'TYPE_MESSAGE', '.tutorial.Person.PhoneNumber' }
+  )
+  equal({
+    protobuf.unpack(
+      'google.protobuf.FileDescriptorProto name package',
+      protobuf.pack('google.protobuf.FileDescriptorProto name package', 'a', 'b')
+    ),
+  }, { 'a', 'b' })
 end)
 
 test('plait.message has them as a schema', function()
   local Set = descriptor.type(set_name)
-  for _, set in ipairs { bytes, check.read 'all.pb' } do equal(Set.encode(Set.decode(set)), set) end
+  for _, set in ipairs { bytes, check.read 'all.pb' } do
+    equal(Set.encode(Set.decode(set)), set)
+  end
 end)
 
 -- What a parser of .proto text makes: names of labels and types, "max" as -1, full names with a dot.
 local parsed = {
-  name = 'shop.proto', package = 'shop', dependency = {},
-  message_type = { {
-    name = 'Order',
-    field = {
-      { name = 'id', number = 1, label = 'LABEL_REQUIRED', type = 'TYPE_INT32' },
-      { name = 'state', number = 2, label = 'LABEL_OPTIONAL', type = 'TYPE_ENUM', type_name = '.shop.Order.State', default_value = 'PAID' },
-      { name = 'items', number = 3, label = 'LABEL_REPEATED', type = 'TYPE_MESSAGE', type_name = '.shop.Order.Item' },
-      { name = 'marks', number = 4, label = 'LABEL_REPEATED', type = 'TYPE_INT32', options = { packed = true } },
+  name = 'shop.proto',
+  package = 'shop',
+  dependency = {},
+  message_type = {
+    {
+      name = 'Order',
+      field = {
+        { name = 'id', number = 1, label = 'LABEL_REQUIRED', type = 'TYPE_INT32' },
+        {
+          name = 'state',
+          number = 2,
+          label = 'LABEL_OPTIONAL',
+          type = 'TYPE_ENUM',
+          type_name = '.shop.Order.State',
+          default_value = 'PAID',
+        },
+        { name = 'items', number = 3, label = 'LABEL_REPEATED', type = 'TYPE_MESSAGE', type_name = '.shop.Order.Item' },
+        { name = 'marks', number = 4, label = 'LABEL_REPEATED', type = 'TYPE_INT32', options = { packed = true } },
+      },
+      nested_type = {
+        { name = 'Item', field = { { name = 'label', number = 1, label = 'LABEL_OPTIONAL', type = 'TYPE_STRING' } } },
+      },
+      enum_type = { { name = 'State', value = { { name = 'OPEN', number = 0 }, { name = 'PAID', number = 1 } } } },
+      extension_range = { { start = 10, ['end'] = -1 } },
     },
-    nested_type = { { name = 'Item', field = { { name = 'label', number = 1, label = 'LABEL_OPTIONAL', type = 'TYPE_STRING' } } } },
-    enum_type = { { name = 'State', value = { { name = 'OPEN', number = 0 }, { name = 'PAID', number = 1 } } } },
-    extension_range = { { start = 10, ['end'] = -1 } },
-  } },
-  extension = { { name = 'note', number = 10, label = 'LABEL_OPTIONAL', type = 'TYPE_STRING', extendee = '.shop.Order' } },
+  },
+  extension = {
+    { name = 'note', number = 10, label = 'LABEL_OPTIONAL', type = 'TYPE_STRING', extendee = '.shop.Order' },
+  },
 }
 
 test('what a parser has made of a .proto is encoded and registered', function()
   local set = protobuf.encode(set_name, { file = { parsed } })
-  write('shop.proto', 'syntax = "proto2"; package shop; message Order { enum State { OPEN = 0; PAID = 1; } message Item { optional string label = 1; } ' ..
-    'required int32 id = 1; optional State state = 2 [default = PAID]; repeated Item items = 3; repeated int32 marks = 4 [packed = true]; ' ..
-    'extensions 10 to max; } extend Order { optional string note = 10; }')
+  write(
+    'shop.proto',
+    'syntax = "proto2"; package shop; message Order { enum State { OPEN = 0; PAID = 1; } message Item { optional string label = 1; } '
+      .. 'required int32 id = 1; optional State state = 2 [default = PAID]; repeated Item items = 3; repeated int32 marks = 4 [packed = true]; '
+      .. 'extensions 10 to max; } extend Order { optional string note = 10; }'
+  )
   assert(run '--descriptor_set_out=shop.pb shop.proto')
   local theirs = plain(protobuf.decode(set_name, read(scratch .. '/shop.pb')))
   local function strip(value) -- what only protoc adds
     if type(value) == 'table' then
       value.json_name = nil
-      for _, inner in pairs(value) do strip(inner) end
+      for _, inner in pairs(value) do
+        strip(inner)
+      end
     end
     return value
   end
@@ -113,9 +148,14 @@ test('what a parser has made of a .proto is encoded and registered', function()
 end)
 
 test('a set that brings descriptor.proto along, or needs it, or has its types under another name', function()
-  write('options.proto', 'syntax = "proto2"; package opt; import "google/protobuf/descriptor.proto"; ' ..
-    'extend google.protobuf.FieldOptions { optional string unit = 50000; } message M { optional int32 a = 1 [(unit) = "m"]; optional google.protobuf.FileOptions o = 2; }')
-  if not run '--descriptor_set_out=alone.pb options.proto 2>errors.txt' then return print '  this protoc comes without descriptor.proto' end
+  write(
+    'options.proto',
+    'syntax = "proto2"; package opt; import "google/protobuf/descriptor.proto"; '
+      .. 'extend google.protobuf.FieldOptions { optional string unit = 50000; } message M { optional int32 a = 1 [(unit) = "m"]; optional google.protobuf.FileOptions o = 2; }'
+  )
+  if not run '--descriptor_set_out=alone.pb options.proto 2>errors.txt' then
+    return print '  this protoc comes without descriptor.proto'
+  end
   assert(run '--include_imports --descriptor_set_out=whole.pb options.proto')
   local alone, whole = read(scratch .. '/alone.pb'), read(scratch .. '/whole.pb')
   local function usable()
@@ -126,7 +166,9 @@ test('a set that brings descriptor.proto along, or needs it, or has its types un
   for _, sets in ipairs { { alone }, { whole }, { alone, whole }, { whole, alone }, { bytes, alone }, { alone, bytes } } do
     package.loaded.protobuf = nil
     protobuf = require 'protobuf'
-    for _, set in ipairs(sets) do protobuf.register(set) end
+    for _, set in ipairs(sets) do
+      protobuf.register(set)
+    end
     usable()
   end
   -- A newer descriptor.proto of the user's wins, under its own name or any other.
@@ -135,7 +177,10 @@ test('a set that brings descriptor.proto along, or needs it, or has its types un
     protobuf = require 'protobuf'
     local set = plain(protobuf.decode(set_name, bytes))
     set.file[1].name = name
-    table.insert(set.file[1].message_type, { name = 'Newer', field = { { name = 'field', number = 1, label = 'LABEL_OPTIONAL', type = 'TYPE_INT32' } } })
+    table.insert(
+      set.file[1].message_type,
+      { name = 'Newer', field = { { name = 'field', number = 1, label = 'LABEL_OPTIONAL', type = 'TYPE_INT32' } } }
+    )
     local newer = protobuf.encode(set_name, set)
     protobuf.register(newer)
     assert(protobuf.check('google.protobuf.Newer', 'field') and protobuf.check(set_name), name)
@@ -146,7 +191,9 @@ end)
 
 test('a set that is cut off is refused wherever it is cut', function()
   local all = check.read 'person.pb'
-  for length = 1, #all - 1 do raises('register fail', protobuf.register, all:sub(1, length)) end
+  for length = 1, #all - 1 do
+    raises('register fail', protobuf.register, all:sub(1, length))
+  end
 end)
 
 check.done()

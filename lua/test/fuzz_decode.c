@@ -1,6 +1,7 @@
 /*
- * fuzz_decode: a libFuzzer target: bytes as messages of several types, through both faces of the Lua module. What is read
- * is written and read again. Use: FUZZ_PATH is Lua's package.path, FUZZ_DESCRIPTORS a descriptor set (see core/test/fuzz.mk).
+ * fuzz_decode: a libFuzzer target: bytes as messages of several types, through both faces of the Lua module. What is
+ * read is written and read again. Use: FUZZ_PATH is Lua's package.path, FUZZ_DESCRIPTORS a descriptor set (see
+ * core/test/fuzz.mk).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,12 @@ static const char script[] =
     "local schema = assert(message.load(os.getenv 'FUZZ_DESCRIPTORS'))\n"
     "protobuf.register_file(os.getenv 'FUZZ_DESCRIPTORS')\n"
     "local types = {}\n"
-    "for _, name in ipairs { 'kinds.Three', 'kinds.Two', 'tutorial.Person' } do types[#types + 1] = assert(schema.type(name)) end\n"
-    "local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string r_int64 m_message c_text r_message')\n"
-    "local two = assert(schema.pattern 'kinds.Two set.kinds.Item.item.number set.kinds.Item.item.more pair.left pair item inner.pair')\n"
+    "for _, name in ipairs { 'kinds.Three', 'kinds.Two', 'tutorial.Person' } do "
+    "types[#types + 1] = assert(schema.type(name)) end\n"
+    "local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string "
+    "r_int64 m_message c_text r_message')\n"
+    "local two = assert(schema.pattern 'kinds.Two set.kinds.Item.item.number set.kinds.Item.item.more "
+    "pair.left pair item inner.pair')\n"
     "local quick = assert(schema.pattern 'kinds.Two number text data rate far')\n"
     "local function extract(value) return protobuf.extract(value) end\n"
     "return function(bytes)\n"
@@ -43,7 +47,8 @@ static const char script[] =
     "  protobuf.unpack('kinds.Two pair three set number', bytes)\n"
     "  quick.unpack(bytes)\n"
     "  local values = { quick.unpack(bytes) }\n"
-    "  if values[1] ~= nil or values[2] ~= nil then assert(quick.pack(values[1], values[2], values[3], values[4], values[5])) end\n"
+    "  if values[1] ~= nil or values[2] ~= nil then "
+    "assert(quick.pack(values[1], values[2], values[3], values[4], values[5])) end\n"
     "end\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -1,5 +1,5 @@
--- What bytes cost is in proportion to their number, whoever has made them: eight times the bytes take about eight times the
--- memory that is asked for in all (with the collector stopped, what is thrown away counts too), not 64 times.
+-- What bytes cost is in proportion to their number, whoever has made them: eight times the bytes take about eight times
+-- the memory that is asked for in all (with the collector stopped, what is thrown away counts too), not 64 times.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -25,7 +25,9 @@ end
 local function grows(what, make, run)
   local few, many = make(500), make(4000)
   local small, large = cost(run, few), cost(run, many)
-  if large > small * 12 + 64 then error(('%s: %d bytes took %.0f KB, %d bytes %.0f KB'):format(what, #few, small, #many, large), 2) end
+  if large > small * 12 + 64 then
+    error(('%s: %d bytes took %.0f KB, %d bytes %.0f KB'):format(what, #few, small, #many, large), 2)
+  end
 end
 
 local unknown = unhex '98 7d 01' -- field 2003
@@ -46,13 +48,27 @@ local nested = field('5a', field('5a', unknown) .. unknown)
 
 test('a message that comes again and again with unknown fields', function()
   equal(Three.decode(once:rep(5)), { f_message = { [message.unknown] = unknown:rep(5) } })
-  equal(Three.decode(nested:rep(5)), { f_message = { f_message = { [message.unknown] = unknown:rep(5) }, [message.unknown] = unknown:rep(5) } })
+  equal(
+    Three.decode(nested:rep(5)),
+    { f_message = { f_message = { [message.unknown] = unknown:rep(5) }, [message.unknown] = unknown:rep(5) } }
+  )
   equal(Three.encode(Three.decode(once:rep(5))), field('5a', unknown:rep(5)))
   grows('decode', function(n) return once:rep(n) end, Three.decode)
   grows('decode, nested', function(n) return nested:rep(n) end, Three.decode)
-  grows('decode into', function(n) return once:rep(n) end, function(bytes) return Three.decode(bytes, nil, { f_message = { [message.unknown] = 'old' } }) end)
-  equal(Three.decode(once:rep(2), nil, { f_message = { [message.unknown] = 'old' } }), { f_message = { [message.unknown] = unknown:rep(2) } })
-  grows('view', function(n) return once:rep(n) end, function(bytes) return message.expand(Three.view(bytes).f_message) end)
+  grows(
+    'decode into',
+    function(n) return once:rep(n) end,
+    function(bytes) return Three.decode(bytes, nil, { f_message = { [message.unknown] = 'old' } }) end
+  )
+  equal(
+    Three.decode(once:rep(2), nil, { f_message = { [message.unknown] = 'old' } }),
+    { f_message = { [message.unknown] = unknown:rep(2) } }
+  )
+  grows(
+    'view',
+    function(n) return once:rep(n) end,
+    function(bytes) return message.expand(Three.view(bytes).f_message) end
+  )
 end)
 
 test('the value of a map that comes again and again', function()
@@ -62,7 +78,16 @@ test('the value of a map that comes again and again', function()
   grows('decode', entry, Three.decode)
   grows('a pattern', entry, schema.pattern('kinds.Three m_message').unpack)
   grows('pbc', entry, function(bytes) return protobuf.extract(protobuf.decode('kinds.Three', bytes)) end)
-  equal(rawget(protobuf.decode('kinds.Three', field('d2 02', unhex '08 03' .. field('12', unhex '28 01') .. field('12', unhex '18 07'))).m_message, 3).f_int64, 7)
+  equal(
+    rawget(
+      protobuf.decode(
+        'kinds.Three',
+        field('d2 02', unhex '08 03' .. field('12', unhex '28 01') .. field('12', unhex '18 07'))
+      ).m_message,
+      3
+    ).f_int64,
+    7
+  )
 end)
 
 test('items of a MessageSet that come again and again', function()
@@ -79,22 +104,35 @@ test("pbc's undecoded messages and patterns", function()
   equal(protobuf.decode('kinds.Three', part:rep(3) .. field('5a', unhex '18 07')).f_message.f_int64, 7)
   equal(rawget(protobuf.decode('kinds.Three', part:rep(300)), 'f_message')[2], unhex '28 01':rep(300))
   grows('decode', function(n) return part:rep(n) end, function(bytes) return protobuf.decode('kinds.Three', bytes) end)
-  grows('unpack', function(n) return part:rep(n) end, function(bytes) return protobuf.unpack('kinds.Three f_message', bytes) end)
-  grows('a pattern', function(n) return part:rep(n) end, schema.pattern('kinds.Three f_message f_message.f_int32').unpack)
+  grows(
+    'unpack',
+    function(n) return part:rep(n) end,
+    function(bytes) return protobuf.unpack('kinds.Three f_message', bytes) end
+  )
+  grows(
+    'a pattern',
+    function(n) return part:rep(n) end,
+    schema.pattern('kinds.Three f_message f_message.f_int32').unpack
+  )
   equal(schema.pattern('kinds.Three f_message').unpack(part:rep(100)), unhex '28 01':rep(100))
 end)
 
 test('an error leaves no buffers behind', function()
   local into = {}
   equal((Three.decode(once:rep(3) .. '\255', nil, into)), nil)
-  for _, value in pairs(into.f_message) do assert(type(value) == 'string') end
+  for _, value in pairs(into.f_message) do
+    assert(type(value) == 'string')
+  end
 end)
 
--- Each level that pbc decodes begins at its own depth, so the depth of all of them is limited where they are all walked.
+-- Each level that pbc decodes begins at its own depth, so the depth of all of them is limited where they are all
+-- walked.
 test("pbc's extract goes no deeper than a message may be nested", function()
   local function nest(depth)
     local bytes = ''
-    for _ = 1, depth do bytes = field('5a', bytes) end
+    for _ = 1, depth do
+      bytes = field('5a', bytes)
+    end
     return bytes
   end
   protobuf.extract(protobuf.decode('kinds.Three', nest(99)))

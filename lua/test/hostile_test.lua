@@ -8,13 +8,26 @@ local test, equal, unhex, random = check.test, check.equal, check.unhex, check.r
 local set = check.read 'all.pb'
 local schema = assert(message.schema(set))
 local Two, Three, Person = schema.type 'kinds.Two', schema.type 'kinds.Three', schema.type 'tutorial.Person'
-local flat = schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string r_int64 m_message c_text r_message'
+local flat =
+  schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string r_int64 m_message c_text r_message'
 local plain_flat = schema.pattern 'kinds.Three f_int32 f_string f_bool f_double f_sint64 c_text'
 protobuf.register(set)
 
-local sample = Three.encode { f_double = 1.5, f_int64 = -1, f_string = 'äx', f_message = { f_fixed32 = 9, f_message = { f_string = 'deep' } }, f_enum = 'BLUE',
-  r_double = { 1, 2 }, r_int64 = { 1, -1, 300 }, r_string = { 'a', '' }, r_message = { { f_bool = true } }, m_string = { a = 1 },
-  m_message = { [3] = { f_bytes = 'x' } }, c_message = { f_sint32 = -5 }, [message.unknown] = unhex '98 7d 01' }
+local sample = Three.encode {
+  f_double = 1.5,
+  f_int64 = -1,
+  f_string = 'äx',
+  f_message = { f_fixed32 = 9, f_message = { f_string = 'deep' } },
+  f_enum = 'BLUE',
+  r_double = { 1, 2 },
+  r_int64 = { 1, -1, 300 },
+  r_string = { 'a', '' },
+  r_message = { { f_bool = true } },
+  m_string = { a = 1 },
+  m_message = { [3] = { f_bytes = 'x' } },
+  c_message = { f_sint32 = -5 },
+  [message.unknown] = unhex '98 7d 01',
+}
 
 local function expand_all(value)
   if type(value) == 'table' then pcall(protobuf.extract, value) end
@@ -30,7 +43,9 @@ local function read_all(bytes)
     -- A zero without presence may be read but is not written, so the second time counts.
     if not check.same(Three.decode(Three.encode(twice)), twice) then error('changed: ' .. check.hex(bytes)) end
     local view = Three.view(bytes)
-    for _, name in ipairs { 'f_string', 'f_message', 'r_int64', 'm_message', 'c_message' } do pcall(function() return view[name] end) end
+    for _, name in ipairs { 'f_string', 'f_message', 'r_int64', 'm_message', 'c_message' } do
+      pcall(function() return view[name] end)
+    end
   end
   Three.decode(bytes, nil, { f_message = { f_message = {} }, r_message = { {}, {} }, m_string = { z = 1 } })
   Two.decode(bytes)
@@ -41,7 +56,9 @@ local function read_all(bytes)
 end
 
 test('every truncation', function()
-  for length = 0, #sample do read_all(sample:sub(1, length)) end
+  for length = 0, #sample do
+    read_all(sample:sub(1, length))
+  end
 end)
 
 test('every byte, changed', function()
@@ -55,7 +72,9 @@ end)
 test('random bytes', function()
   for _ = 1, check.rounds(3000) do
     local bytes = {}
-    for i = 1, random(0, 40) do bytes[i] = string.char(random(0, 3) == 0 and random(0, 255) or random(0, 127)) end
+    for i = 1, random(0, 40) do
+      bytes[i] = string.char(random(0, 3) == 0 and random(0, 255) or random(0, 127))
+    end
     read_all(table.concat(bytes))
   end
 end)
@@ -79,9 +98,13 @@ test('60 000 levels', function()
   equal((flat.unpack(deep)), nil)
   local got = protobuf.decode('kinds.Three', deep)
   assert(type(got) == 'table')
-  for _ = 1, 300 do got = got.f_message end
+  for _ = 1, 300 do
+    got = got.f_message
+  end
   local table_of = {}
-  for _ = 1, 60000 do table_of = { f_message = table_of } end
+  for _ = 1, 60000 do
+    table_of = { f_message = table_of }
+  end
   equal(select(3, Three.encode(table_of)), 'DEPTH')
   equal(select(3, Three.encode(table_of, { depth = 1000 })), 'DEPTH')
   local circle = {}
@@ -95,13 +118,21 @@ end)
 
 test('1 000 levels, if asked for', function()
   local value = {}
-  for _ = 1, 999 do value = { f_message = value } end
+  for _ = 1, 999 do
+    value = { f_message = value }
+  end
   local bytes = assert(Three.encode(value, { depth = 1000 }))
   equal(#Three.encode(Three.decode(bytes, { depth = 1000 }), { depth = 1000 }), #bytes)
 end)
 
 test('lengths of 2 GiB and more', function()
-  for _, length in ipairs { 'ff ff ff ff 07', '80 80 80 80 08', 'ff ff ff ff 0f', 'fe ff ff ff ff ff ff ff ff 01', 'ff ff ff ff ff ff ff ff 7f' } do
+  for _, length in ipairs {
+    'ff ff ff ff 07',
+    '80 80 80 80 08',
+    'ff ff ff ff 0f',
+    'fe ff ff ff ff ff ff ff ff 01',
+    'ff ff ff ff ff ff ff ff 7f',
+  } do
     for _, tag in ipairs { '4a', '5a', 'aa 01', 'ca 02', '92 7d', '0a' } do
       local value, _, code = Three.decode(unhex(tag .. length .. '61 62 63'))
       equal(value, nil)
@@ -113,13 +144,17 @@ end)
 test('random bytes as schemas', function()
   for _ = 1, check.rounds(3000) do
     local bytes = {}
-    for i = 1, random(0, 60) do bytes[i] = string.char(random(0, 255)) end
+    for i = 1, random(0, 60) do
+      bytes[i] = string.char(random(0, 255))
+    end
     message.schema(table.concat(bytes))
   end
 end)
 
 test('every truncation and many changes of a schema', function()
-  for length = 0, #set, 3 do message.schema(set:sub(1, length)) end
+  for length = 0, #set, 3 do
+    message.schema(set:sub(1, length))
+  end
   local accepted = 0
   for _ = 1, check.rounds(2000) do
     local at = random(1, #set)
@@ -148,20 +183,41 @@ test('images that were changed', function()
 end)
 
 test('random patterns', function()
-  local words = { 'kinds.Three', 'kinds.Two', 'f_int32', 'f_message', 'f_message.f_int32', 'pair.left', 'r_message.x', '', '.', '..', 'm_string', 'f_message..', '\0', ',' }
+  local words = {
+    'kinds.Three',
+    'kinds.Two',
+    'f_int32',
+    'f_message',
+    'f_message.f_int32',
+    'pair.left',
+    'r_message.x',
+    '',
+    '.',
+    '..',
+    'm_string',
+    'f_message..',
+    '\0',
+    ',',
+  }
   for _ = 1, check.rounds(2000) do
     local text = {}
-    for i = 1, random(0, 8) do text[i] = words[random(1, #words)] end
+    for i = 1, random(0, 8) do
+      text[i] = words[random(1, #words)]
+    end
     local pattern = schema.pattern(table.concat(text, random(0, 4) == 0 and ',' or ' '))
     if pattern then pattern.unpack(sample) end
   end
 end)
 
 test('tables that hold themselves are decoded into', function()
-  for _, bytes in ipairs { sample, Three.encode { f_message = { [message.unknown] = unhex '98 7d 02' }, [message.unknown] = unhex '98 7d 01' },
-    unhex '98 7d 01 5a 03 98 7d 02 98 7d 03' } do
+  for _, bytes in ipairs {
+    sample,
+    Three.encode { f_message = { [message.unknown] = unhex '98 7d 02' }, [message.unknown] = unhex '98 7d 01' },
+    unhex '98 7d 01 5a 03 98 7d 02 98 7d 03',
+  } do
     local loop = {}
-    loop.f_message, loop.c_message, loop.r_message, loop.r_int64, loop.m_string, loop.m_message = loop, loop, { loop, loop }, loop, loop, loop
+    loop.f_message, loop.c_message, loop.r_message, loop.r_int64, loop.m_string, loop.m_message =
+      loop, loop, { loop, loop }, loop, loop, loop
     assert(Three.decode(bytes, nil, loop))
   end
 end)
@@ -174,16 +230,25 @@ test('a finalizer that encodes and decodes', function()
     plain_flat.unpack(plain_flat.pack(1, 'f', true, 2, 3, 'x'))
   end
   local function plant()
-    if newproxy then getmetatable(newproxy(true)).__gc = finalize else setmetatable({}, { __gc = finalize }) end
+    if newproxy then
+      getmetatable(newproxy(true)).__gc = finalize
+    else
+      setmetatable({}, { __gc = finalize })
+    end
   end
   local large = { f_string = ('a'):rep(2000), r_string = {} }
-  for i = 1, 50 do large.r_string[i] = 'element ' .. i end
+  for i = 1, 50 do
+    large.r_string[i] = 'element ' .. i
+  end
   local expected = Three.encode(large)
   for i = 1, 300 do
     plant()
     equal(Three.encode(large), expected)
     equal(Three.decode(expected), large)
-    equal({ plain_flat.unpack(plain_flat.pack(i, 'text' .. i, true, i / 2, -i, nil)) }, { i, 'text' .. i, true, i / 2, -i })
+    equal(
+      { plain_flat.unpack(plain_flat.pack(i, 'text' .. i, true, i / 2, -i, nil)) },
+      { i, 'text' .. i, true, i / 2, -i }
+    )
   end
   collectgarbage()
   assert(runs > 0)

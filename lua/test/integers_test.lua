@@ -1,4 +1,5 @@
--- 64-bit integers around every border of what a number holds, of every kind, wherever a field may have one; protoc is the oracle.
+-- 64-bit integers around every border of what a number holds, of every kind, wherever a field may have one; protoc is
+-- the oracle.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -28,15 +29,40 @@ local function run(arguments)
 end
 
 local kinds = { 'int64', 'sint64', 'sfixed64', 'uint64', 'fixed64' }
-local low = { '-9223372036854775808', '-9223372036854775807', '-9007199254740994', '-9007199254740993', '-9007199254740992', '-9007199254740991', '-1' }
-local middle = { '1', '9007199254740991', '9007199254740992', '9007199254740993', '9007199254740994', '9007199254740995', '18014398509481985',
-  '9223372036854775807' }
+local low = {
+  '-9223372036854775808',
+  '-9223372036854775807',
+  '-9007199254740994',
+  '-9007199254740993',
+  '-9007199254740992',
+  '-9007199254740991',
+  '-1',
+}
+local middle = {
+  '1',
+  '9007199254740991',
+  '9007199254740992',
+  '9007199254740993',
+  '9007199254740994',
+  '9007199254740995',
+  '18014398509481985',
+  '9223372036854775807',
+}
 local high = { '9223372036854775808', '18446744073709551614', '18446744073709551615' }
 -- Which are numbers with 'exact': up to 2^53, or all that an integer of Lua holds.
-local few = { ['1'] = true, ['-1'] = true, ['9007199254740991'] = true, ['9007199254740992'] = true, ['-9007199254740991'] = true, ['-9007199254740992'] = true }
+local few = {
+  ['1'] = true,
+  ['-1'] = true,
+  ['9007199254740991'] = true,
+  ['9007199254740992'] = true,
+  ['-9007199254740991'] = true,
+  ['-9007199254740992'] = true,
+}
 
 local beyond = {} -- what no integer of Lua holds
-for _, text in ipairs(high) do beyond[text] = true end
+for _, text in ipairs(high) do
+  beyond[text] = true
+end
 local function is_number(text) return few[text] or (check.integers and not beyond[text]) end
 
 -- In a message of its own for each kind: single, repeated, packed, the key and value of a map, a default.
@@ -60,7 +86,9 @@ protobuf.register(read 'integers.pb')
 local function values_of(kind)
   local values = {}
   for _, list in ipairs(kind:find '^[uf]' and { middle, high } or { low, middle }) do
-    for _, value in ipairs(list) do values[#values + 1] = value end
+    for _, value in ipairs(list) do
+      values[#values + 1] = value
+    end
   end
   return values
 end
@@ -69,12 +97,23 @@ end
 local function encode_all(kind)
   local texts, bytes = values_of(kind), {}
   for i, text in ipairs(texts) do
-    write(i .. '.txt', ('single: V loose: V loose: V packed: V packed: V map { key: V value: V } default: V member: V'):gsub('V', text))
+    write(
+      i .. '.txt',
+      ('single: V loose: V loose: V packed: V packed: V map { key: V value: V } default: V member: V'):gsub('V', text)
+    )
   end
-  local done = os.execute(([[cd '%s' && for i in $(seq %d); do %s --encode=M_%s integers.proto <$i.txt >$i.bin || exit 1; done]])
-    :format(scratch, #texts, protoc, kind))
+  local done = os.execute(
+    ([[cd '%s' && for i in $(seq %d); do %s --encode=M_%s integers.proto <$i.txt >$i.bin || exit 1; done]]):format(
+      scratch,
+      #texts,
+      protoc,
+      kind
+    )
+  )
   assert(done == true or done == 0)
-  for i, text in ipairs(texts) do bytes[text] = read(i .. '.bin') end
+  for i, text in ipairs(texts) do
+    bytes[text] = read(i .. '.bin')
+  end
   return bytes
 end
 
@@ -115,7 +154,14 @@ for _, kind in ipairs(kinds) do
         equal(Type.encode(got, { deterministic = true }), bytes, form)
         local whole = schema.pattern(name .. ' single loose packed map default member', { int64 = form })
         local single, loose, packed, map, default, member = whole.unpack(bytes)
-        for what, one in pairs { single = single, loose = loose[1], packed = packed[1], default = default, member = member, key = (next(map)) } do
+        for what, one in pairs {
+          single = single,
+          loose = loose[1],
+          packed = packed[1],
+          default = default,
+          member = member,
+          key = (next(map)),
+        } do
           right(one, 'pattern, ' .. what)
         end
         equal(whole.pack(single, loose, packed, map, default, member), bytes)
@@ -127,7 +173,17 @@ for _, kind in ipairs(kinds) do
         end
         equal(plain.pack(single, default), schema.type(name).encode { single = text, default = text })
       end
-      equal(protobuf.encode(name, { single = text, loose = { text, text }, packed = { text, text }, map = { [text] = text }, default = text, member = text }), bytes)
+      equal(
+        protobuf.encode(name, {
+          single = text,
+          loose = { text, text },
+          packed = { text, text },
+          map = { [text] = text },
+          default = text,
+          member = text,
+        }),
+        bytes
+      )
     end
   end)
 end

@@ -1,4 +1,5 @@
--- Lists that are none, and tables that are empty but for their metatables: all that a table holds is written, or an error names it.
+-- Lists that are none, and tables that are empty but for their metatables: all that a table holds is written, or an
+-- error names it.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -36,7 +37,9 @@ for _, field in ipairs { 'r_int64', 'r_double', 'r_string', 'r_message', 'r_loos
     refused(field .. '[-1]', field, { v(1), [-1] = v(2) })
     refused(field .. '[1.5]', field, { v(1), [1.5] = v(2) })
     local late = {}
-    for i = 1, 200 do late[i] = v(i) end
+    for i = 1, 200 do
+      late[i] = v(i)
+    end
     late[150] = nil
     refused(field .. '[150]', field, late)
     late[150], late[1000] = v(150), v(1)
@@ -59,7 +62,9 @@ end
 test('the path leads through messages, maps and patterns', function()
   local function reason_of(value) return (select(2, Three.encode(value))) end
   local hole = { 1, nil, 3 }
-  assert(reason_of { r_message = { {}, { f_message = { r_int64 = hole } } } }:find 'r_message%[2%]%.f_message%.r_int64%[2%]: ')
+  assert(
+    reason_of { r_message = { {}, { f_message = { r_int64 = hole } } } }:find 'r_message%[2%]%.f_message%.r_int64%[2%]: '
+  )
   assert(reason_of { m_message = { [5] = { r_int64 = hole } } }:find 'm_message%.value%.r_int64%[2%]: ')
   local bytes, reason, code = pattern.pack({ 1 }, { 'a', nil, 'c' }, nil)
   assert(bytes == nil and code == 'LIST' and reason:find 'r_string%[2%]: ', reason)
@@ -71,24 +76,34 @@ test('random tables', function()
   for _ = 1, check.rounds(3000) do
     local list, last, odd = {}, random(0, 12), false
     if random(1, 2) == 1 then
-      for i = 1, random(1, 9) do list['x' .. i] = 1 end
+      for i = 1, random(1, 9) do
+        list['x' .. i] = 1
+      end
       for key in pairs(list) do
         if random(1, 4) > 1 then list[key] = nil end
       end
     end
     local order = {}
-    for i = 1, last do order[i] = i end
+    for i = 1, last do
+      order[i] = i
+    end
     for i = last, 2, -1 do
       local j = random(1, i)
       order[i], order[j] = order[j], order[i]
     end
-    for _, i in ipairs(order) do list[i] = i end
+    for _, i in ipairs(order) do
+      list[i] = i
+    end
     if random(1, 2) == 1 and last > 0 then list[random(1, last)] = nil end
     if random(1, 3) == 1 then list[random(-2, 30)] = 1 end
     local count = 0
-    while list[count + 1] ~= nil do count = count + 1 end
+    while list[count + 1] ~= nil do
+      count = count + 1
+    end
     local plain = {}
-    for i = 1, count do plain[i] = list[i] end
+    for i = 1, count do
+      plain[i] = list[i]
+    end
     local numbers_odd = false
     for key in pairs(list) do
       local is_number = type(key) == 'number'
@@ -98,7 +113,11 @@ test('random tables', function()
       end
     end
     local bytes, _, code = Three.encode { r_int64 = list }
-    if odd then equal({ bytes, code }, { nil, 'LIST' }, check.show(list)) else equal(bytes, Three.encode { r_int64 = plain }) end
+    if odd then
+      equal({ bytes, code }, { nil, 'LIST' }, check.show(list))
+    else
+      equal(bytes, Three.encode { r_int64 = plain })
+    end
     local ok, got = pcall(protobuf.encode, 'kinds.Three', { r_int64 = list })
     equal(ok, not numbers_odd, check.show(list))
     if ok then equal(got, Three.encode { r_int64 = plain }) end
@@ -110,36 +129,62 @@ end)
 local function behind_pairs(value)
   if type(value) ~= 'table' then return value end
   local inner = {}
-  for key, one in pairs(value) do inner[key] = behind_pairs(one) end
+  for key, one in pairs(value) do
+    inner[key] = behind_pairs(one)
+  end
   return setmetatable({}, { __pairs = function() return next, inner, nil end })
 end
 
-test("pbc: what __pairs yields is encoded, at every level", function()
-  local value = { f_int32 = 5, f_string = 'x', f_message = { f_int32 = 6, r_int64 = { 1 } }, r_int64 = { 1, 2, 300 }, r_string = { 'a', 'b' },
-    r_message = { { f_int32 = 7 }, {}, { f_message = {} } }, m_string = { a = 1 }, m_message = { [3] = { f_int32 = 8 } } }
+test('pbc: what __pairs yields is encoded, at every level', function()
+  local value = {
+    f_int32 = 5,
+    f_string = 'x',
+    f_message = { f_int32 = 6, r_int64 = { 1 } },
+    r_int64 = { 1, 2, 300 },
+    r_string = { 'a', 'b' },
+    r_message = { { f_int32 = 7 }, {}, { f_message = {} } },
+    m_string = { a = 1 },
+    m_message = { [3] = { f_int32 = 8 } },
+  }
   local expected = protobuf.encode('kinds.Three', value)
   equal(protobuf.encode('kinds.Three', behind_pairs(value)), expected)
   for key, inner in pairs(value) do
     local mixed = { [key] = behind_pairs(inner) }
     equal(protobuf.encode('kinds.Three', mixed), protobuf.encode('kinds.Three', { [key] = inner }), key)
   end
-  equal(protobuf.pack('kinds.Three r_int64 m_string', behind_pairs { 1, 2 }, behind_pairs { a = 1 }), protobuf.pack('kinds.Three r_int64 m_string', { 1, 2 }, { a = 1 }))
+  equal(
+    protobuf.pack('kinds.Three r_int64 m_string', behind_pairs { 1, 2 }, behind_pairs { a = 1 }),
+    protobuf.pack('kinds.Three r_int64 m_string', { 1, 2 }, { a = 1 })
+  )
   -- What yields more than the table has, an iterator of its own, and one whose keys are no fields.
-  local logged = setmetatable({ f_int32 = 1 }, { __pairs = function(self)
-    local step = 0
-    return function()
-      step = step + 1
-      if step == 1 then return 'f_int32', rawget(self, 'f_int32') + 1 elseif step == 2 then return 'f_string', 'more' end
-    end
-  end })
+  local logged = setmetatable({ f_int32 = 1 }, {
+    __pairs = function(self)
+      local step = 0
+      return function()
+        step = step + 1
+        if step == 1 then
+          return 'f_int32', rawget(self, 'f_int32') + 1
+        elseif step == 2 then
+          return 'f_string', 'more'
+        end
+      end
+    end,
+  })
   equal(protobuf.encode('kinds.Three', logged), Three.encode { f_int32 = 2, f_string = 'more' })
   raises('nobody', protobuf.encode, 'kinds.Three', behind_pairs { nobody = 1 })
   raises('r_int64%[2%]', protobuf.encode, 'kinds.Three', { r_int64 = behind_pairs { 1, nil, 3 } })
-  raises('mine', protobuf.encode, 'kinds.Three', { f_message = setmetatable({}, { __pairs = function() error 'mine' end }) })
+  raises(
+    'mine',
+    protobuf.encode,
+    'kinds.Three',
+    { f_message = setmetatable({}, { __pairs = function() error 'mine' end }) }
+  )
   -- 40 keys: more than stay on the stack.
   local wide = {}
   for _, one in ipairs(schema.fields 'kinds.Three') do
-    if one.kind:find 'int' and not one.repeated and not one.oneof or one.repeated and not one.map then wide[one.name] = one.repeated and {} or 1 end
+    if one.kind:find 'int' and not one.repeated and not one.oneof or one.repeated and not one.map then
+      wide[one.name] = one.repeated and {} or 1
+    end
   end
   equal(protobuf.encode('kinds.Three', behind_pairs(wide)), protobuf.encode('kinds.Three', wide))
 end)
@@ -155,7 +200,9 @@ test('pbc: lists behind __index', function()
     methods.__index = function(_, i) return type(i) == 'number' and i <= count and i * 2 or nil end
     return { r_int64 = setmetatable({}, methods) }
   end
-  local function len(count) return { __len = function() return count end } end
+  local function len(count)
+    return { __len = function() return count end }
+  end
   equal(protobuf.encode('kinds.Three', list(3, len(3))), Three.encode { r_int64 = { 2, 4, 6 } })
   equal(protobuf.encode('kinds.Three', list(0, len(0))), '')
   raises('r_int64%[4%]', protobuf.encode, 'kinds.Three', list(3, len(5)))
@@ -163,7 +210,10 @@ test('pbc: lists behind __index', function()
   equal(protobuf.encode('kinds.Three', list(3, {})), check.integers and Three.encode { r_int64 = { 2, 4, 6 } } or '')
   -- A class of lists.
   local class = { __index = { sum = function() end } }
-  equal(protobuf.encode('kinds.Three', { r_int64 = setmetatable({ 1, 2 }, class) }), Three.encode { r_int64 = { 1, 2 } })
+  equal(
+    protobuf.encode('kinds.Three', { r_int64 = setmetatable({ 1, 2 }, class) }),
+    Three.encode { r_int64 = { 1, 2 } }
+  )
   raises('r_int64%[2%]', protobuf.encode, 'kinds.Three', { r_int64 = setmetatable({ 1, nil, 3 }, class) })
 end)
 

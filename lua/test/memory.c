@@ -1,8 +1,8 @@
 /*
  * memory: a Lua state whose allocator fails, for tests of the module. It runs a script again and again:
  *
- *     1. every allocation of the script in turn is the last that succeeds: each run ends in a value or an error, never in
- *        a crash, and closing the state gives back every byte;
+ *     1. every allocation of the script in turn is the last that succeeds: each run ends in a value or an error,
+ *        never in a crash, and closing the state gives back every byte;
  *     2. (Lua 5.2 and later) every first try fails and the second succeeds, so that Lua collects all garbage at each
  *        single allocation.
  *
@@ -18,7 +18,7 @@
 int luaopen_plait_message_core(lua_State *L);
 
 static struct {
-  long long live;    /* bytes */
+  long long live; /* bytes */
   long blocks;
   long allowed;      /* how many more allocations succeed; negative: all */
   int stress, again; /* fail each first try */
@@ -70,7 +70,8 @@ static lua_State *new_state(const char *script, const char *path, const char *de
     exit(2);
   }
   lua_pushstring(L, descriptors);
-  if (lua_pcall(L, 1, 2, 0) != 0) { /* the script gives two functions: all of it, and that which may meet no failure of its own */
+  /* the script gives two functions: all of it, and that which may meet no failure of its own */
+  if (lua_pcall(L, 1, 2, 0) != 0) {
     fprintf(stderr, "%s\n", lua_tostring(L, -1));
     exit(2);
   }

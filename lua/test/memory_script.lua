@@ -13,12 +13,23 @@ local two = assert(schema.pattern 'kinds.Two set.kinds.Item.item')
 local flat = assert(schema.pattern 'kinds.Three f_int32 f_string f_message.f_double r_int64 m_message c_text')
 protobuf.register(set)
 
-local value = { f_double = 1.5, f_int64 = -1, f_string = ('long'):rep(500), f_message = { f_message = { f_string = 'deep' } }, r_int64 = { 1, -1, 300 },
-  r_string = { 'a', '' }, r_message = { { f_bool = true }, {} }, m_string = { a = 1, b = 2 }, m_message = { [3] = { f_bytes = 'x' } }, c_message = {},
-  [message.unknown] = '\152\125\1' }
+local value = {
+  f_double = 1.5,
+  f_int64 = -1,
+  f_string = ('long'):rep(500),
+  f_message = { f_message = { f_string = 'deep' } },
+  r_int64 = { 1, -1, 300 },
+  r_string = { 'a', '' },
+  r_message = { { f_bool = true }, {} },
+  m_string = { a = 1, b = 2 },
+  m_message = { [3] = { f_bytes = 'x' } },
+  c_message = {},
+  [message.unknown] = '\152\125\1',
+}
 local expected = assert(Three.encode(value, { deterministic = true }))
 
--- f_message three times, with an unknown field each time; an entry of m_message whose value comes twice; a MessageSet's item twice.
+-- f_message three times, with an unknown field each time; an entry of m_message whose value comes twice; a MessageSet's
+-- item twice.
 local parts = ('\90\3\152\125\1'):rep(3) .. '\210\2\12\8\3\18\3\152\125\1\18\3\152\125\1'
 local sets = '\138\1\18' .. ('\11\16\5\26\3\152\125\1\12'):rep(2)
 
@@ -39,7 +50,10 @@ local function work()
   assert(same(Three.decode(expected, nil, { f_message = {}, r_string = { 1, 2, 3 } }), value))
   local in_parts = assert(Three.decode(parts))
   assert(#in_parts.f_message['?unknown'] == 9 and #in_parts.m_message[3]['?unknown'] == 6)
-  assert(Three.decode(parts, nil, { f_message = { ['?unknown'] = 'old' } }).f_message['?unknown'] == in_parts.f_message['?unknown'])
+  assert(
+    Three.decode(parts, nil, { f_message = { ['?unknown'] = 'old' } }).f_message['?unknown']
+      == in_parts.f_message['?unknown']
+  )
   assert(not Three.decode(parts .. '\255'))
   assert(#Two.decode(sets).set['kinds.Item.item']['?unknown'] == 6 and Two.view(sets).set['kinds.Item.item'])
   assert(#two.unpack(sets) == 6)
@@ -57,7 +71,11 @@ local function work()
   protobuf.extract(got)
   assert(protobuf.encode('kinds.Three', protobuf.decode('kinds.Three', expected)))
   assert(select('#', protobuf.unpack('kinds.Three f_string f_message', expected)) == 2)
-  local proxy = setmetatable({}, { __pairs = function() return next, { r_string = setmetatable({}, { __pairs = function() return next, { 'a', 'b' } end }) } end })
+  local proxy = setmetatable({}, {
+    __pairs = function()
+      return next, { r_string = setmetatable({}, { __pairs = function() return next, { 'a', 'b' } end }) }
+    end,
+  })
   assert(protobuf.encode('kinds.Three', proxy) == Three.encode { r_string = { 'a', 'b' } })
   assert(not Three.encode { r_string = { 'a', nil, 'c' } })
   assert(protobuf.encode('kinds.Three', { r_message = { value } }, function(_, length) return length end) > 2000)
@@ -78,4 +96,5 @@ return function()
   local ok, reason = pcall(protobuf.register, set)
   if not ok then error(reason == 'not enough memory' and reason or 'memory: ' .. tostring(reason)) end
   work()
-end, work
+end,
+  work

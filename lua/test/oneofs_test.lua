@@ -26,9 +26,13 @@ local function run(command)
   assert(ok == true or ok == 0, command)
 end
 
--- Three oneofs, whose members lie among each other, below and above the 64th field; messages among them; the message in itself.
+-- Three oneofs, whose members lie among each other, below and above the 64th field; messages among them; the message in
+-- itself.
 local function new_schema(members)
-  local oneofs, lines = { {}, {}, {} }, { 'syntax = "proto2"; message M { optional M sub = 1; repeated M list = 2; map<int32, M> map = 3; repeated int32 numbers = 4;' }
+  local oneofs, lines =
+    { {}, {}, {} }, {
+      'syntax = "proto2"; message M { optional M sub = 1; repeated M list = 2; map<int32, M> map = 3; repeated int32 numbers = 4;',
+    }
   local number = 5
   for i = 1, members do
     for j = 1, 3 do
@@ -37,8 +41,12 @@ local function new_schema(members)
       number = number + 1
     end
   end
-  for j, oneof in ipairs(oneofs) do table.insert(lines, ('oneof o%d { %s }'):format(j, table.concat(oneof, ' '))) end
-  for i = number, number + members do table.insert(lines, ('optional int32 f%d = %d;'):format(i, i)) end
+  for j, oneof in ipairs(oneofs) do
+    table.insert(lines, ('oneof o%d { %s }'):format(j, table.concat(oneof, ' ')))
+  end
+  for i = number, number + members do
+    table.insert(lines, ('optional int32 f%d = %d;'):format(i, i))
+  end
   write('M.proto', table.concat(lines, '\n') .. ' }')
   run(protoc .. ' --descriptor_set_out=M.pb M.proto')
   return assert(message.schema(read 'M.pb'))
@@ -69,7 +77,9 @@ test('members that come again and again, in messages that come again: protoc rea
     local schema = new_schema(members)
     local M, fields = schema.type 'M', schema.fields 'M'
     local all, old = {}, {}
-    for i = 1, 60 do all[i] = random_bytes(M, fields, 3) .. random_bytes(M, fields, 3) end
+    for i = 1, 60 do
+      all[i] = random_bytes(M, fields, 3) .. random_bytes(M, fields, 3)
+    end
     write('all.bin', assert(M.encode { list = all }))
     run(protoc .. ' --decode=M M.proto <all.bin >all.txt')
     run(protoc .. ' --encode=M M.proto --deterministic_output <all.txt >all.out')
@@ -104,7 +114,9 @@ local function costs_the_same(what, make)
   few()
   many()
   local small, large = seconds(few), seconds(many)
-  if large > small * 8 + 0.002 then error(('%s: %.1f ms with few fields, %.1f ms with many'):format(what, small * 1000, large * 1000), 2) end
+  if large > small * 8 + 0.002 then
+    error(('%s: %.1f ms with few fields, %.1f ms with many'):format(what, small * 1000, large * 1000), 2)
+  end
 end
 
 test('the number of members and fields is no factor', function()
@@ -113,9 +125,13 @@ test('the number of members and fields is no factor', function()
     local tables = { ... }
     return function(schema)
       local M, parts = schema.type 'M', {}
-      for i, one in ipairs(tables) do parts[i] = assert(M.encode(one)) end
+      for i, one in ipairs(tables) do
+        parts[i] = assert(M.encode(one))
+      end
       local bytes, into = table.concat(parts):rep(rounds), options.into and {} or nil
-      if options.within then bytes = assert(M.encode { [options.within] = options.within == 'list' and { bytes } or bytes }) end
+      if options.within then
+        bytes = assert(M.encode { [options.within] = options.within == 'list' and { bytes } or bytes })
+      end
       return function() assert(M.decode(bytes, nil, into)) end
     end
   end
@@ -125,7 +141,10 @@ test('the number of members and fields is no factor', function()
   costs_the_same('two oneofs', decodes({}, { f5 = 'x' }, { f6 = 'x' }, { f8 = 1 }, { f9 = 1 }))
   costs_the_same('a message again and again', decodes({}, { sub = { f5 = 'x' } }, { sub = { f8 = 1, f9 = 2 } }))
   costs_the_same('messages in a list', decodes({}, { list = { { f5 = 'x' }, {} } }))
-  costs_the_same('messages in a list, into a table', decodes({ into = true }, { list = { { f5 = 'x' }, { numbers = { 1 } } } }))
+  costs_the_same(
+    'messages in a list, into a table',
+    decodes({ into = true }, { list = { { f5 = 'x' }, { numbers = { 1 } } } })
+  )
   costs_the_same('into a table', decodes({ into = true }, { f5 = 'x' }, { f8 = 1 }))
   costs_the_same('in a message', decodes({ within = 'sub' }, { f5 = 'x' }, { f8 = 1 }))
   costs_the_same('in a list', decodes({ within = 'list' }, { f5 = 'x' }, { f8 = 1 }))
@@ -135,10 +154,16 @@ test('the number of fields that are not there is no factor for a table of many k
   costs_the_same('encode', function(schema)
     local M, wide = schema.type 'M', { f5 = 'x', f6 = 'y', sub = {}, numbers = { 1 } }
     local fields = schema.fields 'M'
-    for i = #fields, #fields - 9, -1 do wide[fields[i].name] = i end
-    for i = 1, 20 do wide['f' .. fields[#fields].number - 10 - i * (#fields > 1000 and 40 or 0)] = 1 end
+    for i = #fields, #fields - 9, -1 do
+      wide[fields[i].name] = i
+    end
+    for i = 1, 20 do
+      wide['f' .. fields[#fields].number - 10 - i * (#fields > 1000 and 40 or 0)] = 1
+    end
     return function()
-      for _ = 1, 200 do assert(M.encode(wide)) end
+      for _ = 1, 200 do
+        assert(M.encode(wide))
+      end
     end
   end)
 end)

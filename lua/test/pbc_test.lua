@@ -8,7 +8,9 @@ local test, equal, raises, unhex = check.test, check.equal, check.raises, check.
 local function plain(value)
   if type(value) ~= 'table' then return value end
   local copy = {}
-  for key, inner in next, protobuf.extract(value) do copy[key] = plain(inner) end
+  for key, inner in next, protobuf.extract(value) do
+    copy[key] = plain(inner)
+  end
   return copy
 end
 
@@ -31,22 +33,35 @@ test('register: order, repetition, failure', function()
   protobuf.register_file(check.folder .. '/all.pb')
   protobuf.register_file(check.folder .. '/all.pb')
   raises('nowhere', protobuf.register_file, '/nowhere')
-  assert(protobuf.check 'tutorial.Person' and protobuf.check('tutorial.Person', 'id') and protobuf.check('tutorial.Person', 'tutorial.Ext.test'))
+  assert(
+    protobuf.check 'tutorial.Person'
+      and protobuf.check('tutorial.Person', 'id')
+      and protobuf.check('tutorial.Person', 'tutorial.Ext.test')
+  )
   assert(not protobuf.check 'nobody' and not protobuf.check('tutorial.Person', 'nothing'))
   if _VERSION == 'Lua 5.1' then assert(rawget(_G, 'protobuf') == protobuf) end
 end)
 
-local person = { name = 'Alice', id = 123, phone = { { number = '1', type = 'WORK' }, { number = '2' } }, test = { 1, -2 }, ['tutorial.Ext.test'] = 5 }
+local person = {
+  name = 'Alice',
+  id = 123,
+  phone = { { number = '1', type = 'WORK' }, { number = '2' } },
+  test = { 1, -2 },
+  ['tutorial.Ext.test'] = 5,
+}
 
 test('encode and decode', function()
   local bytes = protobuf.encode('tutorial.Person', person)
   equal(plain(protobuf.decode('tutorial.Person', bytes)), person)
   local length, tail
-  equal(protobuf.encode('tutorial.Person', person, function(address, size, extra)
-    assert(type(address) == 'userdata')
-    length, tail = size, extra
-    return plain(protobuf.decode('tutorial.Person', address, size)).name, 'second'
-  end, 'x'), 'Alice')
+  equal(
+    protobuf.encode('tutorial.Person', person, function(address, size, extra)
+      assert(type(address) == 'userdata')
+      length, tail = size, extra
+      return plain(protobuf.decode('tutorial.Person', address, size)).name, 'second'
+    end, 'x'),
+    'Alice'
+  )
   equal({ length, tail }, { #bytes, 'x' })
   equal(select('#', protobuf.encode('tutorial.Person', {}, function() return 1, 2, 3 end)), 3)
   raises('^nothing$', protobuf.encode, 'tutorial.Person', { nothing = 1 })
@@ -55,15 +70,22 @@ end)
 
 test('large messages reach the function whole', function()
   local book = { person = {} }
-  for i = 1, 500 do book.person[i] = { name = 'n' .. i, id = i } end
-  local copy = protobuf.encode('tutorial.AddressBook', book, function(address, size)
-    return plain(protobuf.decode('tutorial.AddressBook', address, size))
-  end)
+  for i = 1, 500 do
+    book.person[i] = { name = 'n' .. i, id = i }
+  end
+  local copy = protobuf.encode(
+    'tutorial.AddressBook',
+    book,
+    function(address, size) return plain(protobuf.decode('tutorial.AddressBook', address, size)) end
+  )
   equal(copy, book)
 end)
 
 test('defaults stand behind decoded messages', function()
-  local got = protobuf.decode('tutorial.Person', protobuf.encode('tutorial.Person', { name = 'a', id = 1, phone = { { number = '5' } } }))
+  local got = protobuf.decode(
+    'tutorial.Person',
+    protobuf.encode('tutorial.Person', { name = 'a', id = 1, phone = { { number = '5' } } })
+  )
   equal(got.email, '')
   equal(rawget(got, 'email'), nil)
   equal(got.phone[1].type, 'HOME')
@@ -71,7 +93,10 @@ test('defaults stand behind decoded messages', function()
   assert(rawget(got, 'test') == got.test)
   raises('^nothing$', function() return got.nothing end)
   local two = protobuf.decode('kinds.Two', '')
-  equal({ two.number, two.text, two.data, two.rate, two.yes, two.closed }, { -7, 'none\t"x"', '\0\255a', 1.5e-3, true, 'SOME' })
+  equal(
+    { two.number, two.text, two.data, two.rate, two.yes, two.closed },
+    { -7, 'none\t"x"', '\0\255a', 1.5e-3, true, 'SOME' }
+  )
   equal(two.three.f_enum, 'RED')
   assert(rawget(two, 'three') == two.three)
   equal(two.inner.inner.number, -7)
@@ -89,7 +114,9 @@ test('sub-messages stay encoded until they are touched', function()
   equal(rawget(got.phone[1], 2), nil)
   if _VERSION ~= 'Lua 5.1' then
     local seen = {}
-    for key, value in pairs(got.phone[2]) do seen[key] = value end
+    for key, value in pairs(got.phone[2]) do
+      seen[key] = value
+    end
     equal(seen, { number = '2' })
   end
   got.phone[2].type = 'MOBILE'
@@ -117,8 +144,16 @@ test('pack and unpack', function()
   assert(protobuf.lasterror():find 'tutorial.Person.id')
   equal({ protobuf.unpack('tutorial.Person.PhoneNumber type', unhex '10 02') }, { 2 })
   equal({ protobuf.unpack('tutorial.Person.PhoneNumber type', '') }, { 1 })
-  equal({ protobuf.unpack('tutorial.Person test', protobuf.pack('tutorial.Person test', { 1, 2, 300 })) }, { { 1, 2, 300 } })
-  equal({ protobuf.unpack('kinds.Three f_sint64 f_float r_float', protobuf.pack('kinds.Three f_sint64 f_float r_float', -5, 0.5, { 1, 2 })) }, { -5, 0.5, { 1, 2 } })
+  equal(
+    { protobuf.unpack('tutorial.Person test', protobuf.pack('tutorial.Person test', { 1, 2, 300 })) },
+    { { 1, 2, 300 } }
+  )
+  equal({
+    protobuf.unpack(
+      'kinds.Three f_sint64 f_float r_float',
+      protobuf.pack('kinds.Three f_sint64 f_float r_float', -5, 0.5, { 1, 2 })
+    ),
+  }, { -5, 0.5, { 1, 2 } })
   equal({ protobuf.unpack('tutorial.Person id id', bytes) }, { 7, 7 })
   raises('no such field', protobuf.pack, 'tutorial.Person nobody', 1)
 end)
@@ -134,18 +169,39 @@ test('sub-messages of patterns live as long as they are held', function()
     local _ = ('y'):rep(100) .. _
   end
   equal(protobuf.unpack('kinds.Three f_string', span[1], span[2]), ('x'):rep(100))
-  equal(protobuf.unpack('kinds.Three f_string', protobuf.unpack('kinds.Two three', protobuf.pack('kinds.Two three', span))[1], span[2]), ('x'):rep(100))
+  equal(
+    protobuf.unpack(
+      'kinds.Three f_string',
+      protobuf.unpack('kinds.Two three', protobuf.pack('kinds.Two three', span))[1],
+      span[2]
+    ),
+    ('x'):rep(100)
+  )
   equal(protobuf.unpack('kinds.Two three', '')[2], 0)
 end)
 
 test('mended: proto3, maps, oneofs, presence, negative enums, conversions', function()
-  local three = { r_int64 = { 1, 2, 3 }, m_string = { a = 1 }, m_message = { [5] = { f_int32 = 1 } }, c_number = 0, o_int32 = 0, r_enum = { 'BLUE' } }
+  local three = {
+    r_int64 = { 1, 2, 3 },
+    m_string = { a = 1 },
+    m_message = { [5] = { f_int32 = 1 } },
+    c_number = 0,
+    o_int32 = 0,
+    r_enum = { 'BLUE' },
+  }
   equal(plain(protobuf.decode('kinds.Three', protobuf.encode('kinds.Three', three))), three)
   equal(protobuf.enum_id('tutorial.Person.PhoneType', 'ODD'), -3)
   equal(protobuf.enum_id('tutorial.Person.PhoneType', 'NEVER'), nil)
   equal(protobuf.enum_id('nobody', 'NEVER'), nil)
-  equal(plain(protobuf.decode('kinds.Three', protobuf.encode('kinds.Three', { f_string = 12, f_int32 = '7', f_sint32 = 2.9, f_double = '0.5' }))),
-    { f_string = '12', f_int32 = 7, f_sint32 = 2, f_double = 0.5 })
+  equal(
+    plain(
+      protobuf.decode(
+        'kinds.Three',
+        protobuf.encode('kinds.Three', { f_string = 12, f_int32 = '7', f_sint32 = 2.9, f_double = '0.5' })
+      )
+    ),
+    { f_string = '12', f_int32 = 7, f_sint32 = 2, f_double = 0.5 }
+  )
   raises('f_int32', protobuf.encode, 'kinds.Three', { f_int32 = 'seven' })
   raises('f_int32', protobuf.encode, 'kinds.Three', { f_int32 = 2 ^ 40 })
   equal(plain(protobuf.decode('kinds.Two', unhex '53 08 01 54')).pair, { left = 1 })
@@ -163,7 +219,9 @@ end)
 
 test('registering the same again changes nothing and costs nothing', function()
   local metatable = getmetatable(protobuf.decode('tutorial.Person', ''))
-  for _ = 1, 3 do protobuf.register_file(check.folder .. '/all.pb') end
+  for _ = 1, 3 do
+    protobuf.register_file(check.folder .. '/all.pb')
+  end
   assert(getmetatable(protobuf.decode('tutorial.Person', '')) == metatable)
 end)
 

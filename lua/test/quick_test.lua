@@ -1,5 +1,5 @@
--- The quick ways through tables beside the general one. What many fields become must be what each alone becomes, put together:
--- that is what the format says of concatenated messages, so single fields are the oracle.
+-- The quick ways through tables beside the general one. What many fields become must be what each alone becomes, put
+-- together: that is what the format says of concatenated messages, so single fields are the oracle.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -8,10 +8,42 @@ local test, equal, unhex, random = check.test, check.equal, check.unhex, check.r
 local schema = assert(message.load(check.folder .. '/all.pb'))
 local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
 
--- Values at the borders of what is short: a byte of a varint, a length of one byte, copies of a few bytes, the buffer's size.
+-- Values at the borders of what is short: a byte of a varint, a length of one byte, copies of a few bytes, the buffer's
+-- size.
 local integers = { 1, 2, 63, 64, 127, 128, 255, 16383, 16384, 2147483647 }
 local signed = { -1, -64, -65, -128, -2147483648 }
-local lengths = { 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 126, 127, 128, 129, 500, 1000, 1015, 1016, 1017, 1018, 1019, 1020, 1021, 1022, 1023, 1024, 1025, 1030, 3000 }
+local lengths = {
+  1,
+  2,
+  3,
+  4,
+  7,
+  8,
+  9,
+  15,
+  16,
+  17,
+  31,
+  126,
+  127,
+  128,
+  129,
+  500,
+  1000,
+  1015,
+  1016,
+  1017,
+  1018,
+  1019,
+  1020,
+  1021,
+  1022,
+  1023,
+  1024,
+  1025,
+  1030,
+  3000,
+}
 local function text()
   local length = lengths[random(1, random(1, 3) == 1 and #lengths or 14)]
   return string.char(random(97, 122)):rep(length - 1) .. string.char(random(97, 122))
@@ -37,7 +69,15 @@ end
 local function single_fields(name)
   local some = {}
   for _, field in ipairs(schema.fields(name)) do
-    if not field.map and not field.oneof and not field.extension and field.kind ~= 'message' and field.kind ~= 'group' then some[#some + 1] = field end
+    if
+      not field.map
+      and not field.oneof
+      and not field.extension
+      and field.kind ~= 'message'
+      and field.kind ~= 'group'
+    then
+      some[#some + 1] = field
+    end
   end
   return some
 end
@@ -74,7 +114,9 @@ test('a table becomes what its fields become, in the order of their numbers', fu
     equal(Type.decode(table.concat(parts)), value)
     equal(Type.decode(table.concat(shuffle(parts))), value, 'in another order')
     local into = {}
-    for _, field in ipairs(fields) do into[field.name] = random(1, 3) == 1 and value_of(field) or nil end
+    for _, field in ipairs(fields) do
+      into[field.name] = random(1, 3) == 1 and value_of(field) or nil
+    end
     equal(Type.decode(table.concat(parts), nil, into), value, 'into a table')
     equal(Type.decode(table.concat(parts) .. table.concat(parts)).f_string, value.f_string)
   end
@@ -89,15 +131,22 @@ test('every truncation of what is read quickly names the field and the byte', fu
     if starts[length] then
       assert(value, length)
     else
-      assert(not value and (code == 'TRUNCATED' or code == 'LENGTH') and reason:find '^kinds%.Three%.f_%w+: .*%(byte %d+%)$', reason)
+      assert(
+        not value and (code == 'TRUNCATED' or code == 'LENGTH') and reason:find '^kinds%.Three%.f_%w+: .*%(byte %d+%)$',
+        reason
+      )
     end
   end
 end)
 
 -- a: int32, b and c: bytes, d: sint32, with tags of one byte.
 local function part(at, bytes) return string.char(at * 8 + 2, #bytes) .. bytes end
-local function made(...) return assert(message.schema(part(1, part(1, 'made.proto') .. part(4, part(1, 'M') .. table.concat { ... })))).type 'M' end
-local function member(name, number, kind) return part(2, part(1, name) .. '\24' .. string.char(number) .. '\32\1\40' .. string.char(kind)) end
+local function made(...)
+  return assert(message.schema(part(1, part(1, 'made.proto') .. part(4, part(1, 'M') .. table.concat { ... })))).type 'M'
+end
+local function member(name, number, kind)
+  return part(2, part(1, name) .. '\24' .. string.char(number) .. '\32\1\40' .. string.char(kind))
+end
 
 test('a buffer that is just full, or one byte short', function()
   local M = made(member('a', 1, 5), member('b', 2, 12), member('c', 3, 12), member('d', 4, 17))
@@ -148,8 +197,21 @@ test('zero of fields without presence is not written, whatever it is', function(
 end)
 
 test('what does not fit is refused beside what does', function()
-  for _, wrong in ipairs { { 2147483648, 'RANGE' }, { -2147483649, 'RANGE' }, { 1.5, 'RANGE' }, { 'x', 'TYPE' }, { {}, 'TYPE' }, { true, 'TYPE' }, { 0 / 0, 'RANGE' }, { 1 / 0, 'RANGE' } } do
-    for _, value in ipairs { { f_int32 = wrong[1] }, { f_int32 = wrong[1], f_string = 'a', f_double = 1 }, { o_int32 = wrong[1], f_int32 = 1 } } do
+  for _, wrong in ipairs {
+    { 2147483648, 'RANGE' },
+    { -2147483649, 'RANGE' },
+    { 1.5, 'RANGE' },
+    { 'x', 'TYPE' },
+    { {}, 'TYPE' },
+    { true, 'TYPE' },
+    { 0 / 0, 'RANGE' },
+    { 1 / 0, 'RANGE' },
+  } do
+    for _, value in ipairs {
+      { f_int32 = wrong[1] },
+      { f_int32 = wrong[1], f_string = 'a', f_double = 1 },
+      { o_int32 = wrong[1], f_int32 = 1 },
+    } do
       local bytes, reason, code = Three.encode(value)
       assert(not bytes and reason:find '^kinds%.Three%.[fo]_int32: ', reason)
       equal(code, wrong[2])

@@ -18,11 +18,17 @@ for _, name in ipairs { 'README.md', 'docs/message.md' } do
     local globals = setmetatable({}, { __index = _G })
     function globals.print(...)
       local parts = { ... }
-      for i = 1, select('#', ...) do parts[i] = tostring(parts[i]) end
+      for i = 1, select('#', ...) do
+        parts[i] = tostring(parts[i])
+      end
       printed[#printed + 1] = table.concat(parts, ' ')
     end
     local chunk
-    if setfenv then chunk = setfenv(assert(loadstring(code)), globals) else chunk = assert(load(code, name, 't', globals)) end
+    if setfenv then
+      chunk = setfenv(assert(loadstring(code)), globals)
+    else
+      chunk = assert(load(code, name, 't', globals))
+    end
     chunk()
     check.equal(printed, expected)
   end)

@@ -1,7 +1,7 @@
 /*
- * threads: one frozen image, in memory that nobody may write to, used by several threads at once. Each has a Lua state of
- * its own, and encodes, decodes, packs, unpacks, looks into views and asks for names, all through the same bytes. A write into
- * them ends the process; ThreadSanitizer sees what else the threads might share. The module is linked in.
+ * threads: one frozen image, in memory that nobody may write to, used by several threads at once. Each has a Lua state
+ * of its own, and encodes, decodes, packs, unpacks, looks into views and asks for names, all through the same bytes. A
+ * write into them ends the process; ThreadSanitizer sees what else the threads might share. The module is linked in.
  *
  * Use: threads LUA_PATH DESCRIPTORS [ROUNDS]
  */
@@ -34,15 +34,19 @@ static const char script[] =
     "local flat = schema.pattern 'kinds.Three f_int32 f_string f_message.f_string r_int64 m_string'\n"
     "for round = 1, rounds do\n"
     "  local text = ('thread %d round %d'):format(seed, round)\n"
-    "  local bytes = assert(Three.encode { f_int32 = round, f_string = text, f_enum = 'BLUE', r_int64 = { seed, round }, m_string = { [text] = seed },\n"
+    "  local bytes = assert(Three.encode { f_int32 = round, f_string = text, f_enum = 'BLUE', "
+    "r_int64 = { seed, round }, "
+    "m_string = { [text] = seed },\n"
     "    f_message = { f_string = text, r_message = { { f_int32 = seed }, {} } } })\n"
     "  local got = assert(Three.decode(bytes))\n"
-    "  assert(got.f_string == text and got.f_enum == 'BLUE' and got.m_string[text] == seed and got.f_message.r_message[1].f_int32 == seed)\n"
+    "  assert(got.f_string == text and got.f_enum == 'BLUE' and "
+    "got.m_string[text] == seed and got.f_message.r_message[1].f_int32 == seed)\n"
     "  local number, name, inner, list, map = flat.unpack(bytes)\n"
     "  assert(number == round and name == text and inner == text and list[2] == round and map[text] == seed)\n"
     "  local packed = assert(flat.pack(round, text, text, { seed }, { a = round }))\n"
     "  assert(Three.view(packed).f_message.f_string == text and Three.view(packed).r_int64[1] == seed)\n"
-    "  local two = Two.decode(assert(Two.encode { number = -seed, pair = { left = round }, set = { ['kinds.Item.item'] = { number = seed } } }))\n"
+    "  local two = Two.decode(assert(Two.encode { number = -seed, pair = { left = round }, "
+    "set = { ['kinds.Item.item'] = { number = seed } } }))\n"
     "  assert(two.pair.left == round and two.set['kinds.Item.item'].number == seed)\n"
     "  local value, _, code = Person.encode { name = text, nobody = seed }\n"
     "  assert(value == nil and code == 'NAME')\n"

@@ -1,6 +1,6 @@
 /**
- * The operations, and how each is timed: after a warm-up, in pieces of about 10 ms, and the best piece counts: other programs
- * on the machine only ever make a piece slower.
+ * The operations, and how each is timed: after a warm-up, in pieces of about 10 ms, and the best piece counts: other
+ * programs on the machine only ever make a piece slower.
  */
 
 import assert from 'node:assert/strict';

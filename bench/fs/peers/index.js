@@ -1,6 +1,6 @@
 /**
- * The peers: how each gives a program synchronous files. An adapter answers with { fs, root }; all but `proxied` give the
- * thread that asks files of its own or of its process.
+ * The peers: how each gives a program synchronous files. An adapter answers with { fs, root }; all but `proxied` give
+ * the thread that asks files of its own or of its process.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * What a worker does where the files live on the main thread: it sends a call there and sleeps until the answer is written.
- * The files are memfs's. Lean on purpose: bytes go through shared memory, all else as JSON.
+ * What a worker does where the files live on the main thread: it sends a call there and sleeps until the answer is
+ * written. The files are memfs's. Lean on purpose: bytes go through shared memory, all else as JSON.
  */
 
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 /**
- * Builds what is measured, in build/bench-heap: for each allocator a Wasm module with the workload in it (`empty` is the
- * same without one), or a native library to run the workload with. What is newer than all it is made of stays.
+ * Builds what is measured, in build/bench-heap: for each allocator a Wasm module with the workload in it (`empty` is
+ * the same without one), or a native library to run the workload with. What is newer than all it is made of stays.
  *
  * All Wasm is made with the flags of the top Makefile.
  */
@@ -72,8 +72,8 @@ export function familyFile(allocator) {
 }
 
 /**
- * The same module as programs ship it: after `wasm-opt -O2`, which Emscripten runs by itself and others can. It takes out
- * the room that a linker leaves for addresses, and inlines what is called once.
+ * The same module as programs ship it: after `wasm-opt -O2`, which Emscripten runs by itself and others can. It takes
+ * out the room that a linker leaves for addresses, and inlines what is called once.
  */
 export function optimise(file) {
   const optimised = file.replace(/\.wasm$/, '-optimised.wasm');

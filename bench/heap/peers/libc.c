@@ -30,8 +30,7 @@ static __attribute__((noinline)) void sleep_on(pthread_mutex_t *mutex) {
 int pthread_mutex_wait(pthread_mutex_t *mutex) {
   for (int spin = 0; spin < SPINS; spin++)
     if (__c11_atomic_load(&mutex->word, __ATOMIC_RELAXED) == 0 && pthread_mutex_trylock(mutex) == 0) return 0;
-  while (__c11_atomic_exchange(&mutex->word, 2, __ATOMIC_ACQUIRE) != 0)
-    sleep_on(mutex);
+  while (__c11_atomic_exchange(&mutex->word, 2, __ATOMIC_ACQUIRE) != 0) sleep_on(mutex);
   return 0;
 }
 

@@ -1,4 +1,7 @@
-/** One of several threads without a pool: reads and hashes every n-th file when it is told to, and answers with the digests. */
+/**
+ * One of several threads without a pool: reads and hashes every n-th file when it is told to, and answers with the
+ * digests.
+ */
 
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -2,11 +2,12 @@
  * How close to the limit does a pool come while main reads every file with readFileSync, in a loop without a pause?
  *
  * The demo's job. Main is blocked until the last file is read: a pool that needs main to hand out work hashes little
- * until then. The limit is measured in the same run, by one thread without a pool: the best of its runs of reading and the best of
- * hashing, with compiled code and warm memory. So the pools get the same: runs that do not count, then as many as the limit has, of
- * which the best counts. One run against the best of several would measure what else the machine did.
- * 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand over. 'no pool' are
- * threads that read a share of the files each, and hash it: what they take beyond the limit is the host's, not a pool's.
+ * until then. The limit is measured in the same run, by one thread without a pool: the best of its runs of reading and
+ * the best of hashing, with compiled code and warm memory. So the pools get the same: runs that do not count, then as
+ * many as the limit has, of which the best counts. One run against the best of several would measure what else the
+ * machine did. 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand
+ * over. 'no pool' are threads that read a share of the files each, and hash it: what they take beyond the limit is the
+ * host's, not a pool's.
  */
 
 import { once } from 'node:events';
@@ -26,8 +27,8 @@ const ALONE = 'one thread, no pool';
 /** Of the lone thread, of every pool, and of the threads without one: the best counts. */
 const TIMED_RUNS = 3;
 /**
- * Before the timed ones, of all of them. With six, the next three of 'plait, no copy' still had a median of 2,400 page faults
- * (5 ms of main's time, on memory that main had never been so far ahead to need); with twelve fewer than twenty.
+ * Before the timed ones, of all of them. With six, the next three of 'plait, no copy' still had a median of 2,400 page
+ * faults (5 ms of main's time, on memory that main had never been so far ahead to need); with twelve fewer than twenty.
  */
 const WARM_RUNS = 12;
 const SHARES = { name: 'no pool, a share each', shares: true };
@@ -120,8 +121,8 @@ export const filesAndHashes = ({ about, env }) => ({
   },
 
   /**
-   * Replaces the samples of the lone thread by limits, one a round, and relates each sample to the limit of its round: a
-   * machine whose clock changes from minute to minute changes both.
+   * Replaces the samples of the lone thread by limits, one a round, and relates each sample to the limit of its round:
+   * a machine whose clock changes from minute to minute changes both.
    */
   conclude(rows, { threads }) {
     const alone = rows.find((row) => row.name === ALONE);

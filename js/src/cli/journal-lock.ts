@@ -1,12 +1,12 @@
 /**
  * A lock that dies with its process: one run at a time writes a journal.
  *
- * Beside the journal lies a file of claims, a line of JSON each. Who wants the journal appends its claim, which no other
- * can come between, then reads them all: it has the journal if none of the earlier claims is a living process's. Who has had it
- * removes the file. A run that is killed leaves its claim, which counts no more.
+ * Beside the journal lies a file of claims, a line of JSON each. Who wants the journal appends its claim, which no
+ * other can come between, then reads them all: it has the journal if none of the earlier claims is a living process's.
+ * Who has had it removes the file. A run that is killed leaves its claim, which counts no more.
  *
- * Invariant: of the processes whose claims are in the file that bears the name, at most one has the journal, and only that
- * one removes the file. So who has read a file that bears the name no more begins anew.
+ * Invariant: of the processes whose claims are in the file that bears the name, at most one has the journal, and only
+ * that one removes the file. So who has read a file that bears the name no more begins anew.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -83,8 +83,8 @@ function readClaims(file: number): Claim[] {
 const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDWR } = constants;
 
 /**
- * The file of claims. The folder may be one in which others can make names: a link is not followed, so nothing is written
- * elsewhere, and neither a pipe nor a device is waited for or written to.
+ * The file of claims. The folder may be one in which others can make names: a link is not followed, so nothing is
+ * written elsewhere, and neither a pipe nor a device is waited for or written to.
  */
 function openClaims(path: string): number {
   let file: number;

@@ -6,8 +6,8 @@
  *
  * One run at a time has the journal: see journal-lock.ts.
  *
- * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the results of the
- * run that goes to the end are complete, and no input in the journal was run again.
+ * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the results of
+ * the run that goes to the end are complete, and no input in the journal was run again.
  */
 
 import {
@@ -48,8 +48,8 @@ export class Journal {
   #isBroken = false;
 
   /**
-   * Opens the journal, or begins one. `task` names the function; a journal of another one is refused. `onError` hears, once,
-   * that nothing more can be written to it.
+   * Opens the journal, or begins one. `task` names the function; a journal of another one is refused. `onError` hears,
+   * once, that nothing more can be written to it.
    */
   constructor(path: string, task: string, onError: (error: Error) => void) {
     this.#path = path;
@@ -199,7 +199,10 @@ export class Journal {
   }
 }
 
-/** A line of the journal as this version writes it: the file may come from anybody, and what is in it goes to a terminal. */
+/**
+ * A line of the journal as this version writes it: the file may come from anybody, and what is in it goes to a
+ * terminal.
+ */
 function asOneLine(text: string): string {
   return text === '' ? '' : lineOf(text.replace(/\n$/, ''));
 }

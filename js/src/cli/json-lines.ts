@@ -1,8 +1,8 @@
 /**
  * What happened, as lines of text: results and errors as JSON, failures for a person to read.
  *
- * Invariant: every function here gives exactly one line without control characters and never throws, whatever the result or
- * error is.
+ * Invariant: every function here gives exactly one line without control characters and never throws, whatever the
+ * result or error is.
  */
 
 /** An error as it is written. */

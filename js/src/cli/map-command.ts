@@ -1,8 +1,8 @@
 /**
  * `plait map`: hands each input to a pool, and writes what became of it.
  *
- * Two loops run side by side, one that starts inputs and one that writes results. Whatever either waits for is announced
- * by `#changed`.
+ * Two loops run side by side, one that starts inputs and one that writes results. Whatever either waits for is
+ * announced by `#changed`.
  *
  * Invariant: no input is started while `#concurrency` run, `#window` are started whose line is not yet written, or the
  * lines that wait hold MOST_HELD characters. So neither a slow reader, nor a slow first input whose followers are done,

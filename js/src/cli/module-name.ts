@@ -1,8 +1,8 @@
 /**
  * Which file and which of its exports MODULE[#EXPORT] names.
  *
- * Invariant: the file that comes out exists. That it is a module, and has the export, only a worker can tell: loading it
- * here would run the user's code on this thread.
+ * Invariant: the file that comes out exists. That it is a module, and has the export, only a worker can tell: loading
+ * it here would run the user's code on this thread.
  */
 
 import { statSync } from 'node:fs';

@@ -1,8 +1,9 @@
 /**
  * Standard output and standard error, as the command writes to them.
  *
- * Invariant: write() resolves when its text has been handed to the system, or can never be; so whoever waits for it holds
- * one piece of text at a time, however slow the reader is. It never rejects: what went wrong is told once, to `onError`.
+ * Invariant: write() resolves when its text has been handed to the system, or can never be; so whoever waits for it
+ * holds one piece of text at a time, however slow the reader is. It never rejects: what went wrong is told once, to
+ * `onError`.
  */
 
 import { Writable } from 'node:stream';
@@ -48,8 +49,8 @@ export function isClosed(error: NodeJS.ErrnoException): boolean {
 }
 
 /**
- * From now on, what worker threads print goes to `write`. Node pipes it to `process.stdout` and `process.stderr`, and so
- * it would lie between the results.
+ * From now on, what worker threads print goes to `write`. Node pipes it to `process.stdout` and `process.stderr`, and
+ * so it would lie between the results.
  */
 export function divertWorkerOutput(write: (text: string) => Promise<void>): void {
   for (const name of ['stdout', 'stderr'] as const) {

@@ -1,8 +1,8 @@
 /**
  * The progress bar on a terminal.
  *
- * Invariant: the bar is the whole of the line that the cursor is on, or not on the screen. Whoever writes to the terminal
- * calls clear() before; the bar comes back by itself.
+ * Invariant: the bar is the whole of the line that the cursor is on, or not on the screen. Whoever writes to the
+ * terminal calls clear() before; the bar comes back by itself.
  */
 
 /** What the bar tells. */

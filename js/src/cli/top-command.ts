@@ -1,6 +1,6 @@
 /**
- * `plait top`: the pools of a running program, live in the terminal. It asks the program's coordinators (task/publish.ts),
- * which answer whatever the program's main thread is doing.
+ * `plait top`: the pools of a running program, live in the terminal. It asks the program's coordinators
+ * (task/publish.ts), which answer whatever the program's main thread is doing.
  *
  * Invariant: a picture is written in one piece, below the last one's beginning; the cursor is shown again at the end.
  */

@@ -101,7 +101,10 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
 /** The spaces that this thread is attached to; a private one may be dropped by its users. */
 let attached: WeakRef<Space>[] = [];
 
-/** The space that this thread is a pool's worker in. The coordinator hears of its end, and until then what it writes is sent there. */
+/**
+ * The space that this thread is a pool's worker in. The coordinator hears of its end, and until then what it writes is
+ * sent there.
+ */
 let recovered: Space | undefined;
 
 function detachAll(): void {
@@ -117,8 +120,8 @@ function recoverHostEverywhere(hostId: number): void {
 }
 
 /**
- * Recovers every slot of a thread that is gone, and of those that ended with it, because it started them; their tasks, if
- * they ran any, come back as WORKER_DIED.
+ * Recovers every slot of a thread that is gone, and of those that ended with it, because it started them; their tasks,
+ * if they ran any, come back as WORKER_DIED.
  */
 export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
@@ -134,7 +137,10 @@ export function recoverStartedBy(space: Space, hostId: number): void {
   }
 }
 
-/** Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as WORKER_DIED. */
+/**
+ * Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as
+ * WORKER_DIED.
+ */
 export function recoverThread(space: Space, thread: number): void {
   for (let task = space.core.plait_abi_recover(thread); task !== 0; task = space.core.plait_abi_recover(thread)) {
     if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
@@ -223,8 +229,9 @@ export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0)
 }
 
 /**
- * Where the common space was opened: another context of node:vm in this thread, as test runners make one for each file, is a
- * program of its own, and gets a space of its own. The mark does not travel: in other threads the handle is inherited.
+ * Where the common space was opened: another context of node:vm in this thread, as test runners make one for each file,
+ * is a program of its own, and gets a space of its own. The mark does not travel: in other threads the handle is
+ * inherited.
  */
 const OPENED_IN = Symbol.for('plait opened in');
 
@@ -260,8 +267,8 @@ export function commonSpace(role?: number, pool?: number): Space {
 }
 
 /**
- * Whether pools, files and the heap work here. Importing Plait never throws: where this is false, their first use does, and so
- * does `commonSpace()`; the error's code and message say what is missing.
+ * Whether pools, files and the heap work here. Importing Plait never throws: where this is false, their first use does,
+ * and so does `commonSpace()`; the error's code and message say what is missing.
  */
 export function isSupported(): boolean {
   try {

@@ -1,9 +1,9 @@
 /**
  * What threads write, in Node and in hosts like it.
  *
- * A thread of Node's (and of Bun's) sends what it writes by messages to the thread that started it, a piece at a time. That
- * takes event loops that turn, and what is on its way when the process ends is lost. In Deno a thread writes at once, and
- * nothing is diverted.
+ * A thread of Node's (and of Bun's) sends what it writes by messages to the thread that started it, a piece at a time.
+ * That takes event loops that turn, and what is on its way when the process ends is lost. In Deno a thread writes at
+ * once, and nothing is diverted.
  *
  * Invariant: a piece that was taken is not sent by the host, and one that was refused is.
  */
@@ -39,7 +39,10 @@ function ignore(): void {}
 /** Streams whose errors are heard just now. */
 const hushed = new Set<Writable>();
 
-/** The stream tells an error after it has called back, and throws it where nobody listens. One listener does for many pieces. */
+/**
+ * The stream tells an error after it has called back, and throws it where nobody listens. One listener does for many
+ * pieces.
+ */
 function hush(stream: Writable): void {
   if (hushed.has(stream)) return;
   hushed.add(stream);
@@ -58,8 +61,8 @@ const movedAt = new WeakMap<Writable, number>();
 const now = (): number => process.uptime();
 
 /**
- * A thread's stream calls back when the thread that started it has read. That one may be blocked until this one has its result, or
- * read nothing, ever. The host has what was written, and keeps it.
+ * A thread's stream calls back when the thread that started it has read. That one may be blocked until this one has its
+ * result, or read nothing, ever. The host has what was written, and keeps it.
  */
 function isStuck(stream: Writable): boolean {
   const { isMainThread } = process.getBuiltinModule('node:worker_threads');

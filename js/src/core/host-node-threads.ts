@@ -27,10 +27,10 @@ export interface Hello {
 type Along = Partial<Pick<Hello, 'keeper' | 'instead'>>;
 
 /**
- * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node has
- * to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which Node
- * starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20 aborts if
- * it stops a thread that evaluates such a module.
+ * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node
+ * has to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which
+ * Node starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20
+ * aborts if it stops a thread that evaluates such a module.
  */
 const ENTRY = `
 const { parentPort } = process.getBuiltinModule('node:worker_threads');

@@ -35,8 +35,9 @@ const NO_THREAD = 'this script runs only in a thread that Plait started';
 const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
 
 /**
- * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is found
- * beside the loader that the program was started with. It must come first: an import that failed is not tried again.
+ * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is
+ * found beside the loader that the program was started with. It must come first: an import that failed is not tried
+ * again.
  */
 async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
   const loader = process.execArgv.find((arg) => /^(--import=)?(tsx|.*[/\\]tsx[/\\]dist[/\\]loader\.mjs)$/.test(arg));
@@ -57,8 +58,9 @@ async function importModule(url: string): Promise<unknown> {
 }
 
 /**
- * Plait's own script is one that Node lets import nothing, and so is all that it evaluates. A CommonJS module's code may: from the
- * place that the module has, which need not be a file's. Node has no other way to say so without a warning.
+ * Plait's own script is one that Node lets import nothing, and so is all that it evaluates. A CommonJS module's code
+ * may: from the place that the module has, which need not be a file's. Node has no other way to say so without a
+ * warning.
  */
 function evaluator(url: string): (source: string) => unknown {
   const process = globalThis.process;

@@ -2,12 +2,12 @@
  * Starting a thread of Plait's own in a browser, and hearing its end.
  *
  * The script comes from a file if it can: then `fetch('/data')` means in a task what it means in the page, and a policy
- * that forbids `blob:` workers is kept. Where no such file is served (a bundler that leaves it behind, an origin that is
- * not the page's), the page makes it from the string in the bundle. Threads that a thread starts run what it runs.
+ * that forbids `blob:` workers is kept. Where no such file is served (a bundler that leaves it behind, an origin that
+ * is not the page's), the page makes it from the string in the bundle. Threads that a thread starts run what it runs.
  *
  * Invariants: a thread holds a Web Lock from its first message on, and browsers give it to the next in line when the
- * thread is gone: that is how its end becomes known here, where workers have no 'exit' event. Nothing is sent to a thread
- * before it has said that it listens, so until then it can be started again, from the string.
+ * thread is gone: that is how its end becomes known here, where workers have no 'exit' event. Nothing is sent to a
+ * thread before it has said that it listens, so until then it can be started again, from the string.
  */
 
 import type { HostThread, ThreadOptions, ThreadScript } from './host.ts';
@@ -21,7 +21,9 @@ export interface Hello {
 }
 
 export const LOCK_PREFIX = 'plait.thread.';
-/** A thread's first words: it hears messages from here on. A script that a bundler has split may be slow to come to it. */
+/**
+ * A thread's first words: it hears messages from here on. A script that a bundler has split may be slow to come to it.
+ */
 export const LISTENING = 'plait.listening';
 /** It holds its lock. */
 export const ALIVE = 'plait.alive';

@@ -38,9 +38,9 @@ export interface LentThread {
 }
 
 /**
- * What a lent thread does if its starter is blocked. Before anything else it waits for the word, which is 0, to be changed, for
- * so many milliseconds at most. If nobody does, the thread makes it `value`, by compare-and-swap, and runs this script with this
- * message: from then on it is its starter's, as if it had been started for that.
+ * What a lent thread does if its starter is blocked. Before anything else it waits for the word, which is 0, to be
+ * changed, for so many milliseconds at most. If nobody does, the thread makes it `value`, by compare-and-swap, and runs
+ * this script with this message: from then on it is its starter's, as if it had been started for that.
  */
 export interface Instead {
   /** In shared memory. */
@@ -87,7 +87,10 @@ export interface Host {
   readonly kind: 'node' | 'web';
   /** The host's number for this thread; see {@link HostThread.hostId}. */
   readonly hostId: number;
-  /** The number of a thread that this one does not outlive, because it was started there; 0: there is none, or nobody knows. */
+  /**
+   * The number of a thread that this one does not outlive, because it was started there; 0: there is none, or nobody
+   * knows.
+   */
   readonly starterId: number;
   readonly isMainThread: boolean;
   /** Whether this thread may sleep in `Atomics.wait` (a page's main thread may not). */
@@ -100,19 +103,23 @@ export interface Host {
   bequeathSpace(handle: SpaceHandle): void;
   /** Calls back when this thread, or the process, is about to end by itself: before those of {@link onThreadEnd}. */
   onExit(listener: () => void): void;
-  /** Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. Once. */
+  /**
+   * Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. Once.
+   */
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
   /** Starts a thread that runs `script`; in browsers a file with the same, if there is one. */
   startThread(options: ThreadOptions, script: ThreadScript): HostThread;
   /**
-   * Starts a thread for another one to look after, which need not be there yet. What it says goes to the port, and by the
-   * port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such ports.
+   * Starts a thread for another one to look after, which need not be there yet. What it says goes to the port, and by
+   * the port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such
+   * ports.
    */
   readonly lendThread: ((options: ThreadOptions, script: ThreadScript) => LentThread) | undefined;
   /**
-   * Whether a thread that is stopped may go on, for ever, if it is busy (Deno). Its `onExit` comes when it is gone, or never.
+   * Whether a thread that is stopped may go on, for ever, if it is busy (Deno). Its `onExit` comes when it is gone, or
+   * never.
    */
   readonly threadsLinger: boolean;
   /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
@@ -120,8 +127,8 @@ export interface Host {
   /** Hears that this thread ends by itself, and of the error that ends it, if nothing catches it. Node only. */
   onLastWords(listener: (code: number, uncaught: { readonly error: unknown } | undefined) => void): void;
   /**
-   * A message that is cloned now, and what it transfers gone from here, but posted later: as a port, to be transferred with
-   * another message. Node only.
+   * A message that is cloned now, and what it transfers gone from here, but posted later: as a port, to be transferred
+   * with another message. Node only.
    */
   sealMessage(message: unknown, transfer: readonly unknown[]): unknown;
   /** What was sealed: the message. */
@@ -143,22 +150,28 @@ export interface Host {
   /** In such a thread: hears the further messages of that one, and stays alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
   /**
-   * From now on, `take` is given each piece that this thread writes to its standard output (1) or standard error (2), before the
-   * call returns that wrote it. What `take` refuses goes the host's own way; where that is to write it at once, so does all.
+   * From now on, `take` is given each piece that this thread writes to its standard output (1) or standard error (2),
+   * before the call returns that wrote it. What `take` refuses goes the host's own way; where that is to write it at
+   * once, so does all.
    */
   divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
   /**
-   * Writes out what such a thread has written. The answer says whether the system has it by now, or it was dropped because the
-   * stream has ended, or nobody reads there.
+   * Writes out what such a thread has written. The answer says whether the system has it by now, or it was dropped
+   * because the stream has ended, or nobody reads there.
    */
   writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean;
   /** Ends this thread now. */
   exitThread(code: number): void;
   /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
   turn(): Promise<void>;
-  /** Calls back in a later turn of the event loop, in the order of the calls; also while a page's main thread is blocked. */
+  /**
+   * Calls back in a later turn of the event loop, in the order of the calls; also while a page's main thread is
+   * blocked.
+   */
   nextTurn(listener: () => void): void;
-  /** Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at. */
+  /**
+   * Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at.
+   */
   readonly soon: ((listener: () => void) => void) | undefined;
   /** Tells whoever runs the program of something that is no error of the calling code; `code` names the kind of it. */
   warn(message: string, code: string, detail: string): void;
@@ -177,7 +190,10 @@ export interface Host {
   holdLoop(): () => void;
   /** What the clock that all threads share says, in milliseconds with a fraction; see clock.ts. */
   clock(): number;
-  /** How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0: unknown. */
+  /**
+   * How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0:
+   * unknown.
+   */
   activeTime(): number;
   heapUsed(): number;
   /** The URL that a module's name, given by the user, stands for. */
@@ -185,8 +201,8 @@ export interface Host {
   /** Imports a module of the user by its URL, in a thread that `startThread` started. */
   importModule(url: string): Promise<unknown>;
   /**
-   * What evaluates source in the global scope, as `eval` does. What that imports is looked up from `url` in Node; in browsers
-   * from this script.
+   * What evaluates source in the global scope, as `eval` does. What that imports is looked up from `url` in Node; in
+   * browsers from this script.
    */
   evaluator(url: string): (source: string) => unknown;
   /** In such a thread: the value of its script's part. */

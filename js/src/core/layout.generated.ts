@@ -946,7 +946,7 @@ export const LaneWalk = {
   seats: 8,
 } as const;
 
-/** Bytes from the start of the space; 0 names nothing. */
+/** The unit in which a space grows: one page of WebAssembly. */
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
@@ -972,7 +972,6 @@ export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
 /** sizes up to the small limit in units of 16 bytes, and 0 */
 export const HEAP_UNIT_COUNT = 1025;
-/** What one slice is used for. */
 export const PAGE_STATES = 256;
 export const FS_PATH_MAX = 4096;
 export const FS_NAME_MAX = 255;
@@ -985,7 +984,6 @@ export const FS_LEAF_LIMIT = 64;
 export const FS_STORE_LIMIT = 64;
 export const FS_HAND_LIMIT = 8;
 export const FS_DROP_LIMIT = 8;
-/** What an inode is: the low two bits of its `life`. */
 export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
 /** priorities; lane 0 is the most urgent */
@@ -1005,7 +1003,6 @@ export const POOL_NAMES = 256;
 export const POOL_NAME_BYTES = 1048576;
 /** a larger input gets a block of its own, which need not wait for the result */
 export const TASK_INPUT_INLINE = 1024;
-/** Where the host finds what it reads directly. */
 export const STACK_SIZE = 65536;
 
 /** `enum plait_wait_result`. */

@@ -1,8 +1,8 @@
 /**
  * Which buffers are the memory of a space.
  *
- * A SharedArrayBuffer is but an object: the same memory is another one after it has grown, and in each view that came by
- * `postMessage`.
+ * A SharedArrayBuffer is but an object: the same memory is another one after it has grown, and in each view that came
+ * by `postMessage`.
  *
  * Invariant: the answer is yes for each of them, and for no other memory.
  */

@@ -1,6 +1,6 @@
 /**
- * Objects that belong to one thread and stand for something in shared memory: a pool, a space, an open file. Logs show a line of
- * each, and who clones one, or posts it to another thread, is told what to send instead.
+ * Objects that belong to one thread and stand for something in shared memory: a pool, a space, an open file. Logs show
+ * a line of each, and who clones one, or posts it to another thread, is told what to send instead.
  *
  * Invariant: neither shows what lies in the memory, or fails because of the state in which the object is.
  */
@@ -48,8 +48,8 @@ function lineOf(name: string, show: () => Shown): string {
 }
 
 /**
- * To be called for each new object of such a class. Cloning reads the properties that list, and refuses a symbol with the text
- * that it has. JSON leaves symbols out.
+ * To be called for each new object of such a class. Cloning reads the properties that list, and refuses a symbol with
+ * the text that it has. JSON leaves symbols out.
  */
 export function refuseCloning(object: object): void {
   const { name, instead } = (object as { readonly [OPAQUE]: Opaque })[OPAQUE];

@@ -1,6 +1,6 @@
 /**
- * What a value is, also if it was made in another realm: a frame, or a context of node:vm, as test runners make one for each file.
- * There `instanceof` asks for the wrong class.
+ * What a value is, also if it was made in another realm: a frame, or a context of node:vm, as test runners make one for
+ * each file. There `instanceof` asks for the wrong class.
  *
  * Invariant: the answer depends on what the engine keeps in the object, or, for URLs, on what Node looks at, too.
  */

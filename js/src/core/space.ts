@@ -3,7 +3,8 @@
  *
  * Invariant: the memory only grows, and growing never moves it: a view that was made stays true for the bytes it
  * covers. What a view may lack is the newest bytes, so every access goes through a method that renews the views when a
- * reference lies beyond them. Another thread's growth reaches this one's `memory.buffer` late; `memory.grow(0)` fetches it.
+ * reference lies beyond them. Another thread's growth reaches this one's `memory.buffer` late; `memory.grow(0)` fetches
+ * it.
  */
 
 import { PlaitError } from './errors.ts';
@@ -11,8 +12,8 @@ import { Errno } from './layout.generated.ts';
 import { makeOpaque, refuseCloning } from './opaque.ts';
 
 /**
- * A shared `WebAssembly.Memory`. Said in words of our own: that name is known only where the types of browsers, or newer ones
- * of Node, are.
+ * A shared `WebAssembly.Memory`. Said in words of our own: that name is known only where the types of browsers, or
+ * newer ones of Node, are.
  */
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer;
@@ -150,8 +151,8 @@ export interface Core {
 /**
  * A thread's view of a space. Made by `openSpace()` and `attach()`; belongs to the thread that made it.
  *
- * Its properties do not list: who logs a space, or makes it JSON, would write down all of the memory. They are made so, for an
- * object whose properties are hidden later is a slow one.
+ * Its properties do not list: who logs a space, or makes it JSON, would write down all of the memory. They are made so,
+ * for an object whose properties are hidden later is a slow one.
  */
 export class Space {
   /** What other threads need to attach. */
@@ -221,7 +222,9 @@ export class Space {
     return this.u8.subarray(ref, ref + length);
   }
 
-  /** Walks all structures; throws ERR_PLAIT_CORRUPT. With `quiescent`, while no other thread is inside, it checks more. */
+  /**
+   * Walks all structures; throws ERR_PLAIT_CORRUPT. With `quiescent`, while no other thread is inside, it checks more.
+   */
   check(quiescent = false): void {
     const rc = this.core.plait_abi_check(quiescent ? 1 : 0);
     if (rc === 0) return;

@@ -1,8 +1,8 @@
 /**
  * What Plait needs from its host, and what is said where that is missing.
  *
- * Invariant: nobody asks while a module is imported without catching the answer: a program may import Plait where it cannot
- * run, and is told at the first use.
+ * Invariant: nobody asks while a module is imported without catching the answer: a program may import Plait where it
+ * cannot run, and is told at the first use.
  */
 
 import { PlaitError } from './errors.ts';

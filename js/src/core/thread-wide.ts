@@ -2,8 +2,8 @@
  * What a thread has once, however many copies of Plait it runs.
  *
  * Copies are the rule: the script of Plait's threads (task/thread.ts) has a copy of its own beside the one that the
- * user's module imports, and a bundler makes one for each bundle. They must see the same space, the same owned views and
- * the same error class.
+ * user's module imports, and a bundler makes one for each bundle. They must see the same space, the same owned views
+ * and the same error class.
  *
  * Invariant: only copies of the same version share; another version's objects may look different.
  */

@@ -1,12 +1,13 @@
 /**
- * When asynchronous calls answer. Memory has nothing to wait for: the work is done at once, and only the answer comes later.
+ * When asynchronous calls answer. Memory has nothing to wait for: the work is done at once, and only the answer comes
+ * later.
  *
  * Invariants
- * - As with node:fs, a program that awaits one call after the other lets its event loop turn: timers, messages and signals come
- *   through. In Node each answer comes in a later turn. A browser's turn is dear, up to 4 ms where timers have to stand in for
- *   messages: there one is taken when the last one is `EVERY_MS` ago.
- * - Answers come in the order in which the calls were made, each in the asynchronous context of its call. What one of them throws
- *   keeps no other from coming.
+ * - As with node:fs, a program that awaits one call after the other lets its event loop turn: timers, messages and
+ *   signals come through. In Node each answer comes in a later turn. A browser's turn is dear, up to 4 ms where timers
+ *   have to stand in for messages: there one is taken when the last one is `EVERY_MS` ago.
+ * - Answers come in the order in which the calls were made, each in the asynchronous context of its call. What one of
+ *   them throws keeps no other from coming.
  */
 
 import { clock } from '../core/clock.ts';

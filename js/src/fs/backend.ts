@@ -1,14 +1,15 @@
 /**
  * What can be mounted: the interface between the mount layer (mounts.ts) and what holds the files.
  *
- * The mount layer walks paths, follows links, keeps them inside their mount, knows what is mounted in what, refuses changes of
- * what is read-only, and owns the descriptors that users see. A backend does single steps: something with one name in one
- * directory. It has no paths, no current directory, and no idea where it is mounted.
+ * The mount layer walks paths, follows links, keeps them inside their mount, knows what is mounted in what, refuses
+ * changes of what is read-only, and owns the descriptors that users see. A backend does single steps: something with
+ * one name in one directory. It has no paths, no current directory, and no idea where it is mounted.
  *
  * A backend promises
- * - **No step follows a symbolic link**, and no step leaves its directory: `name` has no slash and is neither `.` nor `..`.
- *   That, and nothing else, is what keeps a path inside the mount, whoever changes the files meanwhile.
- * - A `Directory` means one directory, whatever its name becomes, until it is given back. A step in one that is gone is ENOENT.
+ * - **No step follows a symbolic link**, and no step leaves its directory: `name` has no slash and is neither `.` nor
+ *   `..`. That, and nothing else, is what keeps a path inside the mount, whoever changes the files meanwhile.
+ * - A `Directory` means one directory, whatever its name becomes, until it is given back. A step in one that is gone is
+ *   ENOENT.
  * - Each step happens wholly or not at all, but for a write of many bytes.
  * - Nothing waits for other programs: what might (a pipe, a device) is refused with ENXIO.
  * - It throws errors with Node's `code` (`ENOENT`, `EACCES`...). What it cannot do is ENOTSUP, or ENODEV.
@@ -17,11 +18,11 @@
  *
  * Names and links are **byte strings**: one character for each byte, so a name that is no UTF-8 stays what it is.
  *
- * Steps answer at once, because the core's calls and `node:fs`'s synchronous functions do. A backend whose store can only
- * answer later (a browser's file system, the network) belongs to a thread of its own, which never blocks: its instances in
- * other threads put a request into the space, and sleep on a word there until it is answered, as `lockSync` sleeps. Where a
- * thread may not sleep (a page's main thread) such a step is refused with EAGAIN, unless what is asked for lies in shared
- * memory already.
+ * Steps answer at once, because the core's calls and `node:fs`'s synchronous functions do. A backend whose store can
+ * only answer later (a browser's file system, the network) belongs to a thread of its own, which never blocks: its
+ * instances in other threads put a request into the space, and sleep on a word there until it is answered, as
+ * `lockSync` sleeps. Where a thread may not sleep (a page's main thread) such a step is refused with EAGAIN, unless
+ * what is asked for lies in shared memory already.
  */
 
 import { Errno } from '../core/layout.generated.ts';
@@ -101,10 +102,14 @@ export interface Backend<Directory = unknown> {
   /** ELOOP for a symbolic link, unless all that changes are its owner and times. */
   set(directory: Directory, name: string, change: BackendChange): void;
 
-  /** Opens a file or directory. `flags`: Linux's. ELOOP for a symbolic link, ENXIO for what is neither file nor directory. */
+  /**
+   * Opens a file or directory. `flags`: Linux's. ELOOP for a symbolic link, ENXIO for what is neither file nor
+   * directory.
+   */
   open(directory: Directory, name: string, flags: number, mode: number): BackendFile;
   /**
-   * The same file as another thread has open under `id`, for this thread. EBADF: that thread has something else under it by now.
+   * The same file as another thread has open under `id`, for this thread. EBADF: that thread has something else under
+   * it by now.
    */
   reopen(id: number, device: number, file: number, flags: number): BackendFile;
   close(id: number): void;
@@ -119,8 +124,8 @@ export interface Backend<Directory = unknown> {
   flist(id: number): { names: string[]; kinds: number[] };
 
   /**
-   * Calls back after changes of names in it, whoever makes them, with the name if it is known; returns how to end it. Some may
-   * be missed: who watches looks by himself, too. `failed`: no more will come.
+   * Calls back after changes of names in it, whoever makes them, with the name if it is known; returns how to end it.
+   * Some may be missed: who watches looks by himself, too. `failed`: no more will come.
    */
   watch(
     directory: Directory,

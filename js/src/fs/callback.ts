@@ -1,5 +1,6 @@
 /**
- * The callback face, made from the synchronous one: wrong arguments are thrown at once, all else goes to the callback, later.
+ * The callback face, made from the synchronous one: wrong arguments are thrown at once, all else goes to the callback,
+ * later.
  */
 
 import { answer, settle } from './answer.ts';

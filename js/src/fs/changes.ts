@@ -1,8 +1,9 @@
 /**
  * Changes of files, as one thread is told of them.
  *
- * Whoever changes something raises one word in the space while somebody watches. A thread with watchers sleeps on that word
- * once, and then lets each of them look. A thread that changes nothing and watches nothing has nothing to do with it.
+ * Whoever changes something raises one word in the space while somebody watches. A thread with watchers sleeps on that
+ * word once, and then lets each of them look. A thread that changes nothing and watches nothing has nothing to do with
+ * it.
  *
  * Invariant: the word is read before anybody looks, so a change during the looks wakes the thread again.
  */
@@ -52,7 +53,9 @@ export class Changes {
     return Atomics.load(this.#space.i32, this.#word());
   }
 
-  /** Sleeps until the word is not `seen`. Nobody is woken by a word that does not move, so the last sleep may never end. */
+  /**
+   * Sleeps until the word is not `seen`. Nobody is woken by a word that does not move, so the last sleep may never end.
+   */
   #sleep(seen: number): void {
     this.#sleeps = true;
     const wake = (): void => this.#wake();

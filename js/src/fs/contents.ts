@@ -1,6 +1,6 @@
 /**
- * The synchronous face, first part: descriptors, and the bytes of files. Here a path or a number becomes what the core works
- * on (`targetOf`), and its answer a result or an error (`answer`), for all parts.
+ * The synchronous face, first part: descriptors, and the bytes of files. Here a path or a number becomes what the core
+ * works on (`targetOf`), and its answer a result or an error (`answer`), for all parts.
  */
 
 import { Errno, FS_SCRATCH, FsFlag } from '../core/layout.generated.ts';
@@ -233,8 +233,8 @@ export class ContentsFs {
   }
 
   /**
-   * Into one buffer of the file's size: at one instant, or else piece by piece, for which little shared memory will do. As in
-   * Node, what the file gains meanwhile is not read; what tells no size, as in /proc, is read to its end.
+   * Into one buffer of the file's size: at one instant, or else piece by piece, for which little shared memory will do.
+   * As in Node, what the file gains meanwhile is not read; what tells no size, as in /proc, is read to its end.
    */
   #readAll(fd: number, size: number): Uint8Array<ArrayBuffer> {
     const { volume } = this;
@@ -363,10 +363,10 @@ export class ContentsFs {
   // ---- beyond node:fs ----
 
   /**
-   * A view of a file's bytes in shared memory, no copy. Until it is closed the file's bytes stay where they are: what is
-   * written to the view is in the file at once, and the other way round, on every thread. Truncating the file zeroes what is
-   * cut off; bytes that the file gains later are not in the view. A file that has grown while it was mapped cannot be
-   * mapped anew until all have closed their views (EBUSY).
+   * A view of a file's bytes in shared memory, no copy. Until it is closed the file's bytes stay where they are: what
+   * is written to the view is in the file at once, and the other way round, on every thread. Truncating the file zeroes
+   * what is cut off; bytes that the file gains later are not in the view. A file that has grown while it was mapped
+   * cannot be mapped anew until all have closed their views (EBUSY).
    */
   mapSync = (path: PathLike | number): MappedFile => {
     const { volume } = this;
@@ -391,8 +391,8 @@ export class ContentsFs {
   };
 
   /**
-   * Locks bytes of an open file for its descriptor, until `unlockSync`, `closeSync` or the end of the thread: others wait, or
-   * are refused (EAGAIN) with `wait: false` or on a thread that may not wait. Programs have to agree to ask.
+   * Locks bytes of an open file for its descriptor, until `unlockSync`, `closeSync` or the end of the thread: others
+   * wait, or are refused (EAGAIN) with `wait: false` or on a thread that may not wait. Programs have to agree to ask.
    */
   lockSync = (
     fd: number,

@@ -2,8 +2,8 @@
  * cp: a file, a link, or a directory with all that is in it, copied as node:fs does.
  *
  * Invariants
- * - The steps are the same whether the caller waits for them or not. They stop only to ask the filter, which may take its time
- *   in the asynchronous faces.
+ * - The steps are the same whether the caller waits for them or not. They stop only to ask the filter, which may take
+ *   its time in the asynchronous faces.
  * - Nothing is copied into itself, whatever links lead there: a directory is never read while a copy is made in it.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Events as Node's streams have them, for places without Node. Listeners are called in the order in which they were added;
- * an 'error' that nobody listens to is thrown from the event loop, so that it is not lost.
+ * Events as Node's streams have them, for places without Node. Listeners are called in the order in which they were
+ * added; an 'error' that nobody listens to is thrown from the event loop, so that it is not lost.
  */
 
 import { setTimeout } from '../core/timers.ts';
@@ -10,7 +10,9 @@ type Listener = (...values: any[]) => void;
 
 type Listeners = Map<string, { call: Listener; given: Listener }[]>;
 
-/** Where an object keeps them: as with Node's, one that inherits from it, or stands in front of it, finds them there. */
+/**
+ * Where an object keeps them: as with Node's, one that inherits from it, or stands in front of it, finds them there.
+ */
 const LISTENERS = Symbol('listeners');
 
 function listenersOf(emitter: unknown): Listeners {
@@ -23,7 +25,10 @@ function add<Self extends object>(emitter: Self, event: string, call: Listener, 
   return emitter;
 }
 
-/** Throws from the event loop: it ends the program as a listener's error does in Node, but not what the caller is in the middle of. */
+/**
+ * Throws from the event loop: it ends the program as a listener's error does in Node, but not what the caller is in the
+ * middle of.
+ */
 export function throwLater(error: unknown): void {
   setTimeout(() => {
     throw error;

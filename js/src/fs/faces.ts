@@ -1,6 +1,6 @@
 /**
- * Of what type the module is: that of node:fs where the types of Node are known, and of our own declarations elsewhere. A program
- * for node:fs compiles as it is then, and one for browsers needs no types of Node.
+ * Of what type the module is: that of node:fs where the types of Node are known, and of our own declarations elsewhere.
+ * A program for node:fs compiles as it is then, and one for browsers needs no types of Node.
  */
 
 // biome-ignore lint/suspicious/noTsIgnore: whether there is such a module, the user's compiler knows

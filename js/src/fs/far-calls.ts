@@ -1,9 +1,10 @@
 /**
  * The core's calls on what lies behind mounts: the same arguments, error numbers and places for what is answered.
  *
- * Each is called when the core has answered -EREMOTE, with the core's call itself as `again`: for a path that turns out to
- * lead out of the mount, or whose mount is gone by now. What the core says about a path has to be read before the next call.
- * Data that is to be written lies in the thread's scratch block or in a held one, and stays there until it is.
+ * Each is called when the core has answered -EREMOTE, with the core's call itself as `again`: for a path that turns out
+ * to lead out of the mount, or whose mount is gone by now. What the core says about a path has to be read before the
+ * next call. Data that is to be written lies in the thread's scratch block or in a held one, and stays there until it
+ * is.
  */
 
 import {
@@ -60,8 +61,8 @@ function attempt(action: () => number): number {
 }
 
 /**
- * Counts how often a path leads out of a mount and back into one. Without links each time less of it is left; where not, a
- * link in memory was met, and of those a path may have only so many.
+ * Counts how often a path leads out of a mount and back into one. Without links each time less of it is left; where
+ * not, a link in memory was met, and of those a path may have only so many.
  */
 class Returns {
   #left = Number.POSITIVE_INFINITY;
@@ -654,7 +655,10 @@ export class FarCalls {
 
   // ---- directories ----
 
-  /** A directory is read in one pass, and told in pieces: a cursor is the number of that pass, and how many names were told. */
+  /**
+   * A directory is read in one pass, and told in pieces: a cursor is the number of that pass, and how many names were
+   * told.
+   */
   list(target: number, cursor: number, again: Again): number {
     const known = this.#listings.get(Math.floor(cursor / 2 ** 32));
     if (cursor !== 0 && known !== undefined) return this.#told(known, cursor);

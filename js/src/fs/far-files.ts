@@ -1,13 +1,14 @@
 /**
  * Descriptors of files behind mounts, as one thread uses them.
  *
- * A descriptor is the space's: number, owner, flags and position lie there, for every thread. What the backend has open under it is
- * each thread's own: the opener's, and, where another thread uses the descriptor, one that it has opened of the same file. So
- * no thread ever works with a number of the host that another may have closed, and that may mean something else by now.
+ * A descriptor is the space's: number, owner, flags and position lie there, for every thread. What the backend has open
+ * under it is each thread's own: the opener's, and, where another thread uses the descriptor, one that it has opened of
+ * the same file. So no thread ever works with a number of the host that another may have closed, and that may mean
+ * something else by now.
  *
  * Invariants
- * - What is open here belongs to one life of the descriptor (`uses`). When that is over it is closed, by this thread: at once if it
- *   closes the descriptor, else at its next open() or use.
+ * - What is open here belongs to one life of the descriptor (`uses`). When that is over it is closed, by this thread:
+ *   at once if it closes the descriptor, else at its next open() or use.
  * - When a thread ends, the host closes what it had open (Node does so for a Worker, unless it was started with
  *   `trackUnmanagedFds: false`), and recovery frees its descriptors.
  * - The position moves by compare-and-swap: of two threads that read or write at once each has bytes of its own.
@@ -56,8 +57,8 @@ export class FarFiles {
       mount.backend.close(id);
       return fd;
     }
-    // What had the number may have been closed by another thread since the sweep. This one may be closed again by now, and
-    // the number be another's: so it is the core that says which life is ours.
+    // What had the number may have been closed by another thread since the sweep. This one may be closed again by now,
+    // and the number be another's: so it is the core that says which life is ours.
     const before = this.#open.get(fd);
     const [uses, at] = [FsResult.links, FsResult.block].map((word) => this.#word(this.#result, word)) as [
       number,

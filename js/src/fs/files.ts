@@ -43,8 +43,8 @@ interface Rest {
   unwatchFile: StatWatchers['unwatch'];
   /**
    * Mounts a backend over a directory, for every thread of the space at once; what is in the directory is hidden until
-   * `unmount`. Where the directory is missing and would lie in memory, it is made; in another mount it is ENOENT. EBUSY: something
-   * is mounted there. docs/fs.md says what holds behind a mount point.
+   * `unmount`. Where the directory is missing and would lie in memory, it is made; in another mount it is ENOENT.
+   * EBUSY: something is mounted there. docs/fs.md says what holds behind a mount point.
    */
   mount(path: PathLike, options: MountOptions): void;
   /** Takes a mount away. EBUSY: there are open descriptors in it, or other mounts. EINVAL: nothing is mounted there. */
@@ -52,14 +52,14 @@ interface Rest {
   /** What is mounted, in the order in which it was. */
   mounts(): MountInfo[];
   /**
-   * A directory with all that is in it, or a file, as a tar archive (POSIX pax), piece by piece as it is asked for. Each file is
-   * as it was at one instant.
+   * A directory with all that is in it, or a file, as a tar archive (POSIX pax), piece by piece as it is asked for.
+   * Each file is as it was at one instant.
    */
   exportTar(path: PathLike, options?: ExportTarOptions): Generator<Uint8Array<ArrayBuffer>, void, undefined>;
   /**
-   * Makes what a tar archive has in it, in a directory, which is made if it is missing. Nothing outside of that is touched,
-   * whatever the archive says. Throws ERR_PLAIT_TAR for a bad one, or what node:fs would; `imported` on the error says what was
-   * done before. `fs.promises.importTar` takes streams.
+   * Makes what a tar archive has in it, in a directory, which is made if it is missing. Nothing outside of that is
+   * touched, whatever the archive says. Throws ERR_PLAIT_TAR for a bad one, or what node:fs would; `imported` on the
+   * error says what was done before. `fs.promises.importTar` takes streams.
    */
   importTar(source: TarSource, path: PathLike, options?: ImportTarOptions): ImportTarResult;
   /** Walks all structures, for tests and bug reports, while no other thread is at them; says what is wrong. */
@@ -79,8 +79,8 @@ interface Rest {
 export type Fs = Face<TreeFs & CallbackFs & Rest>;
 
 /**
- * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's calls
- * would overwrite it unnoticed.
+ * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's
+ * calls would overwrite it unnoticed.
  */
 const volumes = threadWide('volumes', () => new WeakMap<Space, Volume>());
 

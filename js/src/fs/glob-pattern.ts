@@ -1,8 +1,8 @@
 /**
  * Patterns of glob: `*`, `?`, `[a-z]`, `{a,b}` and `**`, expanded and matched.
  *
- * Invariant: no pattern, whoever has written it, takes more than the product of its length and the name's. So stars are matched
- * by going back to the last one only, and braces that stand for too many patterns are refused.
+ * Invariant: no pattern, whoever has written it, takes more than the product of its length and the name's. So stars are
+ * matched by going back to the last one only, and braces that stand for too many patterns are refused.
  */
 
 import { wrongValue } from './errors.ts';
@@ -156,8 +156,8 @@ export class PartPattern {
 }
 
 /**
- * Whether the items are what the pattern says, of which some are stars. If it goes wrong, only the last star can take more: what was
- * matched before it needs as little as there is.
+ * Whether the items are what the pattern says, of which some are stars. If it goes wrong, only the last star can take
+ * more: what was matched before it needs as little as there is.
  */
 function matchStars<Item, Pattern>(
   items: readonly Item[],

@@ -1,8 +1,8 @@
 /**
  * glob: paths that match patterns (glob-pattern.ts).
  *
- * Invariant: each place of a pattern is tried once for each path, so the time grows with the number of files times the length of the
- * pattern, however many `**` are in it.
+ * Invariant: each place of a pattern is tried once for each path, so the time grows with the number of files times the
+ * length of the pattern, however many `**` are in it.
  */
 
 import { expand, GLOBSTAR, matchesPath, type Part, partsOf } from './glob-pattern.ts';

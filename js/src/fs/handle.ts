@@ -36,7 +36,9 @@ interface State {
   fd: number;
 }
 
-/** Where a handle keeps its file: as with Node's, one that inherits from it, or stands in front of it, finds that there. */
+/**
+ * Where a handle keeps its file: as with Node's, one that inherits from it, or stands in front of it, finds that there.
+ */
 const STATE = Symbol('state');
 
 function stateOf(handle: unknown): State {

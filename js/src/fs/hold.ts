@@ -2,14 +2,14 @@
  * Operations of many steps, and how they stay where they began while somebody changes what they work on.
  *
  * Invariants
- * - A path leads into the mounts that its text says, whatever lies in them (mount-walk.ts). So an operation stays in its mounts if
- *   all its paths are the caller's own with names of `readdir` behind them. cp, glob, mkdir, mkdtemp, opendir, readdir, rm and watch
- *   use no others, and what a link says is a path for none of them. But a directory that becomes a link may lead them to
- *   another place in its mount, as in node:fs.
- * - What has to stay in one directory holds that open, here, and takes each step from there. Then no link leads out of it, and it
- *   does not matter what its path has become. Archives and rm do so.
- * - In memory nothing is held, and paths are the only means. Links there are made by threads of the space. Who may write in a mounted
- *   directory cannot make one, so for him a path in memory always leads to the same place.
+ * - A path leads into the mounts that its text says, whatever lies in them (mount-walk.ts). So an operation stays in
+ *   its mounts if all its paths are the caller's own with names of `readdir` behind them. cp, glob, mkdir, mkdtemp,
+ *   opendir, readdir, rm and watch use no others, and what a link says is a path for none of them. But a directory that
+ *   becomes a link may lead them to another place in its mount, as in node:fs.
+ * - What has to stay in one directory holds that open, here, and takes each step from there. Then no link leads out of
+ *   it, and it does not matter what its path has become. Archives and rm do so.
+ * - In memory nothing is held, and paths are the only means. Links there are made by threads of the space. Who may
+ *   write in a mounted directory cannot make one, so for him a path in memory always leads to the same place.
  */
 
 import { nativeRealPath } from './real-path.ts';

@@ -1,16 +1,17 @@
 /**
  * A directory of the host as a backend, in Node: each thread calls the operating system itself.
  *
- * Invariant: the kernel is never given a path with more than one name that somebody else could have put a link under. On Linux
- * a directory is an open descriptor, and `/proc/self/fd/<it>/<name>` is what openat() does with a name: whatever others do to
- * the path that led there, the step happens in that directory. Directories are entered with O_NOFOLLOW, and files opened with
- * it; what follows links (chmod, utimes, access) is given an open descriptor, not a name.
+ * Invariant: the kernel is never given a path with more than one name that somebody else could have put a link under.
+ * On Linux a directory is an open descriptor, and `/proc/self/fd/<it>/<name>` is what openat() does with a name:
+ * whatever others do to the path that led there, the step happens in that directory. Directories are entered with
+ * O_NOFOLLOW, and files opened with it; what follows links (chmod, utimes, access) is given an open descriptor, not a
+ * name.
  *
- * A Linux without `/proc` is refused. On other systems there is no such path, and a directory is the path that it had: then who changes
- * directories into links while a path is walked can lead a step astray. docs/fs.md says so.
+ * A Linux without `/proc` is refused. On other systems there is no such path, and a directory is the path that it had:
+ * then who changes directories into links while a path is walked can lead a step astray. docs/fs.md says so.
  *
- * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where one takes a file's
- * place in between, the open does not wait.
+ * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where
+ * one takes a file's place in between, the open does not wait.
  */
 
 import type { Dirent, BigIntStats as NodeStats } from 'node:fs';

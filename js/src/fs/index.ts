@@ -1,8 +1,8 @@
 /**
  * plait/fs: files in shared memory, for every thread at the same speed, with node:fs's face.
  *
- * Importing this module attaches the calling thread to the common space; the files are the same on all its threads. Paths
- * start at the root of these files, with or without a slash in front: there is no working directory.
+ * Importing this module attaches the calling thread to the common space; the files are the same on all its threads.
+ * Paths start at the root of these files, with or without a slash in front: there is no working directory.
  */
 
 import { commonSpace, isSupported } from '../core/boot.ts';
@@ -31,12 +31,15 @@ export type { WatchEvent, WatchOptions } from './watch.ts';
 
 isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space
 
-/** All of it in one object, for programs that take a file system: one for each thread, also where it has several copies of this. */
+/**
+ * All of it in one object, for programs that take a file system: one for each thread, also where it has several copies
+ * of this.
+ */
 export const fs: Fs = threadWide('fs', () => createFs(commonSpace));
 export default fs;
 
-// The classes are those of the copy that made `fs`, so that `instanceof` says the same in each. Where the types of Node are known,
-// so are their types.
+// The classes are those of the copy that made `fs`, so that `instanceof` says the same in each. Where the types of Node
+// are known, so are their types.
 type Instance<Class> = Class extends { readonly prototype: infer Type } ? Type : never;
 export const Dir: Fs['Dir'] = fs.Dir;
 export type Dir = Instance<Fs['Dir']>;

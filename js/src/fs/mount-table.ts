@@ -1,8 +1,8 @@
 /**
  * Which mounts there are, as one thread knows them: read from the space when that says that they have changed.
  *
- * Invariant: a number stands for one mount for ever, so an instance of a backend is right as long as its number is in the
- * list; `mount_changes` is read before the list, so a list that is out of date is read again.
+ * Invariant: a number stands for one mount for ever, so an instance of a backend is right as long as its number is in
+ * the list; `mount_changes` is read before the list, so a list that is out of date is read again.
  */
 
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
@@ -130,7 +130,8 @@ export class MountTable {
     this.#refresh();
     const known = find();
     if (known !== undefined) return known;
-    // Or whoever has mounted it has not come as far as to say so, and may be dead: to read the list takes the lock, which settles it.
+    // Or whoever has mounted it has not come as far as to say so, and may be dead: to read the list takes the lock,
+    // which settles it.
     this.#changes = UNKNOWN;
     this.#refresh();
     return find();
@@ -157,8 +158,9 @@ export class MountTable {
   }
 
   /**
-   * Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the core reads it.
-   * Whether it was done; if not, the path has come to lead into another mount meanwhile, and is to be looked at again.
+   * Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the
+   * core reads it. Whether it was done; if not, the path has come to lead into another mount meanwhile, and is to be
+   * looked at again.
    */
   mount(path: string, options: MountOptions, put: (path: string) => number): boolean {
     if (typeof options !== 'object' || options === null) throw wrongType('options', 'of type object', options);

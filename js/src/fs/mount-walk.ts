@@ -2,12 +2,12 @@
  * Where a path leads behind a mount point: one name after the other, in steps of the backend that follow no link.
  *
  * Invariants
- * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes above the
- *   root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or the mount above.
- *   An absolute link is one of the space: it has to name a place in its mount.
- * - A text, the user's own path or a link's, leaves a mount only where it does so by itself. A link in it that ends elsewhere
- *   than its name turns no `..` behind it into a way out (EPERM), neither sooner nor later than the text says. So which mounts
- *   a text can lead into depends on it, and not on what lies in them.
+ * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes
+ *   above the root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or
+ *   the mount above. An absolute link is one of the space: it has to name a place in its mount.
+ * - A text, the user's own path or a link's, leaves a mount only where it does so by itself. A link in it that ends
+ *   elsewhere than its name turns no `..` behind it into a way out (EPERM), neither sooner nor later than the text
+ *   says. So which mounts a text can lead into depends on it, and not on what lies in them.
  * - A walk may start at a directory that is held instead of the mount's root. Nothing leads above that.
  * - `..` goes back to the directory that the walk has come from: the backend is never asked what lies above.
  * - Directories that were entered are left again: by `leave()`, which who has walked calls, or by the walk if it fails.
@@ -83,7 +83,10 @@ export interface Start {
   readonly path: string;
 }
 
-/** How far a walk has come, for errors; and how links are read, for `realpathSync`, which takes `x/..` in a link's text for nothing. */
+/**
+ * How far a walk has come, for errors; and how links are read, for `realpathSync`, which takes `x/..` in a link's text
+ * for nothing.
+ */
 export interface Trace {
   /** The last name of the user's own path, behind directories that are no links; by the text: of a link's, too. */
   path: string;

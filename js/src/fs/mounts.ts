@@ -1,8 +1,8 @@
 /**
  * The mount layer: what turns the core's calls into calls that reach behind mount points, too.
  *
- * Invariant: a call goes to the core first. Only where it answers -EREMOTE, a mount's backend is asked; so files in memory cost
- * one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
+ * Invariant: a call goes to the core first. Only where it answers -EREMOTE, a mount's backend is asked; so files in
+ * memory cost one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
  */
 
 import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
@@ -111,7 +111,8 @@ export class Mounts {
     const { last } = this.calls;
     if (last === undefined) return stats;
     const { mount, stats: found } = last;
-    stats.dev = count(mount.number * 2 ** 32 + (found.device % 2 ** 32)); // two mounts never have the same, nor memory's
+    // two mounts never have the same, nor memory's
+    stats.dev = count(mount.number * 2 ** 32 + (found.device % 2 ** 32));
     stats.ino = count(found.file);
     stats.rdev = count(found.special);
     stats.blksize = count(found.blockSize);

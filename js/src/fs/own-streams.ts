@@ -4,7 +4,8 @@
  * Invariants
  * - Nothing is emitted before the caller of the constructor, or of a method, has gone on: all work is in later turns.
  * - 'close' is the last event and comes once; 'end' and 'finish' come once, and not after an error or destroy().
- * - One chunk is read when it is wanted and not before: nothing is buffered but what is written faster than it is taken.
+ * - One chunk is read when it is wanted and not before: nothing is buffered but what is written faster than it is
+ *   taken.
  */
 
 import { answer, settle } from './answer.ts';

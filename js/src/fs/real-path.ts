@@ -1,8 +1,9 @@
 /**
  * realpath, in both of Node's forms.
  *
- * Invariant: what a link behind a mount point says is followed in one walk of mount-walk.ts and nowhere else, so a real path lies in
- * the mounts that the path leads into. Here only links in memory are followed by their text: those are the program's own.
+ * Invariant: what a link behind a mount point says is followed in one walk of mount-walk.ts and nowhere else, so a real
+ * path lies in the mounts that the path leads into. Here only links in memory are followed by their text: those are the
+ * program's own.
  */
 
 import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
@@ -31,7 +32,8 @@ function linkText(volume: Volume, path: PathLike): Uint8Array {
 export function realPath(volume: Volume, path: PathLike): string {
   volume.first(path); // refuses what is no path
   const text = normalize(pathText(pathOf(path)));
-  // As in Node, each link has to lead somewhere; then dots in it go by the text, too. That is another walk, if there are any.
+  // As in Node, each link has to lead somewhere; then dots in it go by the text, too. That is another walk, if there
+  // are any.
   const way = volume.mounts.realPath(text, false);
   const isLast = !way.trace.winds || (way.rc < 0 && way.trace.inLink);
   const { rc, real, inMemory, trace } = isLast ? way : volume.mounts.realPath(text, true);
@@ -71,7 +73,10 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
   return real === '' ? '/' : real;
 }
 
-/** As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no UTF-8. */
+/**
+ * As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no
+ * UTF-8.
+ */
 export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
   volume.first(path); // refuses what is no path
   const { core } = volume.space;

@@ -1,5 +1,6 @@
 /**
- * watchFile and unwatchFile of one thread. In memory a change is told at once; behind a mount the file is looked at in intervals, too.
+ * watchFile and unwatchFile of one thread. In memory a change is told at once; behind a mount the file is looked at in
+ * intervals, too.
  */
 
 import { clearInterval, setInterval } from '../core/timers.ts';
@@ -109,7 +110,8 @@ class WatchedFile {
     if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.version === this.#version)
       return undefined;
     const was = this.#last;
-    // What was changed in the millisecond of the last look may have been changed again, and have the same time. Times are inexact.
+    // What was changed in the millisecond of the last look may have been changed again, and have the same time. Times
+    // are inexact.
     const maybe = this.#inode !== 0 && was.ctimeMs >= this.#at - 0.001;
     const now = this.#stat();
     this.#last = now;

@@ -15,7 +15,10 @@ export function typeBits(kind: number): number {
 export const DEVICE = 1;
 export const BLOCK_SIZE = 4096;
 
-/** What a program may see as a file's own: as in Node, a date is made when it is asked for, and is the object's from then on. */
+/**
+ * What a program may see as a file's own: as in Node, a date is made when it is asked for, and is the object's from
+ * then on.
+ */
 function dateOf(stats: object, name: string, milliseconds: number): Date {
   const date = new Date(milliseconds);
   keepDate(stats, name, date); // what is frozen keeps none
@@ -27,8 +30,8 @@ function keepDate(stats: object, name: string, value: Date): boolean {
 }
 
 /**
- * What both kinds have. Programs copy these objects, inherit from them, wrap them and write to them: so all that they hold is in
- * ordinary properties, and no method asks for more of `this`.
+ * What both kinds have. Programs copy these objects, inherit from them, wrap them and write to them: so all that they
+ * hold is in ordinary properties, and no method asks for more of `this`.
  */
 abstract class StatsBase<Count extends number | bigint> {
   declare mode: Count;

@@ -1,6 +1,6 @@
 /**
- * Streams. Where Node is, they are Node's own, over our files: its ReadStream and WriteStream take the functions they call.
- * Elsewhere they are those of own-streams.ts.
+ * Streams. Where Node is, they are Node's own, over our files: its ReadStream and WriteStream take the functions they
+ * call. Elsewhere they are those of own-streams.ts.
  */
 
 import { host } from '../core/host.ts';
@@ -84,8 +84,8 @@ export class Streams implements StreamMaker {
   }
 
   /**
-   * A copy of the options, with those that are inherited, as Node makes it; with the user's own `fs`, if he gives one, and never
-   * the host's. A stream over a handle closes that when it ends, unless `autoClose` says no.
+   * A copy of the options, with those that are inherited, as Node makes it; with the user's own `fs`, if he gives one,
+   * and never the host's. A stream over a handle closes that when it ends, unless `autoClose` says no.
    */
   readonly #make = (given: object | string | undefined): Made => {
     const options: Made['options'] = {};

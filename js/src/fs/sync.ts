@@ -1,6 +1,6 @@
 /**
- * The synchronous face, second part: what files are, and their names: what is one operation of the core, with Node's arguments,
- * results and errors. What walks over many files is in tree.ts.
+ * The synchronous face, second part: what files are, and their names: what is one operation of the core, with Node's
+ * arguments, results and errors. What walks over many files is in tree.ts.
  */
 
 import { Errno, FsSetBit } from '../core/layout.generated.ts';

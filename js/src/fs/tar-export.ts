@@ -1,11 +1,11 @@
 /**
  * A tree as a tar archive, piece by piece, from the first to the last name in the order of their bytes.
  *
- * Each file is written as it was at one instant, also while others change the tree (large files behind mounts: as they were
- * while they were read, or an error). What has gone before it was read is left out.
+ * Each file is written as it was at one instant, also while others change the tree (large files behind mounts: as they
+ * were while they were read, or an error). What has gone before it was read is left out.
  *
- * Invariant: what is exported is held (hold.ts), so behind a mount point nothing outside of the directory comes into the archive,
- * whatever its directories and files become meanwhile.
+ * Invariant: what is exported is held (hold.ts), so behind a mount point nothing outside of the directory comes into
+ * the archive, whatever its directories and files become meanwhile.
  */
 
 import { hold } from './hold.ts';

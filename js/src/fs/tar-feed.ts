@@ -2,8 +2,8 @@
  * What an archive comes in, cut into the pieces that are asked for.
  *
  * Invariants
- * - Parts may be of any size, none included. Each byte is copied once at most, and what is kept is bytes, not parts: so neither
- *   time nor memory depends on how somebody has cut the archive.
+ * - Parts may be of any size, none included. Each byte is copied once at most, and what is kept is bytes, not parts: so
+ *   neither time nor memory depends on how somebody has cut the archive.
  * - A part is its owner's again after `keep()`.
  */
 

@@ -1,6 +1,6 @@
 /**
- * tar: what stands in an archive. Written: POSIX ustar, with a pax header before an entry that does not fit. Read: those, the
- * older form without a magic, and GNU's long names and numbers.
+ * tar: what stands in an archive. Written: POSIX ustar, with a pax header before an entry that does not fit. Read:
+ * those, the older form without a magic, and GNU's long names and numbers.
  *
  * Names are byte strings (one character for each byte), as they stand in the archive and in directories.
  */

@@ -2,11 +2,13 @@
  * A tar archive into a directory.
  *
  * An archive is hostile until shown otherwise. Invariants
- * - Nothing outside of the target is made, changed or removed, whatever the archive says and in whatever order: a name is relative and
- *   without `..`; each directory above it is a directory, not a link, looked at for each entry; what has the name already is
- *   removed, never written through. Behind a mount point the target is held (hold.ts), so that holds, too, while others change
- *   directories in it into links. (In memory, threads of the space that do so are not guarded against.)
- * - A symbolic link leads nowhere outside, also over other links: its text goes up first and then only down, and not above the target.
+ * - Nothing outside of the target is made, changed or removed, whatever the archive says and in whatever order: a name
+ *   is relative and without `..`; each directory above it is a directory, not a link, looked at for each entry; what
+ *   has the name already is removed, never written through. Behind a mount point the target is held (hold.ts), so that
+ *   holds, too, while others change directories in it into links. (In memory, threads of the space that do so are not
+ *   guarded against.)
+ * - A symbolic link leads nowhere outside, also over other links: its text goes up first and then only down, and not
+ *   above the target.
  * - What is kept and done for an entry does not depend on what came before it, but for one record for each directory.
  * - Memory is asked for only for bytes that are there: a size is believed when the bytes have come.
  */
@@ -33,9 +35,14 @@ import { byteString, fromByteString as bytesOf, checkInteger, decode, encode, ty
 export interface ImportTarOptions {
   /** Also owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
   owners?: boolean | undefined;
-  /** `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`. */
+  /**
+   * `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`.
+   */
   links?: 'inside' | 'any' | undefined;
-  /** The most that may be made; directories that names imply are entries, too. Beyond it: ERR_PLAIT_TAR. Default: any number. */
+  /**
+   * The most that may be made; directories that names imply are entries, too. Beyond it: ERR_PLAIT_TAR. Default: any
+   * number.
+   */
   limits?: { entries?: number | undefined; bytes?: number | undefined } | undefined;
 }
 
@@ -56,7 +63,10 @@ export type AsyncTarSource = TarSource | AsyncIterable<Uint8Array> | ReadableStr
 const HEADER_LIMIT = 2 ** 20;
 const PIECE = 2 ** 20;
 const SKIPPED_SHOWN = 1000;
-/** Parts of a name. Each is looked up from the top, and may mean a directory of its own: what is deeper is no honest archive. */
+/**
+ * Parts of a name. Each is looked up from the top, and may mean a directory of its own: what is deeper is no honest
+ * archive.
+ */
 const DEEPEST = 256;
 
 /** -1 as an owner would mean: as it is. */

@@ -188,7 +188,8 @@ export class TreeFs extends SyncFs {
     const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 0);
     if (rc < 0) {
       if (options.force && rc === -Errno.ENOENT) return;
-      // As in Node, whoever forces does not ask what it is: of a link to itself with a slash behind, unlink() says why not.
+      // As in Node, whoever forces does not ask what it is: of a link to itself with a slash behind, unlink() says why
+      // not.
       if (!options.force || !options.recursive) throw volume.error(rc, 'lstat', path);
       this.#quietly(() => this.unlinkSync(path), true);
       return;

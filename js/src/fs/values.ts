@@ -1,5 +1,6 @@
 /**
- * Arguments: what callers may pass for paths, descriptors, flags, modes, times and encodings, checked as Node checks them.
+ * Arguments: what callers may pass for paths, descriptors, flags, modes, times and encodings, checked as Node checks
+ * them.
  */
 
 import { host } from '../core/host.ts';
@@ -42,8 +43,8 @@ let slab: ArrayBuffer | undefined;
 let slabNext = SLAB;
 
 /**
- * Private bytes of unspecified contents: a Buffer in Node. Small ones are cut from slabs, as Node's own are, but up to a size
- * that files often have; like Node's, a slab cannot be transferred to another thread.
+ * Private bytes of unspecified contents: a Buffer in Node. Small ones are cut from slabs, as Node's own are, but up to
+ * a size that files often have; like Node's, a slab cannot be transferred to another thread.
  */
 export function newBytes(size: number): Uint8Array<ArrayBuffer> {
   if (NodeBuffer === undefined) return new Uint8Array(size);
@@ -187,7 +188,10 @@ export function normalize(path: string): string {
   return `/${parts.join('/')}`;
 }
 
-/** A path without slashes at its end, but for the root's. In a time that grows with their number, as no regular expression's does. */
+/**
+ * A path without slashes at its end, but for the root's. In a time that grows with their number, as no regular
+ * expression's does.
+ */
 export function withoutSlashes(path: string): string {
   let end = path.length;
   while (end > 1 && path[end - 1] === '/') end--;

@@ -1,6 +1,6 @@
 /**
- * The core's files as one thread calls them: paths and bytes are put into this thread's record in shared memory, one call
- * of Wasm does the work, and what it says is read from there.
+ * The core's files as one thread calls them: paths and bytes are put into this thread's record in shared memory, one
+ * call of Wasm does the work, and what it says is read from there.
  *
  * Invariants
  * - The record and the scratch block lie where they lie for as long as the thread lives, and only this thread writes to

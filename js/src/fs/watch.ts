@@ -1,11 +1,12 @@
 /**
  * watch: what others change, on whatever thread, and behind mounts in whatever program.
  *
- * A watcher compares what is there with what was there (watched-tree.ts). So no event is ever lost for good: the last state is always
- * reported. But what comes and goes between two looks is not seen, and several changes of a file may be one event.
+ * A watcher compares what is there with what was there (watched-tree.ts). So no event is ever lost for good: the last
+ * state is always reported. But what comes and goes between two looks is not seen, and several changes of a file may be
+ * one event.
  *
- * In memory, a look follows each change. Behind a mount, a look follows what the host tells. Because the host may say nothing, one
- * follows soon after the start, and then at intervals, too.
+ * In memory, a look follows each change. Behind a mount, a look follows what the host tells. Because the host may say
+ * nothing, one follows soon after the start, and then at intervals, too.
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';

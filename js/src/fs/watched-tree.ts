@@ -1,12 +1,12 @@
 /**
  * What is at a path and below it, as a watcher has seen it last, and what is different now.
  *
- * A change in memory costs one comparison for each watched file, and a look at what has changed. An inode's version moves with
- * everything that happens to the inode, its names included. So a name whose inode has the same version is not looked at. A
- * directory's new names are those with a number beyond the last one that was seen.
+ * A change in memory costs one comparison for each watched file, and a look at what has changed. An inode's version
+ * moves with everything that happens to the inode, its names included. So a name whose inode has the same version is
+ * not looked at. A directory's new names are those with a number beyond the last one that was seen.
  *
- * Files behind a mount have no version. There the host tells which name it was. The host may lose notices (the kernel's queue
- * overflows without a word), so everything there is looked at again now and then: `lookAround`.
+ * Files behind a mount have no version. There the host tells which name it was. The host may lose notices (the kernel's
+ * queue overflows without a word), so everything there is looked at again now and then: `lookAround`.
  *
  * Invariants
  * - A version is the one of the stat() that told the rest, so a later change is seen at the next look.
@@ -105,8 +105,9 @@ export interface HostListener {
 }
 
 /**
- * How long the times of a host's files may stand still, in nanoseconds. A change that came so shortly before a look may be followed by another
- * one that has the same time. In memory times are whole milliseconds, but for what a double makes of them.
+ * How long the times of a host's files may stand still, in nanoseconds. A change that came so shortly before a look may
+ * be followed by another one that has the same time. In memory times are whole milliseconds, but for what a double
+ * makes of them.
  */
 const HOST_TICK = 20000000n;
 const MEMORY_TICK = 1000n;

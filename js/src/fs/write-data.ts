@@ -1,7 +1,8 @@
 /**
  * What promises write: a string, bytes, or what an iterable or a stream brings, part after part.
  *
- * Invariant: a file that is opened here is closed here, whatever the parts' source throws; the parts before that are written.
+ * Invariant: a file that is opened here is closed here, whatever the parts' source throws; the parts before that are
+ * written.
  */
 
 import { settle } from './answer.ts';

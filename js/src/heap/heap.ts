@@ -53,8 +53,8 @@ export class Heap {
   /**
    * A block of `size` bytes, aligned to 16, with unspecified contents.
    *
-   * @throws {RangeError} ERR_OUT_OF_RANGE if `size` is not a whole number from 0 to 4294901759, or for an alignment that
-   *   is no power of two
+   * @throws {RangeError} ERR_OUT_OF_RANGE if `size` is not a whole number from 0 to 4294901759, or for an alignment
+   *   that is no power of two
    * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY
    */
   alloc(size: number, options?: AllocOptions): number {
@@ -67,8 +67,8 @@ export class Heap {
   }
 
   /**
-   * Makes a block larger or smaller: its new reference, which is the old one if it could stay where it is. The bytes up to
-   * the smaller of both sizes are kept. Given a view from {@link bytes}, it returns the view that takes its place.
+   * Makes a block larger or smaller: its new reference, which is the old one if it could stay where it is. The bytes up
+   * to the smaller of both sizes are kept. Given a view from {@link bytes}, it returns the view that takes its place.
    *
    * @throws {RangeError} as {@link alloc}
    * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY: the block stays as it is. ERR_PLAIT_INVALID_POINTER, as {@link free}
@@ -88,9 +88,9 @@ export class Heap {
   }
 
   /**
-   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)` or `using view`,
-   * or give it to a task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does not free
-   * it.
+   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)` or `using
+   * view`, or give it to a task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does
+   * not free it.
    *
    * @throws as {@link alloc}
    */
@@ -117,7 +117,8 @@ export class Heap {
   /**
    * Gives a block back, by its reference or by the view that `bytes()` returned.
    *
-   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block, and says what it is; nothing changes then
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block, and says what it is; nothing changes
+   *   then
    */
   free(block: number | Uint8Array): void {
     const space = this.#space();
@@ -186,7 +187,8 @@ export class Heap {
   /**
    * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside, and checks more.
    *
-   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where; ERR_PLAIT_OUT_OF_MEMORY: there is no room to count in
+   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where; ERR_PLAIT_OUT_OF_MEMORY: there is no room
+   *   to count in
    */
   check(options: { readonly quiescent?: boolean | undefined } = {}): void {
     const space = this.#space();

@@ -53,8 +53,8 @@ const DISPOSE = {
 };
 
 /**
- * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a scope.
- * So is whatever owns no block.
+ * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a
+ * scope. So is whatever owns no block.
  */
 export function release(view: unknown): void {
   const found = owned.get(view as Uint8Array);

@@ -1,8 +1,8 @@
 /**
  * The heap's counters, as plait_heap_details() of core/heap/stats.c counts them.
  *
- * Invariant: only bookkeeping is read, so it may be asked on any thread, whatever the others do. Each number is right at
- * some instant; numbers that belong together may be those of two instants.
+ * Invariant: only bookkeeping is read, so it may be asked on any thread, whatever the others do. Each number is right
+ * at some instant; numbers that belong together may be those of two instants.
  */
 
 import {

@@ -19,8 +19,8 @@ export function isDetached(buffer: ArrayBufferLike): boolean {
 }
 
 /**
- * Whether threads share the buffer, and it is not the memory of a space. For what nobody shares the answer takes some three
- * nanoseconds, which each value of bytes pays.
+ * Whether threads share the buffer, and it is not the memory of a space. For what nobody shares the answer takes some
+ * three nanoseconds, which each value of bytes pays.
  */
 export function isSharedElsewhere(buffer: ArrayBufferLike): boolean {
   try {

@@ -1,6 +1,6 @@
 /**
- * The calls that a thread can make on a pool: its owner through {@link Pool}, every other thread through what `connect()`
- * and `task.pool` give.
+ * The calls that a thread can make on a pool: its owner through {@link Pool}, every other thread through what
+ * `connect()` and `task.pool` give.
  */
 
 import { clock } from '../core/clock.ts';
@@ -33,8 +33,8 @@ import type { Call, Submitter, Ticketing } from './submitter.ts';
 type Unproxied = 'then' | 'toJSON' | '__proto__' | keyof typeof Object.prototype;
 
 /**
- * The functions of a module as a {@link PoolCalls.proxy} offers them: all but those with a name that every object has, and
- * `then` and `toJSON`.
+ * The functions of a module as a {@link PoolCalls.proxy} offers them: all but those with a name that every object has,
+ * and `then` and `toJSON`.
  */
 export type Proxied<Module> = {
   readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown
@@ -245,9 +245,10 @@ export abstract class PoolCalls {
    * `input` and the result are copied, as by structured cloning; errors keep class, message, stack, cause, code and own
    * properties.
    *
-   * Rejects with the function's error, with the signal's reason, or a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND (says which
-   * part), ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED, ERR_PLAIT_WORKER_OUT_OF_MEMORY,
-   * ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_QUEUE_FULL, ERR_PLAIT_OUT_OF_MEMORY, ERR_PLAIT_POOL_CLOSED.
+   * Rejects with the function's error, with the signal's reason, or a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND (says
+   * which part), ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED,
+   * ERR_PLAIT_WORKER_OUT_OF_MEMORY, ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_QUEUE_FULL, ERR_PLAIT_OUT_OF_MEMORY,
+   * ERR_PLAIT_POOL_CLOSED.
    */
   run<Output = unknown>(input?: unknown, options?: RunOptions): Promise<Output> {
     return this.#run(() => this.#how(options, CALLS.run), input, options);
@@ -265,9 +266,10 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs one function on a worker, at once, and yields what it tells with `task.progress(part)`, in order; partial results,
-   * for example. The iteration ends when the task does, and throws what run() rejects with. `result` is the task's result.
-   * Leaving the loop early stops the task. Parts that nobody has taken yet are kept: a slow reader does not slow the task.
+   * Runs one function on a worker, at once, and yields what it tells with `task.progress(part)`, in order; partial
+   * results, for example. The iteration ends when the task does, and throws what run() rejects with. `result` is the
+   * task's result. Leaving the loop early stops the task. Parts that nobody has taken yet are kept: a slow reader does
+   * not slow the task.
    */
   parts<Part = unknown, Output = unknown>(
     input?: unknown,
@@ -294,15 +296,17 @@ export abstract class PoolCalls {
    */
   async runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
     const how = this.#how(options, CALLS.runMany);
-    const list = Array.isArray(inputs) ? inputs.slice() : [...inputs]; // the caller's may change while the queue is full
+    // the caller's may change while the queue is full
+    const list = Array.isArray(inputs) ? inputs.slice() : [...inputs];
     return (await new Batch(this.#submitter, list, how, options).promise) as Output[];
   }
 
   /**
-   * Runs one function and returns its result, blocking this thread until it is there; asynchronous functions too. Throws
-   * what run() rejects with. `onProgress` is called meanwhile, while this thread is otherwise blocked.
+   * Runs one function and returns its result, blocking this thread until it is there; asynchronous functions too.
+   * Throws what run() rejects with. `onProgress` is called meanwhile, while this thread is otherwise blocked.
    *
-   * @throws {PlaitError} ERR_PLAIT_CANNOT_BLOCK on a page's main thread, and on a worker of the same pool, which would wait
+   * @throws {PlaitError} ERR_PLAIT_CANNOT_BLOCK on a page's main thread, and on a worker of the same pool, which would
+   *   wait
    * for itself: there, use `await run()`, which goes on with its own tasks meanwhile
    */
   runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
@@ -340,8 +344,8 @@ export abstract class PoolCalls {
 
   /**
    * As {@link map}, but yields what became of each input, with the input and its index: no task's error ends it. A pool
-   * that takes no more tasks does: once what it accepted has been yielded, the iteration throws ERR_PLAIT_POOL_CLOSED, or
-   * why the pool has failed.
+   * that takes no more tasks does: once what it accepted has been yielded, the iteration throws ERR_PLAIT_POOL_CLOSED,
+   * or why the pool has failed.
    */
   mapSettled<Input, Output = unknown>(
     inputs: Iterable<Input> | AsyncIterable<Input>,
@@ -357,9 +361,10 @@ export abstract class PoolCalls {
   }
 
   /**
-   * The module's functions as methods: `await pool.proxy<typeof import('./work.js')>().hash(bytes)`. Each takes its input,
-   * and options as run() does. A function whose name every object has (`toString`, `constructor`, …), or that is called `then`
-   * or `toJSON`, is reached by `run(input, { name })` alone: these are asked of objects by whoever logs or awaits them.
+   * The module's functions as methods: `await pool.proxy<typeof import('./work.js')>().hash(bytes)`. Each takes its
+   * input, and options as run() does. A function whose name every object has (`toString`, `constructor`, …), or that is
+   * called `then` or `toJSON`, is reached by `run(input, { name })` alone: these are asked of objects by whoever logs
+   * or awaits them.
    */
   proxy<Module>(): Proxied<Module> {
     const methods = new Map<string, (input?: unknown, options?: RunOptions) => Promise<unknown>>();
@@ -367,7 +372,8 @@ export abstract class PoolCalls {
       {},
       {
         get: (target, name) => {
-          // Asked of any object, and so no task: by who logs it or makes it a string, a copy, or what a promise resolves to.
+          // Asked of any object, and so no task: by who logs it or makes it a string, a copy, or what a promise
+          // resolves to.
           if (typeof name !== 'string' || name in target || name === 'then' || name === 'toJSON') {
             return Reflect.get(target, name);
           }
@@ -383,10 +389,10 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs a function that is given here instead of the module's: its source is sent, so it sees nothing of what is around it
-   * but its input, and what it imports with `import()`: packages and URLs, and in Node paths too, as the pool's module would.
-   * Functions and methods; not classes, bound functions and those of the host, which have no source to be sent, or none
-   * that can be called. Only for pools opened with `inline: true`.
+   * Runs a function that is given here instead of the module's: its source is sent, so it sees nothing of what is
+   * around it but its input, and what it imports with `import()`: packages and URLs, and in Node paths too, as the
+   * pool's module would. Functions and methods; not classes, bound functions and those of the host, which have no
+   * source to be sent, or none that can be called. Only for pools opened with `inline: true`.
    */
   runInline<Input, Output>(
     call: (input: Input) => Output,

@@ -1,7 +1,7 @@
 /**
- * What takes the place of codec.ts in the scripts of Node's threads: the codec is a script of its own, which is evaluated
- * when it is needed, or when a worker has nothing to do. It is a third of all code, and the first task of a new pool, which
- * may need none of it, does not wait for it to be parsed.
+ * What takes the place of codec.ts in the scripts of Node's threads: the codec is a script of its own, which is
+ * evaluated when it is needed, or when a worker has nothing to do. It is a third of all code, and the first task of a
+ * new pool, which may need none of it, does not wait for it to be parsed.
  *
  * Invariant: it shares no object with the rest of the thread but what is thread-wide (core/thread-wide.ts).
  */

@@ -18,8 +18,8 @@ import { Submitter } from './submitter.ts';
 export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
 
 /**
- * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the space
- * stays there until its last connection is disposed of, or the thread that has it ends.
+ * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the
+ * space stays there until its last connection is disposed of, or the thread that has it ends.
  */
 export class ConnectedPool extends PoolCalls {
   readonly #worker: WorkerContext | undefined;
@@ -43,7 +43,10 @@ export class ConnectedPool extends PoolCalls {
     worker?.helps(submitter);
   }
 
-  /** Hears when a queue that this thread found full is down to half of `maxQueue`. Listening does not keep the thread alive. */
+  /**
+   * Hears when a queue that this thread found full is down to half of `maxQueue`. Listening does not keep the thread
+   * alive.
+   */
   on<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
     this.#listeners.add(name, listener);
     return this;
@@ -79,8 +82,8 @@ export interface ConnectOptions {
 }
 
 /**
- * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be closed
- * yet. Tasks of this thread get their fair share whatever others submit.
+ * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be
+ * closed yet. Tasks of this thread get their fair share whatever others submit.
  *
  * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED for a pool that is not there any more, or ERR_PLAIT_OUT_OF_MEMORY
  */

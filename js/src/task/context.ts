@@ -1,8 +1,8 @@
 /**
  * What a task can know of itself: `import { task } from 'plait/task'`.
  *
- * Invariant: `current` is the task whose function runs on this thread's stack, or whose promise the worker waits for when
- * that is the only one. Where a worker runs several at a time, the host's asynchronous context says which it is.
+ * Invariant: `current` is the task whose function runs on this thread's stack, or whose promise the worker waits for
+ * when that is the only one. Where a worker runs several at a time, the host's asynchronous context says which it is.
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
@@ -31,8 +31,8 @@ export interface TaskContext {
   /** The same as a signal, for what takes one. It fires when the worker's event loop turns. */
   readonly signal: AbortSignal;
   /**
-   * Tells the caller something meanwhile: its `onProgress`. While a caller's thread is blocked, 8 MiB of it wait; what comes
-   * above is dropped, and the answer is false.
+   * Tells the caller something meanwhile: its `onProgress`. While a caller's thread is blocked, 8 MiB of it wait; what
+   * comes above is dropped, and the answer is false.
    */
   progress(value: unknown): boolean;
   /** The worker that runs the task: its place in the pool, and the host's number for the thread. */

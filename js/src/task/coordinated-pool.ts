@@ -2,18 +2,18 @@
  * One pool as its coordinator sees it: the workers, how many there should be, their deaths, tasks that are to stop.
  *
  * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
- * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all, for
- * ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the pool
- * has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as one that
- * cannot load. One that is to be stopped may go on: a lent one for as long as the owner is busy, any in native code. It is
- * given up, and sits nowhere from then on.
+ * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all,
+ * for ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the
+ * pool has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as
+ * one that cannot load. One that is to be stopped may go on: a lent one for as long as the owner is busy, any in native
+ * code. It is given up, and sits nowhere from then on.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
- * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be idle for
- * too long. An idle pool of fixed size has no timer.
+ * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be
+ * idle for too long. An idle pool of fixed size has no timer.
  *
- * Invariant: `#workers` and `#givenUp` hold exactly the threads that were started and whose end has not been heard; no two
- * of `#workers` have one seat.
+ * Invariant: `#workers` and `#givenUp` hold exactly the threads that were started and whose end has not been heard; no
+ * two of `#workers` have one seat.
  */
 
 import { threadsOfHost } from '../core/boot.ts';
@@ -56,7 +56,10 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How long a worker may take to end that was stopped. One that may go on for ever is given up soon: nobody waits for it. */
+/**
+ * How long a worker may take to end that was stopped. One that may go on for ever is given up soon: nobody waits for
+ * it.
+ */
 const STOP_MS = host.threadsLinger ? 100 : STUCK_MS;
 
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
@@ -132,8 +135,8 @@ export class CoordinatedPool {
   }
 
   /**
-   * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it looks,
-   * and comes too late for that, wakes it.
+   * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it
+   * looks, and comes too late for that, wakes it.
    */
   #attend(): void {
     const seen = this.#word(P.attention);
@@ -272,7 +275,8 @@ export class CoordinatedPool {
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {
-    // That of one that has been stopped was on its way, or its owner is busy: it sits nowhere, and what it loads is of no interest.
+    // That of one that has been stopped was on its way, or its owner is busy: it sits nowhere, and what it loads is of
+    // no interest.
     if (worker.stopping !== undefined && (message.type === 'ready' || message.type === 'failed')) return;
     switch (message.type) {
       case 'ready':
@@ -359,7 +363,9 @@ export class CoordinatedPool {
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
   }
 
-  /** A worker's task has been told to stop, and goes on. It takes no other: what we stop is the late one, or nothing. */
+  /**
+   * A worker's task has been told to stop, and goes on. It takes no other: what we stop is the late one, or nothing.
+   */
   #stopLate(worker: WorkerRecord): void {
     worker.stopping = 'overdue';
     worker.thread.terminate();
@@ -385,7 +391,10 @@ export class CoordinatedPool {
     else setTimeout(giveUp, STOP_MS);
   }
 
-  /** A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits for that. */
+  /**
+   * A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits
+   * for that.
+   */
   #giveUp(worker: WorkerRecord): void {
     this.#givenUp.add(worker);
     const reason = this.#countEnd(worker);
@@ -393,7 +402,10 @@ export class CoordinatedPool {
     this.#leaves(worker, reason);
   }
 
-  /** What was stopped and goes on sits in native code, perhaps for ever. What it runs ends now, in whichever thread that waits. */
+  /**
+   * What was stopped and goes on sits in native code, perhaps for ever. What it runs ends now, in whichever thread that
+   * waits.
+   */
   #giveUpStuck(): void {
     this.#stuckTimer = undefined;
     for (const worker of this.#workers) this.#giveUpRetired(worker);

@@ -1,6 +1,6 @@
 /**
- * The coordinator: starts, watches, stops and replaces the workers of its owner's pools. It never hands out tasks; workers
- * take those from the queue in the space.
+ * The coordinator: starts, watches, stops and replaces the workers of its owner's pools. It never hands out tasks;
+ * workers take those from the queue in the space.
  *
  * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
  * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it

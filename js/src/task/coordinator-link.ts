@@ -36,7 +36,9 @@ export class CoordinatorLink {
   #isDead = false;
   #lentIsGone = (): void => {};
 
-  /** `first`: the pool for which the coordinator is started, and `ahead` the thread of its first worker, which boots. */
+  /**
+   * `first`: the pool for which the coordinator is started, and `ahead` the thread of its first worker, which boots.
+   */
   constructor(space: Space, first: OpenPool | undefined, ahead: LentThread | undefined) {
     const start = { role: 'coordinator', space: space.handle, workerScript: WORKER_SCRIPT } satisfies CoordinatorStart;
     const listener = {
@@ -168,8 +170,8 @@ export class CoordinatorLink {
 const links = new Map<Space, CoordinatorLink>();
 
 /**
- * Starts the thread of a pool's first worker, if the pool is the first of this thread: it boots while the pool is made, and
- * before the coordinator does. To be handed to {@link coordinatorOf}, or stopped.
+ * Starts the thread of a pool's first worker, if the pool is the first of this thread: it boots while the pool is made,
+ * and before the coordinator does. To be handed to {@link coordinatorOf}, or stopped.
  */
 export function threadAhead(space: Space, options: Omit<OpenPool, 'pool' | 'client'>): LentThread | undefined {
   return links.has(space) ? undefined : startAhead(options, WORKER_SCRIPT);

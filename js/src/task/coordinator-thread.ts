@@ -4,15 +4,16 @@
  * It is put off where a pool's first worker boots already (start-worker.ts): two threads that boot at once take the
  * processors, and the collector's threads, from each other, and the first result waits for one of them only. So it is
  * started when that worker has said something and had a moment for its first result, or after a while, or as soon as
- * something is asked for that needs it (begin()): anything but a single task, which was submitted before that worker ran.
+ * something is asked for that needs it (begin()): anything but a single task, which was submitted before that worker
+ * ran.
  *
  * By then the owner may be blocked. So before the first worker's thread touches the user's module, it looks whether the
- * owner's event loop turns; if not, it becomes the coordinator itself, and starts all workers. If it turns and that worker
- * ends before the coordinator is there, the owner settles what it ran (early-death.ts).
+ * owner's event loop turns; if not, it becomes the coordinator itself, and starts all workers. If it turns and that
+ * worker ends before the coordinator is there, the owner settles what it ran (early-death.ts).
  *
- * Invariant: the word at WHO is changed once, from NOBODY, by compare-and-swap: to OWNER by the owner, who has started the
- * coordinator then or will, to LENT by that thread (the host does it: `Instead`). So there is exactly one coordinator. What the
- * owner posts while nobody is, is cloned at once, and heard first by whoever it will be.
+ * Invariant: the word at WHO is changed once, from NOBODY, by compare-and-swap: to OWNER by the owner, who has started
+ * the coordinator then or will, to LENT by that thread (the host does it: `Instead`). So there is exactly one
+ * coordinator. What the owner posts while nobody is, is cloned at once, and heard first by whoever it will be.
  */
 
 import { type HostThread, host, type LentThread } from '../core/host.ts';

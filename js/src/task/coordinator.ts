@@ -49,7 +49,8 @@ function startEarly(start: CoordinatorStart, open: OpenPool, hurry: () => void):
   const threads: StartedThread[] = [];
   const adopted = adoptWorker(open);
   if (adopted !== undefined) {
-    // The others follow when it has come to its first word: the first result does not wait for their share of the processors.
+    // The others follow when it has come to its first word: the first result does not wait for their share of the
+    // processors.
     threads.push(adopted);
   } else {
     try {

@@ -1,12 +1,15 @@
 /**
- * The end of a pool's first worker while the coordinator is on its way: its owner, which started it, settles what it ran.
+ * The end of a pool's first worker while the coordinator is on its way: its owner, which started it, settles what it
+ * ran.
  *
- * The owner hears of that end as whoever starts a thread does, if its event loop turns. All that need not be at once is left
- * to the coordinator, which hears of the end from the worker: a replacement, what listeners are told, a worker that ran nothing.
+ * The owner hears of that end as whoever starts a thread does, if its event loop turns. All that need not be at once is
+ * left to the coordinator, which hears of the end from the worker: a replacement, what listeners are told, a worker
+ * that ran nothing.
  *
- * Invariant: the word that both share is changed once, from NOBODY, by compare-and-swap: by the coordinator when it takes
- * the worker, or by the owner after the worker's end, which says how it ended. Whoever has changed it counts the worker and its
- * end, before anybody hears of the task. That the task is settled once does not hang on this: a dead thread's are adopted once.
+ * Invariant: the word that both share is changed once, from NOBODY, by compare-and-swap: by the coordinator when it
+ * takes the worker, or by the owner after the worker's end, which says how it ended. Whoever has changed it counts the
+ * worker and its end, before anybody hears of the task. That the task is settled once does not hang on this: a dead
+ * thread's are adopted once.
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
@@ -71,7 +74,8 @@ export class EarlyDeath {
       return space.load(slot + Slot.running) !== 0 || space.load(slot + Slot.holding) !== 0;
     });
     if (!runs) return false;
-    // Its own words are what the coordinator would tell; the host's are less, but it says when there was no more memory.
+    // Its own words are what the coordinator would tell; the host's are less, but it says when there was no more
+    // memory.
     if (this.#threw !== undefined) this.#worker.error = readValue(this.#threw);
     this.#worker.hasError ||= this.#threw !== undefined;
     const reason = this.#deaths.reason(this.#worker);

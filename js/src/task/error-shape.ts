@@ -2,7 +2,8 @@
  * Describes an error as a list of properties, and makes an error again from its class.
  *
  * Invariant: describing an error never throws and reads every property once, in the order in which they are listed:
- * name, message, stack, cause, errors, then the error's own enumerable ones. A property whose getter throws is left out.
+ * name, message, stack, cause, errors, then the error's own enumerable ones. A property whose getter throws is left
+ * out.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -75,8 +76,8 @@ export function describeUnsendable(value: unknown): string {
 }
 
 /**
- * What `make` makes, without the stack of the thread that reads it, which would be a lie. Engines keep it apart from the
- * property `stack`, too: for an error that nothing catches, Node prints the line of the source where that begins.
+ * What `make` makes, without the stack of the thread that reads it, which would be a lie. Engines keep it apart from
+ * the property `stack`, too: for an error that nothing catches, Node prints the line of the source where that begins.
  */
 function withoutStack<T>(make: () => T): T {
   const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
@@ -89,7 +90,9 @@ function withoutStack<T>(make: () => T): T {
   }
 }
 
-/** Has Node say of an error that nothing catches that it was thrown where `callee` was called. Its stack stays as it is. */
+/**
+ * Has Node say of an error that nothing catches that it was thrown where `callee` was called. Its stack stays as it is.
+ */
 export function pointToCaller(error: unknown, callee: (...args: never[]) => unknown): void {
   if (!(error instanceof Error) || Error.captureStackTrace === undefined || !Object.isExtensible(error)) return;
   const stack = Object.getOwnPropertyDescriptor(error, 'stack');

@@ -8,8 +8,9 @@ type AnyFunction = (...inputs: any[]) => unknown;
 const exposed = threadWide('exposed functions', () => new Map<string, AnyFunction>());
 
 /**
- * Lets a pool find functions of this module by name, as if they were exported. Only some bundlers need it: Vite and webpack
- * drop the exports of what they bundle for workers. Export the functions all the same; types and tests are glad of it.
+ * Lets a pool find functions of this module by name, as if they were exported. Only some bundlers need it: Vite and
+ * webpack drop the exports of what they bundle for workers. Export the functions all the same; types and tests are glad
+ * of it.
  *
  * ```js
  * export function hash(bytes) { … }

@@ -1,11 +1,11 @@
 /**
- * How a worker waits that has nothing to do at all: it looks at the queue for a moment, unless that was in vain lately. Then it
- * sleeps in the space, for the quickest wake-up: first for a millisecond, because the next task is often near, then, after its
- * event loop has turned, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and messages of the user's
- * module run.
- * Where it looks, it makes room for the next large input first (spare.ts).
+ * How a worker waits that has nothing to do at all: it looks at the queue for a moment, unless that was in vain lately.
+ * Then it sleeps in the space, for the quickest wake-up: first for a millisecond, because the next task is often near,
+ * then, after its event loop has turned, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and
+ * messages of the user's module run. Where it looks, it makes room for the next large input first (spare.ts).
  *
- * Invariant: what is said is about time only. The core looks at the queue once more after it has said that the worker sleeps.
+ * Invariant: what is said is about time only. The core looks at the queue once more after it has said that the worker
+ * sleeps.
  */
 
 import { host } from '../core/host.ts';
@@ -18,7 +18,10 @@ import { Looks } from './looks.ts';
 /** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
 const FIRST_WAIT_MS = 1;
 const SECOND_WAIT_MS = 20;
-/** Looks at the queue before the first sleep: some 60 to 150 microseconds, about twice what falling asleep and being woken take. */
+/**
+ * Looks at the queue before the first sleep: some 60 to 150 microseconds, about twice what falling asleep and being
+ * woken take.
+ */
 const SPINS = 40000;
 
 export class IdleWait {
@@ -33,8 +36,8 @@ export class IdleWait {
   }
 
   /**
-   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there is
-   * before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
+   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there
+   * is before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
    */
   step(step: number): Promise<unknown> | undefined {
     const { core } = this.#space;

@@ -1,6 +1,6 @@
 /**
- * What a pool's coordinator does about workers that there are too many of: it lets those go that have been idle for too long,
- * down to the minimum, and those that sit above the maximum, once their seats have no tasks of their own.
+ * What a pool's coordinator does about workers that there are too many of: it lets those go that have been idle for too
+ * long, down to the minimum, and those that sit above the maximum, once their seats have no tasks of their own.
  *
  * Invariant: while there are any that may have to go, we have asked to look again.
  */

@@ -1,9 +1,9 @@
 /**
- * A queue in which values may be put ahead of their turn: each has a position, and they are taken in the order of those. A
- * ring that grows by doubling.
+ * A queue in which values may be put ahead of their turn: each has a position, and they are taken in the order of
+ * those. A ring that grows by doubling.
  *
- * Invariant: what has position p lies in slot p % capacity; no position that lies in it, or is still to be put, is below
- * `#first`, and none that lies in it is `capacity` or more above. A slot in which nothing lies is undefined.
+ * Invariant: what has position p lies in slot p % capacity; no position that lies in it, or is still to be put, is
+ * below `#first`, and none that lies in it is `capacity` or more above. A slot in which nothing lies is undefined.
  */
 
 const LEAST_CAPACITY = 64;

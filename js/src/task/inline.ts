@@ -1,8 +1,8 @@
 /**
  * Functions that are sent as their source: `runInline`.
  *
- * Invariant: only `runInline` makes a name that is a source, and the source is what the engine itself says of the function. In
- * the space such a name begins with a byte that no UTF-8 has, so no export's name can look like one.
+ * Invariant: only `runInline` makes a name that is a source, and the source is what the engine itself says of the
+ * function. In the space such a name begins with a byte that no UTF-8 has, so no export's name can look like one.
  */
 
 import { PlaitError } from '../core/errors.ts';

@@ -1,10 +1,11 @@
 /**
- * What a pool's coordinator does about workers that still load the module: it stops those that take longer than the pool
- * allows, and, when the pool closes and nothing is queued, those for which no task will come.
+ * What a pool's coordinator does about workers that still load the module: it stops those that take longer than the
+ * pool allows, and, when the pool closes and nothing is queued, those for which no task will come.
  *
- * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not entered
- * the pool yet is told so by its end, or, if its owner is to end it and is busy, by the word of {@link LentState}. One that has become
- * ready meanwhile, and whose word of that is still on its way, finishes what it has taken.
+ * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not
+ * entered the pool yet is told so by its end, or, if its owner is to end it and is busy, by the word of {@link
+ * LentState}. One that has become ready meanwhile, and whose word of that is still on its way, finishes what it has
+ * taken.
  */
 
 import { slotOf, threadsOfHost } from '../core/boot.ts';
@@ -23,7 +24,10 @@ export class LateLoads {
   readonly #late: (worker: WorkerRecord) => void;
   readonly #timers = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
 
-  /** `timeout`: milliseconds that loading may take; 0: any time. `late` hears of one that was stopped because it took longer. */
+  /**
+   * `timeout`: milliseconds that loading may take; 0: any time. `late` hears of one that was stopped because it took
+   * longer.
+   */
   constructor(space: Space, timeout: number, late: (worker: WorkerRecord) => void) {
     this.#space = space;
     this.#timeout = timeout;
@@ -77,8 +81,8 @@ export class LateLoads {
   }
 
   /**
-   * Nothing is queued, and nothing more will be but by a task that runs. Returns in how many milliseconds to ask again, or
-   * undefined. A worker that is ready ends by itself, and may have a task until then: the others are of use to that.
+   * Nothing is queued, and nothing more will be but by a task that runs. Returns in how many milliseconds to ask again,
+   * or undefined. A worker that is ready ends by itself, and may have a task until then: the others are of use to that.
    */
   stopAll(workers: ReadonlySet<WorkerRecord>): number | undefined {
     const loading = [...workers].filter(({ state, stopping }) => state === 'loading' && stopping === undefined);

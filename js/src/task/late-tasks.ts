@@ -1,6 +1,6 @@
 /**
- * What a pool's coordinator does about tasks that run: it tells those to stop that have run for too long, and has the workers
- * of those stopped that were told and go on.
+ * What a pool's coordinator does about tasks that run: it tells those to stop that have run for too long, and has the
+ * workers of those stopped that were told and go on.
  *
  * Invariant: while some task has a timeout or is to stop, either we have asked to look again soon enough for it, or
  * pool.timeout_ms is 0 and whoever submits a task with a timeout wakes us.
@@ -45,7 +45,8 @@ export class LateTasks {
     const timeout = this.#space.load(pool + P.timeoutMs);
     let most = this.#lookAtWorkers();
     if (timeout !== 0 && most === Look.CALM) {
-      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen here.
+      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen
+      // here.
       Atomics.store(this.#space.u32, word, 0);
       most = this.#space.load(pool + P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
       if (most === Look.CALM) return;

@@ -1,7 +1,7 @@
 /**
- * Whether a thread that waits for another one looks for it first, in the hope to spare both the falling asleep and the waking up, or
- * sleeps at once, because looking was in vain lately: what it waits for takes longer, or the other thread was waiting for this
- * very processor. So a look in vain is answered by waits without one, more of them each time.
+ * Whether a thread that waits for another one looks for it first, in the hope to spare both the falling asleep and the
+ * waking up, or sleeps at once, because looking was in vain lately: what it waits for takes longer, or the other thread
+ * was waiting for this very processor. So a look in vain is answered by waits without one, more of them each time.
  *
  * Invariant: what is said is about time only.
  */
@@ -19,7 +19,10 @@ export class Looks {
     this.#blindWaits = blindWaits;
   }
 
-  /** A wait begins: whether with a look. Then found() or inVain() says what became of that; neither, if there was none after all. */
+  /**
+   * A wait begins: whether with a look. Then found() or inVain() says what became of that; neither, if there was none
+   * after all.
+   */
   begin(): boolean {
     if (this.#blindWaits === 0) return true;
     this.#blindWaits--;

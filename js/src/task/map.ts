@@ -3,8 +3,8 @@
  *
  * Invariant: `#running` + `#ready` (results that wait to be yielded) + a stalled input never exceed the concurrency, so
  * neither endless inputs nor a slow consumer fills the memory. Inputs are asked for, and results given, only inside
- * #step(), which runs until neither is possible. An input that the pool refuses because it takes no more is the last one
- * that is asked for; the iteration ends with that error, when what was started before has been yielded.
+ * #step(), which runs until neither is possible. An input that the pool refuses because it takes no more is the last
+ * one that is asked for; the iteration ends with that error, when what was started before has been yielded.
  */
 
 import { host } from '../core/host.ts';
@@ -146,7 +146,8 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       return;
     }
     this.#keep(index, fulfilled, value);
-    // It takes the place among those under way that its task had: without somebody who waits nothing can be started either.
+    // It takes the place among those under way that its task had: without somebody who waits nothing can be started
+    // either.
     if (this.#waiters.length > 0) this.#step();
   }
 

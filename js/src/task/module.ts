@@ -1,6 +1,6 @@
 /**
- * Loading the user's module in a worker, and finding a function in it. Errors say what was looked for, what there is, and
- * what to do where a bundler or a missing loader is the likely reason.
+ * Loading the user's module in a worker, and finding a function in it. Errors say what was looked for, what there is,
+ * and what to do where a bundler or a missing loader is the likely reason.
  */
 
 import { codeFor, PlaitError } from '../core/errors.ts';
@@ -44,8 +44,8 @@ function adviceOn(url: string, cause: unknown): string {
 }
 
 /**
- * The function that a module exports as `name`, or has exposed under it. A CommonJS module's exports are found too, below
- * its default export.
+ * The function that a module exports as `name`, or has exposed under it. A CommonJS module's exports are found too,
+ * below its default export.
  *
  * @throws {PlaitError} ERR_PLAIT_NO_SUCH_EXPORT
  */

@@ -1,6 +1,6 @@
 /**
- * The names of functions, as a thread that submits uses them: blocks that the pool keeps, for all its threads, or, from when
- * it keeps as many as it may, blocks that a task brings along.
+ * The names of functions, as a thread that submits uses them: blocks that the pool keeps, for all its threads, or, from
+ * when it keeps as many as it may, blocks that a task brings along.
  */
 
 import { Name } from '../core/layout.generated.ts';

@@ -1,8 +1,8 @@
 /**
  * Names of options that nobody knows: refused, with what was probably meant.
  *
- * Invariant: for an object whose names are all known, checking costs one look at each of them; what makes the message is run
- * only to fail. Names that an object inherits may be strangers': they do not count.
+ * Invariant: for an object whose names are all known, checking costs one look at each of them; what makes the message
+ * is run only to fail. Names that an object inherits may be strangers': they do not count.
  */
 
 /** The options that a function takes, and what it is called in messages. */

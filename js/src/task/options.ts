@@ -21,14 +21,19 @@ export interface CallOptions {
   readonly lend?: boolean | undefined;
   /** Milliseconds that the task may run, from its start; 0: as long as it likes; the pool's `timeout`, if not given. */
   readonly timeout?: number | undefined;
-  /** From 3 (runs first) to -3; 0, if not given. Tasks of one priority run in the order in which they were submitted. */
+  /**
+   * From 3 (runs first) to -3; 0, if not given. Tasks of one priority run in the order in which they were submitted.
+   */
   readonly priority?: number | undefined;
   /**
    * Tasks with the same key run on the same worker, one after the other in the order of submission (while that worker
    * lives; after it, on the one that takes its place).
    */
   readonly affinity?: string | number | undefined;
-  /** How often the task is run again when its worker dies under it (not when it fails or is stopped); the pool's `retries`, if not given. */
+  /**
+   * How often the task is run again when its worker dies under it (not when it fails or is stopped); the pool's
+   * `retries`, if not given.
+   */
   readonly retries?: number | undefined;
   /** Stops the task: its promise is rejected with the signal's reason at once; see docs/task.md for the rest. */
   readonly signal?: AbortSignal | undefined;

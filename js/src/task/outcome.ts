@@ -1,8 +1,8 @@
 /**
  * What a worker writes into a task's record when it has run it: the result or the error, or why that cannot be sent.
  *
- * Invariant: whatever the value does while it is read, the record has an outcome afterwards, its status last. A block that is
- * given belongs either to the task or, as before, to whoever had it.
+ * Invariant: whatever the value does while it is read, the record has an outcome afterwards, its status last. A block
+ * that is given belongs either to the task or, as before, to whoever had it.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -48,7 +48,10 @@ export class Outcomes {
     }
   }
 
-  /** Makes `value` the task's outcome; `status` says whether as its result or as an error. What cannot be sent is told as an error. */
+  /**
+   * Makes `value` the task's outcome; `status` says whether as its result or as an error. What cannot be sent is told
+   * as an error.
+   */
   write(task: number, status: number, value: unknown): void {
     const transport = this.#transport;
     const { u32: words } = this.#space;

@@ -1,9 +1,9 @@
 /**
  * What workers have written (worker-output.ts), in the thread whose inbox it lies in: it is written out here.
  *
- * Results that come after it wait until the host has handed it on (`isWritten`): so the program that has one may exit, and a
- * slow reader slows the workers down, and fills no memory. In a Worker that has its limits (host-node-output.ts). When the
- * thread or the process ends, what lies in the inbox is written out then.
+ * Results that come after it wait until the host has handed it on (`isWritten`): so the program that has one may exit,
+ * and a slow reader slows the workers down, and fills no memory. In a Worker that has its limits (host-node-output.ts).
+ * When the thread or the process ends, what lies in the inbox is written out then.
  *
  * Invariant: each piece is written out once.
  */

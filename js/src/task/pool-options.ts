@@ -1,8 +1,8 @@
 /**
  * The options of a pool, of its closing and resizing, checked and with defaults filled in.
  *
- * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option, thrown before
- * anything is started.
+ * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option, thrown
+ * before anything is started.
  */
 
 import { commonSpace } from '../core/boot.ts';
@@ -23,8 +23,8 @@ export interface PoolOptions {
   /** Milliseconds after which an idle worker above `minThreads` ends; Infinity: never; 10 seconds, if not given. */
   readonly idleTimeout?: number | undefined;
   /**
-   * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of `maxThreads`.
-   * As many as there is memory for, if not given.
+   * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of
+   * `maxThreads`. As many as there is memory for, if not given.
    */
   readonly maxQueue?: number | 'auto' | undefined;
   /** How many asynchronous tasks a worker runs at a time; one, if not given. */
@@ -34,13 +34,15 @@ export interface PoolOptions {
   /** How often a task is run again when its worker dies under it, if it says nothing else; 0, if not given. */
   readonly retries?: number | undefined;
   /**
-   * Milliseconds that a worker may take, from its start, until it has loaded the module; as long as it wants, if not given. One
-   * that takes longer is stopped, and counts as one that could not load it.
+   * Milliseconds that a worker may take, from its start, until it has loaded the module; as long as it wants, if not
+   * given. One that takes longer is stopped, and counts as one that could not load it.
    */
   readonly loadTimeout?: number | undefined;
   /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
   readonly grace?: number | undefined;
-  /** Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that. */
+  /**
+   * Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that.
+   */
   readonly recycle?: RecycleOptions | undefined;
   /** Whether `runInline` may send functions as source to the workers. */
   readonly inline?: boolean | undefined;

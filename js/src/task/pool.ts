@@ -42,15 +42,17 @@ export interface PoolEvents {
   /** A worker is ready. */
   start: WorkerEvent;
   /**
-   * A worker has ended, and why. `error`: what nothing in it caught, or for which it could not load the module, if that was so.
-   * If nobody listens, what no task was told of either is a warning of the process, with the stack.
+   * A worker has ended, and why. `error`: what nothing in it caught, or for which it could not load the module, if that
+   * was so. If nobody listens, what no task was told of either is a warning of the process, with the stack.
    */
   end: WorkerEvent & { readonly reason: EndReason; readonly error?: unknown };
   /** A queue that was full is down to half of `maxQueue`. */
   drain: undefined;
 }
 
-/** Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that. */
+/**
+ * Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that.
+ */
 const SLACK_MS = 100;
 /** How often a lock whose owner is stuck is asked for again. */
 const LOCK_RETRY_MS = 20;
@@ -113,8 +115,8 @@ class Answers implements Call {
  * await pool.close();
  * ```
  *
- * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that made it; other threads use
- * it through `connect(pool.handle)`, and its tasks through `task.pool`.
+ * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that made it; other
+ * threads use it through `connect(pool.handle)`, and its tasks through `task.pool`.
  */
 export class Pool extends PoolCalls {
   readonly #link: CoordinatorLink;
@@ -249,8 +251,8 @@ export class Pool extends PoolCalls {
   }
 
   /**
-   * Runs a function once on every worker that there is, and resolves to all results. With `later`, workers that are started
-   * from then on call it as well, before their first task.
+   * Runs a function once on every worker that there is, and resolves to all results. With `later`, workers that are
+   * started from then on call it as well, before their first task.
    */
   async broadcast<Output = unknown>(input?: unknown, options?: BroadcastOptions): Promise<Output[]> {
     const how = ticketing(options, CALLS.broadcast, this.usual, 1);
@@ -302,7 +304,10 @@ export class Pool extends PoolCalls {
     this.#asked.clear();
   }
 
-  /** Changes how many workers there may be. More start when they are needed; too many end when they have done their tasks. */
+  /**
+   * Changes how many workers there may be. More start when they are needed; too many end when they have done their
+   * tasks.
+   */
   resize(options: ResizeOptions): void {
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and cannot be resized');
@@ -317,8 +322,8 @@ export class Pool extends PoolCalls {
   /**
    * Takes no more tasks, lets those that were submitted end (or, with `force`, stops and rejects them), then ends the
    * workers. Resolves when all of it is gone from the space. Further calls give the same promise; one with `force`
-   * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module that never
-   * ends loading, as for a task that never ends; when none are, workers that load are stopped.
+   * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module
+   * that never ends loading, as for a task that never ends; when none are, workers that load are stopped.
    *
    * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if a worker is still there 5 s after it was stopped, because it sits in native
    * code. What it runs is rejected; what the pool has in the space stays there, for the worker may still look at it.

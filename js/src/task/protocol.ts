@@ -1,14 +1,15 @@
 /**
- * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this way:
- * they lie in the space (core/task/task.h).
+ * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this
+ * way: they lie in the space (core/task/task.h).
  *
  *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look --------------------> worker
  *     owner <----- closed, seats, event, terminate --- coordinator <----- ready, failed, leaves, threw, ends - worker
  *
- * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits for
- * nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a blocked
- * owner stops nothing. The one worker that an owner starts itself (a lent one) and has to stop itself is, if the owner is
- * blocked, given up instead: its tasks are settled and its seat is filled without it. Whatever the coordinator should look at in the space is announced there (pool.attention).
+ * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits
+ * for nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a
+ * blocked owner stops nothing. The one worker that an owner starts itself (a lent one) and has to stop itself is, if
+ * the owner is blocked, given up instead: its tasks are settled and its seat is filled without it. Whatever the
+ * coordinator should look at in the space is announced there (pool.attention).
  */
 
 import type { ResourceLimits, ThreadScript } from '../core/host.ts';
@@ -23,7 +24,10 @@ export interface CoordinatorStart {
   readonly space: SpaceHandle;
   /** What the workers run that it starts. */
   readonly workerScript: ThreadScript;
-  /** What a thread that was to be a pool's first worker hears before anything else; it has been started with `workerData`. */
+  /**
+   * What a thread that was to be a pool's first worker hears before anything else; it has been started with
+   * `workerData`.
+   */
   readonly open?: OpenPool;
 }
 
@@ -45,8 +49,8 @@ export interface LentWorker {
 }
 
 /**
- * A word that a lent worker shares with its keeper and its owner. The owner may be too busy to stop it: a worker that has not
- * entered the pool by then, so that the core can tell it nothing, does not begin. Never less than before.
+ * A word that a lent worker shares with its keeper and its owner. The owner may be too busy to stop it: a worker that
+ * has not entered the pool by then, so that the core can tell it nothing, does not begin. Never less than before.
  */
 export const LentState = {
   NEW: 0,
@@ -74,7 +78,9 @@ export interface OpenPool {
   readonly inline: boolean;
   readonly workerData: unknown;
   readonly env: Record<string, string> | undefined;
-  /** Without `env`: the owner's environment when the pool was made, for all its workers; undefined where there is none. */
+  /**
+   * Without `env`: the owner's environment when the pool was made, for all its workers; undefined where there is none.
+   */
   readonly inherited: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
@@ -108,8 +114,8 @@ export interface BroadcastCall {
 }
 
 /**
- * Which seats have a worker, now? `seats` answers. With `later`, workers that are started from then on make the call before
- * they take tasks: no worker falls between the two.
+ * Which seats have a worker, now? `seats` answers. With `later`, workers that are started from then on make the call
+ * before they take tasks: no worker falls between the two.
  */
 export interface BroadcastPool {
   readonly type: 'broadcast';
@@ -118,7 +124,9 @@ export interface BroadcastPool {
   readonly later: BroadcastCall | undefined;
 }
 
-/** A port whose other end a Worker of the user holds: its first message is a thread id, its close is that thread's end. */
+/**
+ * A port whose other end a Worker of the user holds: its first message is a thread id, its close is that thread's end.
+ */
 export interface WatchThread {
   readonly type: 'watch';
   readonly port: unknown;

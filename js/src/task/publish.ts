@@ -2,8 +2,9 @@
  * Counters for other processes: with PLAIT_TOP=1 in its environment, a program's coordinators answer on a local socket
  * with the counters of their pools, as one line of JSON for each connection (`plait top` asks). Node only.
  *
- * Invariant: the sockets lie in a folder that is this user's and that nobody else can enter; a name says process and thread.
- * The folder's name can be foreseen, and anybody may make names beside it, so both sides look before they trust it.
+ * Invariant: the sockets lie in a folder that is this user's and that nobody else can enter; a name says process and
+ * thread. The folder's name can be foreseen, and anybody may make names beside it, so both sides look before they trust
+ * it.
  */
 
 import type { Space } from '../core/space.ts';
@@ -46,7 +47,10 @@ function makeFolder(folder: string): string | undefined {
   }
 }
 
-/** Answers with the counters of `pools` from now on, if the environment wants it. What fails is told, and the program goes on. */
+/**
+ * Answers with the counters of `pools` from now on, if the environment wants it. What fails is told, and the program
+ * goes on.
+ */
 export function publish(space: Space, pools: () => Iterable<readonly [pool: number, module: string]>): void {
   const folder = socketFolder();
   if (folder === undefined || process.env.PLAIT_TOP !== '1') return;

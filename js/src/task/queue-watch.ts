@@ -1,14 +1,14 @@
 /**
- * What a pool's coordinator does about tasks that wait: it wakes workers that sleep although there is something to do, and
- * starts further ones.
+ * What a pool's coordinator does about tasks that wait: it wakes workers that sleep although there is something to do,
+ * and starts further ones.
  *
- * A submitter wakes a worker itself. It tells the coordinator (pool.alert, pool.attention) where that may not be enough:
- * nobody sleeps, or nobody but parked workers, whose event loops turn, so that one may be in a timer of the user's when its
- * wake-up comes. We look WAIT_MS later, again and again while tasks wait.
+ * A submitter wakes a worker itself. It tells the coordinator (pool.alert, pool.attention) where that may not be
+ * enough: nobody sleeps, or nobody but parked workers, whose event loops turn, so that one may be in a timer of the
+ * user's when its wake-up comes. We look WAIT_MS later, again and again while tasks wait.
  *
- * Invariant: after each look, either pool.alert says that we want to hear of the next such task, and none waited when it
- * began to say so, or we have asked to look again in WAIT_MS. So a task for which another worker is free waits for 2 WAIT_MS
- * and two turns of this thread at most.
+ * Invariant: after each look, either pool.alert says that we want to hear of the next such task, and none waited when
+ * it began to say so, or we have asked to look again in WAIT_MS. So a task for which another worker is free waits for 2
+ * WAIT_MS and two turns of this thread at most.
  */
 
 import { Alert, Pool as P } from '../core/layout.generated.ts';
@@ -57,7 +57,10 @@ export class QueueWatch {
     return this.#word(P.sleepers) > 0;
   }
 
-  /** Whether tasks wait, and somebody can be woken or started for them. A seat's own wait for its worker, whoever sleeps. */
+  /**
+   * Whether tasks wait, and somebody can be woken or started for them. A seat's own wait for its worker, whoever
+   * sleeps.
+   */
   #isLate(): boolean {
     return this.#word(P.queued) > 0 && (this.#someSleep() ? this.#word(P.mask) !== 0 : this.#crew.mayGrow);
   }

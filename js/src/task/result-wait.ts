@@ -1,13 +1,16 @@
 /**
  * How a thread waits for results: when it looks at its inbox, and when it sleeps until somebody wakes it.
  *
- * - Results that come so quickly that waking this thread for each would cost more than they do: a look each millisecond.
- * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take. Where that was
- *   in vain, because the task takes longer or this thread kept the worker's processor, it is not tried for a while. After the
- *   first one it makes room for a large result (spare.ts): not before, for the program may have more to submit.
+ * - Results that come so quickly that waking this thread for each would cost more than they do: a look each
+ *   millisecond.
+ * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take.
+ *   Where that was in vain, because the task takes longer or this thread kept the worker's processor, it is not tried
+ *   for a while. After the first one it makes room for a large result (spare.ts): not before, for the program may have
+ *   more to submit.
  * - Then, or instead: sleep.
  *
- * Invariant: what is said is about time only. Whichever way is taken, the inbox is looked at after the first result is in it.
+ * Invariant: what is said is about time only. Whichever way is taken, the inbox is looked at after the first result is
+ * in it.
  */
 
 import { clock } from '../core/clock.ts';
@@ -19,19 +22,22 @@ import { Looks } from './looks.ts';
 import type { Spare } from './spare.ts';
 
 /**
- * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the queue
- * holds tasks for so many times as long, so that no worker runs dry before.
+ * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the
+ * queue holds tasks for so many times as long, so that no worker runs dry before.
  */
 const RESULTS_WORTH_A_WAIT = 4;
 const QUEUE_FOR_A_WAIT = 3;
 
 /**
- * For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual machine. With
- * more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
+ * For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual
+ * machine. With more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
  */
 const LOOK_MS = 0.2;
 
-/** In each turn room is made for so many bytes of the next result: some 30 microseconds, so that the result is seen soon. */
+/**
+ * In each turn room is made for so many bytes of the next result: some 30 microseconds, so that the result is seen
+ * soon.
+ */
 const ROOM_PER_TURN = 2 ** 18;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';

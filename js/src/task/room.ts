@@ -1,6 +1,7 @@
 /**
- * What one thread does about a pool's full queue: it tells who waits, when there is room again. Others may have filled it, and
- * others empty it, so the thread's own results are not enough to go by: while somebody waits, it looks every few milliseconds.
+ * What one thread does about a pool's full queue: it tells who waits, when there is room again. Others may have filled
+ * it, and others empty it, so the thread's own results are not enough to go by: while somebody waits, it looks every
+ * few milliseconds.
  *
  * Invariant: while `onDrain` is to be called or some `waiting` is to be, and the thread uses the pool, the timer runs.
  */
@@ -53,7 +54,10 @@ export class Room {
     this.#watch();
   }
 
-  /** Calls `listener` once, when there may be room or the thread uses the pool no more. Keeps the process alive until then. */
+  /**
+   * Calls `listener` once, when there may be room or the thread uses the pool no more. Keeps the process alive until
+   * then.
+   */
   wait(listener: () => void): void {
     this.#waiting.add(listener);
     this.#watch();

@@ -1,6 +1,6 @@
 /**
- * One run of a task, and what a thread that is a worker keeps for the code that it runs. Apart from context.ts, which the
- * worker itself does not load.
+ * One run of a task, and what a thread that is a worker keeps for the code that it runs. Apart from context.ts, which
+ * the worker itself does not load.
  */
 
 import { PlaitError } from '../core/errors.ts';

@@ -1,9 +1,10 @@
 /**
- * The seats of a pool, as its coordinator sees them: a seat is where a worker sits, one at a time, and has tasks of its own, those
- * that were given to it by a key.
+ * The seats of a pool, as its coordinator sees them: a seat is where a worker sits, one at a time, and has tasks of its
+ * own, those that were given to it by a key.
  *
- * Invariant: once the coordinator has heard of a worker's end, `thread` of its seat is 0 until the next one sits down there. So who
- * submits a task for a seat without a worker tells the coordinator, and what came before that it finds when it looks next.
+ * Invariant: once the coordinator has heard of a worker's end, `thread` of its seat is 0 until the next one sits down
+ * there. So who submits a task for a seat without a worker tells the coordinator, and what came before that it finds
+ * when it looks next.
  */
 
 import { Pool as P, SEAT_LIMIT, Seat } from '../core/layout.generated.ts';

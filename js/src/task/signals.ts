@@ -1,7 +1,7 @@
 /**
- * Hearing of an AbortSignal's abort for many calls at once. A signal is often made for a whole program, and each listener that
- * it has makes adding the next one slower; of more than ten Node 20 warns as of a leak. So a signal has one listener of this
- * thread's, which tells all that wait.
+ * Hearing of an AbortSignal's abort for many calls at once. A signal is often made for a whole program, and each
+ * listener that it has makes adding the next one slower; of more than ten Node 20 warns as of a leak. So a signal has
+ * one listener of this thread's, which tells all that wait.
  *
  * Invariant: a signal has that listener exactly while it has not been aborted and somebody waits.
  */
@@ -34,8 +34,8 @@ class Ears {
 const ears = new WeakMap<AbortSignal, Ears>();
 
 /**
- * Calls `hear` once when the signal is aborted, unless the returned function is called before. Nothing is heard of a signal that
- * is aborted already. `hear` must not throw.
+ * Calls `hear` once when the signal is aborted, unless the returned function is called before. Nothing is heard of a
+ * signal that is aborted already. `hear` must not throw.
  */
 export function onAbort(signal: AbortSignal, hear: () => void): () => void {
   if (signal.aborted) return () => {};

@@ -1,11 +1,13 @@
 /**
  * A buffer for the next large value that this thread receives, made while the thread has nothing to do but wait.
  *
- * Engines free large buffers some thirty MiB at a time, so a new one lies on memory that the processor's cache has long forgotten, and
- * copying into it takes three times as long. Whoever waits anyway writes over it beforehand. Values often come in one size (chunks,
- * frames, pages): where two in a row had the same, the next is expected to have it, too.
+ * Engines free large buffers some thirty MiB at a time, so a new one lies on memory that the processor's cache has long
+ * forgotten, and copying into it takes three times as long. Whoever waits anyway writes over it beforehand. Values
+ * often come in one size (chunks, frames, pages): where two in a row had the same, the next is expected to have it,
+ * too.
  *
- * Invariant: until it is taken, nobody else has seen the buffer, and it is taken once. A thread keeps one at most, of {@link MOST}.
+ * Invariant: until it is taken, nobody else has seen the buffer, and it is taken once. A thread keeps one at most, of
+ * {@link MOST}.
  */
 
 /** Below, there is little to be won; above, the cache does not keep it either. */
@@ -38,8 +40,8 @@ export class Spare {
   }
 
   /**
-   * Makes the buffer, if one is expected to be of use, and writes over `most` bytes of it, or over what is left. False: there
-   * was nothing to do.
+   * Makes the buffer, if one is expected to be of use, and writes over `most` bytes of it, or over what is left. False:
+   * there was nothing to do.
    */
   prepare(most: number = MOST): boolean {
     if (this.#expected === 0) return false;

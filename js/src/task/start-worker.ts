@@ -1,7 +1,7 @@
 /**
- * Starting a worker thread. Apart from all else, so that the coordinator can do it before it has loaded the rest of itself:
- * the first workers boot while it does. The very first one of a new pool boots before the coordinator does: the owner's
- * thread starts it and lends it to the coordinator (coordinator-thread.ts).
+ * Starting a worker thread. Apart from all else, so that the coordinator can do it before it has loaded the rest of
+ * itself: the first workers boot while it does. The very first one of a new pool boots before the coordinator does: the
+ * owner's thread starts it and lends it to the coordinator (coordinator-thread.ts).
  *
  * Invariant: what a thread says before somebody listens is kept, and told in order to whoever takes it over.
  */
@@ -68,8 +68,9 @@ function workerStart(
 /**
  * Starts a worker for a seat of the pool; throws what the host says of options that it refuses.
  *
- * A worker inherits this thread's environment, so that becomes the one in which the pool was made. Handed over as `env`, Node
- * would take it for a wish of the user's, and the options of the program's command line would not reach the worker.
+ * A worker inherits this thread's environment, so that becomes the one in which the pool was made. Handed over as
+ * `env`, Node would take it for a wish of the user's, and the options of the program's command line would not reach the
+ * worker.
  */
 export function startWorker(
   { space, workerScript }: CoordinatorStart,
@@ -86,9 +87,9 @@ export function startWorker(
 }
 
 /**
- * Starts the thread of a pool's first worker, on seat 0, from the thread that owns the pool; {@link lendWorker} says what it
- * is to do. Undefined where that cannot be. Only for pools whose workers run one task at a time, and without limits of
- * memory: of such a worker's end the coordinator hears no more than what the worker itself says.
+ * Starts the thread of a pool's first worker, on seat 0, from the thread that owns the pool; {@link lendWorker} says
+ * what it is to do. Undefined where that cannot be. Only for pools whose workers run one task at a time, and without
+ * limits of memory: of such a worker's end the coordinator hears no more than what the worker itself says.
  */
 export function startAhead(options: Omit<OpenPool, 'pool' | 'client'>, script: ThreadScript): LentThread | undefined {
   const { threads, concurrency, resourceLimits } = options;

@@ -1,6 +1,6 @@
 /**
- * A pool's counters, read from the space. Each worker writes those of its seat, without any lock; whoever asks adds them up.
- * So each number is exact as of the moment at which it was read, and no two are read at the same moment.
+ * A pool's counters, read from the space. Each worker writes those of its seat, without any lock; whoever asks adds
+ * them up. So each number is exact as of the moment at which it was read, and no two are read at the same moment.
  */
 
 import { slotOf } from '../core/boot.ts';

@@ -1,16 +1,18 @@
 /**
  * One thread's end of a pool: puts tasks into the queue, takes results out of the inbox, and tells the calls.
  *
- * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may have
- * many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its task has
- * come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and as DROPPED.
+ * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may
+ * have many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its
+ * task has come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and
+ * as DROPPED.
  *
- * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or for the
- * next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that it had before the last look. So no result is missed, whatever wakes and whenever. A task's
- * record is this thread's to look at (and its `control` to write) from submit to drain.
+ * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or
+ * for the next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that
+ * it had before the last look. So no result is missed, whatever wakes and whenever. A task's record is this thread's to
+ * look at (and its `control` to write) from submit to drain.
  *
- * What workers write comes the same way, also while no ticket is taken: then this thread sleeps on that signal, too, or will
- * within REST_MS.
+ * What workers write comes the same way, also while no ticket is taken: then this thread sleeps on that signal, too, or
+ * will within REST_MS.
  */
 
 import { clock } from '../core/clock.ts';
@@ -39,7 +41,10 @@ export interface Call {
   readonly progress?: ((index: number, value: unknown) => void) | undefined;
 }
 
-/** So long after the last result the thread lies down for what workers write meanwhile: a wake-up for each result would cost more. */
+/**
+ * So long after the last result the thread lies down for what workers write meanwhile: a wake-up for each result would
+ * cost more.
+ */
 const REST_MS = 20;
 
 /** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
@@ -94,8 +99,8 @@ export class Submitter {
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
   /**
-   * Called when something is asked for, until it is set to undefined. `alone`: the pool's first worker can do it without the
-   * coordinator's help: it is the only task, without a timeout, retries or a worker of its own.
+   * Called when something is asked for, until it is set to undefined. `alone`: the pool's first worker can do it
+   * without the coordinator's help: it is the only task, without a timeout, retries or a worker of its own.
    */
   onDemand: ((alone: boolean) => void) | undefined;
 
@@ -115,10 +120,15 @@ export class Submitter {
   #away = 0;
   #sleeping = false;
   #resting = false;
-  /** What was drained and is still to be told of, the oldest first; or 0. A listener that blocks this thread goes on from here. */
+  /**
+   * What was drained and is still to be told of, the oldest first; or 0. A listener that blocks this thread goes on
+   * from here.
+   */
   #drained = 0;
   #dead: PlaitError | undefined;
-  /** Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest. */
+  /**
+   * Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest.
+   */
   #forced: PlaitError | undefined;
   #failed: unknown;
   /** The last error with which the pool refused a task for good. */
@@ -280,7 +290,8 @@ export class Submitter {
 
   /**
    * The call of a ticket wants to hear no more, and its task is told to stop, or leaves the queue. Does nothing if the
-   * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does not stop.
+   * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does
+   * not stop.
    */
   abort(ticket: number, call: Call, tell = true): void {
     if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
@@ -308,7 +319,10 @@ export class Submitter {
     this.#space.core.plait_pool_attend(this.#pool);
   }
 
-  /** Tells the calls of all that lies in the inbox. With `waits`, the rest comes later if output has still to be written. */
+  /**
+   * Tells the calls of all that lies in the inbox. With `waits`, the rest comes later if output has still to be
+   * written.
+   */
   drain(waits = false): void {
     if (this.#drained !== 0) this.#tell(waits);
     if (this.#dead !== undefined || this.#drained !== 0 || (waits && !this.#output.isWritten)) return;
@@ -472,8 +486,8 @@ export class Submitter {
   /**
    * Blocks this thread until `isDone`, telling calls meanwhile. pre: the thread may block.
    *
-   * A blocked thread hears of no thread's end, and without a coordinator nobody would settle what a dead worker ran. So it
-   * asks, once a second, whether somebody still attends to the pool.
+   * A blocked thread hears of no thread's end, and without a coordinator nobody would settle what a dead worker ran. So
+   * it asks, once a second, whether somebody still attends to the pool.
    *
    * @throws {PlaitError} ERR_PLAIT_COORDINATOR_DIED if nobody has answered for ten seconds
    */

@@ -1,9 +1,9 @@
 /**
- * Giving bytes away instead of copying them, as far as that shows: an ArrayBuffer that is transferred is detached on the
- * side that sent it.
+ * Giving bytes away instead of copying them, as far as that shows: an ArrayBuffer that is transferred is detached on
+ * the side that sent it.
  *
- * Between threads, values go through shared memory, so the bytes are copied once into it whatever is asked for. What can be
- * transferred is therefore an ArrayBuffer, and nothing whose other end lives in a thread (ports, streams).
+ * Between threads, values go through shared memory, so the bytes are copied once into it whatever is asked for. What
+ * can be transferred is therefore an ArrayBuffer, and nothing whose other end lives in a thread (ports, streams).
  *
  * Bytes of heap.bytes() lie in shared memory already: give() hands over their block by reference.
  */
@@ -15,8 +15,8 @@ import { isDetached } from './buffer-state.ts';
 import { Moved, type MovedParts } from './moved.ts';
 
 /**
- * Marks a task's result so that these buffers are detached in the worker once it is sent:
- * `return transfer(bytes, [bytes.buffer])`. What it returns stands for the whole result, and is refused as a part of one.
+ * Marks a task's result so that these buffers are detached in the worker once it is sent: `return transfer(bytes,
+ * [bytes.buffer])`. What it returns stands for the whole result, and is refused as a part of one.
  *
  * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND for what is no ArrayBuffer, is detached or listed twice
  */
@@ -26,9 +26,9 @@ export function transfer<T>(value: T, buffers: readonly unknown[]): T {
 
 /**
  * Marks a task's result, a view from `heap.bytes()`, so that its block goes to the caller and nothing is copied:
- * `return give(bytes)`. The caller gets such a view, and frees it: with `using`, or `heap.free(view)`. A result that nobody
- * takes (its call was aborted, say) is freed by itself. The task's own view stands for nothing any more. What give() returns
- * stands for the whole result: as a part of one it is refused, and the bytes stay the task's.
+ * `return give(bytes)`. The caller gets such a view, and frees it: with `using`, or `heap.free(view)`. A result that
+ * nobody takes (its call was aborted, say) is freed by itself. The task's own view stands for nothing any more. What
+ * give() returns stands for the whole result: as a part of one it is refused, and the bytes stay the task's.
  *
  * @throws {TypeError} for anything but a view from heap.bytes() that was neither freed nor given away
  */
@@ -69,7 +69,9 @@ function describe(item: unknown): string {
   return `a ${name || 'object'}`;
 }
 
-/** Detaches buffers whose bytes have been sent. One that cannot be detached (a WebAssembly.Memory's) is left as it is. */
+/**
+ * Detaches buffers whose bytes have been sent. One that cannot be detached (a WebAssembly.Memory's) is left as it is.
+ */
 export function detachAll(buffers: readonly ArrayBuffer[]): void {
   for (const buffer of buffers) {
     try {

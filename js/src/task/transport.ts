@@ -75,7 +75,9 @@ function fixedBytes(view: Uint8Array, own: ArrayBufferLike): Uint8Array | undefi
   }
 }
 
-/** One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may. */
+/**
+ * One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may.
+ */
 export class Transport {
   /** The words of the value that was prepared last. */
   kind = 0;

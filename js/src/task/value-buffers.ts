@@ -67,7 +67,10 @@ export class BufferSpans {
   }
 }
 
-/** What of a buffer is sent. Its own properties are not looked at: that would be code of the user's, while other parts are left apart. */
+/**
+ * What of a buffer is sent. Its own properties are not looked at: that would be code of the user's, while other parts
+ * are left apart.
+ */
 function partOf(buffer: ArrayBufferLike, start: number, end: number): Uint8Array {
   try {
     return new Uint8Array(buffer, start, end - start);

@@ -1,16 +1,16 @@
 /**
  * Tells the classes of the host from those of a script, by their prototypes.
  *
- * An object of a host's class keeps its state where no property shows it: sent by its properties, it would arrive empty. Most
- * such classes are native, which their constructor's text says. Others are JavaScript: they are globals, or have methods for
- * the host's own cloning, or are named below.
+ * An object of a host's class keeps its state where no property shows it: sent by its properties, it would arrive
+ * empty. Most such classes are native, which their constructor's text says. Others are JavaScript: they are globals, or
+ * have methods for the host's own cloning, or are named below.
  *
  * Invariant: nothing of the object itself is looked at, and no code of the user's runs.
  */
 
 /**
- * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data (`fs.Stats`),
- * whose objects arrive as such, and not EventEmitter, from which users derive theirs.
+ * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data
+ * (`fs.Stats`), whose objects arrive as such, and not EventEmitter, from which users derive theirs.
  */
 const NODE_CLASSES: Readonly<Record<string, string>> = {
   AsyncLocalStorage: 'async_hooks',
@@ -60,7 +60,8 @@ export function hostClassOf(prototype: object): HostClass | undefined {
   const make: unknown = own?.value;
   const label = labelOf(prototype);
   if (typeof make !== 'function') {
-    // Those of iterators, generators, segments of text: there is no class. `Iterator`, from which users derive theirs, has a getter.
+    // Those of iterators, generators, segments of text: there is no class. `Iterator`, from which users derive theirs,
+    // has a getter.
     if (own?.get !== undefined || !(isIterator(label) || hasOnlyNativeMethods(prototype))) return undefined;
     return { name: label ?? 'host object', isKnown: true };
   }
@@ -125,7 +126,8 @@ function isOfNode(make: object, name: string): boolean {
   const module = Object.hasOwn(NODE_CLASSES, name) ? NODE_CLASSES[name] : undefined;
   const process = globalThis.process as (NodeJS.Process & { moduleLoadList?: readonly string[] }) | undefined;
   if (module === undefined || typeof process?.getBuiltinModule !== 'function') return false;
-  // A class of Node's has objects, so its module is loaded. One that is not stays so: a user's class may have the same name.
+  // A class of Node's has objects, so its module is loaded. One that is not stays so: a user's class may have the same
+  // name.
   const loaded = process.moduleLoadList ?? []; // other runtimes keep none
   if (loaded.length > 0 && !loaded.includes(`NativeModule ${module}`)) return false;
   return Object(process.getBuiltinModule(`node:${module}`))[name] === make;

@@ -12,7 +12,9 @@ import { OPAQUE, type Opaque } from '../core/opaque.ts';
 import { Moved } from './moved.ts';
 import { classNameOf, hostClassOf } from './value-classes.ts';
 
-/** What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one. */
+/**
+ * What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one.
+ */
 export type Root = string | (() => string);
 
 /** What stops a value from being sent, and where it is; thrown inside the writer and turned into a PlaitError there. */
@@ -86,7 +88,9 @@ const REASONS = new Map<string, readonly [which: string, instead: string]>([
   ['X509Certificate', [KIND, 'send its bytes, certificate.raw']],
 ]);
 
-/** An object of a class whose instances have no structured form. `advice`: what to do instead, where its class says so. */
+/**
+ * An object of a class whose instances have no structured form. `advice`: what to do instead, where its class says so.
+ */
 export function unsendableObject(name: string, advice?: string): Unsendable {
   // Names with a U begin with its own sound: a URL, a USBDevice. So do letters and digits that are spelt out.
   const article = /^([aeio]|X\d)/i.test(name) ? 'an' : 'a';
@@ -97,8 +101,8 @@ export function unsendableObject(name: string, advice?: string): Unsendable {
 /** What an object with a given prototype is. */
 export interface Kind {
   /**
-   * `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `moved`: what give() and
-   * transfer() make. `host`: none of these.
+   * `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `moved`: what give()
+   * and transfer() make. `host`: none of these.
    */
   readonly form: 'plain' | 'known' | 'error' | 'moved' | 'host';
   /** The nearest built-in class, such as 'Map', or a name to show for a host object. */
@@ -138,7 +142,8 @@ function findKind(prototype: object): Kind {
     const found = hostClassOf(at);
     if (found === undefined) continue;
     const { name, isKnown } = found;
-    // Also a class of errors that has no form of its own here, such as WebAssembly.RuntimeError, is one of these in the end.
+    // Also a class of errors that has no form of its own here, such as WebAssembly.RuntimeError, is one of these in the
+    // end.
     if (ERROR_CLASS.test(name)) return { form: 'error', name };
     if (host !== undefined) continue;
     if (PLAIN_NAMES.has(name)) return PLAIN;

@@ -28,7 +28,10 @@ const hostBuffer = Reflect.get(globalThis, 'Buffer') as StringCopierClass | unde
 /** No Latin-1 string holds one of these; an engine need not even look at a string that it keeps as one-byte units. */
 const WIDE_UNIT = /[\u0100-\uffff]/;
 
-/** Bytes of the message that stay where they are, to be copied from there: they come before those at `at` in the scratch buffer. */
+/**
+ * Bytes of the message that stay where they are, to be copied from there: they come before those at `at` in the scratch
+ * buffer.
+ */
 export interface PartApart {
   readonly at: number;
   readonly source: Uint8Array;
@@ -40,7 +43,10 @@ export class ByteSink {
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_SIZE);
   /** How many bytes are written. */
   position = 0;
-  /** Large parts that are left where they are, if whoever wants the message can put them in; and how many bytes these have. */
+  /**
+   * Large parts that are left where they are, if whoever wants the message can put them in; and how many bytes these
+   * have.
+   */
   apart: PartApart[] | undefined;
   sizeApart = 0;
   #view = new DataView(this.bytes.buffer);

@@ -20,9 +20,9 @@
  * - A container (`Object` to `DomError`) that is {@link INLINE_DEPTH} containers deep stands there as `Later`, its tag
  *   and its head only. The bodies left out follow the root value, the one left out last coming first, and each may
  *   leave out others. This is how nesting of any depth is written and read on a stack of bounded depth.
- * - `buffers` is `n` and so many of (start:n, length:n, padding, bytes): the part of each ArrayBuffer that is sent. A view
- *   tells its offset in the whole buffer, so `start` is subtracted from it. The padding, zeros, is up to the next multiple
- *   of eight ({@link paddingAt}): what lies askew within words is copied a byte at a time.
+ * - `buffers` is `n` and so many of (start:n, length:n, padding, bytes): the part of each ArrayBuffer that is sent. A
+ *   view tells its offset in the whole buffer, so `start` is subtracted from it. The padding, zeros, is up to the next
+ *   multiple of eight ({@link paddingAt}): what lies askew within words is copied a byte at a time.
  */
 
 /** The first byte of every message. */

@@ -7,9 +7,9 @@
  *   and such a cause, or member of `errors`, is replaced by a description, so that an error is never lost.
  * - Of an ArrayBuffer that is itself not part of the value, only the span that its views cover is sent. A Node Buffer
  *   in a shared pool takes no more bytes than its own.
- * - A view on the heap's memory is sent as a copy on an ArrayBuffer, and one on any other SharedArrayBuffer is refused: nobody
- *   would notice that it is shared no more. A resizable ArrayBuffer comes back with a fixed length, and so does a view
- *   that tracks its length.
+ * - A view on the heap's memory is sent as a copy on an ArrayBuffer, and one on any other SharedArrayBuffer is refused:
+ *   nobody would notice that it is shared no more. A resizable ArrayBuffer comes back with a fixed length, and so does
+ *   a view that tracks its length.
  * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
  * - Blobs, ports, streams and other objects of the host are all refused: value-classes.ts says how they are known.
  * - Getters run in key order, but those of containers over {@link INLINE_DEPTH} deep after all others; an accessor
@@ -441,8 +441,8 @@ export class ValueWriter {
    * is thrown from here unchanged.
    *
    * @param root What an error's path begins with.
-   * @param apart Takes the large parts of the message, in order, where they are: what is returned lacks them then. They are the
-   *   value's own memory, so they are to be copied before any code of the user's runs.
+   * @param apart Takes the large parts of the message, in order, where they are: what is returned lacks them then. They
+   *   are the value's own memory, so they are to be copied before any code of the user's runs.
    * @throws PlaitError ERR_PLAIT_CANNOT_SEND if a part of the value cannot be sent; its message says which.
    */
   write(value: unknown, root: Root, apart?: PartApart[]): Uint8Array {

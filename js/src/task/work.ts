@@ -6,13 +6,13 @@
  * Whose a step of asynchronous code is, the host's asynchronous context says, from when there can be several: with
  * `concurrency` above 1 from the beginning, else from when a task first asks for its pool.
  *
- * Several tasks: one whose promise is pending stays the slot's `running` as long as it is the only one; before another is
- * taken it is put aside (plait_task_hold). With as many pending as may be, only tasks that those wait for are taken: of this
- * thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
+ * Several tasks: one whose promise is pending stays the slot's `running` as long as it is the only one; before another
+ * is taken it is put aside (plait_task_hold). With as many pending as may be, only tasks that those wait for are taken:
+ * of this thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
  *
- * Invariant: whenever this thread's event loop turns, slot.running is 0 or names `#alone`, the one pending task that is not
- * put aside, or `#finished`. Nothing is taken while it names one of them, or while something is undelivered, and only
- * then does this worker end. A lock that is stuck puts all of it off.
+ * Invariant: whenever this thread's event loop turns, slot.running is 0 or names `#alone`, the one pending task that is
+ * not put aside, or `#finished`. Nothing is taken while it names one of them, or while something is undelivered, and
+ * only then does this worker end. A lock that is stuck puts all of it off.
  */
 
 import { clock, stampOf } from '../core/clock.ts';
@@ -85,7 +85,8 @@ export class Worker {
     this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
-    // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the first time.
+    // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the
+    // first time.
     space.f64[(seat + Seat.active) / 8] = 0;
     space.u32[(seat + Seat.memoryKib) >>> 2] = 0;
     this.#shared = {
@@ -220,7 +221,9 @@ export class Worker {
     return clock();
   }
 
-  /** Waits until a pending task has ended or this thread has submitted one; with `more`, also until a task is queued. */
+  /**
+   * Waits until a pending task has ended or this thread has submitted one; with `more`, also until a task is queued.
+   */
   async #wait(more: boolean): Promise<void> {
     if (this.#changed) {
       this.#changed = false;
@@ -417,7 +420,10 @@ export class Worker {
     if (tasks !== 0 && this.#done >= tasks) this.#leave();
   }
 
-  /** The task has ended without this worker, and another may sit on its seat: the counters there are not its own any more. */
+  /**
+   * The task has ended without this worker, and another may sit on its seat: the counters there are not its own any
+   * more.
+   */
   #isGivenUp(task: number): boolean {
     return (this.#space.load(task + Task.control) & Stop.GIVEN_UP) !== 0;
   }
@@ -452,7 +458,8 @@ export class Worker {
     const size = this.#space.load(ref + Name.size);
     const { name, inline } = decodeName(this.#space.bytes(ref + Name.BYTES, size).slice());
     const found = inline ? this.#inline(name) : findExport(this.#namespace, name, this.#start.module);
-    if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found); // else the block is soon another's
+    // else the block is soon another's
+    if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found);
     return found;
   }
 

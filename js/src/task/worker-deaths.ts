@@ -47,7 +47,8 @@ export class WorkerDeaths {
     const { core } = this.#space;
     for (const thread of threadsOfHost(this.#space, hostId)) {
       for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
-        // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run again.
+        // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run
+        // again.
         const again = this.#control(task) === 0 && worker.stopping !== 'force';
         if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#whyDied(worker, task, code));
         if (this.#hasAdopted()) break; // delivered later

@@ -1,15 +1,15 @@
 /**
  * What a worker writes to its standard output and standard error, on its way to the thread that writes it out.
  *
- * Each piece is a record of its own in a client's inbox, as progress is: it lies there before the call returns that wrote it,
- * so before the task's result, whatever becomes of the worker. It goes to the task's client, so that a task writes where its
- * caller does; what no task writes (while the module loads, in timers that were left behind, at the thread's end) goes to the
- * client of the pool's owner. That one writes it out before it settles what comes after it, and at the latest when its
- * process or thread ends (submitter.ts).
+ * Each piece is a record of its own in a client's inbox, as progress is: it lies there before the call returns that
+ * wrote it, so before the task's result, whatever becomes of the worker. It goes to the task's client, so that a task
+ * writes where its caller does; what no task writes (while the module loads, in timers that were left behind, at the
+ * thread's end) goes to the client of the pool's owner. That one writes it out before it settles what comes after it,
+ * and at the latest when its process or thread ends (submitter.ts).
  *
- * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What cannot be
- * sent (nobody is there to read it any more, or the space is full) goes the host's own way, by messages, and may be lost at
- * the end of the process.
+ * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What
+ * cannot be sent (nobody is there to read it any more, or the space is full) goes the host's own way, by messages, and
+ * may be lost at the end of the process.
  *
  * Invariant: the worker never waits for a client of its own thread.
  */

@@ -38,7 +38,10 @@ export function isOutOfMemory(worker: EndedWorker): boolean {
   return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
 }
 
-/** The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or passes. */
+/**
+ * The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or
+ * passes.
+ */
 export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
   if (!worker.hasError && worker.state !== 'failed') return undefined;
   const isTold = worker.isErrorTold || worker.endedAs !== undefined || worker.state !== 'ready';
@@ -55,8 +58,8 @@ export function endReason(worker: EndedWorker, closing: boolean): EndReason {
 }
 
 /**
- * A lent worker that was not stopped and has not said that it ends: from one that takes tasks, nothing but the end of its
- * memory keeps that word.
+ * A lent worker that was not stopped and has not said that it ends: from one that takes tasks, nothing but the end of
+ * its memory keeps that word.
  */
 export function endsWithoutWord(worker: WorkerRecord): boolean {
   return worker.isLent && worker.code === undefined && !worker.hasError && worker.stopping === undefined;

@@ -1,6 +1,6 @@
 /**
- * What the heap promises where memory ends, on any host: each way of allocating is made to fail, in spaces that are full to
- * the brim or nearly so. A failure has a code, changes nothing and loses nothing.
+ * What the heap promises where memory ends, on any host: each way of allocating is made to fail, in spaces that are
+ * full to the brim or nearly so. A failure has a code, changes nothing and loses nothing.
  */
 
 import { attach, Heap, openSpace, PlaitError } from 'plait';

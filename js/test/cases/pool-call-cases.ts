@@ -1,4 +1,7 @@
-/** What a pool's calls promise beyond running a function: what is moved, many at a time, blocking, of tasks. On any host. */
+/**
+ * What a pool's calls promise beyond running a function: what is moved, many at a time, blocking, of tasks. On any
+ * host.
+ */
 
 import { Pool } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';

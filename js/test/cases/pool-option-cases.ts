@@ -1,4 +1,7 @@
-/** What becomes of options that a pool and its calls do not know, or cannot take, and what the pool's own say for its tasks. On any host. */
+/**
+ * What becomes of options that a pool and its calls do not know, or cannot take, and what the pool's own say for its
+ * tasks. On any host.
+ */
 
 import { connect, Heap, Pool, type PoolOptions } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';

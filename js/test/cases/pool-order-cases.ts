@@ -68,7 +68,8 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
           let ticks = 0;
           const timer = setInterval(() => ticks++, 1);
           try {
-            // Results that come in an instant are looked for, later ones slept for; those make the thread turn to sleep again.
+            // Results that come in an instant are looked for, later ones slept for; those make the thread turn to sleep
+            // again.
             for (let i = 0; ticks < 20 || i < 300; i++) {
               if (i % 100 === 99) same(await pool.run(2, { name: 'pause' }), 2);
               else same(await pool.run(i), i);

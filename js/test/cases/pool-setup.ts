@@ -36,7 +36,10 @@ export async function runCase(run: () => void | Promise<void>): Promise<void> {
 
 export type WithPool = (options: PoolOptions, body: (pool: Pool, space: Space) => Promise<void>) => Promise<void>;
 
-/** Gives the body a pool of the module in a space of its own, with so many threads unless the options say; afterwards nothing may be wrong there. */
+/**
+ * Gives the body a pool of the module in a space of its own, with so many threads unless the options say; afterwards
+ * nothing may be wrong there.
+ */
 export function poolsOf(tasks: string | URL, threads = 2): WithPool {
   return async (options, body) => {
     const space = openSpace({ maximum: 2 ** 27 });

@@ -1,6 +1,7 @@
 /**
- * Programs that take a file system, on plait/fs. Each runs twice, on plait/fs and on node:fs in a scratch folder with the same
- * path: both must give the same answers and leave the same tree, bytes included. Git itself reads what isomorphic-git wrote.
+ * Programs that take a file system, on plait/fs. Each runs twice, on plait/fs and on node:fs in a scratch folder with
+ * the same path: both must give the same answers and leave the same tree, bytes included. Git itself reads what
+ * isomorphic-git wrote.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -17,7 +17,10 @@ function npm(...args) {
   return execFileSync('npm', [...args, '--loglevel=error'], { cwd: root, encoding: 'utf8' });
 }
 
-/** Its output goes to files: of what a pipe has still to take when a program exits, Bun drops the rest, main's own as well. */
+/**
+ * Its output goes to files: of what a pipe has still to take when a program exits, Bun drops the rest, main's own as
+ * well.
+ */
 function run(command, ...args) {
   const [program, ...first] = command.split(' ');
   const files = ['stdout', 'stderr'].map((name) => join(folder, name));

@@ -1,6 +1,7 @@
 /**
- * What Plait promises, in a program that knows of no runner: `make runtime-test` runs it on each runtime that has worker threads
- * of Node's kind, from the packed package. It prints one line for each promise, and exits with 1 if one was broken.
+ * What Plait promises, in a program that knows of no runner: `make runtime-test` runs it on each runtime that has
+ * worker threads of Node's kind, from the packed package. It prints one line for each promise, and exits with 1 if one
+ * was broken.
  *
  *     smoke.js          the promises
  *     smoke.js output   a task writes 2000 lines, and the program exits with its result

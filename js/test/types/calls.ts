@@ -1,8 +1,8 @@
 /**
  * What must compile, and what must not: the types of a pool and its calls, on any host. Nothing here runs.
  *
- * Invariant: every public option, call and event is here. These files are compiled with the types of Node, of browsers, and
- * of both; the declarations that the package brings are checked along (tsconfig.*.json here).
+ * Invariant: every public option, call and event is here. These files are compiled with the types of Node, of browsers,
+ * and of both; the declarations that the package brings are checked along (tsconfig.*.json here).
  */
 
 import { type ConnectedPool, connect, give, heap, openSpace, Pool, type PoolStats, task, transfer } from 'plait';

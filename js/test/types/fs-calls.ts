@@ -1,6 +1,6 @@
 /**
- * Calls of files as programs for node:fs write them. `the-fs` is plait/fs, with and without the types of Node, and node:fs itself
- * (tsconfig.*.json here): what compiles with the one compiles with the other. Nothing here runs.
+ * Calls of files as programs for node:fs write them. `the-fs` is plait/fs, with and without the types of Node, and
+ * node:fs itself (tsconfig.*.json here): what compiles with the one compiles with the other. Nothing here runs.
  */
 
 import fs, { type Dirent, readFileSync, type Stats, statSync } from 'the-fs';
