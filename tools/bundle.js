@@ -20,7 +20,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { nodeScripts } from './thread.js';
+import { nodeThreadModule } from './thread.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = resolve(root, process.argv[2] ?? 'dist');
@@ -43,7 +43,7 @@ const withoutFile = {
 const nodeThreads = {
   name: 'node threads',
   setup({ onLoad }) {
-    onLoad({ filter: /\/thread-scripts\.js$/ }, async () => ({ contents: await nodeScripts() }));
+    onLoad({ filter: /\/thread\.generated\.js$/ }, async () => ({ contents: await nodeThreadModule(), loader: 'ts' }));
   },
 };
 

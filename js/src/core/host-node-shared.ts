@@ -4,10 +4,7 @@ import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { HostPort } from './host.ts';
 import { threadWide } from './thread-wide.ts';
 
-/**
- * Threads that were started here, and are not recovered when the host tells of their end: lent ones, and those that may
- * linger.
- */
+/** Threads that were started here and may linger: they are not recovered when the host tells of their end. */
 export const keptApart: Set<number> = threadWide('threads kept apart', () => new Set<number>());
 
 /** See {@link Host.threadsLinger}. */

@@ -8,7 +8,7 @@ import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { Host } from './host.ts';
 import { divertOutput, writeOutput } from './host-node-output.ts';
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
-import { adoptThread, type Hello, lendThread, startThread } from './host-node-threads.ts';
+import { type Hello, startThread } from './host-node-threads.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { clearInterval, setInterval, setTimeout } from './timers.ts';
@@ -23,7 +23,6 @@ export const WATCH_PORT_KEY = 'plaitPort';
 /** What the script of such a thread finds as `plaitBoot`. */
 interface Boot {
   readonly hello: Omit<Hello, 'script'>;
-  runPart(): unknown;
   importUrl(url: string): Promise<unknown>;
 }
 
@@ -97,7 +96,7 @@ export function createNodeHost(): Host | undefined {
   const { setImmediate: setTurn } = process.getBuiltinModule('node:timers');
   // `performance` would take a new thread 2 ms to make, the first time, and its clock starts anew in each.
   const { hrtime } = process;
-  const starter = boot?.hello.keeper ?? threads.parentPort;
+  const starter = threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
   const perf = () => process.getBuiltinModule('node:perf_hooks');
   const v8 = () => process.getBuiltinModule('node:v8');
@@ -131,20 +130,7 @@ export function createNodeHost(): Host | undefined {
       return port instanceof threads.MessagePort ? wrapPort(port) : undefined;
     },
     startThread,
-    lendThread,
     threadsLinger,
-    adoptThread,
-    sealMessage(message, transfer) {
-      const { port1, port2 } = new threads.MessageChannel();
-      port1.postMessage(message, transfer as never);
-      return port2 as never;
-    },
-    openSealed(sealed) {
-      const message = threads.receiveMessageOnPort(sealed as NodePort)?.message;
-      (sealed as NodePort).close();
-      return message;
-    },
-    dropSealed: (sealed) => (sealed as NodePort).close(),
     environment: () => ({ ...process.env }) as Record<string, string>,
     setEnvironment(variables) {
       for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
@@ -153,25 +139,11 @@ export function createNodeHost(): Host | undefined {
     get workerData() {
       return threads.workerData;
     },
-    onLastWords(listener) {
-      let uncaught: { error: unknown } | undefined;
-      process.on('uncaughtExceptionMonitor', (error) => {
-        // What the user's own handler catches ends nothing.
-        if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) return;
-        uncaught = { error };
-        // Nor does what somebody catches after all: it is no reason for an end that comes later.
-        setTurn(() => {
-          uncaught = undefined;
-        });
-      });
-      process.on('exit', (code) => listener(code, uncaught));
-    },
     async firstMessage() {
       if (boot === undefined) throw new Error(NO_THREAD);
       return boot.hello.message;
     },
     postToStarter: (message, transfer = []) => starter?.postMessage(message, transfer as never),
-    postToLender: (message) => threads.parentPort?.postMessage(message),
     listenToStarter: (listener) => void starter?.on('message', listener),
     divertOutput,
     writeOutput,
@@ -204,9 +176,5 @@ export function createNodeHost(): Host | undefined {
     },
     evaluator,
     importModule,
-    runPart() {
-      if (boot === undefined) throw new Error(NO_THREAD);
-      return boot.runPart();
-    },
   };
 }

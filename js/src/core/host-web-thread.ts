@@ -10,7 +10,7 @@
  * thread before it has said that it listens, so until then it can be started again, from the string.
  */
 
-import type { HostThread, ThreadOptions, ThreadScript } from './host.ts';
+import type { HostThread, ThreadOptions } from './host.ts';
 import { startFromFile } from './host-web-file.ts';
 import { setTimeout } from './timers.ts';
 
@@ -68,7 +68,7 @@ function launch(name: string, script: string): Worker {
   return new Worker(stringUrl, { type: 'module', name });
 }
 
-export function startThread({ name }: ThreadOptions, script: ThreadScript): HostThread {
+export function startThread({ name }: ThreadOptions, script: string): HostThread {
   const hostId = randomId();
   let unsent: { message: unknown; transfer: Transferable[] }[] | undefined = [];
   let greeted = false;
@@ -82,7 +82,7 @@ export function startThread({ name }: ThreadOptions, script: ThreadScript): Host
     thread.onExit?.(code);
   };
   const begin = (): void => {
-    worker = launch(name, script.main);
+    worker = launch(name, script);
     from = source;
     worker.onmessage = ({ data }) => {
       if (data === LISTENING) {

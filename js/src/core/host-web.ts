@@ -83,25 +83,14 @@ export function createWebHost(): Host {
     onThreadEnd: () => {},
     watchPort: () => undefined,
     startThread,
-    lendThread: undefined,
     threadsLinger: false,
-    adoptThread(): never {
-      throw new TypeError('a browser does not say when a thread that another one started is gone');
-    },
-    sealMessage(): never {
-      throw new TypeError('a browser starts no thread for another one');
-    },
-    openSealed: () => undefined,
-    dropSealed: () => {},
     environment: () => undefined,
     setEnvironment: () => {},
     workerData: undefined,
-    onLastWords: () => {},
     firstMessage() {
       instructions ??= hearFirst();
       return instructions;
     },
-    postToLender: () => {},
     postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
       self.postMessage(message, [...transfer] as Transferable[]),
     listenToStarter(hear: (message: unknown) => void) {
@@ -137,9 +126,6 @@ export function createWebHost(): Host {
     moduleUrl(name: string | URL) {
       const { protocol, origin, href } = globalThis.location;
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from
-    },
-    runPart() {
-      throw new TypeError('a thread of a browser has its script whole');
     },
     // biome-ignore lint/security/noGlobalEval: that is what it is; by another name it sees the global scope alone
     evaluator: () => globalThis.eval,

@@ -26,38 +26,6 @@ export interface HostThread {
   onExit: ((code: number) => void) | undefined;
 }
 
-/** A thread that was started for another one to look after. */
-export interface LentThread {
-  readonly thread: HostThread;
-  /** To be transferred to that thread, and made a {@link HostThread} there. */
-  readonly port: unknown;
-  /** Its first message, in the place of `thread.post`. */
-  begin(message: unknown, instead: Instead | undefined): void;
-  /** The thread is there, and about to run its script. */
-  onRun: (() => void) | undefined;
-}
-
-/**
- * What a lent thread does if its starter is blocked. Before anything else it waits for the word, which is 0, to be
- * changed, for so many milliseconds at most. If nobody does, the thread makes it `value`, by compare-and-swap, and runs
- * this script with this message: from then on it is its starter's, as if it had been started for that.
- */
-export interface Instead {
-  /** In shared memory. */
-  readonly word: Int32Array;
-  readonly value: number;
-  readonly patience: number;
-  readonly script: ThreadScript;
-  readonly message: unknown;
-}
-
-/** What a thread runs. */
-export interface ThreadScript {
-  readonly main: string;
-  /** What {@link Host.runPart} evaluates in it; empty if `main` has all. Node only. */
-  readonly part: string;
-}
-
 /** How to start a thread; the host ignores what it does not know. */
 export interface ThreadOptions {
   readonly name: string;
@@ -110,31 +78,12 @@ export interface Host {
   /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
   /** Starts a thread that runs `script`; in browsers a file with the same, if there is one. */
-  startThread(options: ThreadOptions, script: ThreadScript): HostThread;
-  /**
-   * Starts a thread for another one to look after, which need not be there yet. What it says goes to the port, and by
-   * the port's end its own is known, while the thread that started it is blocked. Undefined where the host has no such
-   * ports.
-   */
-  readonly lendThread: ((options: ThreadOptions, script: ThreadScript) => LentThread) | undefined;
+  startThread(options: ThreadOptions, script: string): HostThread;
   /**
    * Whether a thread that is stopped may go on, for ever, if it is busy (Deno). Its `onExit` comes when it is gone, or
    * never.
    */
   readonly threadsLinger: boolean;
-  /** What its keeper makes of the port of a lent thread. Only the starter can stop it: `terminate` asks for that. */
-  adoptThread(hostId: number, port: unknown, terminate: () => void): HostThread;
-  /** Hears that this thread ends by itself, and of the error that ends it, if nothing catches it. Node only. */
-  onLastWords(listener: (code: number, uncaught: { readonly error: unknown } | undefined) => void): void;
-  /**
-   * A message that is cloned now, and what it transfers gone from here, but posted later: as a port, to be transferred
-   * with another message. Node only.
-   */
-  sealMessage(message: unknown, transfer: readonly unknown[]): unknown;
-  /** What was sealed: the message. */
-  openSealed(sealed: unknown): unknown;
-  /** Nobody will open it. */
-  dropSealed(sealed: unknown): void;
   /** A copy of this thread's environment variables; undefined where there are none. */
   environment(): Record<string, string> | undefined;
   /** Makes this thread's environment variables those; for threads that have their own. */
@@ -143,10 +92,8 @@ export interface Host {
   readonly workerData: unknown;
   /** In a thread that `startThread` started: its instructions, at every call. */
   firstMessage(): Promise<unknown>;
-  /** In such a thread: sends to the one that started it; in a lent one, to its keeper. */
+  /** In such a thread: sends to the one that started it. */
   postToStarter(message: unknown, transfer?: readonly unknown[]): void;
-  /** In a lent thread: sends to the one that started it, past its keeper. Node only. */
-  postToLender(message: unknown): void;
   /** In such a thread: hears the further messages of that one, and stays alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
   /**
@@ -205,8 +152,6 @@ export interface Host {
    * browsers from this script.
    */
   evaluator(url: string): (source: string) => unknown;
-  /** In such a thread: the value of its script's part. */
-  runPart(): unknown;
 }
 
 export const host: Host = createNodeHost() ?? createWebHost();

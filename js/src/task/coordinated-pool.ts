@@ -5,48 +5,51 @@
  * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all,
  * for ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the
  * pool has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as
- * one that cannot load. One that is to be stopped may go on: a lent one for as long as the owner is busy, any in native
- * code. It is given up, and sits nowhere from then on.
+ * one that cannot load.
+ *
+ * A worker that is stopped may go on: native code cannot be interrupted. So whatever it does, it is detached as it is
+ * stopped: what it runs is settled, it has no seat any more, and its place is filled. Closing waits for the threads of
+ * detached workers, 5 s at most: what the pool has in the space cannot be freed before they have ended.
  *
  * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
  * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be
  * idle for too long. An idle pool of fixed size has no timer.
  *
- * Invariant: `#workers` and `#givenUp` hold exactly the threads that were started and whose end has not been heard; no
+ * Invariant: `#workers` and `#detached` hold exactly the threads that were started and whose end has not been heard; no
  * two of `#workers` have one seat.
  */
 
 import { threadsOfHost } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { host } from '../core/host.ts';
+import { type HostThread, host } from '../core/host.ts';
 import { Pool as P, PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
-import { readValue, ValueWriter } from './codec.ts';
-import { takeOver } from './early-death.ts';
 import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
 import { LateTasks } from './late-tasks.ts';
-import {
-  type BroadcastCall,
-  type BroadcastPool,
-  type CoordinatorStart,
-  type EndReason,
-  type FromWorker,
-  type OpenPool,
-  type PoolEvent,
-  STUCK_MS,
-  wordOf,
+import type {
+  BroadcastCall,
+  BroadcastPool,
+  CoordinatorStart,
+  EndReason,
+  FromWorker,
+  OpenPool,
+  PoolEvent,
 } from './protocol.ts';
+import { wordOf } from './protocol.ts';
 import { type Crew, QueueWatch } from './queue-watch.ts';
 import { Seats } from './seats.ts';
-import { type StartedThread, startWorker } from './start-worker.ts';
+import { startWorker } from './start-worker.ts';
+import { readValue } from './value-reader.ts';
+import { ValueWriter } from './value-writer.ts';
 import { WorkerDeaths } from './worker-deaths.ts';
-import { endsWithoutWord, OUT_OF_MEMORY, uncaughtError, type WorkerRecord } from './worker-record.ts';
+import { uncaughtError, type WorkerRecord } from './worker-record.ts';
 
 /** What a pool's coordinator tells its owner. */
 export interface PoolListener {
-  closed(): void;
+  /** `isStuck`: a detached worker's thread is still there. */
+  closed(isStuck: boolean): void;
   seats(id: number, seats: readonly number[]): void;
   event(event: PoolEvent): void;
 }
@@ -56,11 +59,10 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/**
- * How long a worker may take to end that was stopped. One that may go on for ever is given up soon: nobody waits for
- * it.
- */
-const STOP_MS = host.threadsLinger ? 100 : STUCK_MS;
+/** How long closing waits for threads that were stopped. */
+const STUCK_MS = 5000;
+/** How often a lock whose owner is stuck is asked for again. */
+const LOCK_RETRY_MS = 20;
 
 /** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
 const FIRST_RETRY_MS = 500;
@@ -72,7 +74,7 @@ export class CoordinatedPool {
   readonly #options: OpenPool;
   readonly #listener: PoolListener;
   readonly #workers = new Set<WorkerRecord>();
-  readonly #givenUp = new Set<WorkerRecord>();
+  readonly #detached = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
   readonly #seats: Seats;
   readonly #queue: QueueWatch;
@@ -84,20 +86,19 @@ export class CoordinatedPool {
   #timerDue = 0;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
   #closing = false;
+  #isForced = false;
   #ended = false;
   #started = 0;
   #failures = 0;
   #loadError: unknown;
-  /** Whether all early threads have been taken: what they said meanwhile must not start others in their place. */
-  #complete = false;
 
-  /** `early`: threads that were started for the first seats. */
+  /** `first`: the threads of the first workers, by seat, which boot and have said nothing. */
   constructor(
     how: CoordinatorStart,
     space: Space,
     options: OpenPool,
     listener: PoolListener,
-    early: readonly StartedThread[],
+    first: readonly HostThread[],
   ) {
     this.#how = how;
     this.#space = space;
@@ -113,10 +114,9 @@ export class CoordinatedPool {
       stop: (worker) => this.#stopLate(worker),
       lookIn,
     });
-    this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#loadedLate(worker));
-    this.#started = early.length;
-    for (const [seat, thread] of early.entries()) this.#take(thread, seat);
-    this.#complete = true;
+    this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#stoppedLoading(worker));
+    this.#started = first.length;
+    for (const [seat, thread] of first.entries()) this.#take(thread, seat);
     while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
     this.#attend();
     this.#look();
@@ -165,7 +165,7 @@ export class CoordinatedPool {
   }
 
   #look(): void {
-    if (this.#ended || !this.#complete) return;
+    if (this.#ended) return;
     this.#lateTasks.look();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
@@ -226,9 +226,9 @@ export class CoordinatedPool {
   }
 
   #start(seat: number = this.#freeSeat()): void {
-    let started: StartedThread;
+    let thread: HostThread;
     try {
-      started = startWorker(this.#how, this.#options, seat, ++this.#started, [...this.#later]);
+      thread = startWorker(this.#how, this.#options, seat, ++this.#started, [...this.#later]);
     } catch (cause) {
       // Options that the host refuses: no worker will ever start.
       const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
@@ -237,47 +237,40 @@ export class CoordinatedPool {
       if (this.#workers.size === 0) this.#deaths.fail(this.#loadError as Uint8Array);
       return;
     }
-    this.#take(started, seat);
+    this.#take(thread, seat);
   }
 
-  /** A thread that was started for a seat is this pool's worker from now on. */
-  #take(started: StartedThread, seat: number): void {
+  /** The thread is this pool's worker from now on. */
+  #take(thread: HostThread, seat: number): void {
     const worker: WorkerRecord = {
-      thread: started.thread,
+      thread,
       seat,
-      isLent: started.lent !== undefined,
       state: 'loading',
       stopping: undefined,
       leaving: undefined,
       error: undefined,
       hasError: false,
       isErrorTold: false,
-      endedAs: started.lent && takeOver(started.lent.word),
-      code: undefined,
       takes: 0,
       since: performance.now(),
     };
     this.#workers.add(worker);
     this.#lateLoads.begin(worker);
-    if (worker.endedAs === undefined) this.#count(P.born);
+    this.#count(P.born);
     this.#setWord(P.threads, this.#workers.size);
-    started.listen({
-      message: (data) => {
-        const word = wordOf(data);
-        if (word !== undefined) this.#hear(worker, word);
-      },
-      error: (error) => {
-        worker.error = error;
-        worker.hasError = true;
-      },
-      exit: (code) => this.#exited(worker, code),
-    });
+    thread.onMessage = (data) => {
+      const word = wordOf(data);
+      if (word !== undefined) this.#hear(worker, word);
+    };
+    thread.onError = (error) => {
+      worker.error = error;
+      worker.hasError = true;
+    };
+    thread.onExit = (code) => this.#exited(worker, code);
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {
-    // That of one that has been stopped was on its way, or its owner is busy: it sits nowhere, and what it loads is of
-    // no interest.
-    if (worker.stopping !== undefined && (message.type === 'ready' || message.type === 'failed')) return;
+    if (worker.stopping !== undefined) return; // it was on its way, and is of no interest
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
@@ -295,13 +288,6 @@ export class CoordinatedPool {
       case 'leaves':
         worker.leaving = 'recycled';
         break;
-      case 'threw':
-        worker.error = readValue(message.error);
-        worker.hasError = true;
-        break;
-      case 'ends':
-        worker.code = message.code;
-        break;
       default:
         message satisfies never;
     }
@@ -318,35 +304,24 @@ export class CoordinatedPool {
 
   // ---- deaths ----
 
-  #exited(worker: WorkerRecord, exitCode: number): void {
+  #exited(worker: WorkerRecord, code: number): void {
     this.#lateLoads.end(worker);
-    const code = worker.code ?? exitCode;
-    // Of a lent one that did not come to its first word, nobody can say why: the next one tells.
-    const isUnexplained = worker.state === 'loading' && endsWithoutWord(worker);
-    if (!isUnexplained && endsWithoutWord(worker)) {
-      const error = new Error('it ended without a word, as a thread does that has reached its memory limit');
-      worker.error = Object.assign(error, { code: OUT_OF_MEMORY });
-      worker.hasError = true;
-    }
-    if (this.#givenUp.delete(worker)) {
+    if (this.#detached.delete(worker)) {
       this.#deaths.recover(worker, code);
-      if (this.#closing) this.#endIfLast();
+      this.#endIfLast();
       return;
     }
     const reason = this.#countEnd(worker); // before its tasks' callers can look
     this.#deaths.recover(worker, code);
     this.#seats.vacate(worker.seat);
-    if (worker.state === 'loading' && worker.stopping === undefined && !isUnexplained) {
+    if (worker.state === 'loading' && worker.stopping === undefined) {
       worker.state = 'failed';
       this.#loadError = this.#deaths.encodeLoadError(worker, code);
     }
     this.#leaves(worker, reason);
-    this.#settle(worker);
-    this.#look();
   }
 
   #countEnd(worker: WorkerRecord): EndReason {
-    if (worker.endedAs !== undefined) return worker.endedAs;
     const reason = this.#deaths.reason(worker);
     this.#deaths.count(reason);
     return reason;
@@ -361,62 +336,33 @@ export class CoordinatedPool {
     this.#listener.event({ type: 'end', worker: thread.hostId, seat, at: wallClock(), reason, uncaught });
     if (this.#needsReplacement(worker)) this.#start(worker.seat);
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+    this.#settle(worker);
+    this.#look();
   }
 
-  /**
-   * A worker's task has been told to stop, and goes on. It takes no other: what we stop is the late one, or nothing.
-   */
+  /** A worker's task has been told to stop, and goes on; the worker takes no other. */
   #stopLate(worker: WorkerRecord): void {
     worker.stopping = 'overdue';
     worker.thread.terminate();
-    this.#giveUpLater(worker);
+    this.#detach(worker);
   }
 
-  /** A worker was stopped because it took too long to load the module. */
-  #loadedLate(worker: WorkerRecord): void {
-    worker.state = 'failed';
-    this.#loadError = this.#deaths.encodeLoadError(worker, 0);
-    this.#giveUpLater(worker);
+  /** A worker was stopped because it took too long to load the module, or because it need not load it any more. */
+  #stoppedLoading(worker: WorkerRecord): void {
+    if (worker.stopping === 'overdue') {
+      worker.state = 'failed';
+      this.#loadError = this.#deaths.encodeLoadError(worker, 0);
+    }
+    this.#detach(worker);
   }
 
-  /** Of one that was stopped the rest follows when it has ended. If nobody here can stop it, that is given up. */
-  #giveUpLater(worker: WorkerRecord): void {
-    const giveUp = (): void => {
-      if (!this.#workers.has(worker)) return;
-      this.#giveUp(worker);
-      this.#settle(worker);
-      this.#look();
-    };
-    if (worker.isLent) giveUp();
-    else setTimeout(giveUp, STOP_MS);
-  }
-
-  /**
-   * A worker is to end, and nobody here can stop it now: its owner is busy, or it sits in native code. Nothing waits
-   * for that.
-   */
-  #giveUp(worker: WorkerRecord): void {
-    this.#givenUp.add(worker);
+  /** A worker takes no task any more and was stopped; nothing waits for its end. */
+  #detach(worker: WorkerRecord): void {
+    this.#lateLoads.end(worker);
+    this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached one
     const reason = this.#countEnd(worker);
-    this.#deaths.giveUp(worker);
+    this.#deaths.detach(worker);
     this.#leaves(worker, reason);
-  }
-
-  /**
-   * What was stopped and goes on sits in native code, perhaps for ever. What it runs ends now, in whichever thread that
-   * waits.
-   */
-  #giveUpStuck(): void {
-    this.#stuckTimer = undefined;
-    for (const worker of this.#workers) this.#giveUpRetired(worker);
-    this.#endIfLast();
-    if (this.#workers.size > 0 && !this.#ended) this.#stuckTimer = setTimeout(() => this.#giveUpStuck(), STOP_MS);
-  }
-
-  /** The same of one that has not been told yet that it takes no more. */
-  #giveUpRetired(worker: WorkerRecord): void {
-    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-    if (thread !== undefined && this.#space.core.plait_worker_retire(thread) === 1) this.#giveUp(worker);
   }
 
   #needsReplacement(worker: WorkerRecord): boolean {
@@ -459,29 +405,42 @@ export class CoordinatedPool {
     }, wait);
   }
 
+  /** Closing: has the last worker ended? Those that may go on for ever are not waited for. */
   #endIfLast(): void {
-    if (this.#ended || this.#workers.size > 0 || (this.#givenUp.size > 0 && !host.threadsLinger)) return;
+    if (!this.#closing || this.#workers.size > 0) return;
+    if (this.#detached.size > 0 && !host.threadsLinger)
+      this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+    else this.#end(false);
+  }
+
+  #end(isStuck: boolean): void {
+    if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#stuckTimer);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
     this.#space.core.plait_pool_attend(this.#options.pool);
-    this.#listener.closed();
+    this.#listener.closed(isStuck);
   }
 
   /** The pool's state has been changed by its owner; ends when the last worker has. */
   close(force: boolean): void {
     this.#closing = true;
-    if (force) {
-      for (const worker of this.#workers) {
-        if (worker.stopping !== undefined) continue;
-        worker.stopping = 'force';
-        worker.thread.terminate();
-        if (worker.isLent) this.#giveUpRetired(worker);
-      }
-      this.#stuckTimer ??= setTimeout(() => this.#giveUpStuck(), STOP_MS);
-    }
     if (!force) this.#serveRest();
+    else if (!this.#isForced) this.#stopAll();
+    this.#isForced ||= force;
     this.#endIfLast();
+  }
+
+  /** Each worker is told to take no more before it is stopped; a stuck lock is asked for again. */
+  #stopAll(): void {
+    this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+    for (const worker of [...this.#workers]) {
+      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+      worker.stopping = 'force';
+      worker.thread.terminate();
+      if (thread === undefined || this.#space.core.plait_worker_retire(thread) >= 0) this.#detach(worker);
+    }
+    if (this.#workers.size > 0 && !this.#ended) setTimeout(() => this.#stopAll(), LOCK_RETRY_MS);
   }
 }

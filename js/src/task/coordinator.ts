@@ -1,64 +1,104 @@
 /**
- * The entry of the coordinator's thread: starts the first workers of a pool as soon as it is told to, and attaches when
- * one of them is there (coordination.ts). The very first worker boots before it: see coordinator-thread.ts.
+ * The coordinator's thread: starts, watches, stops and replaces the workers of its owner's pools. It never hands out
+ * tasks; workers take those from the queue in the space.
+ *
+ * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
+ * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
+ * ran is delivered as an error, or put back, here.
  */
 
-import { host } from '../core/host.ts';
-import { setTimeout } from '../core/timers.ts';
-import { Coordination } from './coordination.ts';
-import type { CoordinatorStart, OpenPool, SealedOpen, ToCoordinator } from './protocol.ts';
-import { adoptWorker, type StartedThread, startWorker } from './start-worker.ts';
-
-/** How long the rest waits for a worker, at most. */
-const PATIENCE_MS = 30;
+import { attach, Role, recoverThread } from '../core/boot.ts';
+import { type HostThread, host } from '../core/host.ts';
+import type { Space } from '../core/space.ts';
+import { CoordinatedPool } from './coordinated-pool.ts';
+import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator, WatchThread } from './protocol.ts';
+import { publish } from './publish.ts';
+import { startWorker } from './start-worker.ts';
 
 /** Runs until this thread ends. */
-export async function coordinate(start: CoordinatorStart): Promise<void> {
-  /** Threads that were started before this one is attached, by pool. */
-  const early = new Map<number, StartedThread[]>();
-  const backlog: ToCoordinator[] = [];
-  let hurry = (): void => {};
-  let handleMessage = (message: ToCoordinator): void => {
-    if (message.type === 'open')
-      early.set(
-        message.pool,
-        startEarly(start, message, () => hurry()),
-      );
-    else hurry();
-    backlog.push(message);
-  };
-  const { open } = start;
-  if (open !== undefined) handleMessage({ ...open, workerData: host.workerData });
-  host.listenToStarter((data) => {
-    const message = data as ToCoordinator | SealedOpen;
-    handleMessage(message.type === 'sealed' ? (host.openSealed(message.sealed) as OpenPool) : message);
-  });
-
-  // The first workers need the processors more than what comes next; nothing of it is due before one of them is there.
-  await new Promise<void>((resolve) => {
-    hurry = resolve;
-    setTimeout(resolve, PATIENCE_MS);
-  });
-
-  const coordination = new Coordination(start, early);
-  handleMessage = (message) => coordination.handle(message);
-  for (const message of backlog.splice(0)) coordination.handle(message);
+export function coordinate(start: CoordinatorStart): void {
+  const coordinator = new Coordinator(start);
+  host.listenToStarter((data) => coordinator.handle(data as ToCoordinator));
 }
 
-function startEarly(start: CoordinatorStart, open: OpenPool, hurry: () => void): StartedThread[] {
-  const threads: StartedThread[] = [];
-  const adopted = adoptWorker(open);
-  if (adopted !== undefined) {
-    // The others follow when it has come to its first word: the first result does not wait for their share of the
-    // processors.
-    threads.push(adopted);
-  } else {
-    try {
-      for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));
-    } catch {
-      // Options that the host refuses: the pool finds out again, and says so.
+class Coordinator {
+  readonly #start: CoordinatorStart;
+  #attached: Space | undefined;
+  readonly #pools = new Map<number, CoordinatedPool>();
+  readonly #modules = new Map<number, string>();
+  #isPublished = false;
+
+  constructor(start: CoordinatorStart) {
+    this.#start = start;
+  }
+
+  get #space(): Space {
+    this.#attached ??= attach(this.#start.space, Role.coordinator);
+    return this.#attached;
+  }
+
+  handle(message: ToCoordinator): void {
+    switch (message.type) {
+      case 'open':
+        this.#open(message);
+        break;
+      case 'close':
+        this.#pools.get(message.pool)?.close(message.force);
+        break;
+      case 'resize':
+        this.#pools.get(message.pool)?.resize();
+        break;
+      case 'broadcast':
+        this.#pools.get(message.pool)?.broadcast(message);
+        break;
+      case 'watch':
+        this.#watch(message);
+        break;
+      default:
+        message satisfies never;
     }
   }
-  for (const started of threads) started.onWord = hurry;
+
+  #open(message: OpenPool): void {
+    const { pool } = message;
+    const tell = (said: FromCoordinator): void => host.postToStarter(said);
+    const listener = {
+      closed: (isStuck: boolean) => {
+        this.#pools.delete(pool);
+        this.#modules.delete(pool);
+        tell({ type: 'closed', pool, isStuck });
+      },
+      seats: (id: number, seats: readonly number[]) => tell({ type: 'seats', pool, id, seats }),
+      event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
+    };
+    this.#modules.set(pool, message.module);
+    // Workers take longer to boot than this thread to attach, so they begin first.
+    const first = startFirst(this.#start, message);
+    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, first));
+    // Whoever finds this thread's socket is to find a pool behind it.
+    if (!this.#isPublished) publish(this.#space, () => this.#modules);
+    this.#isPublished = true;
+  }
+
+  #watch(message: WatchThread): void {
+    const port = host.wrapPort(message.port);
+    let thread = 0;
+    port.onMessage = (id) => {
+      thread = id as number;
+    };
+    port.onClose = () => {
+      if (thread !== 0) recoverThread(this.#space, thread); // 0: it never attached
+    };
+  }
+}
+
+/** A pool's first workers, by seat. What they say is heard in a later turn of the event loop. */
+function startFirst(start: CoordinatorStart, open: OpenPool): HostThread[] {
+  const threads: HostThread[] = [];
+  try {
+    for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));
+  } catch {
+    // Options that the host refuses: the pool tries the next one, finds out again, and says so.
+  }
   return threads;
 }

@@ -1,6 +1,6 @@
 /** Errors on their way to another thread that has to be told of them whatever they are. */
 
-import { ValueWriter } from './codec.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** What cannot be sent (a function, a symbol) is told in words: an end without a word means something else. */
 export function encodeError(error: unknown): Uint8Array {

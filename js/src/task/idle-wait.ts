@@ -11,7 +11,6 @@
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { ready } from './codec.ts';
 import { spare } from './copy.ts';
 import { Looks } from './looks.ts';
 
@@ -42,10 +41,8 @@ export class IdleWait {
   step(step: number): Promise<unknown> | undefined {
     const { core } = this.#space;
     if (step === 0) this.#waitShortly();
-    else if (step === 1) {
-      ready();
-      return host.turn();
-    } else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
+    else if (step === 1) return host.turn();
+    else if (step === 2) core.plait_worker_wait(SECOND_WAIT_MS, 0);
     else return this.#park();
     return undefined;
   }

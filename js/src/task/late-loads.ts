@@ -3,8 +3,7 @@
  * pool allows, and, when the pool closes and nothing is queued, those for which no task will come.
  *
  * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not
- * entered the pool yet is told so by its end, or, if its owner is to end it and is busy, by the word of {@link
- * LentState}. One that has become ready meanwhile, and whose word of that is still on its way, finishes what it has
+ * entered the pool yet is told so by its end. One that has become ready meanwhile, and whose word of that is still on its way, finishes what it has
  * taken.
  */
 
@@ -21,17 +20,17 @@ const RETRY_MS = 20;
 export class LateLoads {
   readonly #space: Space;
   readonly #timeout: number;
-  readonly #late: (worker: WorkerRecord) => void;
+  readonly #stopped: (worker: WorkerRecord) => void;
   readonly #timers = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
 
   /**
-   * `timeout`: milliseconds that loading may take; 0: any time. `late` hears of one that was stopped because it took
-   * longer.
+   * `timeout`: milliseconds that loading may take; 0: any time. `stopped` hears of each worker that is stopped here;
+   * `stopping` says why.
    */
-  constructor(space: Space, timeout: number, late: (worker: WorkerRecord) => void) {
+  constructor(space: Space, timeout: number, stopped: (worker: WorkerRecord) => void) {
     this.#space = space;
     this.#timeout = timeout;
-    this.#late = late;
+    this.#stopped = stopped;
   }
 
   /** The worker's thread has been started. */
@@ -51,13 +50,7 @@ export class LateLoads {
       if (this.#timers.get(worker) !== timer) return;
       this.#timers.delete(worker);
       if (worker.state !== 'loading' || worker.stopping !== undefined) return;
-      if (!this.#stop(worker, 'overdue')) {
-        this.#stopIn(worker, RETRY_MS);
-        return;
-      }
-      worker.error = new Error(`it was not loaded within the pool's loadTimeout of ${this.#timeout} ms`);
-      worker.hasError = true;
-      this.#late(worker);
+      if (!this.#stop(worker, 'overdue')) this.#stopIn(worker, RETRY_MS);
     }, milliseconds);
     this.#timers.set(worker, timer);
   }
@@ -72,6 +65,11 @@ export class LateLoads {
     }
     worker.stopping = why;
     worker.thread.terminate();
+    if (why === 'overdue') {
+      worker.error = new Error(`it was not loaded within the pool's loadTimeout of ${this.#timeout} ms`);
+      worker.hasError = true;
+    }
+    this.#stopped(worker);
     return true;
   }
 
@@ -88,7 +86,9 @@ export class LateLoads {
     const loading = [...workers].filter(({ state, stopping }) => state === 'loading' && stopping === undefined);
     if (loading.length === 0 || [...workers].some(({ state }) => state === 'ready')) return undefined;
     let isDone = true;
-    for (const worker of loading) isDone = this.#stop(worker, 'force') && isDone;
+    for (const worker of loading) {
+      if (worker.stopping === undefined) isDone = this.#stop(worker, 'force') && isDone;
+    }
     return isDone ? undefined : RETRY_MS;
   }
 }

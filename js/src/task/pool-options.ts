@@ -210,7 +210,6 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
       inherited: env === undefined ? host.environment() : undefined,
       execArgv,
       resourceLimits,
-      lent: undefined,
     },
   };
 }

@@ -9,11 +9,10 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
-import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { release } from '../heap/owned.ts';
-import { PoolCalls, type PoolHandle } from './calls.ts';
-import { readValue, ValueWriter } from './codec.ts';
-import { type CoordinatorLink, coordinatorOf, threadAhead } from './coordinator-link.ts';
+import { PoolCalls } from './calls.ts';
+import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
 import { Listeners } from './listeners.ts';
 import { flag } from './option-names.ts';
 import { type BroadcastOptions, CALLS, ticketing } from './options.ts';
@@ -25,17 +24,12 @@ import {
   type ResizeOptions,
   resizeRules,
 } from './pool-options.ts';
-import {
-  type BroadcastCall,
-  type EndReason,
-  type OpenPool,
-  type PoolEvent,
-  STUCK_MS,
-  type WorkerEvent,
-} from './protocol.ts';
+import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from './protocol.ts';
 import { isFullOfPools } from './registry.ts';
 import { onAbort } from './signals.ts';
 import { type Call, Submitter } from './submitter.ts';
+import { readValue } from './value-reader.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** What a pool's listeners hear, by name. */
 export interface PoolEvents {
@@ -60,6 +54,11 @@ const LOCK_RETRY_MS = 20;
 function tooManyPools(): PlaitError {
   const message = `a space has room for ${POOL_LIMIT} pools, and has them all: close those that are not used any more, or give this one a space of its own, with the option space: openSpace()`;
   return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message);
+}
+
+function stuck(): PlaitError {
+  const message = 'a worker that was stopped has not ended for 5 s: it sits in native code';
+  return new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message);
 }
 
 /** Nobody else is told of this error: the worker was idle, or what it ran is run again. */
@@ -138,13 +137,8 @@ export class Pool extends PoolCalls {
   constructor(module: string | URL, options?: PoolOptions) {
     const { space, plan, minThreads, maxThreads, maxQueue, timeout, retries } = poolRules(module, options);
     const { concurrency, grace } = plan;
-    const ahead = threadAhead(space, plan);
     const ref = space.core.plait_pool_create() >>> 0;
-    if (ref === 0) {
-      ahead?.thread.terminate();
-      throw isFullOfPools(space) ? tooManyPools() : outOfMemory(P.BYTES);
-    }
-    let link: CoordinatorLink | undefined;
+    if (ref === 0) throw isFullOfPools(space) ? tooManyPools() : outOfMemory(P.BYTES);
     let submitter: Submitter | undefined;
     try {
       space.cover(ref + P.BYTES);
@@ -163,20 +157,11 @@ export class Pool extends PoolCalls {
       submitter = new Submitter(space, ref, (busy) => this.#setBusy(busy));
       super(space, ref, submitter);
       this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
-      const open: OpenPool = { ...plan, pool: ref, client: this.submitter.client };
-      link = coordinatorOf(space, open, ahead);
-      this.#link = link;
-      this.#ended = this.#open(open);
-      if (timeout !== 0 || plan.loadTimeout !== 0) link.begin(); // any task may be late, or the first worker itself
-      this.submitter.onDemand = (alone) => {
-        if (alone && this.#link.mayWait) return;
-        this.submitter.onDemand = undefined;
-        this.#link.begin();
-      };
+      this.#link = coordinatorOf(space);
+      this.#ended = this.#open({ ...plan, pool: ref, client: this.submitter.client });
     } catch (error) {
       submitter?.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool could not be opened'));
-      if (link === undefined) ahead?.thread.terminate();
-      if (link?.discard(space, ref) !== true) space.core.plait_pool_destroy(ref);
+      space.core.plait_pool_destroy(ref);
       throw error;
     }
     this.#ended.catch(() => {}); // heard by close(), or by the tasks
@@ -189,17 +174,17 @@ export class Pool extends PoolCalls {
 
   /** Has the coordinator start the workers. The promise resolves when the last of them is gone, after close(). */
   #open(message: OpenPool): Promise<void> {
-    let closed = (): void => {};
+    let resolveEnded = (): void => {};
     let failed = (_error: PlaitError): void => {};
     const ended = new Promise<void>((resolve, reject) => {
-      closed = resolve;
+      resolveEnded = resolve;
       failed = reject;
     });
-    const died = (error: PlaitError, gone: Promise<void>): void => {
+    const closed = (isStuck: boolean): void => (isStuck ? failed(stuck()) : resolveEnded());
+    const died = (error: PlaitError): void => {
       this.submitter.abandon(error);
       this.#answerAll();
-      this.#forced = true; // a close() waits for the rest as after a forced end
-      void gone.then(() => failed(error));
+      failed(error);
     };
     const seats = (id: number, list: readonly number[]): void => {
       this.#asked.get(id)?.(list);
@@ -207,12 +192,6 @@ export class Pool extends PoolCalls {
     };
     this.#link.open(message, { closed, died, seats, event: (event) => this.#happened(event) });
     return ended;
-  }
-
-  /** Tasks may come from others now, whatever this thread does meanwhile. */
-  override get handle(): PoolHandle {
-    this.#link.begin();
-    return super.handle;
   }
 
   #setBusy(busy: boolean): void {
@@ -325,8 +304,9 @@ export class Pool extends PoolCalls {
    * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module
    * that never ends loading, as for a task that never ends; when none are, workers that load are stopped.
    *
-   * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if a worker is still there 5 s after it was stopped, because it sits in native
-   * code. What it runs is rejected; what the pool has in the space stays there, for the worker may still look at it.
+   * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if the thread of a worker that was stopped is still there after 5 s, because it
+   * sits in native code. What it ran is rejected; what the pool has in the space stays there, because that thread may
+   * still read it.
    */
   close(options?: CloseOptions): Promise<void> {
     const { force, timeout: deadline } = closeRules(options);
@@ -354,15 +334,16 @@ export class Pool extends PoolCalls {
   #end(force: boolean): void {
     this.#forced ||= force;
     const rc = this.space.core.plait_pool_end(this.ref, force ? PoolState.CLOSED : PoolState.CLOSING);
-    if (rc !== -Errno.ETIMEDOUT) this.#link.send({ type: 'close', pool: this.ref, force });
-    else setTimeout(() => this.#released || this.#end(this.#forced), LOCK_RETRY_MS); // a stuck lock: another time
+    const isStuck = rc === -Errno.ETIMEDOUT;
+    if (!isStuck || force) this.#link.send({ type: 'close', pool: this.ref, force });
+    if (isStuck) setTimeout(() => this.#released || this.#end(this.#forced), LOCK_RETRY_MS); // a stuck lock: another time
   }
 
   async #close(force: boolean): Promise<void> {
     this.#end(force);
     const closed = new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and takes no more tasks');
     try {
-      await this.#untilEnded();
+      await this.#ended;
     } catch (error) {
       this.#answerAll();
       if (!(error instanceof PlaitError)) throw error;
@@ -379,22 +360,6 @@ export class Pool extends PoolCalls {
     this.#released = true; // what was the pool's may be anybody's from here on
     this.space.core.plait_client_release(this.submitter.client);
     this.space.core.plait_pool_release(this.ref);
-  }
-
-  /** Waits for the last worker; not much longer than a forced end takes. */
-  #untilEnded(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let patience = STUCK_MS;
-      const watch = setInterval(() => {
-        if (this.#forced) patience -= 100;
-        if (patience <= 0) {
-          clearInterval(watch);
-          const message = `a worker did not end within ${STUCK_MS / 1000} s of having been stopped: it sits in native code`;
-          reject(new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message));
-        }
-      }, 100);
-      this.#ended.then(resolve, reject).finally(() => clearInterval(watch));
-    });
   }
 
   /** Closes the pool at the end of an `await using` block. */

@@ -2,33 +2,24 @@
  * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this
  * way: they lie in the space (core/task/task.h).
  *
- *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look --------------------> worker
- *     owner <----- closed, seats, event, terminate --- coordinator <----- ready, failed, leaves, threw, ends - worker
+ *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ----------> worker
+ *     owner <----- closed, seats, event -------------- coordinator <----- ready, failed, leaves - worker
  *
  * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits
  * for nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a
- * blocked owner stops nothing. The one worker that an owner starts itself (a lent one) and has to stop itself is, if
- * the owner is blocked, given up instead: its tasks are settled and its seat is filled without it. Whatever the
- * coordinator should look at in the space is announced there (pool.attention).
+ * blocked owner stops nothing. Whatever the coordinator should look at in the space is announced there
+ * (pool.attention).
  */
 
-import type { ResourceLimits, ThreadScript } from '../core/host.ts';
+import type { ResourceLimits } from '../core/host.ts';
 import type { SpaceHandle } from '../core/space.ts';
-
-/** How long after having been stopped a worker may still be there: it sits in native code. Then it is given up. */
-export const STUCK_MS = 5000;
 
 /** The coordinator's first message. */
 export interface CoordinatorStart {
   readonly role: 'coordinator';
   readonly space: SpaceHandle;
-  /** What the workers run that it starts. */
-  readonly workerScript: ThreadScript;
-  /**
-   * What a thread that was to be a pool's first worker hears before anything else; it has been started with
-   * `workerData`.
-   */
-  readonly open?: OpenPool;
+  /** What the workers run that it starts: the same as this thread. */
+  readonly script: string;
 }
 
 /** When a worker has done its share, and a fresh one takes its place; 0: never. */
@@ -37,28 +28,6 @@ export interface RecycleRule {
   /** Of the worker's JavaScript heap. */
   readonly bytes: number;
 }
-
-/** A worker that the owner has started, and the port to it, which is transferred along. */
-export interface LentWorker {
-  readonly hostId: number;
-  readonly port: unknown;
-  /** Who answers for its end; see early-death.ts. */
-  readonly word: Int32Array;
-  /** Whether it is to go on; see {@link LentState}. */
-  readonly state: Int32Array;
-}
-
-/**
- * A word that a lent worker shares with its keeper and its owner. The owner may be too busy to stop it: a worker that
- * has not entered the pool by then, so that the core can tell it nothing, does not begin. Never less than before.
- */
-export const LentState = {
-  NEW: 0,
-  /** It has said something: its keeper, which boots meanwhile, is wanted. */
-  SAID: 1,
-  /** Its keeper has it stopped. */
-  STOPPED: 2,
-} as const;
 
 /** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
 export interface OpenPool {
@@ -84,14 +53,6 @@ export interface OpenPool {
   readonly inherited: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
-  /** The worker of seat 0, if it is there already. */
-  readonly lent: LentWorker | undefined;
-}
-
-/** Its owner had made the message before there was a coordinator: an {@link OpenPool}; see {@link Host.sealMessage}. */
-export interface SealedOpen {
-  readonly type: 'sealed';
-  readonly sealed: unknown;
 }
 
 /** The pool's state in the space has changed to CLOSING or CLOSED; `closed` follows when its last worker is gone. */
@@ -134,10 +95,11 @@ export interface WatchThread {
 
 export type ToCoordinator = OpenPool | ClosePool | ResizePool | BroadcastPool | WatchThread;
 
-/** No worker of the pool is left, and no task of it runs. */
+/** No worker of the pool is left, and no task of it runs; or `isStuck`: a thread that was stopped has not ended. */
 export interface PoolClosed {
   readonly type: 'closed';
   readonly pool: number;
+  readonly isStuck: boolean;
 }
 
 export interface PoolSeats {
@@ -178,14 +140,7 @@ export interface PoolHappening {
   readonly event: PoolEvent;
 }
 
-/** A worker that this thread has lent is to be stopped. */
-export interface TerminateLent {
-  readonly type: 'terminate';
-  readonly pool: number;
-  readonly worker: number;
-}
-
-export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening | TerminateLent;
+export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening;
 
 /** A worker's first message. */
 export interface WorkerStart {
@@ -202,8 +157,6 @@ export interface WorkerStart {
   readonly inline: boolean;
   /** Calls to make before the first task. */
   readonly first: readonly BroadcastCall[];
-  /** Set if its keeper did not start it, and hears of it only what it says; see {@link LentState}. */
-  readonly lent: Int32Array | undefined;
 }
 
 /** A task that the worker has was told to stop. */
@@ -229,19 +182,7 @@ export interface WorkerLeaves {
   readonly type: 'leaves';
 }
 
-/** Of a lent worker: an encoded error that nothing in it caught. Its owner hears this, too; see early-death.ts. */
-export interface WorkerThrew {
-  readonly type: 'threw';
-  readonly error: Uint8Array;
-}
-
-/** Of a lent worker: it ends. One that ends without this word has reached its memory limit, or was stopped. */
-export interface WorkerEnds {
-  readonly type: 'ends';
-  readonly code: number;
-}
-
-export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves | WorkerThrew | WorkerEnds;
+export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;
 
 /** As they are posted: what the user's code posts from there is something else. */
 export interface WorkerWord {

@@ -98,11 +98,6 @@ export class Submitter {
   readonly room: Room;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
-  /**
-   * Called when something is asked for, until it is set to undefined. `alone`: the pool's first worker can do it
-   * without the coordinator's help: it is the only task, without a timeout, retries or a worker of its own.
-   */
-  onDemand: ((alone: boolean) => void) | undefined;
 
   readonly #space: Space;
   readonly #pool: number;
@@ -198,7 +193,6 @@ export class Submitter {
     if (this.outstanding++ === 0) this.#busy(true);
     if (!this.#sleeping) this.#sleep();
     this.onSubmit?.();
-    this.onDemand?.(this.outstanding === 1 && how.timeout === 0 && how.retries === 0 && how.seat <= 0);
     return ticket;
   }
 
@@ -315,7 +309,6 @@ export class Submitter {
 
   /** The coordinator is to look. */
   #attend(): void {
-    this.onDemand?.(false);
     this.#space.core.plait_pool_attend(this.#pool);
   }
 
@@ -495,7 +488,6 @@ export class Submitter {
     const space = this.#space;
     let asked: number | undefined;
     let unanswered = 0;
-    this.onDemand?.(false);
     while (!isDone() && this.#dead === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();

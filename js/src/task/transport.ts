@@ -12,10 +12,11 @@ import { PlaitError } from '../core/errors.ts';
 import type { Space } from '../core/space.ts';
 import { own } from '../heap/owned.ts';
 import { isSharedElsewhere } from './buffer-state.ts';
-import { readValue, ValueWriter } from './codec.ts';
 import { copyBytes, nodeBuffer, privateCopy } from './copy.ts';
 import type { Root } from './value-kinds.ts';
+import { readValue } from './value-reader.ts';
 import type { PartApart } from './value-sink.ts';
+import { ValueWriter } from './value-writer.ts';
 
 /** What the words mean; part of the shared layout (docs/MEMORY.md). */
 export const Kind = {

@@ -1,5 +1,5 @@
 /**
- * What becomes of tasks whose worker has ended, or is given up, and of all tasks of a pool that has failed.
+ * What becomes of tasks whose worker has ended or is detached, and of all tasks of a pool that has failed.
  *
  * Invariant: a task that this thread has adopted (slot.adopted) is finished before the next is; if its pool's lock is
  * stuck, that comes later, and so does the rest of what the worker left.
@@ -10,10 +10,10 @@ import { codeFor, PlaitError } from '../core/errors.ts';
 import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { setTimeout } from '../core/timers.ts';
-import { ValueWriter } from './codec.ts';
 import type { EndReason } from './protocol.ts';
 import { END_REASONS } from './stats.ts';
 import { Transport } from './transport.ts';
+import { ValueWriter } from './value-writer.ts';
 import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
 
 /** How often a lock whose owner is stuck is asked for again. */
@@ -59,8 +59,8 @@ export class WorkerDeaths {
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
   }
 
-  /** The worker goes on, for nobody here can stop it: what it runs ends as if it had been stopped. */
-  giveUp(worker: EndedWorker): void {
+  /** The worker was stopped, and may go on for a while: what it runs ends now. */
+  detach(worker: EndedWorker): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) return;
     const seat = this.#space.load(slotOf(this.#space, thread) + Slot.seat);
@@ -73,7 +73,7 @@ export class WorkerDeaths {
       this.#space.cover(standIn + Task.BYTES);
       this.#deliver(standIn, this.#whyDied(worker, standIn, 0));
     }
-    setTimeout(() => this.giveUp(worker), RETRY_MS);
+    setTimeout(() => this.detach(worker), RETRY_MS);
   }
 
   #hasAdopted(): boolean {

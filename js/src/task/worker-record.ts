@@ -20,19 +20,13 @@ export interface EndedWorker {
 
 export interface WorkerRecord extends EndedWorker {
   readonly seat: number;
-  /** The pool's owner started it, and alone can stop it; see start-worker.ts. */
-  readonly isLent: boolean;
   state: 'loading' | 'ready' | 'failed';
-  /** How a lent one had ended before we came: its owner has settled what it ran, and counted it; see early-death.ts. */
-  readonly endedAs: EndReason | undefined;
-  /** With which code a lent one has said that it ends. */
-  code: number | undefined;
   /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
   takes: number;
   since: number;
 }
 
-export const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 
 export function isOutOfMemory(worker: EndedWorker): boolean {
   return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
@@ -44,7 +38,7 @@ export function isOutOfMemory(worker: EndedWorker): boolean {
  */
 export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
   if (!worker.hasError && worker.state !== 'failed') return undefined;
-  const isTold = worker.isErrorTold || worker.endedAs !== undefined || worker.state !== 'ready';
+  const isTold = worker.isErrorTold || worker.state !== 'ready';
   return { error: encodeError(worker.error), isTold };
 }
 
@@ -55,12 +49,4 @@ export function endReason(worker: EndedWorker, closing: boolean): EndReason {
   if (isOutOfMemory(worker)) return 'memory';
   if (worker.hasError) return 'crashed';
   return closing ? 'closed' : 'exit';
-}
-
-/**
- * A lent worker that was not stopped and has not said that it ends: from one that takes tasks, nothing but the end of
- * its memory keeps that word.
- */
-export function endsWithoutWord(worker: WorkerRecord): boolean {
-  return worker.isLent && worker.code === undefined && !worker.hasError && worker.stopping === undefined;
 }

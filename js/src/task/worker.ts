@@ -7,32 +7,17 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Seat } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
-import { readValue } from './codec.ts';
 import { encodeError } from './encode-error.ts';
 import { findExport, loadError, loadModule } from './module.ts';
-import { type FromWorker, LentState, type WorkerStart, type WorkerThrew, type WorkerWord } from './protocol.ts';
+import type { FromWorker, WorkerStart, WorkerWord } from './protocol.ts';
+import { readValue } from './value-reader.ts';
 import { Worker } from './work.ts';
 import { WorkerOutput } from './worker-output.ts';
 
 /** Runs until this thread ends. */
 export async function serve(start: WorkerStart): Promise<void> {
-  const { lent } = start;
-  const tell = (message: FromWorker): void => {
-    host.postToStarter({ plait: message } satisfies WorkerWord);
-    const { NEW, SAID } = LentState;
-    if (lent !== undefined && Atomics.compareExchange(lent, 0, NEW, SAID) === NEW) Atomics.notify(lent, 0);
-  };
+  const tell = (message: FromWorker): void => host.postToStarter({ plait: message } satisfies WorkerWord);
   host.bequeathSpace(start.space);
-  if (lent !== undefined) {
-    host.onLastWords((code, uncaught) => {
-      if (uncaught !== undefined) {
-        const threw: WorkerThrew = { type: 'threw', error: encodeError(uncaught.error) };
-        tell(threw);
-        host.postToLender({ plait: threw } satisfies WorkerWord);
-      }
-      tell({ type: 'ends', code });
-    });
-  }
   // The module is on its way while this thread attaches, and cannot run before: there is no await between.
   const loading = loadModule(start.module);
   loading.catch(() => {}); // heard below
@@ -60,8 +45,6 @@ export async function serve(start: WorkerStart): Promise<void> {
     // The message must be on its way before the thread ends.
     await host.turn();
     host.exitThread(1);
-  } else if (lent !== undefined && Atomics.load(lent, 0) === LentState.STOPPED) {
-    host.exitThread(0);
   } else {
     const { look } = worker;
     host.listenToStarter(look); // listening also keeps a parked worker alive

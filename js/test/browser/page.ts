@@ -103,8 +103,8 @@ const browserCases: Case[] = [
     name: 'a thread that cannot attach ends, and its starter is told why',
     async run() {
       const { host } = await import(new URL('/dist/core/host.js', location.href).href);
-      const { COORDINATOR_SCRIPT } = await import(new URL('/dist/task/thread-scripts.js', location.href).href);
-      const thread = host.startThread({ name: 'test' }, COORDINATOR_SCRIPT);
+      const { THREAD_SCRIPT } = await import(new URL('/dist/task/thread.generated.js', location.href).href);
+      const thread = host.startThread({ name: 'test' }, THREAD_SCRIPT);
       let why: unknown;
       thread.onError = (error: unknown) => {
         why = error;
