@@ -215,13 +215,9 @@ void plait__client_wake(struct plait_client *client) {
   plait_platform_notify(&client->signal, UINT32_MAX);
 }
 
-/*
- * Takes the next task for the calling worker, which may leave it to others if it has `just_finished` one. pre: holds
- * the lock.
- */
-static uint32_t take(struct plait_pool *pool, struct plait_slot *self, int just_finished) {
+/* Takes the next task for the calling worker. pre: holds the lock. */
+static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
-  if (just_finished && plait__worker_yields(pool, self)) return PLAIT_NEXT_NONE;
   plait_ref_t ref = plait__lane_take(pool, self, NULL);
   if (ref != 0) return ref;
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
@@ -260,7 +256,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
     plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
     plait_put64(&self->busy_us, plait_get64(&self->busy_us) + busy_us);
   }
-  uint32_t next = take(pool, self, deliver);
+  uint32_t next = take(pool, self);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
   /* it was woken, or looked, for a task that others must take now */

@@ -407,10 +407,8 @@ int plait_task_requeue(plait_ref_t task);
 int plait_task_emit(plait_ref_t record);
 
 /*
- * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next;
- * with `finished`, PLAIT_NEXT_NONE may also mean that a few are left to another worker, until it has been in
- * plait_worker_wait(). A `finished` that is not the task that the worker runs is not touched. `busy_us`: time that the
- * finished task took.
+ * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next. A
+ * `finished` that is not the task that the worker runs is not touched. `busy_us`: time that the finished task took.
  */
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
 
@@ -547,12 +545,6 @@ struct plait_client *plait__task_deliver(
  * come.
  */
 void plait__worker_wake(struct plait_pool *pool, int all);
-
-/*
- * Whether the calling worker leaves what little is queued to another one for now: one that has done so naps in
- * plait_worker_wait(), and then takes what there is. pre: it has just finished a task, or waits.
- */
-int plait__worker_yields(struct plait_pool *pool, struct plait_slot *self);
 
 /* Wakes a client that has got something. */
 void plait__client_wake(struct plait_client *client);

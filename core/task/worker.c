@@ -6,22 +6,13 @@
  */
 #include "task.h"
 
-/*
- * So many results that nobody has read mean that their client does something else; so many, that it does so for long.
- */
+/* So many results that nobody has read mean that their client does something else. */
 #define UNREAD_WHEN_BUSY 8
-#define UNREAD_WHEN_AWAY 64
 /* How many times longer the one worker looks that has its name up than others do. */
 #define OTHERS_LOOK_LESS 16
 /* How long a worker naps at a time, and in all. */
 #define NAP_NS 50000
-#define LONG_NAP_NS 500000
 #define NAPPING_NS 2000000
-/*
- * So many tasks are left to the one worker that naps shortly: they keep it busy until their client goes on and makes
- * the next ones.
- */
-#define LEFT_TO_ONE 4u
 
 static struct plait_pool *own_pool(void) {
   return plait_at(atomic_load_explicit(&plait_self()->pool, memory_order_relaxed));
@@ -81,44 +72,14 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
 }
 
 /*
- * Whether nobody sits on a seat before the worker's own. A hint: a thread that has died sits there for a moment longer.
- */
-static int sits_first(struct plait_pool *pool, struct plait_slot *self) {
-  plait_ref_t own = plait_get(&self->seat), table = plait_load(&pool->seats);
-  for (uint32_t i = 0; own != 0 && table != 0 && i < PLAIT_SEAT_LIMIT; i++) {
-    plait_ref_t seat = plait_load(&((plait_word_t *)plait_at(table))[i]);
-    if (seat == own) break;
-    if (seat != 0 && plait_load(&((struct plait_seat *)plait_at(seat))->thread) != 0) return 0;
-  }
-  return 1;
-}
-
-/*
- * A client that does not read its results is busy, most likely with making the next tasks, and it is what the workers
- * wait for. Where there are no more processors than workers, one of them shares its processor with it. If that one came
- * back as soon as there is a task, it would push the client aside for each, and the other workers would have nothing to
- * do meanwhile. So only one comes back soon, and the others when several tasks wait. And these leave the last few tasks
- * to that one, for a nap: else the queue would be empty before the client is back, and all processors but one would
- * stand still.
- */
-int plait__worker_yields(struct plait_pool *pool, struct plait_slot *self) {
-  return plait_get(&pool->unread) >= UNREAD_WHEN_AWAY && plait_get(&pool->queued) <= LEFT_TO_ONE &&
-      plait_get(&pool->state) == PLAIT_POOL_OPEN && plait_get(&pool->wake_all) == 0 && !has_own_work(self) &&
-      !sits_first(pool, self);
-}
-
-/*
  * Sleeps for a moment at a time while results pile up that nobody reads: a worker that spins takes the processor from
  * their client, one that sleeps as others do has to be woken by it for each task. Nobody wakes who naps here, on a word
  * of its own, so nobody has to.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
-  if (has_work(pool, self) && plait__worker_yields(pool, self)) plait_platform_wait(&self->sleeping, 0, LONG_NAP_NS);
-  for (int64_t left = NAPPING_NS, nap; left > 0; left -= nap) {
-    uint32_t unread = plait_get(&pool->unread);
-    if (unread < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
-    nap = unread < UNREAD_WHEN_AWAY || sits_first(pool, self) ? NAP_NS : LONG_NAP_NS;
-    plait_platform_wait(&self->sleeping, 0, nap);
+  for (int64_t left = NAPPING_NS; left > 0; left -= NAP_NS) {
+    if (plait_get(&pool->unread) < UNREAD_WHEN_BUSY || has_work(pool, self)) return;
+    plait_platform_wait(&self->sleeping, 0, NAP_NS);
   }
 }
 
