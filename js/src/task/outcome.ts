@@ -11,16 +11,19 @@ import type { Space } from '../core/space.ts';
 import { disown, ownedBlock } from '../heap/owned.ts';
 import { describeUnsendable } from './error-shape.ts';
 import { Run } from './run.ts';
+import { TaskRecords } from './task-record.ts';
 import { detachAll, freeGiven, movedParts } from './transfer.ts';
 import { Kind, type Transport } from './transport.ts';
 
 export class Outcomes {
   readonly #space: Space;
   readonly #transport: Transport;
+  readonly #records: TaskRecords;
 
   constructor(space: Space, transport: Transport) {
     this.#space = space;
     this.#transport = transport;
+    this.#records = new TaskRecords(space);
   }
 
   /** Makes the block of a view the task's output; from the store on it is the task's. */
@@ -70,17 +73,10 @@ export class Outcomes {
       status = TaskStatus.REJECTED;
       size = this.#prepareError(error);
     }
-    if (size >= 0) {
-      const place = this.#space.core.plait_task_output(task, size) >>> 0;
-      if (place === 0) status = TaskStatus.NO_MEMORY;
-      else transport.fill(place, size);
+    if (!this.#records.setOutcome(task, status, transport, size)) {
+      status = TaskStatus.NO_MEMORY;
+      this.#records.setStatus(task, status);
     }
-    const { u32 } = this.#space;
-    const at = task >>> 2;
-    u32[at + (Task.outputKind >>> 2)] = transport.kind;
-    u32[at + (Task.outputLow >>> 2)] = transport.low;
-    u32[at + (Task.outputHigh >>> 2)] = transport.high;
-    u32[at + (Task.outputStatus >>> 2)] = status;
     if (moved !== undefined && status === TaskStatus.FULFILLED) detachAll(moved.buffers);
   }
 }

@@ -7,6 +7,7 @@ import { PlaitError } from '../core/errors.ts';
 import { Errno, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import type { Submitter } from './submitter.ts';
+import { TaskRecords } from './task-record.ts';
 import { Transport } from './transport.ts';
 
 /** One run of a task, as the worker keeps it. */
@@ -65,18 +66,11 @@ export class Run {
     const transport = new Transport(space);
     const size = transport.prepare(value, 'progress');
     const client = space.load(this.ref + Task.client);
-    const record = space.core.plait_task_create(client, Math.max(size, 0)) >>> 0;
+    const records = new TaskRecords(space);
+    const record = records.create(client, size);
     if (record === 0) throw outOfMemory(size + Task.BYTES);
-    space.cover(record + Task.BYTES);
-    const at = record >>> 2;
-    if (size >= 0) transport.fill(space.u32[at + (Task.inputLow >>> 2)]!, size);
-    const { u32 } = space;
-    u32[at + (Task.ticket >>> 2)] = u32[(this.ref + Task.ticket) >>> 2]!;
-    u32[at + (Task.inputKind >>> 2)] = transport.kind;
-    u32[at + (Task.inputLow >>> 2)] = transport.low;
-    u32[at + (Task.inputHigh >>> 2)] = transport.high;
-    u32[at + (Task.outputStatus >>> 2)] = TaskStatus.PROGRESS;
-    u32[at + (Task.link >>> 2)] = this.ref;
+    records.setInput(record, transport, size);
+    records.setMessage(record, TaskStatus.PROGRESS, space.load(this.ref + Task.ticket), this.ref);
     const rc = space.core.plait_task_emit(record);
     if (rc === 0) return true;
     space.core.plait_task_discard(record);

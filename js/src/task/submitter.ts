@@ -27,6 +27,7 @@ import { isPool } from './registry.ts';
 import { ResultWait } from './result-wait.ts';
 import { Room } from './room.ts';
 import { noteTimeout } from './shortest-timeout.ts';
+import { TaskRecords } from './task-record.ts';
 import { detachAll, transferable } from './transfer.ts';
 import { Kind, Transport } from './transport.ts';
 import type { Root } from './value-kinds.ts';
@@ -63,24 +64,6 @@ export interface Ticketing {
   readonly retries: number;
 }
 
-const NAME = Task.name >>> 2;
-const NEXT = Task.next >>> 2;
-const TICKET = Task.ticket >>> 2;
-const INPUT_KIND = Task.inputKind >>> 2;
-const INPUT_LOW = Task.inputLow >>> 2;
-const INPUT_HIGH = Task.inputHigh >>> 2;
-const INPUT_BLOCK = Task.inputBlock >>> 2;
-const STATUS = Task.outputStatus >>> 2;
-const OUTPUT_KIND = Task.outputKind >>> 2;
-const OUTPUT_LOW = Task.outputLow >>> 2;
-const OUTPUT_HIGH = Task.outputHigh >>> 2;
-const OUTPUT_BLOCK = Task.outputBlock >>> 2;
-const LANE = Task.lane >>> 2;
-const SEAT = Task.seat >>> 2;
-const TIMEOUT = Task.timeoutMs >>> 2;
-const RETRIES = Task.retries >>> 2;
-const SUBMITTED = Task.submitted / 8;
-
 /** The lane of a task without a priority. */
 export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
 
@@ -103,6 +86,7 @@ export class Submitter {
   readonly #pool: number;
   readonly #client: number;
   readonly #transport: Transport;
+  readonly #records: TaskRecords;
   readonly #busy: (busy: boolean) => void;
   readonly #names: Names;
   readonly #wait: ResultWait;
@@ -136,6 +120,7 @@ export class Submitter {
     this.#busy = busy;
     this.room = new Room(space, pool);
     this.#transport = new Transport(space);
+    this.#records = new TaskRecords(space);
     this.#names = new Names(space, pool);
     this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
@@ -208,24 +193,12 @@ export class Submitter {
         ? transport.prepare(input, root, how.lend)
         : transport.prepareGiven(input as Uint8Array, given, Kind.lentBytes);
     this.mustWork(); // a getter in the input may have let go of the client
-    const task = core.plait_task_create(this.#client, Math.max(size, 0)) >>> 0;
+    const task = this.#records.create(this.#client, size);
     if (task === 0) throw outOfMemory(size + Task.BYTES);
-    space.cover(task + Task.BYTES);
-    const at = task >>> 2;
-    if (size >= 0) transport.fill(space.u32[at + INPUT_LOW]!, size);
+    this.#records.setInput(task, transport, size);
     if (nameRef === 0) this.#names.give(task, how.name, how.inline);
-    const { u32 } = space;
-    if (nameRef !== 0) u32[at + NAME] = nameRef;
-    u32[at + TICKET] = ticket;
-    u32[at + INPUT_KIND] = transport.kind;
-    u32[at + INPUT_LOW] = transport.low;
-    u32[at + INPUT_HIGH] = transport.high;
-    u32[at + LANE] = how.lane;
-    u32[at + SEAT] = seat;
-    u32[at + TIMEOUT] = how.timeout;
-    u32[at + RETRIES] = how.retries;
-    space.f64[task / 8 + SUBMITTED] = now;
-    if (given !== 0) u32[at + INPUT_BLOCK] = given;
+    this.#records.setSubmission(task, ticket, nameRef, how, seat, now);
+    if (given !== 0) this.#records.setInputBlock(task, given);
     const rc = core.plait_task_submit(task);
     if (rc === 0) {
       if (given !== 0) disown(input as Uint8Array);
@@ -234,7 +207,7 @@ export class Submitter {
       if (seat !== 0 && space.load(seat + Seat.thread) === 0) core.plait_pool_attend(this.#pool);
       return task;
     }
-    if (given !== 0) u32[at + INPUT_BLOCK] = 0; // it stays the caller's
+    if (given !== 0) this.#records.setInputBlock(task, 0); // it stays the caller's
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
     if (rc === -Errno.EPIPE) {
@@ -331,15 +304,15 @@ export class Submitter {
       const task = this.#drained;
       space.cover(task + Task.BYTES);
       const at = task >>> 2;
-      const ticket = space.u32[at + TICKET]!;
+      const ticket = space.u32[at + (Task.ticket >>> 2)]!;
       const call = this.#calls[ticket];
-      const status = space.u32[at + STATUS]!;
+      const status = space.u32[at + (Task.outputStatus >>> 2)]!;
       if (waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten) break;
-      this.#drained = space.u32[at + NEXT]!;
+      this.#drained = space.u32[at + (Task.next >>> 2)]!;
       if (status === TaskStatus.OUTPUT) {
         this.#output.write(task);
       } else if (status === TaskStatus.PROGRESS) {
-        if (call?.progress !== undefined) this.#tellProgress(call, ticket, at);
+        if (call?.progress !== undefined) this.#tellProgress(call, ticket, task);
       } else if (status === TaskStatus.DROPPED) {
         // Its stand-in may still be on its way, and the ticket taken.
         if (this.#tasks[ticket] === task) this.#tasks[ticket] = 0;
@@ -350,7 +323,7 @@ export class Submitter {
         heard++;
         if (call !== IGNORED) {
           this.outstanding--;
-          this.#settle(call, this.#indices[ticket]!, at);
+          this.#settle(call, this.#indices[ticket]!, task, status);
         }
       }
       if (this.#dead !== undefined) return; // a listener has let go of the client, and freed what it had
@@ -361,10 +334,9 @@ export class Submitter {
     if (this.outstanding === 0) this.#busy(false);
   }
 
-  #tellProgress(call: Call, ticket: number, at: number): void {
-    const { u32 } = this.#space;
+  #tellProgress(call: Call, ticket: number, record: number): void {
     try {
-      const value = this.#transport.read(u32[at + INPUT_KIND]!, u32[at + INPUT_LOW]!, u32[at + INPUT_HIGH]!);
+      const value = this.#records.readInput(record, this.#transport);
       call.progress?.(this.#indices[ticket]!, value);
     } catch (error) {
       // A listener's error is nobody's result.
@@ -374,17 +346,13 @@ export class Submitter {
     }
   }
 
-  #settle(call: Call, index: number, at: number): void {
-    const { u32 } = this.#space;
-    const status = u32[at + STATUS]!;
+  #settle(call: Call, index: number, task: number, status: number): void {
     let value: unknown;
     let fulfilled = status === TaskStatus.FULFILLED;
-    // From here on the block is not the task's: freeing the task leaves it alone.
-    if (fulfilled && u32[at + OUTPUT_KIND] === Kind.givenBytes) u32[at + OUTPUT_BLOCK] = 0;
     try {
       value =
         fulfilled || status === TaskStatus.REJECTED
-          ? this.#transport.read(u32[at + OUTPUT_KIND]!, u32[at + OUTPUT_LOW]!, u32[at + OUTPUT_HIGH]!)
+          ? this.#records.takeOutcome(task, this.#transport)
           : this.#lost(status);
     } catch (error) {
       fulfilled = false;

@@ -3,16 +3,10 @@
  *
  * How it waits: idle-wait.ts. While promises of tasks are pending, it never blocks its event loop: it parks at once.
  *
- * Whose a step of asynchronous code is, the host's asynchronous context says, from when there can be several: with
- * `concurrency` above 1 from the beginning, else from when a task first asks for its pool.
+ * With as many tasks pending as may be, only tasks that those wait for are taken: of this thread's own client, and of
+ * its seat. So a task that awaits its sub-tasks never waits for a worker.
  *
- * Several tasks: one whose promise is pending stays the slot's `running` as long as it is the only one; before another
- * is taken it is put aside (plait_task_hold). With as many pending as may be, only tasks that those wait for are taken:
- * of this thread's own client, and of its seat. So a task that awaits its sub-tasks never waits for a worker.
- *
- * Invariant: whenever this thread's event loop turns, slot.running is 0 or names `#alone`, the one pending task that is
- * not put aside, or `#finished`. Nothing is taken while it names one of them, or while something is undelivered, and
- * only then does this worker end. A lock that is stuck puts all of it off.
+ * Invariant: nothing is taken while something is undelivered (pending-tasks.ts), and only then does this worker end.
  */
 
 import { clock, stampOf } from '../core/clock.ts';
@@ -20,14 +14,17 @@ import { host } from '../core/host.ts';
 import { Client, Errno, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
+import { CurrentTask } from './current-task.ts';
 import { bucketOf } from './histogram.ts';
 import { IdleWait } from './idle-wait.ts';
 import { decodeName, InlineFunctions, inlineForbidden } from './inline.ts';
 import { findExport } from './module.ts';
 import { Outcomes } from './outcome.ts';
+import { PendingTasks } from './pending-tasks.ts';
 import type { WorkerStart } from './protocol.ts';
-import { Run, setWorkerContext, type WorkerContext } from './run.ts';
+import { type Run, setWorkerContext, type WorkerContext } from './run.ts';
 import type { Submitter } from './submitter.ts';
+import { TaskRecords } from './task-record.ts';
 import { freeGiven, movedParts } from './transfer.ts';
 import { Transport } from './transport.ts';
 
@@ -49,22 +46,12 @@ export class Worker {
   readonly #functions = new Map<number, TaskFunction>();
   #inlineFunctions: InlineFunctions | undefined;
   readonly #transport: Transport;
+  readonly #records: TaskRecords;
   readonly #outcomes: Outcomes;
   readonly #idle: IdleWait;
-  #context: ReturnType<typeof host.newContext<Run>>;
-  readonly #pending = new Set<Run>();
+  readonly #current: CurrentTask;
+  readonly #pending: PendingTasks;
   readonly #shared: WorkerContext;
-  /** The pending task that is not put aside. */
-  #alone: Run | undefined;
-  /** The task on this thread's stack, or else the one that is awaited, and its Run once somebody asked for it. */
-  #task = 0;
-  #run: Run | undefined;
-  /** The one that was under way when the context was made, and has none. */
-  #bare: Run | undefined;
-  /** What is to be delivered with the next taking. */
-  #finished = 0;
-  /** Tasks that were put aside, have ended, and are still to be delivered. */
-  readonly #undelivered: number[] = [];
   #busy = 0;
   #done = 0;
   #leaving = false;
@@ -80,9 +67,11 @@ export class Worker {
     this.#namespace = namespace;
     this.#leaves = leaves;
     this.#transport = new Transport(space);
+    this.#records = new TaskRecords(space);
     this.#outcomes = new Outcomes(space, this.#transport);
     this.#idle = new IdleWait(space, start.pool);
-    this.#context = start.concurrency > 1 ? host.newContext<Run>() : undefined;
+    this.#current = new CurrentTask(space, start.concurrency > 1);
+    this.#pending = new PendingTasks(space, seat);
     space.f64[(seat + Seat.busy) / 8] = 0;
     space.u32[(seat + Seat.holding) >>> 2] = 0;
     // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the
@@ -90,7 +79,7 @@ export class Worker {
     space.f64[(seat + Seat.active) / 8] = 0;
     space.u32[(seat + Seat.memoryKib) >>> 2] = 0;
     this.#shared = {
-      current: () => this.#current(),
+      current: () => this.#current.run,
       seat: start.seat,
       hostId: host.hostId,
       space,
@@ -99,19 +88,15 @@ export class Worker {
       helps: (end) => {
         end.onSubmit = () => this.#wake();
         this.#shared.ends.add(end);
-        this.#tellApart();
+        this.#current.tellApart();
       },
     };
     setWorkerContext(this.#shared);
   }
 
-  #current(): Run | undefined {
-    return this.#context?.getStore() ?? this.#bare ?? (this.#task === 0 ? undefined : this.#ofTask());
-  }
-
   /** The client of the task that runs now, or of one that it runs for; 0: none. */
   get clientNow(): number {
-    const run = this.#current();
+    const { run } = this.#current;
     if (run?.over) return 0; // left behind
     for (const { ref, over } of run === undefined ? this.#pending : [run, ...this.#pending]) {
       const client = over ? 0 : this.#space.load(ref + Task.client);
@@ -119,19 +104,6 @@ export class Worker {
       if (client !== 0 && this.#space.load(client + Client.owner) !== this.#space.thread) return client;
     }
     return 0;
-  }
-
-  #ofTask(): Run {
-    this.#run ??= new Run(this.#space, this.#task);
-    return this.#run;
-  }
-
-  /** The task that is under way may have others run here while it awaits them. */
-  #tellApart(): void {
-    if (this.#context !== undefined) return;
-    const bare = this.#current();
-    this.#context = host.newContext<Run>();
-    if (this.#context !== undefined) this.#bare = bare;
   }
 
   /** The coordinator says that a task has been told to stop. */
@@ -151,7 +123,6 @@ export class Worker {
 
   /** Runs tasks until the pool stops. */
   async work(): Promise<void> {
-    const { core } = this.#space;
     const { concurrency } = this.#start;
     let before = clock();
     let lastTurn = before;
@@ -161,7 +132,7 @@ export class Worker {
     for (;;) {
       let task: number = Next.NONE;
       const takesAny = !this.#leaving && this.#pending.size < concurrency;
-      if ((this.#undelivered.length > 0 || !takesAny) && !this.#deliverAll()) {
+      if ((this.#pending.hasUndelivered || !takesAny) && !this.#pending.deliverAll()) {
         before = await this.#lockLater();
         continue;
       }
@@ -169,14 +140,11 @@ export class Worker {
         if (this.#leaving && this.#pending.size === 0) return;
         task = this.#help(); // what it still has may wait for tasks that nobody else can take
       } else {
-        if (this.#alone !== undefined) this.#hold(this.#alone);
-        // Where that one is named, no other can be taken.
-        task = this.#alone !== undefined ? Next.RETRY : core.plait_task_next(this.#finished, this.#busy) >>> 0;
+        task = this.#pending.take(this.#busy);
         if (task === Next.RETRY) {
           before = await this.#lockLater();
           continue;
         }
-        this.#finished = 0;
         if (task === Next.STOP) {
           this.#leaving = true;
           continue;
@@ -191,12 +159,12 @@ export class Worker {
         this.#begin(task, started);
         const now = clock();
         before = now;
-        if (this.#finished === task) {
+        if (this.#pending.finished === task) {
           this.#note(task, started, now);
           this.#busy = (now - started) * 1000;
         }
         if (now - lastTurn < TURN_AFTER_MS) continue;
-        this.#deliverFinished(); // no caller waits for what the user's code does in the turn
+        this.#pending.deliverFinished(); // no caller waits for what the user's code does in the turn
         this.#sample(now);
         await host.turn();
         lastTurn = clock();
@@ -255,13 +223,6 @@ export class Worker {
     this.#resume?.();
   }
 
-  #hold(run: Run): void {
-    if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: another time
-    run.held = true;
-    this.#alone = undefined;
-    this.#space.u32[(this.#seat + Seat.holding) >>> 2]!++;
-  }
-
   /** This thread's ends of its pool that wait for tasks. */
   #awaited(): Submitter[] {
     return [...this.#shared.ends].filter(({ outstanding }) => outstanding > 0);
@@ -270,67 +231,33 @@ export class Worker {
   /** Takes a task that a pending one may wait for. */
   #help(): number {
     for (const { client } of this.#awaited()) {
-      if (this.#alone !== undefined) this.#hold(this.#alone);
-      if (this.#alone !== undefined) return Next.NONE;
-      const task = this.#space.core.plait_task_help(client) >>> 0;
+      const task = this.#pending.takeOf(client);
       if (task > Next.RETRY) return task;
     }
     return Next.NONE;
   }
 
-  /** False: a stuck lock. */
-  #deliver(task: number): boolean {
-    return this.#space.core.plait_task_finish(task) !== -Errno.ETIMEDOUT;
-  }
-
-  #deliverFinished(): boolean {
-    if (this.#finished !== 0 && !this.#deliver(this.#finished)) return false;
-    this.#finished = 0;
-    return true;
-  }
-
-  /** Delivers whatever has ended. What was put aside can be delivered only while slot.running names nothing. */
-  #deliverAll(): boolean {
-    if (!this.#deliverFinished()) return false;
-    if (this.#undelivered.length === 0) return true;
-    if (this.#alone !== undefined) this.#hold(this.#alone);
-    if (this.#alone !== undefined) return false;
-    for (const task of [...this.#undelivered]) {
-      if (!this.#deliver(task)) return false;
-      this.#undelivered.shift();
-    }
-    return true;
-  }
-
-  /** Runs one task: either it is `#finished` then, or its promise is pending. */
+  /** Runs one task: either it has ended then, or its promise is pending. */
   #begin(task: number, started: number): void {
     this.#space.cover(task + Task.BYTES);
     const { u32 } = this.#space;
     const at = task >>> 2;
     if (u32[at + (Task.control >>> 2)] !== 0) {
       u32[at + (Task.outputStatus >>> 2)] = TaskStatus.STOPPED;
-      this.#finished = task;
+      this.#pending.finish(task);
       return;
     }
     u32[at + (Task.startedMs >>> 2)] = stampOf(started);
-    const outerTask = this.#task;
-    const outerRun = this.#run;
-    const outerBare = this.#bare;
-    this.#task = task;
-    this.#run = undefined;
+    const outer = this.#current.enter(task);
     let value: unknown;
     let status: number = TaskStatus.FULFILLED;
     try {
       const call = this.#functions.get(u32[at + (Task.name >>> 2)]!) ?? this.#find(task);
-      const input = this.#transport.read(
-        u32[at + (Task.inputKind >>> 2)]!,
-        u32[at + (Task.inputLow >>> 2)]!,
-        u32[at + (Task.inputHigh >>> 2)]!,
-      );
-      value = this.#context === undefined ? call(input) : this.#context.run(this.#ofTask(), () => call(input));
+      const input = this.#records.readInput(task, this.#transport);
+      value = this.#current.call(call, input);
       const moved = movedParts(value);
       if (moved === undefined && typeof (value as { then?: unknown } | null | undefined)?.then === 'function') {
-        this.#await(this.#ofTask(), value as PromiseLike<unknown>);
+        this.#await(this.#current.ofTask(), value as PromiseLike<unknown>);
         return;
       }
     } catch (error) {
@@ -338,12 +265,8 @@ export class Worker {
       status = TaskStatus.REJECTED;
     }
     this.#outcomes.write(task, status, value);
-    const run = this.#run as Run | undefined;
-    if (run !== undefined) run.over = true; // a timer that it has left behind still finds it
-    this.#finished = task;
-    this.#task = outerTask;
-    this.#run = outerRun;
-    this.#bare = outerBare;
+    this.#current.leave(outer);
+    this.#pending.finish(task);
   }
 
   #await(run: Run, value: PromiseLike<unknown>): void {
@@ -351,9 +274,6 @@ export class Worker {
     const promise = Promise.resolve(value);
     if (this.#pending.size === 0) this.#busySince = clock();
     this.#pending.add(run);
-    this.#alone = run;
-    // Beside others it cannot stay where the next one is taken.
-    if (this.#pending.size > 1) this.#hold(run);
     Promise.prototype.then.call(
       promise,
       (result) => this.#end(run, TaskStatus.FULFILLED, result),
@@ -363,7 +283,7 @@ export class Worker {
 
   /** A pending task has ended, or is given up. */
   #end(run: Run, status: number, value: unknown): void {
-    if (!this.#pending.delete(run)) {
+    if (!this.#pending.remove(run)) {
       freeGiven(value);
       return;
     }
@@ -373,26 +293,18 @@ export class Worker {
     const now = clock();
     const started = this.#startOf(task, now);
     this.#note(task, started, now, false);
-    if (this.#pending.size === 0 && !this.#isGivenUp(task)) this.#addBusy(now - this.#busySince);
-    if (run.held) {
-      if (!this.#isGivenUp(task)) this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
-      this.#undelivered.push(task);
-      this.#deliverAll();
-    } else {
-      this.#alone = undefined;
-      this.#finished = task;
-      this.#busy = (now - started) * 1000;
-    }
-    if (this.#bare === run) this.#bare = undefined;
-    if (this.#task === task) this.#awaitAnother();
+    const isOwn = !this.#isGivenUp(task);
+    if (this.#pending.size === 0 && isOwn) this.#addBusy(now - this.#busySince);
+    if (!run.held) this.#busy = (now - started) * 1000;
+    this.#pending.end(run, isOwn);
+    this.#current.ended(run, this.#awaitedRun());
     this.#wake();
   }
 
-  /** What a task has that goes on after one that ran on top of it, where no context tells. */
-  #awaitAnother(): void {
+  /** The task that goes on after one that ran on top of it, where no context tells. */
+  #awaitedRun(): Run | undefined {
     const rest = [...this.#pending];
-    this.#run = this.#start.concurrency === 1 || rest.length === 1 ? rest.at(-1) : undefined;
-    this.#task = this.#run?.ref ?? 0;
+    return this.#start.concurrency === 1 || rest.length === 1 ? rest.at(-1) : undefined;
   }
 
   #startOf(task: number, now: number): number {

@@ -12,6 +12,7 @@ import type { Space } from '../core/space.ts';
 import { setTimeout } from '../core/timers.ts';
 import type { EndReason } from './protocol.ts';
 import { END_REASONS } from './stats.ts';
+import { TaskRecords } from './task-record.ts';
 import { Transport } from './transport.ts';
 import { ValueWriter } from './value-writer.ts';
 import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
@@ -116,19 +117,10 @@ export class WorkerDeaths {
 
   /** Delivers a task that this thread has adopted as an error. */
   #deliver(task: number, error: unknown): void {
-    const { core } = this.#space;
     const transport = new Transport(this.#space);
     const size = transport.prepare(error, 'error');
-    const place = core.plait_task_output(task, size) >>> 0;
-    if (place !== 0) {
-      transport.fill(place, size);
-      this.#space.cover(task + Task.BYTES);
-      const { u32 } = this.#space;
-      u32[(task + Task.outputKind) >>> 2] = transport.kind;
-      u32[(task + Task.outputLow) >>> 2] = transport.low;
-      u32[(task + Task.outputHigh) >>> 2] = transport.high;
-      u32[(task + Task.outputStatus) >>> 2] = TaskStatus.REJECTED;
-    }
+    this.#space.cover(task + Task.BYTES);
+    new TaskRecords(this.#space).setOutcome(task, TaskStatus.REJECTED, transport, size); // else it has a status already
     this.#finish(task);
   }
 

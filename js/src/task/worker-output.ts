@@ -14,8 +14,9 @@
  * Invariant: the worker never waits for a client of its own thread.
  */
 
-import { Client, Errno, Task, TaskStatus } from '../core/layout.generated.ts';
+import { Client, Errno, TaskStatus } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
+import { TaskRecords } from './task-record.ts';
 
 /** A client that has died wakes nobody. */
 const LOOK_MS = 50;
@@ -26,11 +27,13 @@ export class WorkerOutput {
 
   readonly #space: Space;
   readonly #owners: number;
+  readonly #records: TaskRecords;
 
   /** `owners`: the client of the pool's owner. */
   constructor(space: Space, owners: number) {
     this.#space = space;
     this.#owners = owners;
+    this.#records = new TaskRecords(space);
   }
 
   /** Sends a piece of output; false: nobody could be sent it. */
@@ -48,14 +51,10 @@ export class WorkerOutput {
       const owner = space.load(client + Client.owner);
       if (owner === 0 || owner === space.thread) return false;
       const unread = space.load(client + Client.words);
-      const record = core.plait_task_create(client, bytes.length) >>> 0;
+      const record = this.#records.create(client, bytes.length);
       if (record === 0) return false;
-      const at = record >>> 2;
-      space.cover(record + Task.BYTES);
-      space.bytes(space.u32[at + (Task.inputLow >>> 2)]!, bytes.length).set(bytes);
-      const { u32 } = space;
-      u32[at + (Task.ticket >>> 2)] = descriptor;
-      u32[at + (Task.outputStatus >>> 2)] = TaskStatus.OUTPUT;
+      space.bytes(this.#records.inputPlace(record), bytes.length).set(bytes);
+      this.#records.setMessage(record, TaskStatus.OUTPUT, descriptor, 0);
       const rc = core.plait_task_emit(record);
       if (rc === 0) return true;
       core.plait_task_discard(record);

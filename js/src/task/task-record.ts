@@ -1,0 +1,126 @@
+/**
+ * The record of a task in the space (`struct plait_task`, core/task/task.h), as JavaScript writes and reads it.
+ *
+ * Invariant: only a record's owner writes it, and the status of an outcome last. Nothing here keeps a view of the space:
+ * a value that is sent runs code of the user's, which may make the memory grow.
+ */
+
+import { Task } from '../core/layout.generated.ts';
+import type { Space } from '../core/space.ts';
+import { Kind, type Transport } from './transport.ts';
+
+/** How a task is to be run. */
+export interface Submission {
+  /** Its priority; 0 is the most urgent. */
+  readonly lane: number;
+  /** Milliseconds; 0: none. */
+  readonly timeout: number;
+  readonly retries: number;
+}
+
+export class TaskRecords {
+  readonly #space: Space;
+
+  constructor(space: Space) {
+    this.#space = space;
+  }
+
+  /** A new record whose input has room for `size` bytes (-1: none); 0: there is no memory. */
+  create(client: number, size: number): number {
+    const record = this.#space.core.plait_task_create(client, Math.max(size, 0)) >>> 0;
+    if (record !== 0) this.#space.cover(record + Task.BYTES);
+    return record;
+  }
+
+  /** Where the input's bytes of a new record go. */
+  inputPlace(ref: number): number {
+    return this.#space.u32[(ref + Task.inputLow) >>> 2]!;
+  }
+
+  /** Makes the value that `transport` has prepared the record's input, and fills in its `size` bytes (-1: none). */
+  setInput(ref: number, transport: Transport, size: number): void {
+    if (size >= 0) transport.fill(this.inputPlace(ref), size);
+    const { u32 } = this.#space;
+    const at = ref >>> 2;
+    u32[at + (Task.inputKind >>> 2)] = transport.kind;
+    u32[at + (Task.inputLow >>> 2)] = transport.low;
+    u32[at + (Task.inputHigh >>> 2)] = transport.high;
+  }
+
+  readInput(ref: number, transport: Transport): unknown {
+    const { u32 } = this.#space;
+    const at = ref >>> 2;
+    return transport.read(
+      u32[at + (Task.inputKind >>> 2)]!,
+      u32[at + (Task.inputLow >>> 2)]!,
+      u32[at + (Task.inputHigh >>> 2)]!,
+    );
+  }
+
+  /** The block of the caller's that goes along as the input; 0: none does. */
+  setInputBlock(ref: number, block: number): void {
+    this.#space.u32[(ref + Task.inputBlock) >>> 2] = block;
+  }
+
+  /** What a task is submitted with. `name`: the pool's block, or 0 if it has one of its own; `seat`: 0 is any. */
+  setSubmission(
+    ref: number,
+    ticket: number,
+    name: number,
+    { lane, timeout, retries }: Submission,
+    seat: number,
+    now: number,
+  ): void {
+    const { u32, f64 } = this.#space;
+    const at = ref >>> 2;
+    if (name !== 0) u32[at + (Task.name >>> 2)] = name;
+    u32[at + (Task.ticket >>> 2)] = ticket;
+    u32[at + (Task.lane >>> 2)] = lane;
+    u32[at + (Task.seat >>> 2)] = seat;
+    u32[at + (Task.timeoutMs >>> 2)] = timeout;
+    u32[at + (Task.retries >>> 2)] = retries;
+    f64[(ref + Task.submitted) / 8] = now;
+  }
+
+  /** For a record that is not a task: what a worker says meanwhile. `task`: of which; 0: of none. */
+  setMessage(ref: number, status: number, ticket: number, task: number): void {
+    const { u32 } = this.#space;
+    const at = ref >>> 2;
+    u32[at + (Task.ticket >>> 2)] = ticket;
+    u32[at + (Task.link >>> 2)] = task;
+    u32[at + (Task.outputStatus >>> 2)] = status;
+  }
+
+  /**
+   * Makes the value that `transport` has prepared the task's outcome, and fills in its `size` bytes (-1: none). False:
+   * there is no memory for them, and no outcome yet.
+   */
+  setOutcome(ref: number, status: number, transport: Transport, size: number): boolean {
+    if (size >= 0) {
+      const place = this.#space.core.plait_task_output(ref, size) >>> 0;
+      if (place === 0) return false;
+      transport.fill(place, size);
+    }
+    const { u32 } = this.#space;
+    const at = ref >>> 2;
+    u32[at + (Task.outputKind >>> 2)] = transport.kind;
+    u32[at + (Task.outputLow >>> 2)] = transport.low;
+    u32[at + (Task.outputHigh >>> 2)] = transport.high;
+    u32[at + (Task.outputStatus >>> 2)] = status;
+    return true;
+  }
+
+  /** The outcome of a task that has no value. */
+  setStatus(ref: number, status: number): void {
+    this.#space.u32[(ref + Task.outputStatus) >>> 2] = status;
+  }
+
+  /** The result or error. Bytes that were given are the reader's from here on: freeing the task leaves them alone. */
+  takeOutcome(ref: number, transport: Transport): unknown {
+    const { u32 } = this.#space;
+    const at = ref >>> 2;
+    const kind = u32[at + (Task.outputKind >>> 2)]!;
+    if (kind === Kind.givenBytes) u32[at + (Task.outputBlock >>> 2)] = 0;
+    return transport.read(kind, u32[at + (Task.outputLow >>> 2)]!, u32[at + (Task.outputHigh >>> 2)]!);
+  }
+}
