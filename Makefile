@@ -22,7 +22,7 @@ WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
 CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/fs/*.[ch] core/task/*.[ch] core/message/*.[ch])
-TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts))
+TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts js/src/*/*/*.ts))
 TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
 WASM    := $(BUILD)/plait.wasm
 WASM_TS := js/src/core/wasm.generated.ts

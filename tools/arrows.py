@@ -10,7 +10,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 C_RANK = {"platform": 0, "sync": 1, "heap": 2, "fs": 3, "task": 3, "message": 3, ".": 4}
-TS_RANK = {"core": 0, "heap": 1, "fs": 2, "task": 2, "message": 2, "cli": 3, ".": 4}
+TS_RANK = {"core": 0, "heap": 1, "fs": 2, "value": 2, "task": 3, "cli": 4, ".": 5}
 C_REFERENCE = re.compile(r'^#include "(.+)"', re.M)
 TS_REFERENCE = re.compile(r"""(?:from|import)\s*\(?\s*'(\.[^']+)'""")
 # One rank may depend on itself across rooms nowhere: fs, task and message do not know each other.

@@ -1,5 +1,5 @@
 /**
- * Makes the script of Plait's own threads out of js/src/task/thread.ts and all that it imports.
+ * Makes the script of Plait's own threads out of js/src/task/thread-entry.ts and all that it imports.
  *
  *     node tools/thread.js            js/src/task/thread.generated.ts: it as a string, for the package's modules
  *     node tools/thread.js FOLDER     FOLDER/plait-thread.js: the same as a file, readable, for browsers and bundlers
@@ -15,7 +15,7 @@ import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entry = `${root}js/src/task/thread.ts`;
+const entry = `${root}js/src/task/thread-entry.ts`;
 
 const EMPTY = {
   'wasm.generated.ts': "export const WASM_BASE64 = '';",
@@ -78,7 +78,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = process.argv[2];
   if (folder !== undefined) writeFileSync(`${folder}/plait-thread.js`, await threadScript({ readable: true }));
   else {
-    const target = entry.replace(/\.ts$/, '.generated.ts');
+    const target = `${root}js/src/task/thread.generated.ts`;
     const module = moduleOf(await threadScript());
     if (!existsSync(target) || readFileSync(target, 'utf8') !== module) writeFileSync(target, module);
   }

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 
-type Copy = typeof import('../../dist/task/copy.js');
+type Copy = typeof import('../../dist/value/copy.js');
 
 const MOST = 2 ** 20;
 const SIZES = [0, 1, 7, 63, 64, 2047, 2048, 2051, 4095, 4096, 65_537, 2 ** 19 - 1, 2 ** 19, 2 ** 19 + 3];
@@ -65,7 +65,7 @@ function checkCopies({ copyBytes, privateCopy }: Copy): void {
 }
 
 test("with the host's Buffer", async () => {
-  const copy: Copy = await import('../../dist/task/copy.js');
+  const copy: Copy = await import('../../dist/value/copy.js');
   assert.equal(copy.nodeBuffer, Buffer);
   checkCopies(copy);
 });
@@ -79,7 +79,7 @@ for (const [name, stand] of [
     Object.assign(globalThis, { Buffer: stand });
     let copy: Copy;
     try {
-      copy = (await import(`../../dist/task/copy.js?${encodeURIComponent(name)}`)) as Copy;
+      copy = (await import(`../../dist/value/copy.js?${encodeURIComponent(name)}`)) as Copy;
     } finally {
       Object.assign(globalThis, { Buffer: own });
     }
@@ -98,7 +98,7 @@ test('with the Buffer of another realm', async () => {
   Object.assign(globalThis, { Buffer: Foreign });
   let copy: Copy;
   try {
-    copy = (await import(`../../dist/task/copy.js?${'realm'}`)) as Copy;
+    copy = (await import(`../../dist/value/copy.js?${'realm'}`)) as Copy;
   } finally {
     Object.assign(globalThis, { Buffer: own });
   }
@@ -107,7 +107,7 @@ test('with the Buffer of another realm', async () => {
 });
 
 test('a function of the program that takes the place of fill is not called', async () => {
-  const { copyBytes }: Copy = await import('../../dist/task/copy.js');
+  const { copyBytes }: Copy = await import('../../dist/value/copy.js');
   const { fill } = Buffer.prototype;
   Buffer.prototype.fill = () => assert.fail('it was called');
   try {

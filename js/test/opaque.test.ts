@@ -9,7 +9,7 @@ import { MessageChannel } from 'node:worker_threads';
 
 import { fs } from '../../dist/fs/index.js';
 import { connect, heap, openSpace, Pool, task } from '../../dist/index.js';
-import { ValueWriter } from '../../dist/task/value-writer.js';
+import { ValueWriter } from '../../dist/value/writer.js';
 
 const LIMIT = { timeout: 60000 };
 const SECRET = 'correct horse battery staple';

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import { openSpace, Pool, type PoolOptions } from 'plait';
-import { LateLoads } from '../../dist/task/late-loads.js';
+import { LateLoads } from '../../dist/task/coordinator/late-loads.js';
 import { rejection } from './cases/check.ts';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';

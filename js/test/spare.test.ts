@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Spare } from '../../dist/task/spare.js';
+import { Spare } from '../../dist/value/receive-buffer.js';
 import { poolsOf } from './cases/pool-setup.ts';
 
 const MIB = 2 ** 20;

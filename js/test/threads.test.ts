@@ -12,7 +12,7 @@ import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
-import { CoordinatedPool } from '../../dist/task/coordinated-pool.js';
+import { CoordinatedPool } from '../../dist/task/coordinator/pool-supervisor.js';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';

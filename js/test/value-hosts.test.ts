@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import vm from 'node:vm';
 
 import { Pool } from '../../dist/index.js';
-import { readValue } from '../../dist/task/value-reader.js';
-import { ValueWriter } from '../../dist/task/value-writer.js';
+import { readValue } from '../../dist/value/reader.js';
+import { ValueWriter } from '../../dist/value/writer.js';
 
 const writer = new ValueWriter();
 

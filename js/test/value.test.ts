@@ -9,9 +9,9 @@ import { test } from 'node:test';
 import vm from 'node:vm';
 import { MessageChannel, Worker } from 'node:worker_threads';
 
-import { readValue } from '../../dist/task/value-reader.js';
-import { FORMAT_VERSION } from '../../dist/task/value-tags.js';
-import { ValueWriter } from '../../dist/task/value-writer.js';
+import { readValue } from '../../dist/value/reader.js';
+import { FORMAT_VERSION } from '../../dist/value/tags.js';
+import { ValueWriter } from '../../dist/value/writer.js';
 import { owned } from './owned.ts';
 import { seed } from './seed.ts';
 
@@ -205,8 +205,8 @@ test('strings are the same without the help of a Buffer', async (t) => {
       eval: true,
       workerData: {
         bytes: encode(strings),
-        reader: new URL('../../dist/task/value-reader.js', import.meta.url).href,
-        writer: new URL('../../dist/task/value-writer.js', import.meta.url).href,
+        reader: new URL('../../dist/value/reader.js', import.meta.url).href,
+        writer: new URL('../../dist/value/writer.js', import.meta.url).href,
       },
     }),
   );

@@ -9,7 +9,7 @@ import { readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { distrustOf, type PublishedPool, socketFolder } from '../task/publish.ts';
+import { distrustOf, type PublishedPool, socketFolder } from '../task/coordinator/publish.ts';
 import type { Times } from '../task/stats.ts';
 import { UsageError } from './args.ts';
 import { lineOf, visible } from './json-lines.ts';

@@ -10,7 +10,7 @@ import { Pool as P } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
 import { ownedBlock, release } from '../heap/owned.ts';
-import { pointToCaller } from './error-shape.ts';
+import { pointToCaller } from '../value/error-shape.ts';
 import { sourceOf } from './inline.ts';
 import { MapRun, type Settled } from './map.ts';
 import { flag, type KnownOptions } from './option-names.ts';

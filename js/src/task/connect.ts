@@ -11,8 +11,8 @@ import { Listeners } from './listeners.ts';
 import { checkOptions } from './option-names.ts';
 import { CALLS, mustBeSpace } from './options.ts';
 import type { PoolEvents } from './pool.ts';
-import { key, scope, type WorkerContext } from './run.ts';
 import { Submitter } from './submitter.ts';
+import { key, scope, type WorkerContext } from './task-run.ts';
 
 /** What a {@link ConnectedPool}'s listeners hear: what happens to workers is told to the pool's owner alone. */
 export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;

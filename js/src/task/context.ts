@@ -8,7 +8,7 @@
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { PoolCalls } from './calls.ts';
 import { ConnectedPool } from './connect.ts';
-import { key, type Run, scope, type WorkerContext } from './run.ts';
+import { key, type Run, scope, type WorkerContext } from './task-run.ts';
 
 let own: ConnectedPool | undefined;
 

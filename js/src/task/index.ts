@@ -9,6 +9,7 @@ import { Pool as OwnPool } from './pool.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
 export type { ResourceLimits } from '../core/host.ts';
+export { give, transfer } from '../value/transfer.ts';
 export type { PoolHandle, Proxied } from './calls.ts';
 export type { ConnectedPoolEvents, ConnectOptions } from './connect.ts';
 export type { TaskContext } from './context.ts';
@@ -20,7 +21,6 @@ export type { PoolEvents } from './pool.ts';
 export type { CloseOptions, PoolOptions, RecycleOptions, ResizeOptions } from './pool-options.ts';
 export type { EndReason, WorkerEvent } from './protocol.ts';
 export type { PoolStats, Times, WorkerStats } from './stats.ts';
-export { give, transfer } from './transfer.ts';
 export { type WatchedWorkerOptions, type WorkerOptionsLike, workerOptions } from './worker-options.ts';
 
 isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space

@@ -1,5 +1,5 @@
 /**
- * What workers have written (worker-output.ts), in the thread whose inbox it lies in: it is written out here.
+ * What workers have written (worker/output.ts), in the thread whose inbox it lies in: it is written out here.
  *
  * Results that come after it wait until the host has handed it on (`isWritten`): so the program that has one may exit,
  * and a slow reader slows the workers down, and fills no memory. In a Worker that has its limits (host-node-output.ts).

@@ -11,8 +11,10 @@ import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generate
 import { outOfMemory } from '../core/space.ts';
 import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { release } from '../heap/owned.ts';
+import { readValue } from '../value/reader.ts';
+import { ValueWriter } from '../value/writer.ts';
 import { PoolCalls } from './calls.ts';
-import { type CoordinatorLink, coordinatorOf } from './coordinator-link.ts';
+import { type CoordinatorLink, coordinatorOf } from './coordinator-client.ts';
 import { Listeners } from './listeners.ts';
 import { flag } from './option-names.ts';
 import { type BroadcastOptions, CALLS, ticketing } from './options.ts';
@@ -28,8 +30,6 @@ import type { BroadcastCall, EndReason, OpenPool, PoolEvent, WorkerEvent } from 
 import { isFullOfPools } from './registry.ts';
 import { onAbort } from './signals.ts';
 import { type Call, Submitter } from './submitter.ts';
-import { readValue } from './value-reader.ts';
-import { ValueWriter } from './value-writer.ts';
 
 /** What a pool's listeners hear, by name. */
 export interface PoolEvents {

@@ -5,7 +5,7 @@
  *   millisecond.
  * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take.
  *   Where that was in vain, because the task takes longer or this thread kept the worker's processor, it is not tried
- *   for a while. After the first one it makes room for a large result (spare.ts): not before, for the program may have
+ *   for a while. After the first one it makes room for a large result (value/receive-buffer.ts): not before, for the program may have
  *   more to submit.
  * - Then, or instead: sleep.
  *
@@ -17,9 +17,9 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { spare } from './copy.ts';
-import { Looks } from './looks.ts';
-import type { Spare } from './spare.ts';
+import { spare } from '../value/copy.ts';
+import type { Spare } from '../value/receive-buffer.ts';
+import { Looks } from './spin-backoff.ts';
 
 /**
  * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the

@@ -2,7 +2,7 @@
  * A pool's word for its shortest timeout: how often the coordinator must look at running tasks.
  *
  * Invariant: whoever notes a timeout leaves the word at that or below, whatever others note meanwhile. Only the
- * coordinator raises it, to 0, when nothing is to be timed, and notes again what it then finds (late-tasks.ts).
+ * coordinator raises it, to 0, when nothing is to be timed, and notes again what it then finds (coordinator/late-tasks.ts).
  */
 
 /** Notes a timeout of so many milliseconds; false: the word was as low already. Any thread. */

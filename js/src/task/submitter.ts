@@ -21,16 +21,16 @@ import { host } from '../core/host.ts';
 import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { disown } from '../heap/owned.ts';
+import type { Root } from '../value/kinds.ts';
+import { detachAll, transferable } from '../value/transfer.ts';
+import { Kind, Transport } from '../value/transport.ts';
+import { Room } from './back-pressure.ts';
 import { Names } from './names.ts';
 import { OutputReader } from './output-reader.ts';
 import { isPool } from './registry.ts';
 import { ResultWait } from './result-wait.ts';
-import { Room } from './room.ts';
 import { noteTimeout } from './shortest-timeout.ts';
 import { TaskRecords } from './task-record.ts';
-import { detachAll, transferable } from './transfer.ts';
-import { Kind, Transport } from './transport.ts';
-import type { Root } from './value-kinds.ts';
 
 /** Who waits for one or more tasks. */
 export interface Call {

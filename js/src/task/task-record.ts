@@ -7,7 +7,7 @@
 
 import { Task } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { Kind, type Transport } from './transport.ts';
+import { Kind, type Transport } from '../value/transport.ts';
 
 /** How a task is to be run. */
 export interface Submission {

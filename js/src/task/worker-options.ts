@@ -4,7 +4,7 @@
 
 import { commonSpace } from '../core/boot.ts';
 import { WATCH_PORT_KEY } from '../core/host-node.ts';
-import { coordinatorOf } from './coordinator-link.ts';
+import { coordinatorOf } from './coordinator-client.ts';
 import { wrongOption } from './option-names.ts';
 
 /** The part of Node's Worker options that {@link workerOptions} reads and extends. */

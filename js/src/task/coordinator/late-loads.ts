@@ -1,0 +1,94 @@
+/**
+ * What a pool's coordinator does about workers that still load the module: it stops those that take longer than the
+ * pool allows, and, when the pool closes and nothing is queued, those for which no task will come.
+ *
+ * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not
+ * entered the pool yet is told so by its end. One that has become ready meanwhile, and whose word of that is still on its way, finishes what it has
+ * taken.
+ */
+
+import { slotOf, threadsOfHost } from '../../core/boot.ts';
+import { host } from '../../core/host.ts';
+import { Slot } from '../../core/layout.generated.ts';
+import type { Space } from '../../core/space.ts';
+import { clearTimeout, setTimeout } from '../../core/timers.ts';
+import type { WorkerRecord } from './worker-record.ts';
+
+/** How often one is looked at again that cannot be stopped just now. */
+const RETRY_MS = 20;
+
+export class LateLoads {
+  readonly #space: Space;
+  readonly #timeout: number;
+  readonly #stopped: (worker: WorkerRecord) => void;
+  readonly #timers = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
+
+  /**
+   * `timeout`: milliseconds that loading may take; 0: any time. `stopped` hears of each worker that is stopped here;
+   * `stopping` says why.
+   */
+  constructor(space: Space, timeout: number, stopped: (worker: WorkerRecord) => void) {
+    this.#space = space;
+    this.#timeout = timeout;
+    this.#stopped = stopped;
+  }
+
+  /** The worker's thread has been started. */
+  begin(worker: WorkerRecord): void {
+    if (this.#timeout !== 0) this.#stopIn(worker, this.#timeout);
+  }
+
+  /** It has loaded the module, or its thread is gone. */
+  end(worker: WorkerRecord): void {
+    clearTimeout(this.#timers.get(worker));
+    this.#timers.delete(worker);
+  }
+
+  #stopIn(worker: WorkerRecord, milliseconds: number): void {
+    const timer = setTimeout(async () => {
+      await host.turn(); // after a pause of the whole machine a word that came in time is heard after the timer
+      if (this.#timers.get(worker) !== timer) return;
+      this.#timers.delete(worker);
+      if (worker.state !== 'loading' || worker.stopping !== undefined) return;
+      if (!this.#stop(worker, 'overdue')) this.#stopIn(worker, RETRY_MS);
+    }, milliseconds);
+    this.#timers.set(worker, timer);
+  }
+
+  /** False: it has a task, or a lock is stuck. */
+  #stop(worker: WorkerRecord, why: 'overdue' | 'force'): boolean {
+    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+    if (thread !== undefined) {
+      // One that has a task is ready, and only its word of that is late: it is not even told.
+      if (this.#hasTask(thread) || this.#space.core.plait_worker_retire(thread) < 0) return false;
+      if (this.#hasTask(thread)) return false;
+    }
+    worker.stopping = why;
+    worker.thread.terminate();
+    if (why === 'overdue') {
+      worker.error = new Error(`it was not loaded within the pool's loadTimeout of ${this.#timeout} ms`);
+      worker.hasError = true;
+    }
+    this.#stopped(worker);
+    return true;
+  }
+
+  #hasTask(thread: number): boolean {
+    const slot = slotOf(this.#space, thread);
+    return this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
+  }
+
+  /**
+   * Nothing is queued, and nothing more will be but by a task that runs. Returns in how many milliseconds to ask again,
+   * or undefined. A worker that is ready ends by itself, and may have a task until then: the others are of use to that.
+   */
+  stopAll(workers: ReadonlySet<WorkerRecord>): number | undefined {
+    const loading = [...workers].filter(({ state, stopping }) => state === 'loading' && stopping === undefined);
+    if (loading.length === 0 || [...workers].some(({ state }) => state === 'ready')) return undefined;
+    let isDone = true;
+    for (const worker of loading) {
+      if (worker.stopping === undefined) isDone = this.#stop(worker, 'force') && isDone;
+    }
+    return isDone ? undefined : RETRY_MS;
+  }
+}

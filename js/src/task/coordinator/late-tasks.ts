@@ -1,0 +1,73 @@
+/**
+ * What a pool's coordinator does about tasks that run: it tells those to stop that have run for too long, and has the
+ * workers of those stopped that were told and go on.
+ *
+ * Invariant: while some task has a timeout or is to stop, either we have asked to look again soon enough for it, or
+ * pool.timeout_ms is 0 and whoever submits a task with a timeout wakes us.
+ */
+
+import { threadsOfHost } from '../../core/boot.ts';
+import { clock, stampOf } from '../../core/clock.ts';
+import { Look, Pool as P } from '../../core/layout.generated.ts';
+import type { Space } from '../../core/space.ts';
+import type { OpenPool, ToWorker } from '../protocol.ts';
+import { noteTimeout } from '../shortest-timeout.ts';
+import type { WorkerRecord } from './worker-record.ts';
+
+/** What the pool does then. */
+export interface LateTasksListener {
+  /** The worker takes no further task, and the one that it runs did not stop. */
+  stop(worker: WorkerRecord): void;
+  lookIn(milliseconds: number): void;
+}
+
+/** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
+function tickOf(timeout: number): number {
+  return Math.min(Math.max(timeout / 5, 1), 50);
+}
+
+export class LateTasks {
+  readonly #space: Space;
+  readonly #options: OpenPool;
+  readonly #workers: ReadonlySet<WorkerRecord>;
+  readonly #listener: LateTasksListener;
+
+  constructor(space: Space, options: OpenPool, workers: ReadonlySet<WorkerRecord>, listener: LateTasksListener) {
+    this.#space = space;
+    this.#options = options;
+    this.#workers = workers;
+    this.#listener = listener;
+  }
+
+  look(): void {
+    const { pool, grace } = this.#options;
+    const word = (pool + P.timeoutMs) >>> 2;
+    const timeout = this.#space.load(pool + P.timeoutMs);
+    let most = this.#lookAtWorkers();
+    if (timeout !== 0 && most === Look.CALM) {
+      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen
+      // here.
+      Atomics.store(this.#space.u32, word, 0);
+      most = this.#space.load(pool + P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
+      if (most === Look.CALM) return;
+      noteTimeout(this.#space.u32, word, timeout);
+    }
+    const every = timeout === 0 ? tickOf(grace) : tickOf(timeout);
+    if (most !== Look.CALM) this.#listener.lookIn(Math.min(every, tickOf(grace)));
+  }
+
+  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
+  #lookAtWorkers(): number {
+    const now = stampOf(clock());
+    let most: number = Look.CALM;
+    for (const worker of this.#workers) {
+      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+      if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
+      const seen = this.#space.core.plait_worker_look(thread, now);
+      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
+      if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
+      if (seen === Look.OVERDUE) this.#listener.stop(worker);
+    }
+    return most;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * The coordinator's thread: starts, watches, stops and replaces the workers of its owner's pools. It never hands out
+ * tasks; workers take those from the queue in the space.
+ *
+ * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
+ * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
+ * ran is delivered as an error, or put back, here.
+ */
+
+import { attach, Role, recoverThread } from '../../core/boot.ts';
+import { type HostThread, host } from '../../core/host.ts';
+import type { Space } from '../../core/space.ts';
+import type {
+  CoordinatorStart,
+  FromCoordinator,
+  OpenPool,
+  PoolEvent,
+  ToCoordinator,
+  WatchThread,
+} from '../protocol.ts';
+import { CoordinatedPool } from './pool-supervisor.ts';
+import { publish } from './publish.ts';
+import { startWorker } from './start-worker.ts';
+
+/** Runs until this thread ends. */
+export function coordinate(start: CoordinatorStart): void {
+  const coordinator = new Coordinator(start);
+  host.listenToStarter((data) => coordinator.handle(data as ToCoordinator));
+}
+
+class Coordinator {
+  readonly #start: CoordinatorStart;
+  #attached: Space | undefined;
+  readonly #pools = new Map<number, CoordinatedPool>();
+  readonly #modules = new Map<number, string>();
+  #isPublished = false;
+
+  constructor(start: CoordinatorStart) {
+    this.#start = start;
+  }
+
+  get #space(): Space {
+    this.#attached ??= attach(this.#start.space, Role.coordinator);
+    return this.#attached;
+  }
+
+  handle(message: ToCoordinator): void {
+    switch (message.type) {
+      case 'open':
+        this.#open(message);
+        break;
+      case 'close':
+        this.#pools.get(message.pool)?.close(message.force);
+        break;
+      case 'resize':
+        this.#pools.get(message.pool)?.resize();
+        break;
+      case 'broadcast':
+        this.#pools.get(message.pool)?.broadcast(message);
+        break;
+      case 'watch':
+        this.#watch(message);
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  #open(message: OpenPool): void {
+    const { pool } = message;
+    const tell = (said: FromCoordinator): void => host.postToStarter(said);
+    const listener = {
+      closed: (isStuck: boolean) => {
+        this.#pools.delete(pool);
+        this.#modules.delete(pool);
+        tell({ type: 'closed', pool, isStuck });
+      },
+      seats: (id: number, seats: readonly number[]) => tell({ type: 'seats', pool, id, seats }),
+      event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
+    };
+    this.#modules.set(pool, message.module);
+    // Workers take longer to boot than this thread to attach, so they begin first.
+    const first = startFirst(this.#start, message);
+    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, first));
+    // Whoever finds this thread's socket is to find a pool behind it.
+    if (!this.#isPublished) publish(this.#space, () => this.#modules);
+    this.#isPublished = true;
+  }
+
+  #watch(message: WatchThread): void {
+    const port = host.wrapPort(message.port);
+    let thread = 0;
+    port.onMessage = (id) => {
+      thread = id as number;
+    };
+    port.onClose = () => {
+      if (thread !== 0) recoverThread(this.#space, thread); // 0: it never attached
+    };
+  }
+}
+
+/** A pool's first workers, by seat. What they say is heard in a later turn of the event loop. */
+function startFirst(start: CoordinatorStart, open: OpenPool): HostThread[] {
+  const threads: HostThread[] = [];
+  try {
+    for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));
+  } catch {
+    // Options that the host refuses: the pool tries the next one, finds out again, and says so.
+  }
+  return threads;
+}

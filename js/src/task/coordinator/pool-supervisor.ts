@@ -1,0 +1,446 @@
+/**
+ * One pool as its coordinator sees it: the workers, how many there should be, their deaths, tasks that are to stop.
+ *
+ * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
+ * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all,
+ * for ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the
+ * pool has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as
+ * one that cannot load.
+ *
+ * A worker that is stopped may go on: native code cannot be interrupted. So whatever it does, it is detached as it is
+ * stopped: what it runs is settled, it has no seat any more, and its place is filled. Closing waits for the threads of
+ * detached workers, 5 s at most: what the pool has in the space cannot be freed before they have ended.
+ *
+ * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
+ * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be
+ * idle for too long. An idle pool of fixed size has no timer.
+ *
+ * Invariant: `#workers` and `#detached` hold exactly the threads that were started and whose end has not been heard; no
+ * two of `#workers` have one seat.
+ */
+
+import { threadsOfHost } from '../../core/boot.ts';
+import { PlaitError } from '../../core/errors.ts';
+import { type HostThread, host } from '../../core/host.ts';
+import { Pool as P, PoolState } from '../../core/layout.generated.ts';
+import type { Space } from '../../core/space.ts';
+import { clearTimeout, setTimeout } from '../../core/timers.ts';
+import { readValue } from '../../value/reader.ts';
+import { ValueWriter } from '../../value/writer.ts';
+import type {
+  BroadcastCall,
+  BroadcastPool,
+  CoordinatorStart,
+  EndReason,
+  FromWorker,
+  OpenPool,
+  PoolEvent,
+} from '../protocol.ts';
+import { wordOf } from '../protocol.ts';
+import { IdleWorkers } from './idle-workers.ts';
+import { LateLoads } from './late-loads.ts';
+import { LateTasks } from './late-tasks.ts';
+import { type Crew, QueueWatch } from './queue-watch.ts';
+import { Seats } from './seats.ts';
+import { startWorker } from './start-worker.ts';
+import { WorkerDeaths } from './worker-exits.ts';
+import { uncaughtError, type WorkerRecord } from './worker-record.ts';
+
+/** What a pool's coordinator tells its owner. */
+export interface PoolListener {
+  /** `isStuck`: a detached worker's thread is still there. */
+  closed(isStuck: boolean): void;
+  seats(id: number, seats: readonly number[]): void;
+  event(event: PoolEvent): void;
+}
+
+/** For listeners: by the clock of `performance`. */
+function wallClock(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** How long closing waits for threads that were stopped. */
+const STUCK_MS = 5000;
+/** How often a lock whose owner is stuck is asked for again. */
+const LOCK_RETRY_MS = 20;
+
+/** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
+
+export class CoordinatedPool {
+  readonly #how: CoordinatorStart;
+  readonly #space: Space;
+  readonly #options: OpenPool;
+  readonly #listener: PoolListener;
+  readonly #workers = new Set<WorkerRecord>();
+  readonly #detached = new Set<WorkerRecord>();
+  readonly #deaths: WorkerDeaths;
+  readonly #seats: Seats;
+  readonly #queue: QueueWatch;
+  readonly #idleWorkers: IdleWorkers;
+  readonly #lateTasks: LateTasks;
+  readonly #lateLoads: LateLoads;
+  readonly #later: BroadcastCall[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerDue = 0;
+  #stuckTimer: ReturnType<typeof setTimeout> | undefined;
+  #closing = false;
+  #isForced = false;
+  #ended = false;
+  #started = 0;
+  #failures = 0;
+  #loadError: unknown;
+
+  /** `first`: the threads of the first workers, by seat, which boot and have said nothing. */
+  constructor(
+    how: CoordinatorStart,
+    space: Space,
+    options: OpenPool,
+    listener: PoolListener,
+    first: readonly HostThread[],
+  ) {
+    this.#how = how;
+    this.#space = space;
+    this.#options = options;
+    this.#listener = listener;
+    this.#deaths = new WorkerDeaths(space, options.pool, options.module);
+    space.cover(options.pool + P.BYTES);
+    const lookIn = (milliseconds: number): void => this.#lookIn(milliseconds);
+    this.#seats = new Seats(space, options.pool);
+    this.#queue = new QueueWatch(space, options.pool, this.#crew());
+    this.#idleWorkers = new IdleWorkers(space, options, this.#workers, this.#seats, lookIn);
+    this.#lateTasks = new LateTasks(space, options, this.#workers, {
+      stop: (worker) => this.#stopLate(worker),
+      lookIn,
+    });
+    this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#stoppedLoading(worker));
+    this.#started = first.length;
+    for (const [seat, thread] of first.entries()) this.#take(thread, seat);
+    while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
+    this.#attend();
+    this.#look();
+  }
+
+  #word(offset: number): number {
+    return this.#space.load(this.#options.pool + offset);
+  }
+
+  #setWord(offset: number, value: number): void {
+    Atomics.store(this.#space.u32, (this.#options.pool + offset) >>> 2, value);
+  }
+
+  #count(offset: number): void {
+    Atomics.add(this.#space.u32, (this.#options.pool + offset) >>> 2, 1);
+  }
+
+  /**
+   * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it
+   * looks, and comes too late for that, wakes it.
+   */
+  #attend(): void {
+    const seen = this.#word(P.attention);
+    this.#setWord(P.attended, seen); // a thread that waits and is in doubt sees that this one is alive
+    const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.attention) >>> 2, seen | 0);
+    const woken = wait.async ? wait.value : host.turn();
+    void woken.then(() => {
+      if (this.#ended) return;
+      this.#attend();
+      this.#look();
+    });
+  }
+
+  /** Looks again in `milliseconds`, or sooner. */
+  #lookIn(milliseconds: number): void {
+    const due = performance.now() + milliseconds;
+    if (this.#timer !== undefined) {
+      if (this.#timerDue <= due) return;
+      clearTimeout(this.#timer);
+    }
+    this.#timerDue = due;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#look();
+    }, milliseconds);
+  }
+
+  #look(): void {
+    if (this.#ended) return;
+    this.#lateTasks.look();
+    const state = this.#word(P.state);
+    if (state === PoolState.CLOSING) this.#serveRest();
+    if (state !== PoolState.OPEN) return;
+    if (this.#isWell()) this.#fillSeats();
+    // One that is about to end keeps its seat until then.
+    while (this.#isWell() && this.#workers.size < this.#word(P.minThreads)) this.#start();
+    this.#queue.look();
+    if (this.#isWell()) this.#idleWorkers.look();
+  }
+
+  /** After one that failed to load, no further worker would fare better, for a while. */
+  #isWell(): boolean {
+    return this.#loadError === undefined;
+  }
+
+  // ---- how many workers ----
+
+  /** A seat with tasks of its own needs a worker, also one above the maximum, from before it was lowered. */
+  #fillSeats(): void {
+    const max = this.#word(P.maxThreads);
+    const taken = new Set([...this.#workers].map((worker) => worker.seat));
+    for (const index of this.#seats.withTasks()) {
+      if (!taken.has(index) && (index >= max || this.#workers.size < max)) this.#start(index);
+    }
+  }
+
+  /** What decides when the pool grows. */
+  #crew(): Crew {
+    const pool = this;
+    return {
+      get size() {
+        return pool.#workers.size;
+      },
+      get loading() {
+        let loading = 0;
+        for (const worker of pool.#workers) if (worker.state === 'loading') loading++;
+        return loading;
+      },
+      get mayGrow() {
+        return pool.#isWell() && pool.#workers.size < pool.#word(P.maxThreads);
+      },
+      start: () => pool.#start(),
+      lookIn: (milliseconds) => pool.#lookIn(milliseconds),
+    };
+  }
+
+  /** The numbers of threads have changed. */
+  resize(): void {
+    this.#look();
+  }
+
+  #freeSeat(): number {
+    const taken = new Set([...this.#workers].map((worker) => worker.seat));
+    let seat = 0;
+    while (taken.has(seat)) seat++;
+    return seat;
+  }
+
+  #start(seat: number = this.#freeSeat()): void {
+    let thread: HostThread;
+    try {
+      thread = startWorker(this.#how, this.#options, seat, ++this.#started, [...this.#later]);
+    } catch (cause) {
+      // Options that the host refuses: no worker will ever start.
+      const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
+      const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
+      this.#loadError = new ValueWriter().write(error, 'error').slice();
+      if (this.#workers.size === 0) this.#deaths.fail(this.#loadError as Uint8Array);
+      return;
+    }
+    this.#take(thread, seat);
+  }
+
+  /** The thread is this pool's worker from now on. */
+  #take(thread: HostThread, seat: number): void {
+    const worker: WorkerRecord = {
+      thread,
+      seat,
+      state: 'loading',
+      stopping: undefined,
+      leaving: undefined,
+      error: undefined,
+      hasError: false,
+      isErrorTold: false,
+      takes: 0,
+      since: performance.now(),
+    };
+    this.#workers.add(worker);
+    this.#lateLoads.begin(worker);
+    this.#count(P.born);
+    this.#setWord(P.threads, this.#workers.size);
+    thread.onMessage = (data) => {
+      const word = wordOf(data);
+      if (word !== undefined) this.#hear(worker, word);
+    };
+    thread.onError = (error) => {
+      worker.error = error;
+      worker.hasError = true;
+    };
+    thread.onExit = (code) => this.#exited(worker, code);
+  }
+
+  #hear(worker: WorkerRecord, message: FromWorker): void {
+    if (worker.stopping !== undefined) return; // it was on its way, and is of no interest
+    switch (message.type) {
+      case 'ready':
+        worker.state = 'ready';
+        this.#failures = 0; // what was wrong has passed
+        this.#lateLoads.end(worker);
+        worker.since = performance.now();
+        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: wallClock() });
+        this.#look();
+        break;
+      case 'failed':
+        worker.state = 'failed';
+        worker.error = readValue(message.error);
+        this.#loadError = message.error;
+        break;
+      case 'leaves':
+        worker.leaving = 'recycled';
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Answers which seats have a worker, now; see protocol.ts. */
+  broadcast({ id, later }: BroadcastPool): void {
+    this.#listener.seats(
+      id,
+      [...this.#workers].map((worker) => worker.seat),
+    );
+    if (later !== undefined) this.#later.push(later);
+  }
+
+  // ---- deaths ----
+
+  #exited(worker: WorkerRecord, code: number): void {
+    this.#lateLoads.end(worker);
+    if (this.#detached.delete(worker)) {
+      this.#deaths.recover(worker, code);
+      this.#endIfLast();
+      return;
+    }
+    const reason = this.#countEnd(worker); // before its tasks' callers can look
+    this.#deaths.recover(worker, code);
+    this.#seats.vacate(worker.seat);
+    if (worker.state === 'loading' && worker.stopping === undefined) {
+      worker.state = 'failed';
+      this.#loadError = this.#deaths.encodeLoadError(worker, code);
+    }
+    this.#leaves(worker, reason);
+  }
+
+  #countEnd(worker: WorkerRecord): EndReason {
+    const reason = this.#deaths.reason(worker);
+    this.#deaths.count(reason);
+    return reason;
+  }
+
+  /** Its seat is free from now on, and taken again if the pool needs it. */
+  #leaves(worker: WorkerRecord, reason: EndReason): void {
+    this.#workers.delete(worker);
+    this.#setWord(P.threads, this.#workers.size);
+    const { thread, seat } = worker;
+    const uncaught = uncaughtError(worker);
+    this.#listener.event({ type: 'end', worker: thread.hostId, seat, at: wallClock(), reason, uncaught });
+    if (this.#needsReplacement(worker)) this.#start(worker.seat);
+    else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
+    this.#settle(worker);
+    this.#look();
+  }
+
+  /** A worker's task has been told to stop, and goes on; the worker takes no other. */
+  #stopLate(worker: WorkerRecord): void {
+    worker.stopping = 'overdue';
+    worker.thread.terminate();
+    this.#detach(worker);
+  }
+
+  /** A worker was stopped because it took too long to load the module, or because it need not load it any more. */
+  #stoppedLoading(worker: WorkerRecord): void {
+    if (worker.stopping === 'overdue') {
+      worker.state = 'failed';
+      this.#loadError = this.#deaths.encodeLoadError(worker, 0);
+    }
+    this.#detach(worker);
+  }
+
+  /** A worker takes no task any more and was stopped; nothing waits for its end. */
+  #detach(worker: WorkerRecord): void {
+    this.#lateLoads.end(worker);
+    this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached one
+    const reason = this.#countEnd(worker);
+    this.#deaths.detach(worker);
+    this.#leaves(worker, reason);
+  }
+
+  #needsReplacement(worker: WorkerRecord): boolean {
+    if (worker.state === 'failed') return false;
+    const isOpen = this.#word(P.state) === PoolState.OPEN;
+    return isOpen && worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
+  }
+
+  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. Nobody has to load for less. */
+  #serveRest(): void {
+    if (this.#word(P.queued) === 0) {
+      const again = this.#lateLoads.stopAll(this.#workers);
+      if (again !== undefined) this.#lookIn(again);
+    }
+    const isAbandoned = this.#workers.size === 0 && this.#word(P.queued) > 0;
+    if (this.#loadError !== undefined) {
+      if (isAbandoned) this.#deaths.fail(this.#loadError as Uint8Array);
+      return;
+    }
+    this.#fillSeats();
+    if (this.#workers.size === 0 && isAbandoned) this.#start();
+  }
+
+  /** After a death without a replacement: has the pool failed, or is it closed? */
+  #settle(worker: WorkerRecord): void {
+    if (this.#workers.size > 0) {
+      if (worker.state === 'failed') this.#tryLater();
+      return;
+    }
+    if (worker.state === 'failed') this.#deaths.fail(this.#loadError as Uint8Array);
+    if (this.#closing) this.#endIfLast();
+  }
+
+  /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
+  #tryLater(): void {
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
+    setTimeout(() => {
+      this.#loadError = undefined;
+      this.#look();
+    }, wait);
+  }
+
+  /** Closing: has the last worker ended? Those that may go on for ever are not waited for. */
+  #endIfLast(): void {
+    if (!this.#closing || this.#workers.size > 0) return;
+    if (this.#detached.size > 0 && !host.threadsLinger)
+      this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+    else this.#end(false);
+  }
+
+  #end(isStuck: boolean): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#stuckTimer);
+    // Whoever sleeps there must not lie in wait where some other word may be soon.
+    this.#space.core.plait_pool_attend(this.#options.pool);
+    this.#listener.closed(isStuck);
+  }
+
+  /** The pool's state has been changed by its owner; ends when the last worker has. */
+  close(force: boolean): void {
+    this.#closing = true;
+    if (!force) this.#serveRest();
+    else if (!this.#isForced) this.#stopAll();
+    this.#isForced ||= force;
+    this.#endIfLast();
+  }
+
+  /** Each worker is told to take no more before it is stopped; a stuck lock is asked for again. */
+  #stopAll(): void {
+    this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+    for (const worker of [...this.#workers]) {
+      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+      worker.stopping = 'force';
+      worker.thread.terminate();
+      if (thread === undefined || this.#space.core.plait_worker_retire(thread) >= 0) this.#detach(worker);
+    }
+    if (this.#workers.size > 0 && !this.#ended) setTimeout(() => this.#stopAll(), LOCK_RETRY_MS);
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * What becomes of tasks whose worker has ended or is detached, and of all tasks of a pool that has failed.
+ *
+ * Invariant: a task that this thread has adopted (slot.adopted) is finished before the next is; if its pool's lock is
+ * stuck, that comes later, and so does the rest of what the worker left.
+ */
+
+import { recoverStartedBy, slotOf, threadsOfHost } from '../../core/boot.ts';
+import { codeFor, PlaitError } from '../../core/errors.ts';
+import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
+import type { Space } from '../../core/space.ts';
+import { setTimeout } from '../../core/timers.ts';
+import { Transport } from '../../value/transport.ts';
+import { ValueWriter } from '../../value/writer.ts';
+import type { EndReason } from '../protocol.ts';
+import { END_REASONS } from '../stats.ts';
+import { TaskRecords } from '../task-record.ts';
+import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
+
+/** How often a lock whose owner is stuck is asked for again. */
+const RETRY_MS = 20;
+
+export class WorkerDeaths {
+  readonly #space: Space;
+  readonly #pool: number;
+  readonly #module: string;
+
+  constructor(space: Space, pool: number, module: string) {
+    this.#space = space;
+    this.#pool = pool;
+    this.#module = module;
+  }
+
+  /** Why it has ended. */
+  reason(worker: EndedWorker): EndReason {
+    const state = this.#space.load(this.#pool + P.state); // it says so before a message does
+    return endReason(worker, state === PoolState.CLOSING || state === PoolState.CLOSED);
+  }
+
+  /** Counts an end: before the callers of its tasks can look. */
+  count(reason: EndReason): void {
+    Atomics.add(this.#space.u32, (this.#pool + P.ended + END_REASONS.indexOf(reason) * 4) >>> 2, 1);
+  }
+
+  /** The worker is gone: what it ran is run again, if it may, or ends with the reason. */
+  recover(worker: EndedWorker, code: number): void {
+    const { hostId } = worker.thread;
+    const { core } = this.#space;
+    for (const thread of threadsOfHost(this.#space, hostId)) {
+      for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
+        // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run
+        // again.
+        const again = this.#control(task) === 0 && worker.stopping !== 'force';
+        if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#whyDied(worker, task, code));
+        if (this.#hasAdopted()) break; // delivered later
+      }
+    }
+    recoverStartedBy(this.#space, hostId);
+    // A thread that is left stands behind a lock whose owner does not move.
+    if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
+  }
+
+  /** The worker was stopped, and may go on for a while: what it runs ends now. */
+  detach(worker: EndedWorker): void {
+    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+    if (thread === undefined) return;
+    const seat = this.#space.load(slotOf(this.#space, thread) + Slot.seat);
+    this.#space.cover(seat + Seat.BYTES);
+    if (seat !== 0) Atomics.compareExchange(this.#space.u32, (seat + Seat.thread) >>> 2, thread, 0);
+    while (!this.#hasAdopted()) {
+      const standIn = this.#space.core.plait_task_give_up(thread) >>> 0;
+      if (standIn === Next.NONE) return;
+      if (standIn === Next.RETRY) break;
+      this.#space.cover(standIn + Task.BYTES);
+      this.#deliver(standIn, this.#whyDied(worker, standIn, 0));
+    }
+    setTimeout(() => this.detach(worker), RETRY_MS);
+  }
+
+  #hasAdopted(): boolean {
+    return this.#space.load(slotOf(this.#space, this.#space.thread) + Slot.adopted) !== 0;
+  }
+
+  #control(task: number): number {
+    return this.#space.load(task + Task.control);
+  }
+
+  /** Why a worker's task will never end by itself. */
+  #whyDied(worker: EndedWorker, task: number, code: number): Error {
+    const module = this.#module;
+    const control = this.#control(task);
+    if (worker.stopping === 'force') {
+      return new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool was closed by force while the task was running');
+    }
+    if ((control & Stop.TIMEOUT) !== 0) {
+      const timeout = this.#space.load(task + Task.timeoutMs);
+      return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
+    }
+    if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
+    const cause = worker.hasError ? { cause: worker.error } : undefined;
+    worker.isErrorTold ||= worker.hasError;
+    if (isOutOfMemory(worker)) {
+      return new PlaitError(
+        'ERR_PLAIT_WORKER_OUT_OF_MEMORY',
+        `a worker of ${module} reached its JavaScript memory limit and ended; see the option resourceLimits`,
+        cause,
+      );
+    }
+    const how =
+      worker.stopping === 'overdue'
+        ? 'because another task on it did not stop'
+        : worker.hasError
+          ? 'after an error that nothing in it caught'
+          : `with code ${code}`;
+    return new PlaitError('ERR_PLAIT_WORKER_DIED', `a worker of ${module} ended ${how} before its task did`, cause);
+  }
+
+  /** Delivers a task that this thread has adopted as an error. */
+  #deliver(task: number, error: unknown): void {
+    const transport = new Transport(this.#space);
+    const size = transport.prepare(error, 'error');
+    this.#space.cover(task + Task.BYTES);
+    new TaskRecords(this.#space).setOutcome(task, TaskStatus.REJECTED, transport, size); // else it has a status already
+    this.#finish(task);
+  }
+
+  #finish(task: number): void {
+    if (this.#space.core.plait_task_finish(task) === -Errno.ETIMEDOUT) setTimeout(() => this.#finish(task), RETRY_MS);
+  }
+
+  /** Why no worker could load the module, encoded. */
+  encodeLoadError(worker: EndedWorker, code: number): Uint8Array {
+    const module = this.#module;
+    const message = worker.hasError
+      ? `cannot load ${module}: ${(worker.error as Error)?.message ?? worker.error}`
+      : `cannot load ${module}: the worker ended with code ${code} while loading it`;
+    const error = new PlaitError(
+      codeFor(worker.error, 'ERR_PLAIT_MODULE_LOAD'),
+      message,
+      worker.hasError ? { cause: worker.error } : undefined,
+    );
+    return new ValueWriter().write(error, 'error').slice();
+  }
+
+  /** No worker is left: every task of the pool, now and later, gets the reason. */
+  fail(error: Uint8Array): void {
+    const { core } = this.#space;
+    const pool = this.#pool;
+    const block = core.plait_heap_alloc(error.length) >>> 0;
+    if (block !== 0) {
+      this.#space.bytes(block, error.length).set(error);
+      core.plait_pool_set_failure(pool, block, error.length);
+    }
+    const end = (): void => {
+      if (core.plait_pool_end(pool, PoolState.FAILED) === -Errno.ETIMEDOUT) setTimeout(end, RETRY_MS);
+    };
+    end();
+  }
+}

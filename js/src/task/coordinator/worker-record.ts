@@ -1,0 +1,52 @@
+/** A worker thread as its pool's coordinator knows it. */
+
+import type { HostThread } from '../../core/host.ts';
+import { encodeError } from '../../value/encode-error.ts';
+import type { EndReason, Uncaught } from '../protocol.ts';
+
+/** What is to be known of a worker that has ended. */
+export interface EndedWorker {
+  readonly thread: HostThread;
+  /** Why we stop it, if we do. */
+  stopping: 'overdue' | 'force' | undefined;
+  /** It takes no more tasks, and ends by itself. */
+  leaving: 'idle' | 'recycled' | undefined;
+  /** What it said or threw last. */
+  error: unknown;
+  hasError: boolean;
+  /** A task was rejected with that error as its cause. */
+  isErrorTold: boolean;
+}
+
+export interface WorkerRecord extends EndedWorker {
+  readonly seat: number;
+  state: 'loading' | 'ready' | 'failed';
+  /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
+  takes: number;
+  since: number;
+}
+
+const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
+
+export function isOutOfMemory(worker: EndedWorker): boolean {
+  return (worker.error as { code?: unknown } | undefined)?.code === OUT_OF_MEMORY;
+}
+
+/**
+ * The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or
+ * passes.
+ */
+export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
+  if (!worker.hasError && worker.state !== 'failed') return undefined;
+  const isTold = worker.isErrorTold || worker.state !== 'ready';
+  return { error: encodeError(worker.error), isTold };
+}
+
+/** Why a worker has ended. `closing`: its pool is. */
+export function endReason(worker: EndedWorker, closing: boolean): EndReason {
+  if (worker.stopping === 'overdue') return 'stopped';
+  if (worker.leaving !== undefined) return worker.leaving;
+  if (isOutOfMemory(worker)) return 'memory';
+  if (worker.hasError) return 'crashed';
+  return closing ? 'closed' : 'exit';
+}

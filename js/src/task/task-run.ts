@@ -1,0 +1,103 @@
+/**
+ * One run of a task, and what a thread that is a worker keeps for the code that it runs. Apart from context.ts, which
+ * the worker itself does not load.
+ */
+
+import { PlaitError } from '../core/errors.ts';
+import { Errno, Stop, Task, TaskStatus } from '../core/layout.generated.ts';
+import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
+import { Transport } from '../value/transport.ts';
+import type { Submitter } from './submitter.ts';
+import { TaskRecords } from './task-record.ts';
+
+/** One run of a task, as the worker keeps it. */
+export class Run {
+  /** The task's record. */
+  readonly ref: number;
+  /** Whether the worker has put it aside. */
+  held = false;
+  /** Its result is of no interest any more. */
+  over = false;
+  readonly #space: Space;
+  #controller: AbortController | undefined;
+
+  constructor(space: Space, ref: number) {
+    this.#space = space;
+    this.ref = ref;
+  }
+
+  get control(): number {
+    if (this.over) return Stop.ABORT;
+    return Atomics.load(this.#space.u32, (this.ref + Task.control) >>> 2);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.look();
+    }
+    return this.#controller.signal;
+  }
+
+  /** Passes a stop on to the signal. */
+  look(): void {
+    if (this.#controller !== undefined && !this.#controller.signal.aborted && this.control !== 0) {
+      this.#controller.abort(this.stopReason());
+    }
+  }
+
+  stopReason(): Error {
+    if ((this.control & Stop.TIMEOUT) !== 0) return this.timeoutError();
+    return new DOMException('the task was aborted by its caller', 'AbortError');
+  }
+
+  timeoutError(): PlaitError {
+    const timeout = this.over ? 0 : this.#space.load(this.ref + Task.timeoutMs);
+    return new PlaitError('ERR_PLAIT_TASK_TIMEOUT', `the task ran for longer than its timeout of ${timeout} ms`);
+  }
+
+  /**
+   * Sends word to the caller: a record of its own, which goes the way of results. False: so much of it lies there
+   * undelivered that this one was dropped.
+   */
+  progress(value: unknown): boolean {
+    if (this.over) return false;
+    const space = this.#space;
+    const transport = new Transport(space);
+    const size = transport.prepare(value, 'progress');
+    const client = space.load(this.ref + Task.client);
+    const records = new TaskRecords(space);
+    const record = records.create(client, size);
+    if (record === 0) throw outOfMemory(size + Task.BYTES);
+    records.setInput(record, transport, size);
+    records.setMessage(record, TaskStatus.PROGRESS, space.load(this.ref + Task.ticket), this.ref);
+    const rc = space.core.plait_task_emit(record);
+    if (rc === 0) return true;
+    space.core.plait_task_discard(record);
+    if (rc === -Errno.ETIMEDOUT) throw lockTimeout();
+    return false;
+  }
+}
+
+/** The worker that this thread is, if it is one. */
+export interface WorkerContext {
+  /** The run that is going on now. */
+  current(): Run | undefined;
+  readonly seat: number;
+  readonly hostId: number;
+  readonly space: Space;
+  readonly pool: number;
+  /** The thread's own ends of its pool. */
+  readonly ends: Set<Submitter>;
+  /** The thread has one more of them: a task may wait for others that it submits there. */
+  helps(end: Submitter): void;
+}
+
+/** Where the two copies of this module that a bundler may make meet. */
+export const scope = globalThis as typeof globalThis & { [key]?: WorkerContext };
+export const key: unique symbol = Symbol.for('plait.worker.3') as never;
+
+/** Makes this thread a worker for {@link task}. */
+export function setWorkerContext(context: WorkerContext): void {
+  scope[key] = context;
+}
