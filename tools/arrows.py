@@ -25,6 +25,27 @@ def files(folder, endings):
                 yield os.path.join(path, name)
 
 
+# Only these know which program runs Plait; what is theirs alone, and how others would find out.
+HOST_FILES = re.compile(r"^js/src/(core/host[^/]*|cli/.*)\.ts$")
+HOST_SIGNS = re.compile(
+    r"globalThis\.(process|document|navigator|Buffer)|getBuiltinModule|\bdocument\.|\bnavigator\.|host\.kind|Buffer \} = globalThis"
+)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+def hosts():
+    """Files that look for themselves which host they run in."""
+    bad = []
+    for path in files("js/src", (".ts",)):
+        name = os.path.relpath(path, ROOT)
+        if HOST_FILES.match(name) or name.endswith(".generated.ts"):
+            continue
+        with open(path, encoding="utf-8") as file:
+            for sign in HOST_SIGNS.finditer(COMMENT.sub("", file.read())):
+                bad.append(f"{name}: {sign.group()}: only the files js/src/core/host*.ts know which host it is")
+    return bad
+
+
 def check(folder, endings, pattern, rank):
     bad, seen = [], 0
     base = os.path.join(ROOT, folder)
@@ -52,7 +73,7 @@ def check(folder, endings, pattern, rank):
 
 def main():
     bad = check("core", (".c", ".h"), C_REFERENCE, C_RANK)
-    bad += check("js/src", (".ts",), TS_REFERENCE, TS_RANK)
+    bad += check("js/src", (".ts",), TS_REFERENCE, TS_RANK) + hosts()
     if bad:
         sys.exit("\n".join(bad))
 

@@ -7,10 +7,10 @@
 
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
+import { mustBeSupported, wasmRefused } from './host-support.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { noteSpace } from './memory.ts';
 import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
-import { mustBeSupported, wasmRefused } from './support.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 

@@ -20,7 +20,7 @@ function bytesOf({ chunk, encoding }: Chunk): Uint8Array {
   return typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
 }
 
-/** See {@link Host.divertOutput}. */
+/** See `divertOutput` of Host. */
 export function divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void {
   for (const [index, name] of NAMES.entries()) {
     const stream = process[name] as Writable & { _writev?: WriteAll | null };
@@ -69,7 +69,7 @@ function isStuck(stream: Writable): boolean {
   return !isMainThread && (now() - movedAt.get(stream)!) * 1000 > PATIENCE_MS;
 }
 
-/** See {@link Host.writeOutput}. */
+/** See `writeOutput` of Host. */
 export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean {
   const stream: Writable = process[NAMES[descriptor - 1]!];
   let isWritten = false;

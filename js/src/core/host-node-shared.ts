@@ -1,13 +1,13 @@
 /** What host-node.ts and host-node-threads.ts share. */
 
 import type { MessagePort as NodePort } from 'node:worker_threads';
-import type { HostPort } from './host.ts';
+import type { HostPort } from './host-types.ts';
 import { threadWide } from './thread-wide.ts';
 
 /** Threads that were started here and may linger: they are not recovered when the host tells of their end. */
 export const keptApart: Set<number> = threadWide('threads kept apart', () => new Set<number>());
 
-/** See {@link Host.threadsLinger}. */
+/** See `threadsLinger` of Host. */
 export const threadsLinger: boolean = globalThis.process?.versions?.deno !== undefined;
 
 /** A port of Node's as one of the host interface. It does not keep the thread alive. */

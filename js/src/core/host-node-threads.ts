@@ -8,8 +8,8 @@
  */
 
 import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_threads';
-import type { HostThread, ThreadOptions } from './host.ts';
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
+import type { HostThread, ThreadOptions } from './host-types.ts';
 
 /** How a thread's first message travels. */
 export interface Hello {
@@ -46,7 +46,7 @@ function needsModule({ execArgv, env }: ThreadOptions): boolean {
   return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
 }
 
-/** See {@link Host.startThread}. */
+/** See `startThread` of Host. */
 export function startThread(options: ThreadOptions, script: string): HostThread {
   const { Worker, MessageChannel } = process.getBuiltinModule('node:worker_threads');
   const asScript = !needsModule(options);

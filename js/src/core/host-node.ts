@@ -5,13 +5,13 @@
  */
 
 import type { MessagePort as NodePort } from 'node:worker_threads';
-import type { Host } from './host.ts';
 import { divertOutput, writeOutput } from './host-node-output.ts';
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
 import { type Hello, startThread } from './host-node-threads.ts';
+import { clearInterval, setInterval, setTimeout } from './host-timers.ts';
+import type { Host } from './host-types.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
-import { clearInterval, setInterval, setTimeout } from './timers.ts';
 
 /** The key under which threads inherit the space; a new layout gets a new key. */
 const ENVIRONMENT_KEY = 'plait.space.2';
@@ -102,7 +102,8 @@ export function createNodeHost(): Host | undefined {
   const v8 = () => process.getBuiltinModule('node:v8');
 
   return {
-    kind: 'node',
+    turnsAreCheap: true,
+    threadsSendOutput: true,
     hostId: threads.threadId,
     starterId: starterOf(threads),
     isMainThread: threads.isMainThread,
@@ -135,9 +136,6 @@ export function createNodeHost(): Host | undefined {
     setEnvironment(variables) {
       for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
       Object.assign(process.env, variables);
-    },
-    get workerData() {
-      return threads.workerData;
     },
     async firstMessage() {
       if (boot === undefined) throw new Error(NO_THREAD);

@@ -10,9 +10,9 @@
  * thread before it has said that it listens, so until then it can be started again, from the string.
  */
 
-import type { HostThread, ThreadOptions } from './host.ts';
+import { setTimeout } from './host-timers.ts';
+import type { HostThread, ThreadOptions } from './host-types.ts';
 import { startFromFile } from './host-web-file.ts';
-import { setTimeout } from './timers.ts';
 
 /** How a thread's first message travels. */
 export interface Hello {

@@ -1,10 +1,10 @@
 /** The host interface over a browser's workers. See host.ts; host-web-thread.ts starts them. */
 
-import type { Host } from './host.ts';
+import { setTimeout } from './host-timers.ts';
+import type { Host } from './host-types.ts';
 import { ALIVE, type Hello, LISTENING, LOCK_PREFIX, randomId, runsScript, startThread } from './host-web-thread.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
-import { setTimeout } from './timers.ts';
 
 /** What a web worker's global scope offers; TypeScript's "dom" library knows only the page's. */
 interface WorkerScope {
@@ -64,7 +64,8 @@ export function createWebHost(): Host {
   }
 
   const web = {
-    kind: 'web' as const,
+    turnsAreCheap: false,
+    threadsSendOutput: false,
     get hostId() {
       identity.hostId ||= randomId();
       return identity.hostId;
@@ -86,7 +87,6 @@ export function createWebHost(): Host {
     threadsLinger: false,
     environment: () => undefined,
     setEnvironment: () => {},
-    workerData: undefined,
     firstMessage() {
       instructions ??= hearFirst();
       return instructions;

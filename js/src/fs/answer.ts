@@ -33,7 +33,7 @@ function answerAll(): void {
 }
 
 /** Calls back later. */
-export const answer: (listener: () => void) => void = host.kind === 'node' ? host.nextTurn : answerInBrowser;
+export const answer: (listener: () => void) => void = host.turnsAreCheap ? host.nextTurn : answerInBrowser;
 
 /** Does it now; the promise settles later. */
 export function settle<Result>(action: () => Result): Promise<Result> {

@@ -8,9 +8,9 @@
  * Invariant: the word is read before anybody looks, so a change during the looks wakes the thread again.
  */
 
+import { setTimeout } from '../core/host-timers.ts';
 import { Fs as FsRoot } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { setTimeout } from '../core/timers.ts';
 import { throwLater } from './emitter.ts';
 import { fsError } from './errors.ts';
 

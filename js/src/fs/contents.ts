@@ -3,6 +3,7 @@
  * works on (`targetOf`), and its answer a result or an error (`answer`), for all parts.
  */
 
+import { host } from '../core/host.ts';
 import { Errno, FS_SCRATCH, FsFlag } from '../core/layout.generated.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 import {
@@ -63,7 +64,7 @@ const LARGEST_READ = 2 ** 31 - 1;
 
 function umask(): number {
   try {
-    return globalThis.process?.umask?.() ?? 0o022;
+    return (host.builtin('node:process') as NodeJS.Process | undefined)?.umask() ?? 0o022;
   } catch {
     return 0o022; // a host may refuse to tell
   }

@@ -3,7 +3,7 @@
  * added; an 'error' that nobody listens to is thrown from the event loop, so that it is not lost.
  */
 
-import { setTimeout } from '../core/timers.ts';
+import { setTimeout } from '../core/host-timers.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what an event carries depends on its name
 type Listener = (...values: any[]) => void;

@@ -3,7 +3,7 @@
  * intervals, too.
  */
 
-import { clearInterval, setInterval } from '../core/timers.ts';
+import { clearInterval, setInterval } from '../core/host-timers.ts';
 import { throwLater } from './emitter.ts';
 import type { Stats } from './stats.ts';
 import type { TreeFs } from './tree.ts';

@@ -6,8 +6,8 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { TextDecoder } from '../core/host-text.ts';
 import { FS_PATH_MAX } from '../core/layout.generated.ts';
-import { TextDecoder } from '../core/text.ts';
 
 export const BLOCK = 512;
 const LARGEST_OCTAL = 8 ** 11 - 1;

@@ -4,8 +4,9 @@
  */
 
 import { host } from '../core/host.ts';
+import { nodeBuffer } from '../core/host-buffer.ts';
+import { TextDecoder, TextEncoder } from '../core/host-text.ts';
 import { isDate, isUint8Array, isUrl } from '../core/realms.ts';
-import { TextDecoder, TextEncoder } from '../core/text.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 
 /** What names a file. */
@@ -28,15 +29,6 @@ export type FsEncoding =
 
 export type TimeLike = number | string | Date;
 
-/** Node's Buffer, where there is one. */
-interface BufferLike {
-  allocUnsafe(size: number): Uint8Array<ArrayBuffer>;
-  from(text: string, encoding?: string): Uint8Array<ArrayBuffer>;
-  from(buffer: ArrayBufferLike, offset?: number, length?: number): Uint8Array<ArrayBuffer>;
-  isEncoding(name: string): boolean;
-}
-const NodeBuffer = (globalThis as { Buffer?: BufferLike }).Buffer;
-
 const SLAB = 65536;
 const LARGEST_IN_SLAB = 8192;
 let slab: ArrayBuffer | undefined;
@@ -47,14 +39,14 @@ let slabNext = SLAB;
  * a size that files often have; like Node's, a slab cannot be transferred to another thread.
  */
 export function newBytes(size: number): Uint8Array<ArrayBuffer> {
-  if (NodeBuffer === undefined) return new Uint8Array(size);
-  if (size > LARGEST_IN_SLAB || size < 1) return NodeBuffer.allocUnsafe(size);
+  if (nodeBuffer === undefined) return new Uint8Array(size);
+  if (size > LARGEST_IN_SLAB || size < 1) return nodeBuffer.allocUnsafe(size);
   if (slab === undefined || slabNext + size > SLAB) {
     slab = new ArrayBuffer(SLAB);
     (host.builtin('node:worker_threads') as { markAsUntransferable(what: object): void }).markAsUntransferable(slab);
     slabNext = 0;
   }
-  const bytes = NodeBuffer.from(slab, slabNext, size);
+  const bytes = nodeBuffer.from(slab, slabNext, size);
   slabNext = (slabNext + size + 7) & ~7;
   return bytes;
 }
@@ -72,7 +64,7 @@ const PLAIN: Record<string, string> = {
 /** Whether this place can decode it. */
 export function isEncoding(name: unknown): boolean {
   if (typeof name !== 'string') return false;
-  if (NodeBuffer !== undefined) return NodeBuffer.isEncoding(name);
+  if (nodeBuffer !== undefined) return nodeBuffer.isEncoding(name);
   return Object.hasOwn(PLAIN, name.toLowerCase()) || /^(hex|base64|base64url|ucs-?2|utf-?16le)$/i.test(name);
 }
 
@@ -84,7 +76,7 @@ function toBase64(bytes: Uint8Array): string {
 
 /** Private bytes as a string; in Node those of a Buffer. */
 export function decode(bytes: Uint8Array, encoding: string): string {
-  if (NodeBuffer !== undefined) return (bytes as unknown as { toString(encoding: string): string }).toString(encoding);
+  if (nodeBuffer !== undefined) return (bytes as unknown as { toString(encoding: string): string }).toString(encoding);
   switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
     case 'utf8':
       return decoder.decode(bytes);
@@ -106,7 +98,7 @@ export function decode(bytes: Uint8Array, encoding: string): string {
 
 /** A string as bytes. */
 export function encode(text: string, encoding = 'utf8'): Uint8Array {
-  if (NodeBuffer !== undefined) return NodeBuffer.from(text, encoding);
+  if (nodeBuffer !== undefined) return nodeBuffer.from(text, encoding);
   switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
     case 'utf8':
       return encoder.encode(text);
@@ -156,7 +148,7 @@ function urlPath(url: URL): string {
     throw codedError(TypeError, 'ERR_INVALID_URL_SCHEME', 'The URL must be of scheme file');
   }
   if (url.hostname !== '') {
-    const platform = (globalThis as { process?: { platform?: string } }).process?.platform ?? 'browser';
+    const platform = (host.builtin('node:process') as NodeJS.Process | undefined)?.platform ?? 'browser';
     throw codedError(
       TypeError,
       'ERR_INVALID_FILE_URL_HOST',

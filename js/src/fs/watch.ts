@@ -9,8 +9,8 @@
  * nothing, one follows soon after the start, and then at intervals, too.
  */
 
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/host-timers.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
-import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
 import { Emitter, throwLater } from './emitter.ts';
 import { abortError, checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';

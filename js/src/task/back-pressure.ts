@@ -6,9 +6,9 @@
  * Invariant: while `onDrain` is to be called or some `waiting` is to be, and the thread uses the pool, the timer runs.
  */
 
+import { setTimeout } from '../core/host-timers.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { setTimeout } from '../core/timers.ts';
 
 const LOOK_MS = 5;
 

@@ -7,7 +7,8 @@
 
 import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
-import { type HostThread, host } from '../core/host.ts';
+import { host } from '../core/host.ts';
+import type { HostThread } from '../core/host-types.ts';
 import { PoolState } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordinator } from './protocol.ts';

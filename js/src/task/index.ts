@@ -8,7 +8,7 @@ import { task as ownTask, type TaskContext } from './context.ts';
 import { Pool as OwnPool } from './pool.ts';
 
 export { PlaitError, type PlaitErrorCode } from '../core/errors.ts';
-export type { ResourceLimits } from '../core/host.ts';
+export type { ResourceLimits } from '../core/host-types.ts';
 export { give, transfer } from '../value/transfer.ts';
 export type { PoolHandle, Proxied } from './calls.ts';
 export type { ConnectedPoolEvents, ConnectOptions } from './connect.ts';

@@ -7,7 +7,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { TextDecoder, TextEncoder } from '../core/text.ts';
+import { TextDecoder, TextEncoder } from '../core/host-text.ts';
 
 const SIGN = 0xff;
 

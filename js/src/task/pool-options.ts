@@ -6,7 +6,8 @@
  */
 
 import { commonSpace } from '../core/boot.ts';
-import { host, type ResourceLimits } from '../core/host.ts';
+import { host } from '../core/host.ts';
+import type { ResourceLimits } from '../core/host-types.ts';
 import { isUrl } from '../core/realms.ts';
 import type { Space } from '../core/space.ts';
 import { checkOptions, flag, knownOptions, wrongOption } from './option-names.ts';

@@ -7,9 +7,9 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
+import { clearTimeout, setTimeout } from '../core/host-timers.ts';
 import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
-import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { release } from '../heap/owned.ts';
 import { readValue } from '../value/reader.ts';
 import { ValueWriter } from '../value/writer.ts';

@@ -11,7 +11,7 @@
  * (pool.attention).
  */
 
-import type { ResourceLimits } from '../core/host.ts';
+import type { ResourceLimits } from '../core/host-types.ts';
 import type { SpaceHandle } from '../core/space.ts';
 
 /** The coordinator's first message. */

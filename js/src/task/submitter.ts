@@ -394,7 +394,7 @@ export class Submitter {
 
   /** Schedules that this thread sleeps on the signal while no task is out, beside the looks for those that come. */
   #rest(): void {
-    if (this.#resting || host.kind === 'web') return; // a browser's workers send no output
+    if (this.#resting || !host.threadsSendOutput) return;
     this.#resting = true;
     host.later(REST_MS, () => {
       const end = (): void => {

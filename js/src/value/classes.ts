@@ -8,6 +8,8 @@
  * Invariant: nothing of the object itself is looked at, and no code of the user's runs.
  */
 
+import { host } from '../core/host.ts';
+
 /**
  * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data
  * (`fs.Stats`), whose objects arrive as such, and not EventEmitter, from which users derive theirs.
@@ -91,7 +93,7 @@ function labelOf(prototype: object): string | undefined {
 
 /** `process.env` looks native, and yet its properties are all of it. */
 function isOfEnvironment(prototype: object): boolean {
-  return prototype === Object.getPrototypeOf(globalThis.process?.env ?? {});
+  return prototype === Object.getPrototypeOf((host.builtin('node:process') as NodeJS.Process | undefined)?.env ?? {});
 }
 
 function isIterator(label: string | undefined): boolean {
@@ -124,11 +126,11 @@ function isCloneable(prototype: object): boolean {
 
 function isOfNode(make: object, name: string): boolean {
   const module = Object.hasOwn(NODE_CLASSES, name) ? NODE_CLASSES[name] : undefined;
-  const process = globalThis.process as (NodeJS.Process & { moduleLoadList?: readonly string[] }) | undefined;
-  if (module === undefined || typeof process?.getBuiltinModule !== 'function') return false;
+  const process = host.builtin('node:process') as { moduleLoadList?: readonly string[] } | undefined;
+  if (module === undefined || process === undefined) return false;
   // A class of Node's has objects, so its module is loaded. One that is not stays so: a user's class may have the same
   // name.
   const loaded = process.moduleLoadList ?? []; // other runtimes keep none
   if (loaded.length > 0 && !loaded.includes(`NativeModule ${module}`)) return false;
-  return Object(process.getBuiltinModule(`node:${module}`))[name] === make;
+  return Object(host.builtin(`node:${module}`))[name] === make;
 }

@@ -12,29 +12,10 @@
  * user's, the copy has some of both, as with the engine's own.
  */
 
+import { nodeBuffer } from '../core/host-buffer.ts';
 import { Spare } from './receive-buffer.ts';
 
-interface BufferModule {
-  readonly prototype: Uint8Array & { readonly latin1Slice?: unknown };
-  from(buffer: ArrayBufferLike, offset: number, length: number): NativeBuffer;
-  /** Not of a pool: its `buffer` is its own. */
-  allocUnsafeSlow(size: number): NativeBuffer;
-}
-
-interface NativeBuffer extends Uint8Array {
-  latin1Slice(start: number, end: number): string;
-  ucs2Slice(start: number, end: number): string;
-  latin1Write(text: string, offset: number, length: number): number;
-  ucs2Write(text: string, offset: number, length: number): number;
-}
-
 type Fill = (this: Uint8Array, source: Uint8Array, start: number, end: number) => void;
-
-const { Buffer: anyBuffer } = globalThis as unknown as { Buffer?: BufferModule };
-
-/** Node's Buffer, whose functions are native. Not what bundlers put in its place in browsers. */
-export const nodeBuffer: BufferModule | undefined =
-  anyBuffer?.prototype?.latin1Slice === undefined ? undefined : anyBuffer;
 
 /** Another function's, once and for all: a program may put its own in its place. */
 const memcpy = nodeBuffer?.prototype.fill as unknown as Fill | undefined;

@@ -5,6 +5,8 @@
  * a store past its end without a word.
  */
 
+import { nodeBuffer } from '../core/host-buffer.ts';
+
 const FIRST_SIZE = 4096;
 
 /** Scratch space beyond this size is given back when a message left most of it unused. */
@@ -15,15 +17,6 @@ const LARGE_PART = 16384;
 
 /** Below this many units a loop over the string beats a call into the host. */
 const LONG_STRING = 64;
-
-/** The part of Node's Buffer that copies strings; absent elsewhere, where a loop does it. */
-interface StringCopier {
-  write(text: string, offset: number, length: number, encoding: 'latin1' | 'utf16le'): number;
-}
-interface StringCopierClass {
-  from(buffer: ArrayBufferLike, offset: number, length: number): StringCopier;
-}
-const hostBuffer = Reflect.get(globalThis, 'Buffer') as StringCopierClass | undefined;
 
 /** No Latin-1 string holds one of these; an engine need not even look at a string that it keeps as one-byte units. */
 const WIDE_UNIT = /[\u0100-\uffff]/;
@@ -167,8 +160,8 @@ export class ByteSink {
     this.varint(length * 2 + (wide ? 1 : 0));
     const size = wide ? length * 2 : length;
     this.reserve(size);
-    if (hostBuffer !== undefined && length >= LONG_STRING) {
-      const target = hostBuffer.from(this.bytes.buffer, this.position, size);
+    if (nodeBuffer !== undefined && length >= LONG_STRING) {
+      const target = nodeBuffer.from(this.bytes.buffer, this.position, size);
       target.write(value, 0, size, wide ? 'utf16le' : 'latin1');
       this.position += size;
       return;

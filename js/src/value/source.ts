@@ -6,14 +6,14 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { nodeBuffer } from '../core/host-buffer.ts';
 
 /** Makes a string of the bytes from `start` to `end` of `this`; Node's Buffer has two of these. */
 type Slice = (this: Uint8Array, start: number, end: number) => string;
 
 /** Node's own way to make a string of bytes, if it is there and takes any Uint8Array: the fastest by far. */
 function hostSlice(name: 'latin1Slice' | 'ucs2Slice'): Slice | undefined {
-  const { Buffer } = globalThis as { Buffer?: { prototype?: Record<string, unknown> } };
-  const slice = Buffer?.prototype?.[name] as Slice | undefined;
+  const slice: Slice | undefined = nodeBuffer?.prototype[name];
   try {
     return slice?.call(new Uint8Array([0, 0x78, 0]), 1, 3) === (name === 'ucs2Slice' ? 'x' : 'x\0') ? slice : undefined;
   } catch {

@@ -9,10 +9,11 @@
  */
 
 import { PlaitError } from '../core/errors.ts';
+import { nodeBuffer } from '../core/host-buffer.ts';
 import type { Space } from '../core/space.ts';
 import { own } from '../heap/owned.ts';
 import { isSharedElsewhere } from './buffer-state.ts';
-import { copyBytes, nodeBuffer, privateCopy } from './copy.ts';
+import { copyBytes, privateCopy } from './copy.ts';
 import type { Root } from './kinds.ts';
 import { readValue } from './reader.ts';
 import type { PartApart } from './sink.ts';

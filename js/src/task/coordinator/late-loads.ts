@@ -9,9 +9,9 @@
 
 import { slotOf, threadsOfHost } from '../../core/boot.ts';
 import { host } from '../../core/host.ts';
+import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
 import { Slot } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
 /** How often one is looked at again that cannot be stopped just now. */

@@ -8,7 +8,8 @@
  */
 
 import { attach, Role, recoverThread } from '../../core/boot.ts';
-import { type HostThread, host } from '../../core/host.ts';
+import { host } from '../../core/host.ts';
+import type { HostThread } from '../../core/host-types.ts';
 import type { Space } from '../../core/space.ts';
 import type {
   CoordinatorStart,

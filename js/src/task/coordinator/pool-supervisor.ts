@@ -21,10 +21,11 @@
 
 import { threadsOfHost } from '../../core/boot.ts';
 import { PlaitError } from '../../core/errors.ts';
-import { type HostThread, host } from '../../core/host.ts';
+import { host } from '../../core/host.ts';
+import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
+import type { HostThread } from '../../core/host-types.ts';
 import { Pool as P, PoolState } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { readValue } from '../../value/reader.ts';
 import { ValueWriter } from '../../value/writer.ts';
 import type {

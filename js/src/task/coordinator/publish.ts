@@ -7,8 +7,11 @@
  * it.
  */
 
+import { host } from '../../core/host.ts';
 import type { Space } from '../../core/space.ts';
 import { type PoolStats, readStats } from '../stats.ts';
+
+const builtin = <Module>(name: string): Module => host.builtin(`node:${name}`) as Module;
 
 /** A pool, as it is told to other processes. */
 export interface PublishedPool {
@@ -18,19 +21,18 @@ export interface PublishedPool {
 
 /** Where the sockets are; undefined where there are none. */
 export function socketFolder(): string | undefined {
-  const process = globalThis.process;
-  if (typeof process?.getBuiltinModule !== 'function' || process.platform === 'win32') return undefined;
-  const os = process.getBuiltinModule('node:os');
+  const process = builtin<NodeJS.Process | undefined>('process');
+  if (process === undefined || process.platform === 'win32') return undefined;
+  const os = builtin<typeof import('node:os')>('os');
   return `${os.tmpdir()}/plait-${os.userInfo().uid}`;
 }
 
 /** Why the folder cannot be trusted; undefined if it can, or if there is none. */
 export function distrustOf(folder: string): string | undefined {
-  const process = globalThis.process;
-  const stat = process.getBuiltinModule('node:fs').lstatSync(folder, { throwIfNoEntry: false });
+  const stat = builtin<typeof import('node:fs')>('fs').lstatSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;
   if (!stat.isDirectory()) return 'is no directory';
-  if (stat.uid !== process.getBuiltinModule('node:os').userInfo().uid) return 'belongs to another user';
+  if (stat.uid !== builtin<typeof import('node:os')>('os').userInfo().uid) return 'belongs to another user';
   return (stat.mode & 0o077) === 0 ? undefined : 'is open to other users (chmod 700)';
 }
 
@@ -38,7 +40,7 @@ export function distrustOf(folder: string): string | undefined {
 function makeFolder(folder: string): string | undefined {
   try {
     if (distrustOf(folder) === undefined) {
-      globalThis.process.getBuiltinModule('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 });
+      builtin<typeof import('node:fs')>('fs').mkdirSync(folder, { recursive: true, mode: 0o700 });
     }
     const distrust = distrustOf(folder);
     return distrust === undefined ? undefined : `${folder} ${distrust}`;
@@ -53,10 +55,11 @@ function makeFolder(folder: string): string | undefined {
  */
 export function publish(space: Space, pools: () => Iterable<readonly [pool: number, module: string]>): void {
   const folder = socketFolder();
-  if (folder === undefined || process.env.PLAIT_TOP !== '1') return;
-  const net = process.getBuiltinModule('node:net');
-  const fs = process.getBuiltinModule('node:fs');
-  const { threadId } = process.getBuiltinModule('node:worker_threads');
+  const process = builtin<NodeJS.Process | undefined>('process');
+  if (folder === undefined || process === undefined || process.env.PLAIT_TOP !== '1') return;
+  const net = builtin<typeof import('node:net')>('net');
+  const fs = builtin<typeof import('node:fs')>('fs');
+  const { threadId } = builtin<typeof import('node:worker_threads')>('worker_threads');
   const path = `${folder}/${process.pid}-${threadId}.sock`;
   const tell = (why: string): void => {
     // At once: a program may end before what a thread prints has gone through its starter.

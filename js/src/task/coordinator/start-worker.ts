@@ -1,6 +1,7 @@
 /** Starting a worker thread. */
 
-import { type HostThread, host } from '../../core/host.ts';
+import { host } from '../../core/host.ts';
+import type { HostThread } from '../../core/host-types.ts';
 import type { BroadcastCall, CoordinatorStart, OpenPool, WorkerStart } from '../protocol.ts';
 
 /**

@@ -7,9 +7,9 @@
 
 import { recoverStartedBy, slotOf, threadsOfHost } from '../../core/boot.ts';
 import { codeFor, PlaitError } from '../../core/errors.ts';
+import { setTimeout } from '../../core/host-timers.ts';
 import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { setTimeout } from '../../core/timers.ts';
 import { Transport } from '../../value/transport.ts';
 import { ValueWriter } from '../../value/writer.ts';
 import type { EndReason } from '../protocol.ts';

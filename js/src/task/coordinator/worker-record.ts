@@ -1,6 +1,6 @@
 /** A worker thread as its pool's coordinator knows it. */
 
-import type { HostThread } from '../../core/host.ts';
+import type { HostThread } from '../../core/host-types.ts';
 import { encodeError } from '../../value/encode-error.ts';
 import type { EndReason, Uncaught } from '../protocol.ts';
 

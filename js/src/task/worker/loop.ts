@@ -11,20 +11,9 @@
 
 import { clock, stampOf } from '../../core/clock.ts';
 import { host } from '../../core/host.ts';
-import {
-  Client,
-  Errno,
-  Lock,
-  Name,
-  Next,
-  Pool as P,
-  Seat,
-  Stop,
-  Task,
-  TaskStatus,
-} from '../../core/layout.generated.ts';
+import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
+import { Client, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { freeGiven, movedParts } from '../../value/transfer.ts';
 import { Transport } from '../../value/transport.ts';
 import { bucketOf } from '../histogram.ts';

@@ -8,6 +8,9 @@
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 
+/** And not one that is too old for Plait, which is taken for a page. */
+const isNode = host.builtin('node:process') !== undefined;
+
 /**
  * Throws if this host can never have a space.
  *
@@ -15,13 +18,13 @@ import { host } from './host.ts';
  */
 export function mustBeSupported(): void {
   const node: unknown = globalThis.process?.versions?.node;
-  if (host.kind === 'web' && typeof node === 'string' && typeof document === 'undefined') {
+  if (!isNode && typeof node === 'string' && typeof document === 'undefined') {
     throw unsupported(`Plait needs Node 20.19 or later, or 22.3 or later: this is Node ${node}`);
   }
   if (typeof WebAssembly === 'undefined') throw unsupported('Plait needs WebAssembly, which is not there');
   if (typeof SharedArrayBuffer !== 'undefined') return;
-  if (host.kind === 'node' || globalThis.crossOriginIsolated) {
-    const where = host.kind === 'node' ? 'this process' : 'this page is cross-origin isolated, but its browser';
+  if (isNode || globalThis.crossOriginIsolated) {
+    const where = isNode ? 'this process' : 'this page is cross-origin isolated, but its browser';
     throw unsupported(`${where} has no SharedArrayBuffer, which Plait needs`);
   }
   throw new PlaitError(
@@ -38,7 +41,7 @@ export function wasmRefused(cause: unknown): PlaitError {
     const message = `the host has no memory for compiled code: ${reason}`;
     return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message, { cause });
   }
-  const advice = host.kind === 'web' ? ". A Content-Security-Policy must allow it: script-src 'wasm-unsafe-eval'" : '';
+  const advice = !isNode ? ". A Content-Security-Policy must allow it: script-src 'wasm-unsafe-eval'" : '';
   return unsupported(`the host refuses to run WebAssembly: ${reason}${advice}`, cause);
 }
 
