@@ -24,7 +24,7 @@ rmSync(to, { recursive: true, force: true });
 const seen = new Set(ENTRIES);
 for (const name of seen) {
   const text = readFileSync(join(from, name), 'utf8');
-  const code = text.replace(/\/\*[^]*?\*\//g, ''); // an example in a comment names other modules
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, ''); // an example in a comment names other modules
   for (const [, specifier] of code.matchAll(/(?:from |import\()'(\.[^']+)'/g)) {
     seen.add(relative(from, join(from, dirname(name), specifier.replace(/\.[jt]s$/, '.d.ts'))));
   }

@@ -1,15 +1,34 @@
 /**
  * Copies between shared and private memory against a loop: every way to copy, and what lies around the bytes.
  *
- * How bytes lie within a word decides which way is taken, and so do their number and the host's Buffer. A module that
- * is imported under another name looks for the Buffer anew.
+ * How bytes lie within a word decides which way is taken, and so do their number and the host's Buffer. A bundle of the
+ * modules that is imported under another name looks for the Buffer anew.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
+import { build } from 'esbuild';
 
 type Copy = typeof import('../../dist/value/copy.js');
+type FreshCopy = Copy & Pick<typeof import('../../dist/core/host-buffer.js'), 'nodeBuffer'>;
+
+const { outputFiles } = await build({
+  stdin: {
+    contents: "export * from './value/copy.js'; export { nodeBuffer } from './core/host-buffer.js';",
+    resolveDir: fileURLToPath(new URL('../../dist', import.meta.url)),
+  },
+  bundle: true,
+  format: 'esm',
+  write: false,
+});
+const source = `data:text/javascript,${encodeURIComponent(outputFiles[0]!.text)}`;
+
+/** The modules, as they are evaluated with the globals of now. */
+async function freshCopy(name: string): Promise<FreshCopy> {
+  return (await import(`${source}//${encodeURIComponent(name)}`)) as FreshCopy;
+}
 
 const MOST = 2 ** 20;
 const SIZES = [0, 1, 7, 63, 64, 2047, 2048, 2051, 4095, 4096, 65_537, 2 ** 19 - 1, 2 ** 19, 2 ** 19 + 3];
@@ -65,7 +84,7 @@ function checkCopies({ copyBytes, privateCopy }: Copy): void {
 }
 
 test("with the host's Buffer", async () => {
-  const copy: Copy = await import('../../dist/value/copy.js');
+  const copy = await freshCopy('own');
   assert.equal(copy.nodeBuffer, Buffer);
   checkCopies(copy);
 });
@@ -77,9 +96,9 @@ for (const [name, stand] of [
   test(name, async () => {
     const own = globalThis.Buffer;
     Object.assign(globalThis, { Buffer: stand });
-    let copy: Copy;
+    let copy: FreshCopy;
     try {
-      copy = (await import(`../../dist/value/copy.js?${encodeURIComponent(name)}`)) as Copy;
+      copy = await freshCopy(name);
     } finally {
       Object.assign(globalThis, { Buffer: own });
     }
@@ -96,9 +115,9 @@ test('with the Buffer of another realm', async () => {
     ) as typeof Buffer.allocUnsafeSlow;
   }
   Object.assign(globalThis, { Buffer: Foreign });
-  let copy: Copy;
+  let copy: FreshCopy;
   try {
-    copy = (await import(`../../dist/value/copy.js?${'realm'}`)) as Copy;
+    copy = await freshCopy('realm');
   } finally {
     Object.assign(globalThis, { Buffer: own });
   }
