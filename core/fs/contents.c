@@ -351,6 +351,20 @@ void plait__fs_stage_empty(struct plait_fs_thread *mine, struct plait_inode *ino
   if (map != NULL) plait__fs_drop(mine, plait_ref(map), 0, plait_get(&map->count), 1);
 }
 
+void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens) {
+  plait__fs_stage(mine, &inode->links, links);
+  plait__fs_stage(mine, &inode->opens, opens);
+  if (links != 0 || opens != 0) return;
+  uint32_t life = plait_get(&inode->life);
+  if (plait__fs_kind(life) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
+  else if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
+  plait__fs_stage(mine, &inode->life, (life & ~3u) + 4);
+  plait_word_t *owner = plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number));
+  plait__fs_stage(mine, owner, plait_self_id());
+  plait__fs_stage(mine, &mine->files, plait__fs_staged(mine, &mine->files) - 1);
+  plait_put(&mine->released, plait_ref(owner));
+}
+
 /* Drops the extents of the map that start at `size` or behind. Under the lock. */
 static void stage_cut(struct plait_fs_thread *mine, struct plait_inode *inode, uint64_t size) {
   struct plait_fs_map *map = map_of(inode);

@@ -226,7 +226,7 @@ static uint32_t find_cursor(struct plait_fs_table *table, uint32_t count, uint64
   return low;
 }
 
-static int list_into(
+int plait__fs_list_into(
     struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor) {
   struct plait_inode *directory = node.inode;
   uint8_t *first = plait_at(plait_get(&mine->scratch)), *names = first, *kinds = first + PLAIT_FS_SCRATCH;
@@ -266,18 +266,4 @@ static int list_into(
   plait_put(&mine->result.ascii, many == 0);
   plait_put(&mine->result.bytes, listed == 0 ? 0 : (uint32_t)(names - first) - 1);
   return (int)listed;
-}
-
-PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
-  struct plait_fs_thread *mine = plait__fs_mine();
-  struct plait__fs_node node;
-  int rc = plait__fs_find(mine, target, 1, &node);
-  if (rc != 0) return rc;
-  struct plait__fs_read read = {.inode = node.inode};
-  do {
-    if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
-    plait_put64(&mine->result.cursor, 0);
-    rc = list_into(mine, &read, node, (uint64_t)cursor);
-  } while (!plait__fs_read_end(&read));
-  return rc;
 }

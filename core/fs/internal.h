@@ -50,6 +50,8 @@ void plait__fs_target(struct plait_fs_thread *mine, struct plait_inode *inode);
 void plait__fs_disturb(struct plait_fs_thread *mine, struct plait_inode *inode);
 /* The block, or the extents of the map in it from `from` to `to`, become free with the change. */
 void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole);
+/* Somebody may be watching. */
+void plait__fs_notice(void);
 /* Makes the change: the commit. The first `keep` blocks in hand stay there. */
 void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep);
 /* Forgets the change, and gives back the blocks in hand but the first `keep`. */
@@ -59,6 +61,8 @@ void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep);
  * one whose journal another thread is at, and does not end.
  */
 int plait__fs_settle_all(plait_thread_t *unsettled);
+/* The same for one record, if it is still the dead thread's. 0, -PLAIT_ETIMEDOUT. */
+int plait__fs_settle_record(struct plait_fs_thread *record, plait_thread_t dead);
 
 /* Takes a lock of the room; settles if it was a dead thread's. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_acquire(struct plait_lock *lock);
@@ -87,15 +91,12 @@ struct plait_inode *plait__fs_new_inode(
 void plait__fs_disown(struct plait_inode *inode);
 /* The commit makes the inode used: publishes it. */
 void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inode);
-/*
- * The inode has `links` names and `opens` descriptors after the change; without either it is freed with all it holds.
- * Under its lock.
- */
-void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens);
 /* After the commit: what was freed by it may be claimed. */
 void plait__fs_release(struct plait_fs_thread *mine);
 /* The root directory. NULL before the first record was made. */
 struct plait_inode *plait__fs_root_inode(void);
+/* Whether `above` is `node` or lies above it. Under `rename`, or where no directory in between can move. */
+int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node);
 /*
  * Whether another `bytes` and `files` are within the limits; then they are set aside for the calling thread, until
  * plait__fs_unreserve(), which who asks calls when a change has counted them, or when there is none.
@@ -126,6 +127,22 @@ static inline int plait__fs_read_valid(const struct plait__fs_read *read) {
   return plait_load(&read->inode->version) == read->version;
 }
 
+/* ---- open_file.c ---- */
+
+struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
+/* The open descriptor; NULL if there is none. `node`: what is open. */
+struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
+/* Whether the descriptor has been open on the node ever since it had these `uses`. Under the inode's lock. */
+int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
+/* Why there is none: -EBADF, or -EREMOTE for a mount's. */
+int plait__fs_not_open(int fd);
+/* A free descriptor, made the caller's; and back. -ENFILE. */
+int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
+void plait__fs_free_descriptor(uint32_t fd);
+/* A descriptor for the node: becomes open with the change. */
+void plait__fs_stage_open(
+    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
+
 /* ---- directory.c ---- */
 
 struct plait__fs_name {
@@ -154,6 +171,12 @@ void plait__fs_stage_remove(
     struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record);
 void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_record *record, plait_ref_t entry);
 void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *inode, double now, int contents);
+/*
+ * Lists names from the cursor on into the thread's scratch: how many, or what plait_fs_list() fails with. Between
+ * plait__fs_read_begin() and plait__fs_read_end().
+ */
+int plait__fs_list_into(
+    struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor);
 static inline plait_word_t *plait__fs_cells(struct plait_fs_table *table, uint32_t capacity) {
   return (plait_word_t *)&table->records[capacity];
 }
@@ -202,14 +225,24 @@ int plait__fs_contents_replace(
     struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length, int given, double now);
 /* All the contents go. Under the inode's lock; it is a target. */
 void plait__fs_stage_empty(struct plait_fs_thread *mine, struct plait_inode *inode);
+/*
+ * The inode has `links` names and `opens` descriptors after the change; without either it is freed with all it holds.
+ * Under its lock.
+ */
+void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens);
 /* One extent holds all, and more come never in its place: pinned. Under no lock. */
 int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t fd);
 uint64_t plait__fs_contents_held(struct plait_inode *inode);
 
-/* ---- tree.c ---- */
+/* ---- ranges.c ---- */
 
-/* Whether `above` is `node` or lies above it. Under `rename`, or where no directory in between can move. */
-int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node);
+/*
+ * Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's
+ * lock.
+ */
+int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
+/* Wakes who waits for a lock. */
+void plait__fs_ranges_signal(struct plait_inode *inode);
 
 /* ---- mounts.c ---- */
 
@@ -220,34 +253,7 @@ int plait__fs_has_mount(struct plait_inode *directory);
 /* Closes a mount's descriptor, whoever's it is: 0, -EBADF, -ETIMEDOUT. */
 int plait__fs_far_close(uint32_t fd);
 
-/* ---- open.c, ranges.c ---- */
-
-/* The open descriptor; NULL if there is none. `node`: what is open. */
-struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
-/* Whether the descriptor has been open on the node ever since it had these `uses`. Under the inode's lock. */
-int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
-/* Why there is none: -EBADF, or -EREMOTE for a mount's. */
-int plait__fs_not_open(int fd);
-/* A free descriptor, made the caller's; and back. -ENFILE. */
-int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
-void plait__fs_free_descriptor(uint32_t fd);
-/* Closes whoever's descriptor. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
-/*
- * Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's
- * lock.
- */
-int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
-/* Wakes who waits for a lock. */
-void plait__fs_ranges_signal(struct plait_inode *inode);
-/* A descriptor for the node: becomes open with the change. */
-void plait__fs_stage_open(
-    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);
-struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
-/* The thread of the record watches no longer. 0, -ETIMEDOUT. */
-int plait__fs_unwatch(struct plait_fs_thread *record);
-/* Somebody may be watching. */
-void plait__fs_notice(void);
+/* ---- tree.c ---- */
 
 /*
  * A name for what is new at the place, in one change; `fd`: opened under it as well, or UINT32_MAX. The inode is the
@@ -255,5 +261,12 @@ void plait__fs_notice(void);
  */
 int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode,
     uint32_t fd, uint32_t flags, double now);
+
+/* ---- open.c ---- */
+
+/* Closes whoever's descriptor. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
+/* The thread of the record watches no longer. 0, -ETIMEDOUT. */
+int plait__fs_unwatch(struct plait_fs_thread *record);
 
 #endif

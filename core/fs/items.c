@@ -305,24 +305,18 @@ void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inod
   plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1);
 }
 
-void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens) {
-  plait__fs_stage(mine, &inode->links, links);
-  plait__fs_stage(mine, &inode->opens, opens);
-  if (links != 0 || opens != 0) return;
-  uint32_t life = plait_get(&inode->life);
-  if (plait__fs_kind(life) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
-  else if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
-  plait__fs_stage(mine, &inode->life, (life & ~3u) + 4);
-  plait_word_t *owner = plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number));
-  plait__fs_stage(mine, owner, plait_self_id());
-  plait__fs_stage(mine, &mine->files, plait__fs_staged(mine, &mine->files) - 1);
-  plait_put(&mine->released, plait_ref(owner));
-}
-
 void plait__fs_release(struct plait_fs_thread *mine) {
   plait_ref_t owner = plait_get(&mine->released);
   if (owner == 0) return;
   plait_put(&mine->released, 0);
   if (plait_get((plait_word_t *)plait_at(owner)) == plait_self_id())
     atomic_store_explicit((plait_word_t *)plait_at(owner), 0, memory_order_release);
+}
+
+int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node) {
+  struct plait_inode *root = plait__fs_root_inode();
+  /* Somebody may have removed `node`, and then the directory above it: who locks it will see that it is gone. */
+  for (uint32_t steps = 0; node != above; node = plait_at(plait_load(&node->parent)))
+    if (node == root || plait_ref(node) == 0 || ++steps == PLAIT__FS_DEEPEST) return 0;
+  return 1;
 }

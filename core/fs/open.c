@@ -1,42 +1,10 @@
 /*
- * open: descriptors, and what is done with them.
- *
- * Invariants
- * - A descriptor's whose-word names the thread that opened it, or the one that closes it; it is 0 only when no journal
- *   speaks of the descriptor any more. `state` and what goes with it change under the lock of the inode that is open.
- * - An inode's `opens` is the number of descriptors with a state that name it.
+ * open: opening, closing, reading and writing by descriptor; who watches for changes.
  */
 #include "internal.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
 #define LAST_POSITION 9.2e18     /* nor may the end of what is read be more than 63 bits hold */
-
-struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
-  return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
-}
-
-struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
-  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return NULL;
-  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
-  uint32_t uses = plait_load(&open->uses);
-  uint32_t state = plait_load(&open->state);
-  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_FAR) return NULL;
-  node->inode = plait_at(plait_load(&open->inode));
-  node->life = plait_load(&open->life);
-  return plait_load(&open->uses) == uses ? open : NULL;
-}
-
-int plait__fs_not_open(int fd) {
-  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
-  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_FAR ? -PLAIT_EREMOTE : -PLAIT_EBADF;
-}
-
-void plait__fs_notice(void) {
-  struct plait_fs *fs = plait_fs();
-  if (plait_get(&fs->watchers) == 0) return;
-  atomic_fetch_add_explicit(&fs->changes, 1, memory_order_release);
-  plait_platform_notify(&fs->changes, UINT32_MAX);
-}
 
 /* `record` watches `more` times more, or less; 0: no longer. Its count and that of all in one change. */
 static int change_watchers(struct plait_fs_thread *record, uint32_t more) {
@@ -59,26 +27,6 @@ PLAIT_EXPORT int plait_fs_watch(int change) {
 
 int plait__fs_unwatch(struct plait_fs_thread *record) {
   return plait_get(&record->watching) == 0 ? 0 : change_watchers(record, 0);
-}
-
-void plait__fs_stage_open(
-    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
-  struct plait_fs_open *open = plait__fs_descriptor(fd);
-  plait__fs_stage(mine, &open->inode, plait_ref(node.inode));
-  plait__fs_stage(mine, &open->life, node.life);
-  plait__fs_stage(mine, &open->flags, flags);
-  plait__fs_stage64(mine, &open->position, 0);
-  plait__fs_stage(mine, &open->uses, plait_get(&open->uses) + 1);
-  plait__fs_stage(mine, &open->state, state);
-}
-
-void plait__fs_free_descriptor(uint32_t fd) {
-  atomic_store_explicit(plait__fs_owner(&plait_fs()->opens, fd), 0, memory_order_release);
-}
-
-int plait__fs_claim_descriptor(struct plait_fs_thread *mine) {
-  int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->opens);
-  return fd == -PLAIT_ENOSPC ? -PLAIT_ENFILE : fd;
 }
 
 /* Opens what is there. -EAGAIN: it is gone meanwhile. */
@@ -196,10 +144,6 @@ PLAIT_EXPORT int plait_fs_unmap(int fd) {
   struct plait__fs_node node;
   if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2);
-}
-
-int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
-  return plait_load(&open->uses) == uses && plait_load(&open->inode) == plait_ref(node.inode);
 }
 
 /*

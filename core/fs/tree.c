@@ -218,15 +218,6 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
 
 /* ---- rename ---- */
 
-/* Whether `above` is `node` or lies above it. Under `rename`. */
-int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node) {
-  struct plait_inode *root = plait__fs_root_inode();
-  /* Somebody may have removed `node`, and then the directory above it: who locks it will see that it is gone. */
-  for (uint32_t steps = 0; node != above; node = plait_at(plait_load(&node->parent)))
-    if (node == root || plait_ref(node) == 0 || ++steps == PLAIT__FS_DEEPEST) return 0;
-  return 1;
-}
-
 /* What POSIX forbids, apart from what changes meanwhile. 1: nothing is to be done. */
 static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) {
   if (from->dots != 0 || to->dots != 0) return -PLAIT_EBUSY;
@@ -316,6 +307,20 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
 }
 
 /* ---- what things are ---- */
+
+PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_node node;
+  int rc = plait__fs_find(mine, target, 1, &node);
+  if (rc != 0) return rc;
+  struct plait__fs_read read = {.inode = node.inode};
+  do {
+    if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
+    plait_put64(&mine->result.cursor, 0);
+    rc = plait__fs_list_into(mine, &read, node, (uint64_t)cursor);
+  } while (!plait__fs_read_end(&read));
+  return rc;
+}
 
 PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
   struct plait_fs_thread *mine = plait__fs_mine();

@@ -1,0 +1,53 @@
+/*
+ * open_file: the table of descriptors: which are free, and what an open one is open on.
+ *
+ * Invariants
+ * - A descriptor's whose-word names the thread that opened it, or the one that closes it; it is 0 only when no journal
+ *   speaks of the descriptor any more. `state` and what goes with it change under the lock of the inode that is open.
+ * - An inode's `opens` is the number of descriptors with a state that name it.
+ */
+#include "internal.h"
+
+struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
+  return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
+}
+
+struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
+  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return NULL;
+  struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
+  uint32_t uses = plait_load(&open->uses);
+  uint32_t state = plait_load(&open->state);
+  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_FAR) return NULL;
+  node->inode = plait_at(plait_load(&open->inode));
+  node->life = plait_load(&open->life);
+  return plait_load(&open->uses) == uses ? open : NULL;
+}
+
+int plait__fs_not_open(int fd) {
+  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
+  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_FAR ? -PLAIT_EREMOTE : -PLAIT_EBADF;
+}
+
+int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
+  return plait_load(&open->uses) == uses && plait_load(&open->inode) == plait_ref(node.inode);
+}
+
+int plait__fs_claim_descriptor(struct plait_fs_thread *mine) {
+  int fd = plait__fs_claim(mine, &plait_fs()->opens, sizeof(struct plait_fs_open), &mine->opens);
+  return fd == -PLAIT_ENOSPC ? -PLAIT_ENFILE : fd;
+}
+
+void plait__fs_free_descriptor(uint32_t fd) {
+  atomic_store_explicit(plait__fs_owner(&plait_fs()->opens, fd), 0, memory_order_release);
+}
+
+void plait__fs_stage_open(
+    struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
+  struct plait_fs_open *open = plait__fs_descriptor(fd);
+  plait__fs_stage(mine, &open->inode, plait_ref(node.inode));
+  plait__fs_stage(mine, &open->life, node.life);
+  plait__fs_stage(mine, &open->flags, flags);
+  plait__fs_stage64(mine, &open->position, 0);
+  plait__fs_stage(mine, &open->uses, plait_get(&open->uses) + 1);
+  plait__fs_stage(mine, &open->state, state);
+}
