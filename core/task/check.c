@@ -1,7 +1,7 @@
 /*
  * task check: walks every pool under its lock; queue and inboxes name live tasks in the right state, each list ends.
  */
-#include "task.h"
+#include "internal.h"
 
 /* No space holds more: where a list that goes round in circles is given up. */
 #define MOST_TASKS (UINT32_MAX / (uint32_t)sizeof(struct plait_task))

@@ -4,19 +4,7 @@
  * Invariant: whatever is freed is unlinked first, and the pool's place in the registry is given up last. So a death in
  * here loses one block, and the owner's next call, or recovery once the owner is dead too, goes on from there.
  */
-#include "task.h"
-
-/*
- * Whether an intent record's word names a task of this pool. Another pool's task may be freed while we look, and its
- * bytes be anybody's; so nothing that lies behind it is followed.
- */
-int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
-  if (ref == 0 || plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
-  plait_ref_t client = plait_load(&((struct plait_task *)plait_at(ref))->client);
-  plait_ref_t at = plait_load(&pool->clients);
-  while (at != 0 && at != client) at = plait_load(&((struct plait_client *)plait_at(at))->next);
-  return at != 0;
-}
+#include "internal.h"
 
 /* Whether a live thread but `except` works in the pool, or is to finish a task of it. pre: holds the pool's lock. */
 static int is_used(struct plait_pool *pool, struct plait_slot *except) {
@@ -37,6 +25,18 @@ static int has_live_client(struct plait_pool *pool) {
     if (owner != 0 && plait_thread_alive(owner)) return 1;
   }
   return 0;
+}
+
+void plait__intents_clear(plait_ref_t task) {
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_DEAD) continue;
+    plait__word_clear_if(&slot->running, task);
+    plait__word_clear_if(&slot->adopted, task);
+    if (plait_load(&slot->holding) == task)
+      atomic_store_explicit(
+          &slot->holding, plait_load(&((struct plait_task *)plait_at(task))->link), memory_order_release);
+  }
 }
 
 /* Takes the pool and its tasks from the records of dead threads, whose recovery comes later. pre: holds both locks. */

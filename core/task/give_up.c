@@ -8,10 +8,10 @@
  *
  * Invariant: PLAIT_STOP_GIVEN_UP is in a task's `control` exactly when a stand-in of it was adopted, delivered, or
  * freed with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once. A
- * death in between: `adopted` and `building` name the same record then, and no other time; plait__stand_in_repair()
- * sets the bit for the dead thread, and recovery finishes what it had adopted.
+ * death in between: `adopted` and `building` name the same record then, and no other time; stand_in_repair() in
+ * pool_lock.c sets the bit for the dead thread, and recovery finishes what it had adopted.
  */
-#include "task.h"
+#include "internal.h"
 
 static struct plait_task *given_at(plait_ref_t ref) {
   return plait_at(ref);
@@ -49,14 +49,6 @@ static void stand_in_for(plait_ref_t ref, plait_ref_t stand_in) {
   plait_put(&plait_self()->adopted, stand_in); /* the commit */
   atomic_fetch_or_explicit(&task->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
   plait_put(&plait_self()->building, 0);
-}
-
-void plait__stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
-  plait_ref_t stand_in = plait_load(&dead->building);
-  if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
-  atomic_fetch_or_explicit(
-      &given_at(plait_load(&given_at(stand_in)->link))->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
-  atomic_store_explicit(&dead->building, 0, memory_order_release);
 }
 
 /*

@@ -1,20 +1,10 @@
 /*
- * lane: the queues of a pool, as rings that grow by doubling: putting in, choosing what comes next, counting.
+ * lane: the rings that a pool's queue is made of: walking over them, counting, and what a death leaves in them.
  *
  * What a lane holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it,
  * for whoever must not look at every lane; a death may leave them behind, so repair counts anew.
- *
- * Who takes an aborted task back leaves a hole in the middle, so that nothing has to move. Each hole is passed once, by
- * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted,
- * a ring has at most four times as many cells as it ever held tasks at a time, or FIRST_RING.
  */
-#include "task.h"
-
-#define FIRST_RING 64u
-
-static struct plait_task *queued_task(plait_ref_t ref) {
-  return plait_at(ref);
-}
+#include "internal.h"
 
 static plait_word_t *seat_table(struct plait_pool *pool) {
   plait_ref_t table = plait_load(&pool->seats);
@@ -52,7 +42,7 @@ void plait__pool_recount(struct plait_pool *pool) {
   for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
     uint32_t tail = plait_get(&lane->tail);
     for (uint32_t i = plait_get(&lane->head); i != tail; i = plait__lane_after(lane, i), queued++) {
-      struct plait_task *task = queued_task(plait_get(plait__lane_cell(lane, i)));
+      struct plait_task *task = plait_at(plait_get(plait__lane_cell(lane, i)));
       plait_put(&task->state, PLAIT_TASK_QUEUED);
       plait_put(&task->position, i);
     }
@@ -68,8 +58,7 @@ uint32_t plait__lane_after(const struct plait_lane *lane, uint32_t position) {
   return position;
 }
 
-/* Moves head and tail over holes. */
-static void trim(struct plait_lane *lane) {
+void plait__lane_trim(struct plait_lane *lane) {
   uint32_t head = plait__lane_after(lane, plait_get(&lane->head) - 1), tail = plait_get(&lane->tail);
   plait_put(&lane->head, head);
   while (tail != head && plait_get(plait__lane_cell(lane, tail - 1)) == 0) tail--;
@@ -82,242 +71,8 @@ void plait__lane_repair(struct plait_lane *lane) {
     plait_word_t *cell = plait__lane_cell(lane, i);
     plait_ref_t ref = plait_get(cell);
     if (ref == 0) continue;
-    struct plait_client *client = plait_at(plait_load(&queued_task(ref)->client));
+    struct plait_client *client = plait_at(plait_load(&((struct plait_task *)plait_at(ref))->client));
     if (plait_load(&client->inbox) == ref) plait_put(cell, 0);
   }
-  trim(lane);
-}
-
-/* Whether there is a cell behind the last one in use. */
-static int has_room(const struct plait_lane *lane) {
-  plait_ref_t ring = plait_get(&lane->ring);
-  return ring != 0 &&
-      plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
-}
-
-/*
- * Copies what the ring of a lane holds to the end of `bigger`, an empty one that has room for as many. What lies before
- * it there are holes, until trim().
- */
-static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) {
-  uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&lane->head), to = plait_get(&lane->tail);
-  for (uint32_t i = to; i != head;) {
-    plait_ref_t ref = plait_get(plait__lane_cell(lane, --i));
-    if (ref == 0) continue;
-    plait_put(&bigger->cells[--to & mask], ref);
-    plait_put(&queued_task(ref)->position, to);
-  }
-  while (to != head) plait_put(&bigger->cells[--to & mask], 0);
-}
-
-/*
- * How many cells the ring of a full lane should have: twice as many, or as many where half of those in use are holes.
- */
-static uint32_t wanted_capacity(const struct plait_lane *lane, uint32_t full) {
-  uint32_t held = 0, tail = plait_get(&lane->tail);
-  if (full == 0) return FIRST_RING;
-  for (uint32_t i = plait_get(&lane->head); i != tail; i = plait__lane_after(lane, i)) held++;
-  return held > full / 2 ? full * 2 : full;
-}
-
-/* Makes room in a full lane. Takes and gives back the lock itself: no lock is held while memory is asked for. */
-static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
-  struct plait_slot *self = plait_self();
-  int rc = plait__pool_lock(pool);
-  if (rc != 0) return rc;
-  plait_ref_t full_ref = plait_get(&lane->ring);
-  uint32_t full = full_ref == 0 ? 0 : plait_get(&((struct plait_ring *)plait_at(full_ref))->capacity);
-  uint32_t capacity = wanted_capacity(lane, full);
-  plait_lock_release(&pool->lock);
-  plait_ref_t bigger_ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_ring) + capacity * 4);
-  if (bigger_ref == 0) return -PLAIT_ENOMEM;
-  plait_put(&self->scratch, bigger_ref);
-  struct plait_ring *bigger = plait_at(bigger_ref);
-  rc = plait__pool_lock(pool);
-  if (rc == 0) {
-    plait_ref_t old_ref = plait_get(&lane->ring);
-    struct plait_ring *old = old_ref == 0 ? NULL : plait_at(old_ref);
-    /* Another submitter may have been quicker; then the new ring is what is freed below. */
-    if ((old == NULL ? 0 : plait_get(&old->capacity)) == full) {
-      plait_put(&bigger->capacity, capacity);
-      plait_put(&bigger->previous, old_ref);
-      copy_ring(lane, bigger);
-      plait_put(&lane->ring, bigger_ref); /* the commit; repair knows the rest */
-      plait_put(&self->scratch, old_ref);
-      plait_put(&bigger->previous, 0);
-      trim(lane);
-    }
-    plait_lock_release(&pool->lock);
-  }
-  plait_ref_t spare = plait_get(&self->scratch);
-  plait_put(&self->scratch, 0);
-  if (spare != 0) plait_heap_free(spare);
-  return rc;
-}
-
-static struct plait_lane *lane_of(struct plait_task *task) {
-  plait_ref_t seat = plait_get(&task->seat);
-  if (seat != 0) return &((struct plait_seat *)plait_at(seat))->lane;
-  return &((struct plait_client *)plait_at(plait_get(&task->client)))->lanes[plait_get(&task->lane)];
-}
-
-/* After a task was put into its lane: what repeats it. pre: holds the lock. */
-static void note_queued(struct plait_pool *pool, struct plait_task *task) {
-  if (plait_get(&task->seat) == 0) {
-    struct plait_client *client = plait_at(plait_get(&task->client));
-    uint32_t bit = 1u << plait_get(&task->lane);
-    plait_put(&client->mask, plait_get(&client->mask) | bit);
-    if ((plait_get(&pool->mask) & bit) == 0)
-      atomic_store_explicit(&pool->mask, plait_get(&pool->mask) | bit, memory_order_seq_cst);
-  }
-  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
-}
-
-/* After a task has left its lane: likewise. */
-static void note_left(struct plait_pool *pool, struct plait_task *task, struct plait_lane *lane) {
-  if (plait_get(&task->seat) == 0 && plait_get(&lane->head) == plait_get(&lane->tail)) {
-    struct plait_client *client = plait_at(plait_get(&task->client));
-    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
-  }
-  /* see plait__worker_wake in task.c */
-  atomic_store_explicit(&pool->queued, plait_get(&pool->queued) - 1, memory_order_release);
-}
-
-/*
- * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own
- * workers also when its queue is full, and while it closes. What a running task waits for may not wait for those before
- * it, which wait for its worker, and a task that is let end needs its own.
- */
-static int refusal(struct plait_pool *pool) {
-  int is_inner = atomic_load_explicit(&plait_self()->pool, memory_order_relaxed) == plait_ref(pool);
-  uint32_t state = plait_get(&pool->state);
-  if (state != PLAIT_POOL_OPEN && !(is_inner && state == PLAIT_POOL_CLOSING)) return -PLAIT_EPIPE;
-  return !is_inner && plait_get(&pool->queued) >= plait_get(&pool->queue_limit) ? -PLAIT_EAGAIN : 0;
-}
-
-int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
-  struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
-  for (;;) {
-    int rc = plait__pool_lock(pool);
-    if (rc != 0) return rc;
-    rc = refusal(pool);
-    if (rc == 0 && has_room(lane)) {
-      uint32_t tail = plait_get(&lane->tail);
-      plait_put(&task->state, PLAIT_TASK_QUEUED);
-      plait_put(&task->position, tail);
-      plait_put(plait__lane_cell(lane, tail), ref);
-      plait_put(&lane->tail, tail + 1); /* the commit */
-      plait_put(&plait_self()->building, 0);
-      note_queued(pool, task);
-      plait_lock_release(&pool->lock);
-      return 0;
-    }
-    plait_lock_release(&pool->lock);
-    if (rc == 0) rc = grow_lane(pool, lane);
-    if (rc != 0) return rc;
-  }
-}
-
-int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
-  struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
-  for (;;) {
-    int rc = plait__pool_lock(pool);
-    if (rc != 0) return rc;
-    uint32_t state = plait_get(&pool->state);
-    if (state != PLAIT_POOL_OPEN && state != PLAIT_POOL_CLOSING) rc = -PLAIT_EPIPE;
-    /* Under the lock: whoever aborts it from here on finds it in the lane. */
-    else if (plait_load(&task->control) != 0) rc = -PLAIT_EINVAL;
-    if (rc == 0 && has_room(lane)) {
-      uint32_t head = plait_get(&lane->head);
-      plait_put(&task->retries, plait_get(&task->retries) - 1);
-      plait_put(&task->output_status, PLAIT_STATUS_NONE);
-      plait_put(&task->started_ms, 0);
-      plait_put(&task->told_ms, 0);
-      plait_put(&task->state, PLAIT_TASK_QUEUED);
-      plait_put(&task->position, head - 1);
-      plait_put(plait__lane_cell(lane, head - 1), ref);
-      plait_put(&lane->head, head - 1); /* the commit */
-      plait_put(&plait_self()->adopted, 0);
-      note_queued(pool, task);
-      plait_lock_release(&pool->lock);
-      return 0;
-    }
-    plait_lock_release(&pool->lock);
-    if (rc == 0) rc = grow_lane(pool, lane);
-    if (rc != 0) return rc;
-  }
-}
-
-int plait__lane_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait_client **wake) {
-  struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
-  uint32_t position = plait_get(&task->position), head = plait_get(&lane->head);
-  if (position - head >= plait_get(&lane->tail) - head) return 0;
-  plait_word_t *cell = plait__lane_cell(lane, position);
-  if (plait_get(cell) != ref) return 0; /* taken; the position is from before */
-  plait_put(&task->output_status, PLAIT_STATUS_STOPPED);
-  *wake = plait__task_deliver(pool, ref, cell, 0, 1);
-  trim(lane);
-  note_left(pool, task, lane);
-  return 1;
-}
-
-/* The client whose turn it is to have a task of this priority run; NULL: none has one. */
-static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit) {
-  plait_ref_t turn = plait_get(&pool->turn);
-  for (plait_ref_t at = turn; at != 0;) {
-    struct plait_client *client = plait_at(at);
-    if (plait_get(&client->mask) & bit) return client;
-    at = plait_get(&client->next);
-  }
-  for (plait_ref_t at = plait_get(&pool->clients); at != turn;) {
-    struct plait_client *client = plait_at(at);
-    if (plait_get(&client->mask) & bit) return client;
-    at = plait_get(&client->next);
-  }
-  return NULL;
-}
-
-/* The lane whose first task is next for a worker on `seat`; NULL: there is none. */
-static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref) {
-  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
-  plait_ref_t first = seat == NULL ? 0 : plait__lane_first(&seat->lane);
-  uint32_t own = first == 0 ? PLAIT_LANE_COUNT : plait_get(&queued_task(first)->lane);
-  for (uint32_t mask = plait_get(&pool->mask); mask != 0; mask &= mask - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(mask);
-    if (own <= lane) break;
-    struct plait_client *client = client_in_turn(pool, 1u << lane);
-    if (client != NULL) {
-      plait_put(&pool->turn, plait_get(&client->next));
-      return &client->lanes[lane];
-    }
-    plait_put(&pool->mask, plait_get(&pool->mask) & ~(1u << lane));
-  }
-  return first == 0 ? NULL : &seat->lane;
-}
-
-/* As choose(), for a worker that helps one client alone. */
-static struct plait_lane *choose_of(struct plait_client *client, plait_ref_t seat_ref) {
-  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
-  if (seat != NULL && plait__lane_first(&seat->lane) != 0) return &seat->lane;
-  uint32_t mask = plait_get(&client->mask);
-  return mask == 0 ? NULL : &client->lanes[__builtin_ctz(mask)];
-}
-
-plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only) {
-  plait_ref_t seat = plait_get(&self->seat);
-  struct plait_lane *lane = only == NULL ? choose(pool, seat) : choose_of(only, seat);
-  if (lane == NULL) return 0;
-  uint32_t head = plait_get(&lane->head), after = plait__lane_after(lane, head);
-  plait_ref_t ref = plait_get(plait__lane_cell(lane, head));
-  struct plait_task *task = queued_task(ref);
-  plait_put(&self->running, ref);
-  plait_put(&lane->head, after); /* the commit */
-  plait_put(&task->state, PLAIT_TASK_RUNNING);
-  plait_put(&task->worker, plait_self_id());
-  note_left(pool, task, lane);
-  plait_put(&self->takes, plait_get(&self->takes) + 1);
-  return ref;
+  plait__lane_trim(lane);
 }

@@ -6,7 +6,7 @@
  * Invariant: a name is in the pool's list once its text is whole, and is neither changed nor freed before the pool is.
  * Until it is linked, which is one store under the pool's lock, `scratch` names it; repair clears that if it was.
  */
-#include "task.h"
+#include "internal.h"
 
 static struct plait_name *name_at(plait_ref_t ref) {
   return plait_at(ref);

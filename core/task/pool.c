@@ -1,30 +1,8 @@
 /*
- * pool: making and ending pools (destroy.c frees them). The registry names every pool in one word, so that recovery and
- * check can walk them; a pool is registered as soon as its own block is there, so that a death cannot lose the rest.
+ * pool: making and ending pools (destroy.c frees them). A pool is registered as soon as its own block is there, so that
+ * a death cannot lose the rest.
  */
-#include "task.h"
-
-#ifdef __wasm__
-_Alignas(64) struct plait_task_root plait__task_root;
-#endif
-
-/* The pool's place in the registry; PLAIT_POOL_LIMIT: all are taken. */
-static uint32_t register_pool(plait_ref_t ref) {
-  for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
-    uint32_t none = 0;
-    /* release: pairs with the acquire loads of recovery and check, which read the pool behind the reference. */
-    if (atomic_compare_exchange_strong_explicit(
-            &plait_task_root()->pools[i], &none, ref, memory_order_release, memory_order_relaxed))
-      return i;
-  }
-  return PLAIT_POOL_LIMIT;
-}
-
-uint32_t plait__pool_index(plait_ref_t ref) {
-  uint32_t index = 0;
-  while (index < PLAIT_POOL_LIMIT && (ref == 0 || plait_load(&plait_task_root()->pools[index]) != ref)) index++;
-  return index;
-}
+#include "internal.h"
 
 PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_ref_t ref = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_pool));
@@ -36,7 +14,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->parking, 1);
   plait_put(&pool->queue_limit, UINT32_MAX);
   /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
-  uint32_t index = register_pool(ref);
+  uint32_t index = plait__pool_register(ref);
   plait_ref_t seats = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_zeroed_for(PLAIT_FOR_THREADS, PLAIT_SEAT_LIMIT * 4);
   if (seats != 0) {
     atomic_store_explicit(&pool->seats, seats, memory_order_release);
@@ -151,26 +129,6 @@ PLAIT_EXPORT void plait_pool_set_failure(plait_ref_t pool_ref, plait_ref_t block
   struct plait_pool *pool = plait_at(pool_ref);
   atomic_store_explicit(&pool->failure_size, size, memory_order_relaxed);
   atomic_store_explicit(&pool->failure, block, memory_order_release); /* pairs with the reader's look at the state */
-}
-
-int plait__pool_lock(struct plait_pool *pool) {
-  int rc = plait_lock_acquire(&pool->lock);
-  if (rc == PLAIT_LOCK_TAKEN_OVER) plait__pool_repair(pool);
-  return rc < 0 ? rc : 0;
-}
-
-void plait__pool_return_queued(struct plait_pool *pool) {
-  uint32_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
-  uint32_t status = state == PLAIT_POOL_FAILED ? PLAIT_STATUS_POOL_FAILED : PLAIT_STATUS_POOL_CLOSED;
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
-    for (plait_ref_t ref; (ref = plait__lane_first(lane)) != 0;) {
-      plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
-      /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
-      plait__task_deliver(pool, ref, &lane->head, plait__lane_after(lane, plait_get(&lane->head)), 1);
-    }
-  }
-  plait__pool_recount(pool);
 }
 
 PLAIT_EXPORT int plait_pool_end(plait_ref_t pool_ref, uint32_t state) {

@@ -1,7 +1,7 @@
 /*
  * task: making, submitting, taking, finishing and draining. The order of the stores is the proof; see task.h.
  */
-#include "task.h"
+#include "internal.h"
 
 static struct plait_task *task_at(plait_ref_t ref) {
   return plait_at(ref);
@@ -9,128 +9,6 @@ static struct plait_task *task_at(plait_ref_t ref) {
 
 static struct plait_pool *pool_of_client(plait_ref_t client) {
   return plait_at(atomic_load_explicit(&((struct plait_client *)plait_at(client))->pool, memory_order_relaxed));
-}
-
-PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
-  int apart = size > PLAIT_TASK_INPUT_INLINE;
-  uint32_t capacity = apart || size < PLAIT_TASK_INLINE ? PLAIT_TASK_INLINE : size;
-  plait_ref_t ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_task) + capacity);
-  if (ref == 0) return 0;
-  struct plait_task *task = task_at(ref);
-  plait_put(&task->state, PLAIT_TASK_BUILDING);
-  plait_put(&task->next, 0);
-  plait_put(&task->client, client);
-  plait_put(&task->worker, 0);
-  plait_put(&task->capacity, capacity);
-  plait_put(&task->input_low, ref + (plait_ref_t)sizeof *task);
-  plait_put(&task->input_high, size);
-  plait_put(&task->output_status, PLAIT_STATUS_NONE);
-  plait_put(&task->output_block, 0);
-  plait_put(&task->input_block, 0);
-  plait_put(&task->name_block, 0);
-  plait_put(&task->link, 0);
-  plait_put(&task->lane, PLAIT_LANE_COUNT / 2);
-  plait_put(&task->seat, 0);
-  plait_put(&task->control, 0);
-  plait_put(&task->timeout_ms, 0);
-  plait_put(&task->started_ms, 0);
-  plait_put(&task->told_ms, 0);
-  plait_put(&task->retries, 0);
-  plait_put(&plait_self()->building, ref);
-  if (!apart) return ref;
-  plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_TASKS, size);
-  if (block == 0) {
-    plait_task_discard(ref);
-    return 0;
-  }
-  plait_put(&task->input_low, block);
-  plait_put(&task->input_block, block);
-  return ref;
-}
-
-/* Frees a block that a task's word names. The word goes first: see recover.c. */
-static void free_block(plait_word_t *word) {
-  plait_ref_t block = plait_get(word);
-  if (block == 0) return;
-  plait_put(word, 0);
-  plait_heap_free(block);
-}
-
-void plait__task_strip(plait_ref_t ref) {
-  free_block(&task_at(ref)->input_block);
-  free_block(&task_at(ref)->output_block);
-  free_block(&task_at(ref)->name_block);
-}
-
-PLAIT_EXPORT void plait_task_discard(plait_ref_t ref) {
-  plait__task_strip(ref);
-  plait_put(&plait_self()->building, 0);
-  plait_heap_free(ref);
-}
-
-PLAIT_EXPORT void plait_task_free(plait_ref_t ref) {
-  struct plait_client *client = plait_at(plait_get(&task_at(ref)->client));
-  plait_word_t *link = &client->drained;
-  plait_ref_t at;
-  while ((at = plait_get(link)) != ref) {
-    if (at == 0) return;
-    link = &task_at(at)->link;
-  }
-  plait__task_strip(ref);
-  plait_put(link, plait_get(&task_at(ref)->link));
-  plait_heap_free(ref);
-}
-
-static void empty_list(plait_word_t *first, int drained) {
-  plait_ref_t ref;
-  while ((ref = atomic_load_explicit(first, memory_order_acquire)) != 0) {
-    plait_word_t *next = drained ? &task_at(ref)->link : &task_at(ref)->next;
-    plait__task_strip(ref);
-    atomic_store_explicit(first, atomic_load_explicit(next, memory_order_relaxed), memory_order_release);
-    plait_heap_free(ref);
-  }
-}
-
-void plait__client_empty(struct plait_client *client) {
-  plait_ref_t both = atomic_load_explicit(&client->taken, memory_order_acquire); /* see plait_client_drain */
-  if (both != 0 && both == atomic_load_explicit(&client->drained, memory_order_relaxed))
-    atomic_store_explicit(
-        &client->taken, atomic_load_explicit(&task_at(both)->next, memory_order_relaxed), memory_order_release);
-  empty_list(&client->inbox, 0);
-  empty_list(&client->taken, 0);
-  empty_list(&client->drained, 1);
-}
-
-/*
- * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes
- * comes later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more
- * after it has taken its name away.
- *
- * Nobody is woken where nothing is queued any more, or where one task is and then a name is seen. Whose name is seen
- * after that count has yet to come for a task, or to look once more: it takes the name away before what it takes is
- * counted out. With the two loads the other way round it might have come for another task in between, and left this
- * one.
- */
-void plait__worker_wake(struct plait_pool *pool, int all) {
-  uint32_t wanted = PLAIT_ALERT_ANY, queued = atomic_load_explicit(&pool->queued, memory_order_seq_cst);
-  if (queued == 0 || (!all && queued == 1 && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0)) return;
-  if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
-    uint32_t count = all ? UINT32_MAX : 1;
-    atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
-    if (plait_platform_notify(&pool->signal, count) != 0 && !all) return;
-    atomic_fetch_add_explicit(&pool->parking, 2, memory_order_seq_cst);
-    /* 0: somebody is on its way already, for another task perhaps. */
-    if (plait_platform_notify(&pool->parking, count) != 0) wanted = PLAIT_ALERT_PARKED;
-  }
-  if (plait_get(&pool->alert) >= wanted &&
-      atomic_exchange_explicit(&pool->alert, PLAIT_ALERT_NONE, memory_order_seq_cst) != PLAIT_ALERT_NONE)
-    plait_pool_attend(plait_ref(pool));
-}
-
-PLAIT_EXPORT void plait_pool_attend(plait_ref_t ref) {
-  struct plait_pool *pool = plait_at(ref);
-  atomic_fetch_add_explicit(&pool->attention, 1, memory_order_seq_cst);
-  plait_platform_notify(&pool->attention, UINT32_MAX);
 }
 
 PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
@@ -149,7 +27,7 @@ PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
   struct plait_client *wake = NULL;
   rc = plait__lane_withdraw(pool, ref, &wake);
   plait_lock_release(&pool->lock);
-  if (rc == 1) free_block(&task_at(ref)->input_block); /* the caller may be slow to drain */
+  if (rc == 1) plait__task_free_block(&task_at(ref)->input_block); /* the caller may be slow to drain */
   if (wake != NULL) plait__client_wake(wake);
   return rc;
 }
@@ -185,36 +63,6 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   return rc;
 }
 
-struct plait_client *plait__task_deliver(
-    struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent, uint32_t after, int counts) {
-  struct plait_task *task = task_at(ref);
-  struct plait_client *client = plait_at(plait_get(&task->client));
-  if ((plait_load(&task->control) & PLAIT_STOP_GIVEN_UP) != 0) {
-    counts = 0;
-    plait_put(&task->output_status, PLAIT_STATUS_DROPPED);
-  }
-  if (counts) plait_put(&pool->finished, plait_get(&pool->finished) + 1);
-  if (plait_get(&client->owner) == 0) {
-    if (counts) plait_put(&pool->dropped, plait_get(&pool->dropped) + 1);
-    plait__task_strip(ref);
-    plait_put(intent, after);
-    plait_heap_free(ref);
-    return NULL;
-  }
-  uint32_t inbox = plait_get(&client->inbox);
-  plait_put(&task->next, inbox);
-  plait_put(&task->state, PLAIT_TASK_DONE);
-  plait_put(&pool->unread, plait_get(&pool->unread) + 1);
-  atomic_store_explicit(&client->inbox, ref, memory_order_seq_cst); /* the commit */
-  plait_put(intent, after);
-  return inbox == 0 ? client : NULL;
-}
-
-void plait__client_wake(struct plait_client *client) {
-  atomic_fetch_add_explicit(&client->signal, 1, memory_order_seq_cst);
-  plait_platform_notify(&client->signal, UINT32_MAX);
-}
-
 /* Takes the next task for the calling worker. pre: holds the lock. */
 static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
@@ -233,8 +81,8 @@ static int take_name_away(struct plait_pool *pool) {
 /* What a finished task needs no more. What may be run again is kept. */
 static void free_input(plait_ref_t ref) {
   if (plait_get(&task_at(ref)->retries) != 0) return;
-  free_block(&task_at(ref)->input_block);
-  free_block(&task_at(ref)->name_block);
+  plait__task_free_block(&task_at(ref)->input_block);
+  plait__task_free_block(&task_at(ref)->name_block);
 }
 
 PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
@@ -317,16 +165,6 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
   return 0;
-}
-
-PLAIT_EXPORT plait_ref_t plait_task_output(plait_ref_t ref, uint32_t size) {
-  struct plait_task *task = task_at(ref);
-  free_block(&task->output_block);
-  /* The bytes behind the record may still be the input that another worker is to read. */
-  if (plait_get(&task->retries) == 0 && size <= plait_get(&task->capacity)) return ref + (plait_ref_t)sizeof *task;
-  plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_TASKS, size);
-  plait_put(&task->output_block, block);
-  return block;
 }
 
 PLAIT_EXPORT int plait_client_close(plait_ref_t client) {

@@ -4,7 +4,7 @@
  * `sleepers` may be too high after a death (a needless wake-up), never too low (a lost one): it is raised before and
  * lowered after the slot's `sleeping` word says so, and recovery lowers it only for a slot whose word says so.
  */
-#include "task.h"
+#include "internal.h"
 
 /* So many results that nobody has read mean that their client does something else. */
 #define UNREAD_WHEN_BUSY 8
@@ -54,7 +54,7 @@ static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, pl
   atomic_fetch_add_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   atomic_store_explicit(&self->sleeping, plait_ref(pool), memory_order_release);
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
-  /* seq_cst: pairs with plait__worker_wake in task.c; see there. */
+  /* seq_cst: pairs with plait__worker_wake in wake.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
       atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
   if (idle) return value;
@@ -87,7 +87,7 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
  * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile, and if it has found
  * something, leaves it there until plait_task_next(): else whoever queued that would see no name, and wake another
  * worker for it. Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two
- * processors from others. seq_cst: see plait__worker_wake in task.c.
+ * processors from others. seq_cst: see plait__worker_wake in wake.c.
  */
 static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
   uint32_t name = plait_self_id(), nobody = 0, found = 0;
@@ -194,22 +194,4 @@ PLAIT_EXPORT int plait_worker_retire(plait_thread_t worker) {
   rc = retire_worker(worker);
   plait_lock_release(&plait_space()->recovery);
   return rc;
-}
-
-PLAIT_EXPORT void plait_pool_rouse(plait_ref_t ref) {
-  struct plait_pool *pool = plait_at(ref);
-  plait_word_t *words[] = {&pool->signal, &pool->parking};
-  for (int k = 0; k < 2; k++) {
-    atomic_fetch_add_explicit(words[k], 2, memory_order_seq_cst);
-    plait_platform_notify(words[k], UINT32_MAX);
-  }
-}
-
-void plait_pool_wake(struct plait_pool *pool) {
-  plait_pool_rouse(plait_ref(pool));
-  for (plait_ref_t at = atomic_load_explicit(&pool->clients, memory_order_acquire); at != 0;) {
-    struct plait_client *client = plait_at(at);
-    if (atomic_load_explicit(&client->inbox, memory_order_seq_cst) != 0) plait__client_wake(client);
-    at = atomic_load_explicit(&client->next, memory_order_acquire);
-  }
 }

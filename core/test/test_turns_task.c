@@ -8,6 +8,7 @@
 
 #ifdef STEPS
 #include "task_world.h"
+#include "../task/internal.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>

@@ -703,7 +703,7 @@ export const Fs = {
   threads: 576,
 } as const;
 
-/** `struct plait_task` of core/task/task.h. */
+/** `struct plait_task` of core/task/layout.h. */
 export const Task = {
   BYTES: 112,
   /** enum plait_task_state */
@@ -762,7 +762,7 @@ export const Task = {
   position: 108,
 } as const;
 
-/** `struct plait_ring` of core/task/task.h. */
+/** `struct plait_ring` of core/task/layout.h. */
 export const Ring = {
   BYTES: 8,
   /** cells, a power of two */
@@ -773,7 +773,7 @@ export const Ring = {
   cells: 8,
 } as const;
 
-/** `struct plait_lane` of core/task/task.h. */
+/** `struct plait_lane` of core/task/layout.h. */
 export const Lane = {
   BYTES: 16,
   /** the cells; 0 before the first task */
@@ -786,7 +786,7 @@ export const Lane = {
   unused: 12,
 } as const;
 
-/** `struct plait_client` of core/task/task.h. */
+/** `struct plait_client` of core/task/layout.h. */
 export const Client = {
   BYTES: 148,
   /** next client of the pool */
@@ -811,7 +811,7 @@ export const Client = {
   lanes: 36,
 } as const;
 
-/** `struct plait_seat` of core/task/task.h. */
+/** `struct plait_seat` of core/task/layout.h. */
 export const Seat = {
   BYTES: 1104,
   /** the worker that sits there, until the coordinator has seen its end; else 0 */
@@ -846,7 +846,7 @@ export const Seat = {
   runs: 592,
 } as const;
 
-/** `struct plait_name` of core/task/task.h. */
+/** `struct plait_name` of core/task/layout.h. */
 export const Name = {
   BYTES: 8,
   /** next name of the pool */
@@ -857,7 +857,7 @@ export const Name = {
   text: 8,
 } as const;
 
-/** `struct plait_pool` of core/task/task.h. */
+/** `struct plait_pool` of core/task/layout.h. */
 export const Pool = {
   BYTES: 160,
   /** guards lanes and inboxes */
@@ -928,22 +928,11 @@ export const Pool = {
   usualRetries: 156,
 } as const;
 
-/** `struct plait_task_root` of core/task/task.h. */
+/** `struct plait_task_root` of core/task/layout.h. */
 export const TaskRoot = {
   BYTES: 512,
   /** every pool of the space, 0 where there is none */
   pools: 0,
-} as const;
-
-/** `struct plait_lane_walk` of core/task/task.h. */
-export const LaneWalk = {
-  BYTES: 12,
-  /** the client whose lanes are walked; 0: the seats' */
-  client: 0,
-  /** of the next lane, or seat */
-  index: 4,
-  /** 1: the clients are done */
-  seats: 8,
 } as const;
 
 /** The unit in which a space grows: one page of WebAssembly. */

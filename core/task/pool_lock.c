@@ -1,0 +1,133 @@
+/*
+ * pool_lock: taking a pool's lock, and putting right what a holder that exited left.
+ *
+ * Every step can be run again: whoever repairs may exit too, and the next one starts over with the same words.
+ */
+#include "internal.h"
+
+static struct plait_client *client_at(plait_ref_t ref) {
+  return plait_at(ref);
+}
+
+/*
+ * Whether `task`, which a dead thread was taking, putting or delivering, is still in a lane, or already in its inbox.
+ * It may be another pool's, and freed while we look: so it is compared and not followed.
+ */
+static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait__lane_first(lane) == task) return 1;
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
+    if (plait_load(&client_at(at)->inbox) == task) return 1;
+  return 0;
+}
+
+/* Likewise of a task or a record of progress that it was building. */
+static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    uint32_t tail = plait_get(&lane->tail);
+    if (tail != plait_get(&lane->head) && plait_get(plait__lane_cell(lane, tail - 1)) == task) return 1;
+  }
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
+    if (plait_load(&client_at(at)->inbox) == task) return 1;
+  return 0;
+}
+
+/* A block that was to be published in the pool: not ours any more if it was. */
+static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
+  plait_ref_t scratch = plait_load(&slot->scratch);
+  if (scratch == 0) return;
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait_load(&lane->ring) == scratch)
+      atomic_store_explicit(
+          &slot->scratch, plait_load(&((struct plait_ring *)plait_at(scratch))->previous), memory_order_release);
+  plait_word_t *seats = plait_at(plait_load(&pool->seats));
+  for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++)
+    if (plait_load(&seats[i]) == scratch) plait__word_clear(&slot->scratch);
+  if (plait_load(&pool->names) == scratch)
+    plait__word_clear(&slot->scratch); /* the last that was linked, under the lock */
+}
+
+/* A task that was on its way between `running` and the list of those held: on the list it stays. */
+static void repair_holding(struct plait_slot *slot) {
+  plait_ref_t running = plait_load(&slot->running);
+  for (plait_ref_t at = plait_load(&slot->holding); at != 0 && running != 0;) {
+    if (at == running) plait__word_clear(&slot->running);
+    at = plait_load(&((struct plait_task *)plait_at(at))->link);
+  }
+}
+
+/*
+ * Whether an intent record's word names a task of this pool. Another pool's task may be freed while we look, and its
+ * bytes be anybody's; so nothing that lies behind it is followed.
+ */
+int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
+  if (ref == 0 || plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
+  plait_ref_t client = plait_load(&((struct plait_task *)plait_at(ref))->client);
+  plait_ref_t at = plait_load(&pool->clients);
+  while (at != 0 && at != client) at = plait_load(&((struct plait_client *)plait_at(at))->next);
+  return at != 0;
+}
+
+static void stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
+  plait_ref_t stand_in = plait_load(&dead->building);
+  if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
+  struct plait_task *task = plait_at(plait_load(&((struct plait_task *)plait_at(stand_in))->link));
+  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+  atomic_store_explicit(&dead->building, 0, memory_order_release);
+}
+
+static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
+  if (plait_load(&slot->pool) == plait_ref(pool)) repair_holding(slot);
+  stand_in_repair(pool, slot);
+  plait_word_t *intents[] = {&slot->running, &slot->adopted};
+  for (int k = 0; k < 2; k++) {
+    plait_ref_t task = plait_load(intents[k]);
+    if (task != 0 && is_elsewhere(pool, task)) plait__word_clear_if(intents[k], task);
+  }
+  plait_ref_t building = plait_load(&slot->building);
+  if (building != 0 && is_submitted(pool, building)) plait__word_clear_if(&slot->building, building);
+  repair_scratch(pool, slot);
+}
+
+void plait__pool_return_queued(struct plait_pool *pool) {
+  uint32_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
+  uint32_t status = state == PLAIT_POOL_FAILED ? PLAIT_STATUS_POOL_FAILED : PLAIT_STATUS_POOL_CLOSED;
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
+    for (plait_ref_t ref; (ref = plait__lane_first(lane)) != 0;) {
+      plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
+      /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
+      plait__task_deliver(pool, ref, &lane->head, plait__lane_after(lane, plait_get(&lane->head)), 1);
+    }
+  }
+  plait__pool_recount(pool);
+}
+
+static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
+  if (plait_load(&pool->seats) == 0) return; /* not open yet, or as good as freed */
+  struct plait_lane_walk walk = {0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) plait__lane_repair(lane);
+  for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
+    struct plait_client *client = client_at(at); /* died while it drained: see plait_client_drain */
+    if (plait_load(&client->taken) == plait_load(&client->inbox)) plait__word_clear(&client->taken);
+  }
+  for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
+    struct plait_slot *slot = &plait_space()->slots[i];
+    if ((plait_load(&slot->life) & 255u) == PLAIT_SLOT_DEAD) repair_slot(pool, slot);
+  }
+  walk = (struct plait_lane_walk){0};
+  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
+    if (plait_load(&lane->ring) != 0)
+      plait__word_clear(&((struct plait_ring *)plait_at(plait_load(&lane->ring)))->previous);
+  plait__pool_recount(pool);
+  if (plait_load(&pool->state) > PLAIT_POOL_CLOSING) plait__pool_return_queued(pool);
+}
+
+int plait__pool_lock(struct plait_pool *pool) {
+  int rc = plait_lock_acquire(&pool->lock);
+  if (rc == PLAIT_LOCK_TAKEN_OVER) pool_repair(pool);
+  return rc < 0 ? rc : 0;
+}
