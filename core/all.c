@@ -6,6 +6,7 @@
 #include "sync/lock.c"
 #include "sync/space.c"
 #include "heap/slices.c"
+#include "heap/large.c"
 #include "heap/cuts.c"
 #include "heap/pages.c"
 #include "heap/regions.c"

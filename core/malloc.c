@@ -18,6 +18,7 @@
 #include "sync/space.c"
 #include "sync/mutex.c"
 #include "heap/slices.c"
+#include "heap/large.c"
 #include "heap/cuts.c"
 #include "heap/pages.c"
 #include "heap/regions.c"
@@ -26,6 +27,7 @@
 #include "heap/heap.c"
 #include "heap/stats.c"
 #include "heap/check.c"
+#include "heap/fast.h"
 #include "plait_heap.h"
 
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)

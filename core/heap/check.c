@@ -3,22 +3,11 @@
  * meets with what is derived from it. A death may have lost a block that was on its way to its owner: such a block is
  * REMOTE and on no stack, which is allowed.
  *
- * Invariant: `fault` names what is looked at, so that it says what was wrong when a check ends early.
+ * Invariant: plait__fault_set() names what is looked at, so that it says what was wrong when a check ends early.
  */
 #include "internal.h"
 
 PLAIT_COLD_BEGIN
-
-static _Thread_local struct plait_heap_fault fault;
-
-void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block) {
-  fault = (struct plait_heap_fault){kind, at, block};
-}
-
-void plait_heap_fault(struct plait_heap_fault *out) {
-  *out = fault;
-  plait__fault_set(PLAIT_FAULT_NONE, 0, 0);
-}
 
 static void look_at(enum plait_heap_fault_kind kind, const void *structure) {
   plait__fault_set(kind, plait_ref(structure), 0);

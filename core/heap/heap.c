@@ -1,12 +1,32 @@
 /*
  * heap: which of the room's parts a block is for. See heap.h for the whole.
  */
-#include "internal.h"
+#include "fast.h"
+
+#define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
 
 _Thread_local int plait__fresh;
 #ifndef PLAIT_HEAP_LIBRARY
 _Thread_local enum plait_heap_use plait__use;
 #endif
+
+PLAIT_COLD int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
+  struct plait_heap *heap = plait_heap();
+  uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
+  first = (first + PLAIT_HEAP_GRANULE - 1) & ~(PLAIT_HEAP_GRANULE - 1);
+  uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
+  if (PLAIT_PLATFORM_ALONE && index >= limit) return -PLAIT_ENOMEM; /* else the memory says so, when it is to grow */
+  plait_put(&heap->first, index);
+  plait_put(&heap->end, index);
+  plait_put(&heap->touched, index);
+  plait_put(&heap->limit, limit);
+  plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
+  plait__runs_clear();
+  plait__classes_init();
+  /* if that is more than the statics have; else it grows when it is first asked */
+  plait__extend(index, plait_platform_pages());
+  return 0;
+}
 
 static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
   if (block == 0) near_fetch_add(&plait_heap()->failed, 1, memory_order_relaxed);
@@ -182,4 +202,17 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   struct plait_record *mine = plait__mine();
   if (mine != NULL && plait__medium_grow(mine, block, size)) return block;
   return block == 0 ? plait__alloc_cold(size) : plait__realloc(mine, block, size);
+}
+
+/* ---- what is wrong ---- */
+
+static _Thread_local struct plait_heap_fault fault;
+
+PLAIT_COLD void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block) {
+  fault = (struct plait_heap_fault){kind, at, block};
+}
+
+PLAIT_COLD void plait_heap_fault(struct plait_heap_fault *out) {
+  *out = fault;
+  plait__fault_set(PLAIT_FAULT_NONE, 0, 0);
 }

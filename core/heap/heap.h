@@ -7,7 +7,7 @@
  *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c, cuts.c
  *     medium  up to 64 KiB, or     regions: runs of slices, cut into blocks with headers        regions.c, returns.c
  *             what grows
- *     large   above                a run of slices of its own                                   slices.c
+ *     large   above                a run of slices of its own                                   large.c
  *
  * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
  * into them, without atomic operations. Others free into a page by setting a bit, into a region by pushing the block

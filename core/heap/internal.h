@@ -90,6 +90,12 @@ PLAIT_TINY struct plait_record *plait__mine(void) {
 void plait__link_put(struct plait_link *before, struct plait_link *link);
 void plait__link_take(struct plait_link *link);
 
+/*
+ * A slice's tag. Without a fence: who looks at a block's tag has the block from whoever allocated it, or has the lock.
+ */
+void plait__tag_set(uint32_t index, uint32_t tag);
+uint32_t plait__tag_of(uint32_t index);
+
 int plait__runs_lock(void);
 int plait__runs_try(void);
 void plait__runs_unlock(void);
@@ -135,7 +141,9 @@ void plait__touch(uint32_t behind);
 /* Makes `count` hints from there on name the page without blocks. */
 void plait__hints_clear(struct plait_hint *hint, uint32_t count);
 
-/* Large blocks. Freeing: 1, or 0 if it is none. */
+/* ---- large.c ---- */
+
+/* Freeing: 1, or 0 if it is none. */
 plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
 int plait__large_free(struct plait_slice *slice, plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
@@ -177,6 +185,10 @@ int plait__small_free_remote(struct plait_page *page, uint32_t number);
 /* The size of the live small block, 0 if it is none. Any reference. */
 uint32_t plait__small_size(plait_ref_t block);
 enum plait_heap_place plait__small_place(struct plait_slice *slice, plait_ref_t block);
+/* The class for blocks of `size` bytes: the smallest. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
+PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
+  return plait_heap()->class_of_unit[(size + 15) / 16];
+}
 PLAIT_TINY uint32_t plait__class_size(uint32_t class) {
   return plait_heap()->class_info[class] & ~15u;
 }
@@ -276,49 +288,6 @@ PLAIT_TINY uint32_t plait__number(struct plait_hint *hint, uint32_t known, plait
   return product >> known % 32 | product << -known % 32;
 }
 
-/* The first block on the page's list. `tally`: the page's, which says that there is one. */
-PLAIT_TINY plait_ref_t plait__page_take(struct plait_page *page, uint32_t tally) {
-  uint32_t number = tally % 256;
-  plait_byte_t *state = plait__state(page, number);
-  plait_put(&page->tally, tally + 256 - number + plait_get8(state));
-  plait_put8(state, PLAIT__SMALL_LIVE);
-  return plait_get(&page->base) + number * plait_get16(&page->step);
-}
-
-/* A block of the class from the page that the record's spot names; 0 if that has none. */
-PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_record *record, uint32_t class) {
-  struct plait_page *page = plait_at(plait_get(&record->spots[class]));
-  uint32_t tally = plait_get(&page->tally);
-  return tally % 256 == PLAIT__SMALL_END ? 0 : plait__page_take(page, tally);
-}
-
-/*
- * A block has been freed into the page: the next one of the class comes from there, because it is still in a cache. But
- * not if more blocks are free in the page that the spot names: the fewer a page has, the sooner it has none, which a
- * processor does not guess.
- */
-PLAIT_TINY void plait__page_aim(struct plait_page *page, uint32_t tally) {
-  plait_word_t *spot = plait_at(plait_get(&page->spot));
-  plait_ref_t now = plait_get(spot);
-  uint32_t other = plait_get(&((struct plait_page *)plait_at(now))->tally);
-  plait_put(spot, tally << 1 <= other << 1 ? plait_ref(page) : now); /* without the bit for AIMED */
-}
-
-/* Frees block `number` of the record's own page: 1, or 0 if it is none that is in use. */
-PLAIT_TINY int plait__small_free_local(struct plait_record *record, struct plait_page *page, uint32_t number) {
-  plait_byte_t *state = plait__state(page, number);
-  if (plait_get8(state) != PLAIT__SMALL_LIVE) return 0;
-  uint32_t tally = plait_get(&page->tally);
-  plait_put8(state, tally);
-  tally = ((tally & ~255u) | number) - 256;
-  plait_put(&page->tally, tally);
-  if (__builtin_expect((int32_t)tally < 256, 0)) { /* AIMED, or it was the last block in use */
-    plait__page_aim(page, tally);
-    if (plait__used(tally) == 0) plait__page_release_if_empty(record, page);
-  }
-  return 1;
-}
-
 /* ---- regions.c ---- */
 
 /* A block of more than the small sizes; 0. */
@@ -400,23 +369,6 @@ PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t hea
   plait_put(&plait__block(header)->tag, total | PLAIT__BLOCK_LIVE);
 }
 
-/*
- * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it
- * is another one, or is to become shorter, or longer than that. Any reference will do: the record says which it is, and
- * what it reads depends on nothing that the last step has written far away.
- */
-PLAIT_TINY int plait__medium_grow(struct plait_record *record, plait_ref_t block, uint32_t size) {
-  plait_ref_t header = block - PLAIT__HEADER;
-  if (header != plait_get(&record->grower)) return 0;
-  uint32_t have = plait_get(&plait__block(header)->tag) - PLAIT__BLOCK_LIVE,
-           all = plait_get(&record->grower_end) - header;
-  if (have % 16 != 0 || size > all - 2 * PLAIT__LEAST_REST) return 0;
-  uint32_t total = plait__total_of(size);
-  if (total <= have) return total == have || have == PLAIT__LEAST;
-  plait__lay_with_top(record, header, all, total);
-  return 1;
-}
-
 /* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
 int plait__medium_resize(struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size);
 /* The `size` bytes from `header` on become a free block of the record's, on its bin: the header's tag is the commit. */
@@ -453,26 +405,16 @@ void plait__stranded(void);
 /* After a dead owner: makes the slice table's lists anew from its tags. Under the lock. */
 void plait__repair(void);
 
-/* ---- check.c, debug.c ---- */
-
-/* What plait_heap_fault() will tell the calling thread. */
-void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block);
 #ifdef PLAIT_HEAP_DEBUG
+/* ---- debug.c ---- */
+
 /* Looks at what was freed last. pre: no other thread is inside. */
 int plait__debug_check(void);
 /* How many blocks are live to the heap only. */
 uint32_t plait__debug_kept(void);
 #endif
 
-/*
- * ---- heap.c: the hot paths, for plait_heap_alloc() and malloc() alike; none has a fence, or a lock but for large
- * blocks ----
- */
-
-/* The class for blocks of `size` bytes: the smallest. pre: size <= PLAIT_HEAP_SMALL_LIMIT. */
-PLAIT_TINY uint32_t plait__class_of(uint32_t size) {
-  return plait_heap()->class_of_unit[(size + 15) / 16];
-}
+/* ---- heap.c ---- */
 
 /* Whether the large block that the calling thread has allocated last is zero because its bytes have never been used. */
 extern _Thread_local int plait__fresh;
@@ -485,60 +427,7 @@ PLAIT_TINY int plait__is_zero(uint32_t size) {
 /* The general way: as plait_heap_alloc(). */
 plait_ref_t plait__alloc_cold(uint32_t size);
 
-/* A block of more than the small sizes; 0 if there is none, or the thread has no record yet. */
-PLAIT_TINY plait_ref_t plait__alloc_more(uint32_t size) {
-  struct plait_record *record = plait__mine();
-  if (record == NULL || size <= PLAIT_HEAP_SMALL_LIMIT) return 0;
-  return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(record, size) : plait__large_alloc(size, 1);
-}
-
-/* A small block; 0 if there is none, it is no small one, or the thread has no record yet. */
-PLAIT_TINY plait_ref_t plait__alloc_small(uint32_t size) {
-  struct plait_record *record = plait__mine();
-  if (record == NULL || size > PLAIT_HEAP_SMALL_LIMIT) return 0;
-  uint32_t class = plait__class_of(size);
-  plait_ref_t block = plait__page_alloc(record, class);
-  return block != 0 ? block : plait__small_alloc(record, class, 1);
-}
-
-/*
- * Frees a block: 1, or 0 if there is none; then nothing is done. With a record or without. What it reads was made
- * visible to the caller together with the block. Of what is no block the description may be read while it is being
- * made: it is found by way of references, and each of these was stored after what it refers to.
- */
-static inline __attribute__((always_inline)) int plait__free(plait_ref_t block) {
-  struct plait_record *record = plait__mine();
-  plait_ref_t mine = plait_ref(record);
-  /*
-   * Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there
-   * is this one.
-   */
-  plait_ref_t noted = plait_get(&plait_heap()->leaves[0]);
-  if (record == NULL) {
-    if (noted == 0) return 0;
-    mine = PLAIT__NO_RECORD;
-  }
-  if (block >= PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES) {
-    noted = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-    if (noted == 0) return 0;
-  }
-  struct plait_leaf *leaf = plait_at(noted);
-  struct plait_hint *hint = plait__hint(leaf, block);
-  uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
-  if (number < PLAIT_PAGE_STATES) {
-    struct plait_page *page = plait__hinted(known);
-    int own = plait__is_undisturbed(page, mine);
-    if (!own) {
-      uint32_t owner = plait_get(&page->owner);
-      own = owner == mine;
-      if (own ? plait__is_remote(page, number) : owner != 0) return own ? 0 : plait__small_free_remote(page, number);
-    }
-    if (own) return plait__small_free_local(record, page, number);
-  }
-  struct plait_slice *slice = &leaf->slices[block / PLAIT_SLICE_SIZE % PLAIT_HEAP_LEAF_SLICES];
-  enum plait__slice_kind kind = plait__kind(plait_get(&slice->tag));
-  if (kind == PLAIT__LARGE) return plait__large_free(slice, block);
-  return (kind == PLAIT__REGION || kind == PLAIT__PART) && plait__medium_free(mine, slice, block);
-}
+/* What plait_heap_fault() will tell the calling thread. */
+void plait__fault_set(enum plait_heap_fault_kind kind, plait_ref_t at, plait_ref_t block);
 
 #endif

@@ -25,7 +25,7 @@
  *   Its last free block is noticed in the same way: pooling stores the owner, then looks whether all blocks are free;
  *   freeing the other way round. Of two that free the last two, the later one sees both.
  */
-#include "internal.h"
+#include "fast.h"
 
 #define FEW_BLOCKS 40u /* classes from here on have so few blocks in a page that pages are worth being emptied */
 #define PAGE_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
