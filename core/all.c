@@ -49,6 +49,7 @@
 #include "message/wire.c"
 #include "message/schema.c"
 #include "message/number.c"
+#include "message/build.c"
 #include "message/descriptor.c"
 #include "message/resolve.c"
 #include "message/freeze.c"

@@ -5,6 +5,7 @@
 #include "../core/message/wire.c"
 #include "../core/message/schema.c"
 #include "../core/message/number.c"
+#include "../core/message/build.c"
 #include "../core/message/descriptor.c"
 #include "../core/message/resolve.c"
 #include "../core/message/freeze.c"
