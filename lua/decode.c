@@ -10,26 +10,6 @@
  */
 #include "decode.h"
 
-int decode_fail(struct call *call, int status, const uint8_t *at) {
-  if (call->error.status == 0) {
-    call->error.status = -status;
-    call->error.offset = (uint32_t)(at - call->bytes);
-  }
-  return status;
-}
-
-void path_field(struct call *call, const struct plait_field *field) {
-  plait__error_add_before(&call->error, plait_schema_name(call->schema, field->name), field->name_length);
-  plait__error_add_before(&call->error, ".", 1);
-}
-
-int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index) {
-  decode_fail(call, status, at);
-  if (index > 0) plait__error_add_index(&call->error, (uint64_t)index);
-  path_field(call, field);
-  return status;
-}
-
 /* Whether the field was seen before; it is from now on. */
 static inline int see(struct frame *frame, const struct plait_field *field) {
   size_t position = (size_t)(field - frame->fields);

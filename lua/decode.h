@@ -39,7 +39,6 @@ enum occurrence { FRESH, REUSED, ANOTHER, ELEMENT, REUSED_ELEMENT };
  */
 int decode_occurrence(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, uint32_t group,
     int table, enum occurrence occurrence, uint32_t depth, const uint8_t **next);
-int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index);
 
 /* Whether a value is a number that the field's closed enum does not name. */
 static inline int is_closed_out(struct call *call, const struct plait_field *field, uint64_t bits) {

@@ -29,18 +29,6 @@ struct item {
   int index;
 };
 
-int encode_fail(struct call *call, int status) {
-  if (call->error.status == 0) call->error.status = -status;
-  return status;
-}
-
-PLAIT_COLD int value_fail(struct call *call, int status, const struct plait_field *field, int index) {
-  encode_fail(call, status);
-  if (index > 0) plait__error_add_index(&call->error, (uint64_t)index);
-  path_field(call, field);
-  return status;
-}
-
 /* The buffer goes on in a userdata, which the stack holds. It may raise an error: nothing is lost then. */
 static int writer_grow(struct plait_writer *writer, size_t need) {
   struct call *call = writer->context;

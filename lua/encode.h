@@ -1,6 +1,6 @@
 /*
- * encode: what the files that turn tables into bytes share: encode.c (messages), repeated.c (lists and maps) and
- * proxies.c (what lies behind metatables).
+ * encode: what the files that turn tables into bytes share: encode.c (messages), repeated.c (lists and maps), lists.c
+ * (their keys) and proxies.c (what lies behind metatables).
  */
 #ifndef PLAIT_LUA_ENCODE_H
 #define PLAIT_LUA_ENCODE_H
@@ -10,8 +10,6 @@
 #define ENCODE_SLOTS 18 /* of Lua's stack for each level, with the first four of them */
 
 /* ---- encode.c ---- */
-/* Adds the field, and the index of its element if that is not 0, to the error's path. Returns the status. */
-int value_fail(struct call *call, int status, const struct plait_field *field, int index);
 /* A message, whose value is at index, without its tag. top: of the stack, here and below. */
 int encode_sub(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth);
 /* A string's bytes and length. In pbc's way numbers become strings. */
@@ -26,7 +24,7 @@ static inline int encode_value(struct call *call, const struct plait_field *fiel
   return status < 0 ? status : plait_write_number(&call->writer, field->kind, bits);
 }
 
-/* ---- repeated.c ---- */
+/* ---- lists.c ---- */
 /*
  * Whether the list at index has no other keys than 1 to count: 0, or -LIST with what is wrong in the path. The stack
  * ends at top.

@@ -117,7 +117,7 @@ static inline void check_pattern_alive(lua_State *L, const struct pattern_box *b
   if (box->pattern == NULL) luaL_error(L, "the pattern was already collected when this finalizer used it");
 }
 
-/* ---- module.c ---- */
+/* ---- call.c ---- */
 struct schema_box *check_schema(lua_State *L, int index);
 void check_options(lua_State *L, int index, struct options *options);
 struct call *start_call(
@@ -129,8 +129,14 @@ void push_error_text(struct call *call, const char *type);
 /* The bytes of a string argument, or of a lightuserdata and a length behind it. */
 const uint8_t *check_bytes(lua_State *L, int index, size_t *size);
 void *lua_allocate(void *context, void *block, size_t old_size, size_t new_size);
-/* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
-int push_schema(lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error);
+/* Sets the error's status, and its place, if there is none yet. Returns the status. */
+int decode_fail(struct call *call, int status, const uint8_t *at);
+int encode_fail(struct call *call, int status);
+/* Puts the field in front of the error's path. */
+void path_field(struct call *call, const struct plait_field *field);
+/* Both; with the index of its element if that is not 0. Returns the status. */
+int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index);
+int value_fail(struct call *call, int status, const struct plait_field *field, int index);
 
 /* ---- names.c ---- */
 /*
@@ -192,8 +198,6 @@ int add_entry(struct call *call, const struct plait_field *field, const uint8_t 
     uint32_t depth, int *known);
 /* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
 int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
-int decode_fail(struct call *call, int status, const uint8_t *at);
-void path_field(struct call *call, const struct plait_field *field);
 static inline void push_field_key(struct call *call, const struct plait_field *field) {
   lua_rawgeti(call->L, call->keys, (int)(1 + plait_schema_field_index(call->schema, field)));
 }
@@ -230,13 +234,21 @@ int encode_message(struct call *call, uint32_t message, int table, int top, uint
 int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);
 /* Reads {lightuserdata, length} or a string, as pbc's encoded sub-messages come. 0: it is neither. */
 int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length);
-int encode_fail(struct call *call, int status);
 
 /* ---- plain.c ---- */
 #define PLAIN_LIMIT 12 /* values; as many as Lua's stack has room for without asking, and some to make them with */
 int pattern_is_plain(const struct plait_pattern *pattern);
 int pack_plain(struct call *call, const struct plait_pattern *pattern, int first);
 int unpack_plain(struct call *call, const struct plait_pattern *pattern, const uint8_t *at, size_t size);
+
+/* ---- lazy.c ---- */
+extern const struct options pbc_options;
+/* Pushes a new type. */
+struct type_box *new_type(lua_State *L, struct schema_box *box, uint32_t message);
+/* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
+void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
+/* Whether the table on top is such a metatable of messages not decoded yet, of any schema. */
+int is_lazy_metatable(lua_State *L);
 
 /* ---- flat.c, view.c, pbc.c ---- */
 int schema_pattern(lua_State *L);
@@ -248,9 +260,5 @@ int type_view(lua_State *L);
 void open_view(lua_State *L);
 void open_pbc(lua_State *L);
 void open_ffi(lua_State *L);
-/* pbc: pushes the metatable of a message type: 0 defaults, 1 not decoded yet. */
-void push_pbc_metatable(struct call *call, uint32_t message, int lazy);
-/* Whether the table on top is such a metatable of messages not decoded yet, of any schema. */
-int is_lazy_metatable(lua_State *L);
 
 #endif

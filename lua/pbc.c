@@ -1,6 +1,5 @@
 /*
- * pbc: the part of pbc's face (lua/protobuf.lua) that must be quick: encode, decode, pack and unpack by name, and the
- * metatables of decoded messages.
+ * pbc: the part of pbc's face (lua/protobuf.lua) that must be quick: encode, decode, pack and unpack by name.
  *
  * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
  * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded
@@ -13,8 +12,6 @@
 
 enum { UP_STATE = 1, UP_TYPES = 2, UP_PATTERNS = 3 };
 
-static const struct options pbc_options = {.int64 = INT64_NUMBER, .pbc = 1, .depth = PLAIT_DEPTH_USUAL};
-
 /* Pushes the current keys; the schema. */
 static struct schema_box *push_keys(lua_State *L) {
   lua_rawgeti(L, lua_upvalueindex(UP_STATE), 1);
@@ -22,12 +19,6 @@ static struct schema_box *push_keys(lua_State *L) {
   lua_pop(L, 1);
   lua_rawgeti(L, lua_upvalueindex(UP_STATE), 2);
   return box;
-}
-
-static struct type_box *new_type(lua_State *L, struct schema_box *box, uint32_t message) {
-  struct type_box *type = lua_newuserdatauv(L, sizeof *type, 0);
-  *type = (struct type_box){box, message, pbc_options};
-  return type;
 }
 
 /* Pushes what the cache (an upvalue) has under the argument 1, or NULL and nothing. */
@@ -214,125 +205,7 @@ static int pbc_unpack(lua_State *L) {
   return 0;
 }
 
-/* ---- metatables ---- */
-
-/* __index of a decoded message: a default. Lists and messages are new ones, which the table keeps. */
-static int default_index(lua_State *L) {
-  const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
-  check_alive(L, type->schema);
-  struct name_guess *guess = names_begin(type->schema, type->message);
-  const struct plait_field *field = names_find(type->schema, type->message, L, 2, &guess);
-  struct call call;
-  luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
-  if (field == NULL) {
-    lua_settop(L, 2);
-    return lua_error(L);
-  }
-  start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
-  if (!(field->flags & PLAIT_FIELD_REPEATED) && !plait_kind_is_message(field->kind)) {
-    push_default(&call, field);
-    return 1;
-  }
-  lua_pushvalue(L, 2);
-  lua_newtable(L);
-  if (!(field->flags & PLAIT_FIELD_REPEATED)) {
-    push_pbc_metatable(&call, field->type, 0);
-    lua_setmetatable(L, -2);
-  }
-  lua_pushvalue(L, -1);
-  lua_insert(L, -3);
-  lua_rawset(L, 1);
-  return 1;
-}
-
-/*
- * Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move over when all are
- * there.
- */
-static void expand(lua_State *L, const struct type_box *type) {
-  struct call call;
-  size_t size;
-  luaL_checktype(L, 1, LUA_TTABLE);
-  lua_rawgeti(L, 1, 2);
-  const char *bytes = lua_tolstring(L, -1, &size);
-  if (bytes == NULL) luaL_error(L, "this message was changed before it was decoded");
-  start_call(&call, L, type->schema, &type->options, lua_upvalueindex(UP_KEYS));
-  call.bytes = (const uint8_t *)bytes;
-  call.source = lua_gettop(L);
-  lua_createtable(L, 0, type->schema->hints[type->message]);
-  int table = lua_gettop(L);
-  const struct plait_message *message = plait_schema_message(call.schema, type->message);
-  if (decode_message(&call, type->message, call.bytes, call.bytes + size, table, 1) < 0) {
-    push_error_text(&call, plait_schema_name(call.schema, message->name));
-    lua_error(L);
-  }
-  push_pbc_metatable(&call, type->message, 0);
-  for (lua_pushnil(L); lua_next(L, table) != 0;) {
-    lua_pushvalue(L, -2);
-    lua_insert(L, -2);
-    lua_rawset(L, 1);
-  }
-  for (int i = 1; i <= 2; i++) {
-    lua_pushnil(L);
-    lua_rawseti(L, 1, i);
-  }
-  lua_setmetatable(L, 1);
-}
-
-static int lazy_index(lua_State *L) {
-  lua_settop(L, 2);
-  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
-  lua_settop(L, 2);
-  if (lua_isnil(L, 2)) return 0; /* only touched */
-  lua_gettable(L, 1);
-  return 1;
-}
-
-static int lazy_newindex(lua_State *L) {
-  lua_settop(L, 3);
-  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
-  lua_settop(L, 3);
-  lua_rawset(L, 1);
-  return 0;
-}
-
-static int lazy_pairs(lua_State *L) {
-  lua_settop(L, 1);
-  expand(L, lua_touserdata(L, lua_upvalueindex(UP_TYPE)));
-  lua_settop(L, 1);
-  lua_getglobal(L, "next");
-  lua_insert(L, 1);
-  lua_pushnil(L);
-  return 3;
-}
-
-static void set_closure(struct call *call, const char *name, lua_CFunction function) {
-  lua_State *L = call->L; /* ... type, metatable */
-  lua_getfield(L, call->keys, "schema");
-  lua_pushvalue(L, call->keys);
-  lua_pushvalue(L, -4);
-  lua_pushcclosure(L, function, 3);
-  lua_setfield(L, -2, name);
-}
-
-void push_pbc_metatable(struct call *call, uint32_t message, int lazy) {
-  lua_State *L = call->L;
-  int key = -1 - 2 * (int)message - lazy;
-  lua_rawgeti(L, call->keys, key);
-  if (!lua_isnil(L, -1)) return;
-  lua_pop(L, 1);
-  luaL_checkstack(L, 10, "metatable");
-  new_type(L, call->box, message);
-  lua_createtable(L, 0, 4);
-  set_closure(call, "__index", lazy ? lazy_index : default_index);
-  if (lazy) {
-    set_closure(call, "__newindex", lazy_newindex);
-    set_closure(call, "__pairs", lazy_pairs);
-  }
-  lua_remove(L, -2);
-  lua_pushvalue(L, -1);
-  lua_rawseti(L, call->keys, key);
-}
+/* ---- metatables; see lazy.c ---- */
 
 /* metatable(keys, schema, type name, lazy) -> the metatable | nil */
 static int pbc_metatable(lua_State *L) {
@@ -345,15 +218,6 @@ static int pbc_metatable(lua_State *L) {
   start_call(&call, L, box, &pbc_options, 1);
   push_pbc_metatable(&call, message, lua_toboolean(L, 4));
   return 1;
-}
-
-int is_lazy_metatable(lua_State *L) {
-  luaL_checkstack(L, 1, "metatable");
-  lua_pushliteral(L, "__index");
-  lua_rawget(L, -2);
-  int lazy = lua_tocfunction(L, -1) == lazy_index;
-  lua_pop(L, 1);
-  return lazy;
 }
 
 /* touch(table): decodes it if it is a message that is not decoded yet. */
