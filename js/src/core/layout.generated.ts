@@ -982,10 +982,10 @@ export const SEAT_LIMIT = 256;
 export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
-/** bytes of progress and output that lie undelivered for one client, at most */
-export const PROGRESS_LIMIT = 8388608;
 /** progress and output are refused */
 export const WORDS_CLOSED = 4294967295;
+/** bytes of progress and output that lie undelivered for one client, at most */
+export const PROGRESS_LIMIT = 8388608;
 /** names that a pool keeps, at most; tasks with further ones bring them along */
 export const POOL_NAMES = 256;
 /** bytes of text that those have, at most */
