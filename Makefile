@@ -9,6 +9,9 @@ NODE    ?= node
 NPM     ?= npm
 BUILD   := build
 
+# The compiler writes down which files it included. The last line of this file reads all these notes.
+DEPENDENCIES = -MMD -MP -MT $@ -MF $@.d
+
 # The Wasm toolchain: zig from PyPI, pinned in tools/requirements.txt. Any clang and wasm-ld take the same flags.
 VENV    := .venv
 ZIG     := $(VENV)/bin/python -m ziglang
@@ -21,7 +24,6 @@ WASM_LDFLAGS := --no-entry --export-dynamic --import-memory --shared-memory \
 	--initial-memory=393216 --max-memory=4294967296 -z stack-size=4096 --strip-all \
 	--export=__stack_pointer --export=__wasm_init_tls --export=__tls_size --export=__tls_align --export=__heap_base
 
-CORE    := $(wildcard core/*.[ch] core/platform/*.[ch] core/sync/*.[ch] core/heap/*.[ch] core/fs/*.[ch] core/task/*.[ch] core/message/*.[ch])
 TS      := $(filter-out %/wasm.generated.ts %/thread.generated.ts,$(wildcard js/src/*.ts js/src/*/*.ts js/src/*/*/*.ts))
 TESTS   := $(wildcard js/test/*.ts js/test/*/*.ts)
 WASM    := $(BUILD)/plait.wasm
@@ -73,36 +75,35 @@ $(MODULES): package-lock.json
 
 # ---- the core as Wasm, the package ----
 
-$(WASM): $(CORE) $(VENV)/.installed
+$(BUILD)/plait.o: core/all.c $(VENV)/.installed
 	@mkdir -p $(BUILD)
-	$(WASM_CC) $(WASM_CFLAGS) -c core/all.c -o $(BUILD)/plait.o
-	$(WASM_LD) $(WASM_LDFLAGS) $(BUILD)/plait.o -o $@
+	$(WASM_CC) $(WASM_CFLAGS) $(DEPENDENCIES) -c $< -o $@
+
+$(WASM): $(BUILD)/plait.o
+	$(WASM_LD) $(WASM_LDFLAGS) $< -o $@
 
 # ---- the heap for programs of others ----
 
 # What is to be inline says so (inline, PLAIT_TINY). A compiler that adds to it makes 5 % more code, which is no faster.
 # The same with addresses that loops count up beside each other: 93 bytes more without -disable-lsr.
-LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -finline-hint-functions -mllvm -disable-lsr -fno-unroll-loops -g0 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib -c core/malloc.c
+LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -finline-hint-functions -mllvm -disable-lsr -fno-unroll-loops -g0 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib
 LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nontrapping_fptoint
 
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
-$(BUILD)/libplait_heap.a: $(CORE) $(VENV)/.installed
+$(BUILD)/plait_heap.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
+$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: core/malloc.c $(VENV)/.installed
 	@mkdir -p $(BUILD)
-	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU)+atomics -o $(BUILD)/plait_heap.o
-	@rm -f $@
-	$(ZIG) ar rcs $@ $(BUILD)/plait_heap.o
+	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
 
-$(BUILD)/libplait_heap_single.a: $(CORE) $(VENV)/.installed
-	@mkdir -p $(BUILD)
-	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) -o $(BUILD)/plait_heap_single.o
+$(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a: $(BUILD)/lib%.a: $(BUILD)/%.o
 	@rm -f $@
-	$(ZIG) ar rcs $@ $(BUILD)/plait_heap_single.o
+	$(ZIG) ar rcs $@ $<
 
-$(BUILD)/libplait_heap.so: $(CORE)
+$(BUILD)/libplait_heap.so: core/malloc.c
 	@mkdir -p $(BUILD)
 	$(CC) -std=c17 -O2 -g -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -fno-builtin-malloc \
-		-o $@ core/malloc.c -pthread
+		$(DEPENDENCIES) -o $@ $< -pthread
 
 $(WASM_TS): $(WASM) tools/embed.py
 	@$(PYTHON) tools/embed.py $(WASM) $@
@@ -134,7 +135,7 @@ heap-debug: $(DEBUG)/.built
 $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py tools/bundle.js
 	@rm -rf $(DEBUG)
 	@mkdir -p $(DEBUG)/build $(DEBUG)/js/test
-	$(WASM_CC) $(WASM_CFLAGS) -DPLAIT_HEAP_DEBUG=1 -c core/all.c -o $(DEBUG)/plait.o
+	$(WASM_CC) $(WASM_CFLAGS) $(DEPENDENCIES) -DPLAIT_HEAP_DEBUG=1 -c core/all.c -o $(DEBUG)/plait.o
 	$(WASM_LD) $(WASM_LDFLAGS) $(DEBUG)/plait.o -o $(DEBUG)/plait.wasm
 	@cp -R package.json dist $(DEBUG)
 	@cp -R $(BUILD)/test $(DEBUG)/build
@@ -250,7 +251,17 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
--include lua/lua.mk core/test/fuzz.mk core/test/native.mk core/test/malloc.mk core/test/preload.mk examples/heap/heap.mk
+include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk
+
+# For clangd: the command that compiles each file.
+EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \
+	$(addprefix $(BUILD)/native/plain/,$(PLAIT_NATIVE_TESTS) test_malloc) $(addprefix $(BUILD)/lua/5.4/,memory threads)
+
+.PHONY: compile_commands.json
+compile_commands.json:
+	@$(MAKE) --no-print-directory -nB $(EDITED) | $(PYTHON) tools/compile-commands.py >$@
+
+-include $(shell find $(BUILD) -name node_modules -prune -o -name '*.d' -print 2>/dev/null)
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS) $(THREAD_TS)

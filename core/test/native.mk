@@ -4,7 +4,6 @@
 CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
-PLAIT_NATIVE_HEADERS := $(wildcard core/*.h core/*/*.h)
 PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_many test_fs_threads \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_steps_task test_steps_heap test_steps_fs \
 	test_turns_heap test_turns_fs test_turns_task test_kill
@@ -19,9 +18,9 @@ native_flags_tsan := -O1 -fsanitize=thread
 
 # native_rules(variant): how the variant's objects and tests are made.
 define native_rules
-$(BUILD)/native/$(1)/%.o: %.c $(PLAIT_NATIVE_HEADERS)
+$(BUILD)/native/$(1)/%.o: %.c
 	@mkdir -p $$(dir $$@)
-	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) -c $$< -o $$@
+	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$(DEPENDENCIES) -c $$< -o $$@
 
 $(BUILD)/native/$(1)/test_%: $(BUILD)/native/$(1)/core/test/test_%.o $(PLAIT_NATIVE_SOURCES:%.c=$(BUILD)/native/$(1)/%.o)
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
