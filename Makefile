@@ -159,9 +159,11 @@ check: build lint
 	$(NODE) tools/package.js
 
 lint: $(MODULES) $(VENV)/.installed
+	@tools/need.sh luacheck lua-check
 	node_modules/.bin/biome check --error-on-warnings .
 	git ls-files -z '*.c' '*.h' | xargs -0 $(CLANG_FORMAT) --dry-run --Werror
 	$(NODE) tools/lua-format.js --check
+	git ls-files -z '*.lua' '*.rockspec' | xargs -0 luacheck --quiet
 
 # Lays out all C, TypeScript, JavaScript and Lua.
 format: $(MODULES) $(VENV)/.installed

@@ -56,7 +56,7 @@ end
 local encode, decode, pack, unpack = Person.encode, Person.decode, flat.pack, flat.unpack
 local fixed = { name = 'Alice', id = 123 }
 
-local last -- so that the compiler does not leave the table out
+local last -- luacheck: ignore 231 (a store that the compiler cannot leave out)
 local cases = {
   {
     'the table of a Person, made and collected',

@@ -7,7 +7,7 @@ local test, equal, unhex, random = check.test, check.equal, check.unhex, check.r
 
 local set = check.read 'all.pb'
 local schema = assert(message.schema(set))
-local Two, Three, Person = schema.type 'kinds.Two', schema.type 'kinds.Three', schema.type 'tutorial.Person'
+local Two, Three = schema.type 'kinds.Two', schema.type 'kinds.Three'
 local flat =
   schema.pattern 'kinds.Three f_int32 f_string f_message.f_double f_message.f_message.f_string r_int64 m_message c_text r_message'
 local plain_flat = schema.pattern 'kinds.Three f_int32 f_string f_bool f_double f_sint64 c_text'

@@ -97,12 +97,12 @@ test('members that come again and again, in messages that come again: protoc rea
   end
 end)
 
--- Seconds that run() takes at best.
-local function seconds(run)
+-- Seconds that work() takes at best.
+local function seconds(work)
   local best = math.huge
   for _ = 1, 5 do
     local start = os.clock()
-    run()
+    work()
     best = math.min(best, os.clock() - start)
   end
   return best

@@ -144,8 +144,8 @@ local function part(at, bytes) return string.char(at * 8 + 2, #bytes) .. bytes e
 local function made(...)
   return assert(message.schema(part(1, part(1, 'made.proto') .. part(4, part(1, 'M') .. table.concat { ... })))).type 'M'
 end
-local function member(name, number, kind)
-  return part(2, part(1, name) .. '\24' .. string.char(number) .. '\32\1\40' .. string.char(kind))
+local function member(name, tag, kind)
+  return part(2, part(1, name) .. '\24' .. string.char(tag) .. '\32\1\40' .. string.char(kind))
 end
 
 test('a buffer that is just full, or one byte short', function()
@@ -161,9 +161,9 @@ test('a buffer that is just full, or one byte short', function()
     end
     equal(M.encode { a = 7, c = c, d = -3 }, '\8\7' .. behind)
   end
-  for number, byte in pairs { [3] = '\6', [63] = '\126', [-64] = '\127', [-1] = '\1' } do
-    equal(M.encode { d = number }, '\32' .. byte)
-    equal(M.decode('\32' .. byte), { d = number })
+  for value, byte in pairs { [3] = '\6', [63] = '\126', [-64] = '\127', [-1] = '\1' } do
+    equal(M.encode { d = value }, '\32' .. byte)
+    equal(M.decode('\32' .. byte), { d = value })
   end
 end)
 
