@@ -31,8 +31,9 @@ WASM_TS := js/src/core/wasm.generated.ts
 THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
-.PHONY: all build demo test test-random bench check lint format layout native-test native-asan native-tsan native-torture js-test node-test runtime-test \
-	heap-debug debug-test heap-library browser-test bundlers-test runners-test fs-programs-test torture clean
+.PHONY: all build demo test list-test-parts test-random bench check lint format layout native-test native-asan \
+	native-tsan native-torture js-test node-test runtime-test heap-debug debug-test heap-library browser-test \
+	bundlers-test runners-test fs-programs-test torture clean
 
 all: build
 
@@ -47,6 +48,10 @@ TEST_PARTS := check native-test native-asan native-tsan js-test node-test-26 deb
 
 test:
 	@$(NODE) tools/test-parts.js "$(MAKE)" $(TEST_PARTS)
+
+# As JSON, for .github/workflows/test.yml.
+list-test-parts:
+	@$(NODE) -p 'JSON.stringify(process.argv.slice(1))' $(TEST_PARTS)
 
 # Random tests follow from a seed, which is the same every time unless PLAIT_SEED says otherwise.
 RANDOM_SEED = $${PLAIT_SEED:-$$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
