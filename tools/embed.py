@@ -2,6 +2,7 @@
 """Puts the built Wasm module into one TypeScript file as base64, so that no asset path can break.
 
 Usage: embed.py IN.wasm OUT.ts, or OUT.js. Writes only when the text changes, so that nothing is rebuilt for nothing.
+By hand, because dist/core is not bundled: tsc compiles it, and esbuild's loader for binaries never sees it.
 """
 import base64
 import os

@@ -2,6 +2,9 @@
  * Reads Wasm modules and objects: sections, and code instruction by instruction. For the checks of what we build.
  *
  * Invariant: code that is read wrongly is an error, never a wrong answer.
+ *
+ * By hand, because the checks need the instructions as they stand in the file: binaryen shows its own tree instead, and
+ * the pinned toolchain has no disassembler for Wasm.
  */
 
 export class Reader {

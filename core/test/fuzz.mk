@@ -26,7 +26,7 @@ $(FUZZ)/objects/lua/%.o: lua/%.c $(FUZZ)/.compiler $(BUILD)/lua/5.4/.built
 	$(call fuzz_compile,-I$(call lua_headers,5.4))
 
 $(FUZZ_TARGETS:%=$(FUZZ)/objects/%.o): $(FUZZ)/objects/%.o: core/test/fuzz_message.c $(FUZZ)/.compiler
-	$(call fuzz_compile,-DFUZZ_$$(echo $* | tr a-z A-Z))
+	$(call fuzz_compile,-DFUZZ_$(shell echo $* | tr a-z A-Z))
 
 $(FUZZ_TARGETS:%=$(FUZZ)/%): $(FUZZ)/%: $(FUZZ)/objects/%.o $(patsubst %.c,$(FUZZ)/objects/%.o,$(wildcard core/message/*.c))
 $(FUZZ)/decode: $(FUZZ)/objects/lua/test/fuzz_decode.o $(FUZZ)/objects/lua/all.o
