@@ -83,7 +83,7 @@ lua-asan: $(BUILD)/lua/5.4/asan/plait/message/core.so $(LUA_DESCRIPTORS)/all.pb
 	@failed=0; for test in message lists pbc descriptor flat quick hostile abuse growth oneofs; do echo "== lua 5.4 under ASan $$test"; \
 		LUA_PATH="$(BUILD)/lua/5.4/?.lua;lua/test/?.lua" LUA_CPATH="$(BUILD)/lua/5.4/asan/?.so" PLAIT_ROUNDS=$${PLAIT_ROUNDS:-300} \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so):$$($(CC) -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-		lua5.4 lua/test/$${test}_test.lua 5.4 $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed
+		lua5.4 lua/test/$${test}_test.lua 5.4-asan $(LUA_DESCRIPTORS) || failed=1; done; exit $$failed
 
 # One image, several threads and states, under ThreadSanitizer (which does not see into Lua itself, but each thread has its own).
 $(BUILD)/lua/%/threads: $(BUILD)/lua/%/tsan/test/threads.o $(BUILD)/lua/%/tsan/all.o
