@@ -5,41 +5,30 @@
  * documented link commands. And that nothing is loaded from the first addresses, where nothing lies: there a compiler
  * would look for a global of the instance that it takes for memory.
  *
- * It reads the "linking" section of Wasm objects (tool-conventions, Linking.md) and walks the code of a linked module
- * instruction by instruction.
+ * llvm-ar and wasm-ld tell the names of an archive; wasm.js reads the instructions of a module.
  */
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CALL, CONSTANT, functions, isAtomic, isLoad, LOCAL_GET, sections, WAIT32 } from './wasm.js';
+import { CALL, CONSTANT, functions, isAtomic, isLoad, LOCAL_GET, Reader, WAIT32 } from './wasm.js';
 
+const WASM_LD = (process.env.WASM_LD ?? '.venv/bin/python -m ziglang wasm-ld').split(' ');
 const build = new URL('../build/', import.meta.url);
 const FAMILY = /^(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|malloc_usable_size|plait_\w+)$/;
 const NATIVE_FAMILY = /^(memalign|valloc|pvalloc|reallocarray)$/;
-/** The linker makes these; any C compiler may call the last four. */
-const GIVEN =
-  /^(__heap_base|__stack_pointer|__tls_base|__linear_memory|__indirect_function_table|mem(cpy|set|move|cmp))$/;
-
-const DATA_SYMBOL = 1;
-const SECTION_SYMBOL = 3;
-const BINDING_LOCAL = 2;
-const UNDEFINED = 16;
-const EXPLICIT_NAME = 64;
-
-function customSection(bytes, wanted) {
-  for (const [id, contents] of sections(bytes)) {
-    if (id === 0 && contents.text() === wanted) return contents;
-  }
-  throw new Error(`no section ${wanted}`);
-}
+/** Any C compiler may call these. */
+const GIVEN = /^mem(cpy|set|move|cmp)$/;
 
 const FUNCTION_NAMES = 1;
 
 /** The names of a linked module's functions. pre: it was not stripped. */
 function functionNames(bytes) {
   const all = [];
-  for (const reader = customSection(bytes, 'name'); !reader.done; ) {
+  const [section] = WebAssembly.Module.customSections(new WebAssembly.Module(bytes), 'name');
+  for (const reader = new Reader(new Uint8Array(section)); !reader.done; ) {
     const kind = reader.byte();
     const part = reader.part(reader.number());
     if (kind !== FUNCTION_NAMES) continue;
@@ -51,57 +40,29 @@ function functionNames(bytes) {
   return all;
 }
 
-/** The one object of an archive (with one member and the table of its names). */
-function objectOf(file) {
-  const bytes = readFileSync(new URL(file, build));
-  const at = bytes.indexOf('\0asm\x01\0\0\0', 'latin1');
-  if (at < 0) throw new Error(`${file} holds no Wasm object`);
-  // A member's header is 60 bytes; at 48 its size stands in decimal.
-  const size = Number(bytes.toString('latin1', at - 12, at - 2));
-  return bytes.subarray(at, at + size);
+/** Behind the archive's magic number and the first member's header. */
+const TABLE = 8 + 60;
+
+/** The global names of an archive. llvm-ar puts them into the first member: a count, an offset each, the names. */
+function globalNames(archive) {
+  const count = archive.readUInt32BE(TABLE);
+  const names = archive.subarray(TABLE + 4 + 4 * count).toString('latin1');
+  return names.split('\0', count);
 }
 
-/** @returns { name, missing, global } of each function, datum, global and table */
-function symbols(object) {
-  const imports = importNames(object);
-  const reader = customSection(object, 'linking');
-  reader.number(); // version
-  const all = [];
-  while (!reader.done) {
-    const type = reader.byte();
-    const table = reader.part(reader.number());
-    if (type === 8) for (let left = table.number(); left > 0; left--) all.push(symbol(table, imports));
+/** The names that an archive needs and the linker does not define. */
+function missingNames(file, flags) {
+  const folder = mkdtempSync(join(tmpdir(), 'plait-archive-'));
+  const linked = join(folder, 'all.wasm');
+  try {
+    const [command, ...words] = WASM_LD;
+    const options = ['--no-entry', '--no-gc-sections', '--import-undefined', ...flags];
+    execFileSync(command, [...words, ...options, '--whole-archive', fileURLToPath(new URL(file, build)), '-o', linked]);
+    const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(linked)));
+    return imports.filter(({ kind }) => kind !== 'memory').map(({ name }) => name);
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  return all.filter(({ name }) => name !== undefined);
-}
-
-function symbol(reader, imports) {
-  const kind = reader.byte();
-  const flags = reader.number();
-  const missing = (flags & UNDEFINED) !== 0;
-  /* A hidden name is global, too: another object that gives it would be an error. */
-  const of = (name) => ({ name, missing, global: !missing && (flags & BINDING_LOCAL) === 0 });
-  if (kind === SECTION_SYMBOL) {
-    reader.number();
-    return of(undefined);
-  }
-  if (kind === DATA_SYMBOL) {
-    const name = reader.text();
-    if (!missing) reader.numbers(3);
-    return of(name);
-  }
-  const index = reader.number();
-  return of(missing && (flags & EXPLICIT_NAME) === 0 ? imports[kind]?.[index] : reader.text());
-}
-
-/** Names of imports by kind of symbol (function 0, global 2, table 5) and index. */
-function importNames(object) {
-  const KIND_OF_SYMBOL = { function: 0, global: 2, table: 5 };
-  const names = { 0: [], 2: [], 5: [] };
-  for (const { name, kind } of WebAssembly.Module.imports(new WebAssembly.Module(object))) {
-    names[KIND_OF_SYMBOL[kind]]?.push(name);
-  }
-  return names;
 }
 
 /** Below lies the stack, or nothing. */
@@ -136,14 +97,17 @@ function expect(good, message) {
   if (!good) wrong.push(message);
 }
 
-for (const file of ['libplait_heap.a', 'libplait_heap_single.a']) {
-  const all = symbols(objectOf(file));
-  const globals = all.filter(({ global }) => global).map(({ name }) => name);
-  const missing = all.filter((symbol) => symbol.missing).map(({ name }) => name);
+const SHARED = ['--import-memory', '--shared-memory', '--max-memory=4294967296'];
+for (const [file, flags] of [
+  ['libplait_heap.a', SHARED],
+  ['libplait_heap_single.a', []],
+]) {
+  const globals = globalNames(built(file));
+  const missing = missingNames(file, flags);
   expect(globals.includes('malloc'), `${file} does not give malloc: ${globals}`);
   for (const name of globals) expect(FAMILY.test(name), `${file} gives ${name}`);
   for (const name of missing) expect(GIVEN.test(name), `${file} wants ${name}`);
-  console.log(`${file}: gives ${globals.length} names; wants ${[...new Set(missing)].join(' ')}`);
+  console.log(`${file}: gives ${globals.length} names; wants ${missing.join(' ')}`);
 }
 const single = count(built('examples/words.wasm')).atomics;
 const shared = count(built('examples/threads.wasm')).atomics;

@@ -17,7 +17,7 @@ heap-examples: $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig p
 	@echo "== plain.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/plain-zig.wasm
 	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
-	@$(NODE) tools/heap-archives.js
+	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
