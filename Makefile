@@ -9,7 +9,8 @@ NODE    ?= node
 NPM     ?= npm
 BUILD   := build
 
-# The compiler writes down which files it included. The last line of this file reads all these notes.
+# The compiler writes down which files it included; the end of this file reads all these notes. What is compiled depends
+# on the makefile with its flags, too.
 DEPENDENCIES = -MMD -MP -MT $@ -MF $@.d
 
 # The Wasm toolchain: zig from PyPI, pinned in tools/requirements.txt. Any clang and wasm-ld take the same flags.
@@ -80,7 +81,7 @@ $(MODULES): package-lock.json
 
 # ---- the core as Wasm, the package ----
 
-$(BUILD)/plait.o: core/all.c $(VENV)/.installed
+$(BUILD)/plait.o: core/all.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(WASM_CC) $(WASM_CFLAGS) $(DEPENDENCIES) -c $< -o $@
 
@@ -97,7 +98,7 @@ LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nont
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
 $(BUILD)/plait_heap.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
-$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: core/malloc.c $(VENV)/.installed
+$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: core/malloc.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
 
@@ -105,7 +106,7 @@ $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a: $(BUILD)/lib%.a: $(BUI
 	@rm -f $@
 	$(ZIG) ar rcs $@ $<
 
-$(BUILD)/libplait_heap.so: core/malloc.c
+$(BUILD)/libplait_heap.so: core/malloc.c Makefile
 	@mkdir -p $(BUILD)
 	$(CC) -std=c17 -O2 -g -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -fno-builtin-malloc \
 		$(DEPENDENCIES) -o $@ $< -pthread

@@ -19,7 +19,7 @@ lua_package = $(if $(filter jit,$(1)),libluajit-5.1-dev,$(if $(filter 5.1,$(1)),
 
 # lua_rules(version): how its module is made.
 define lua_rules
-$(BUILD)/lua/$(1)/plait/message/core.so: lua/all.c tools/need.sh
+$(BUILD)/lua/$(1)/plait/message/core.so: lua/all.c lua/lua.mk tools/need.sh
 	@tools/need.sh $(call lua_program,$(1)) $(call lua_program,$(1)) "test -f $(call lua_headers,$(1))/lua.h" $(call lua_package,$(1))
 	@mkdir -p $$(@D)
 	$(CC) $(LUA_FLAGS) $$(DEPENDENCIES) -I$(call lua_headers,$(1)) $$< -o $$@

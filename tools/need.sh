@@ -6,7 +6,7 @@ set -u
 provide() { # package
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing the Debian package $1" >&2
-    exec 9>/tmp/plait-apt.lock && flock 9 # make -j may install several packages at a time
+    exec 9>/run/plait-apt.lock && flock 9 # make -j may install several packages at a time
     { apt-get install -y -qq "$1" || { apt-get update -qq && apt-get install -y -qq "$1"; }; } >/dev/null 2>&1 && return
   fi
   echo "missing: $1. Install it, for example: sudo apt-get install $1" >&2

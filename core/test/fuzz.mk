@@ -7,7 +7,7 @@ FUZZ_FLAGS := -std=gnu17 -O1 -g -pthread -fsanitize=fuzzer,address,undefined -fn
 FUZZ_TARGETS := descriptor pattern unpack image
 FUZZ := $(BUILD)/fuzz
 
-$(FUZZ)/.compiler: tools/need.sh
+$(FUZZ)/.compiler: tools/need.sh core/test/fuzz.mk
 	@tools/need.sh $(FUZZ_CC) $(FUZZ_CC) "echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(FUZZ_CC) -fsanitize=fuzzer -x c - -o /dev/null" \
 		$(FUZZ_CC:clang-%=libclang-rt-%-dev)
 	@mkdir -p $(@D)

@@ -18,7 +18,7 @@ native_flags_tsan := -O1 -fsanitize=thread
 
 # native_rules(variant): how the variant's objects and tests are made.
 define native_rules
-$(BUILD)/native/$(1)/%.o: %.c
+$(BUILD)/native/$(1)/%.o: %.c core/test/native.mk
 	@mkdir -p $$(dir $$@)
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$(DEPENDENCIES) -c $$< -o $$@
 
