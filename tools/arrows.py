@@ -24,7 +24,7 @@ TS_RANK = {"core": 0, "heap": 1, "fs": 2, "task": 2, "message": 2, "cli": 3, "."
 # that are in no cycle must leave the list.
 ALLOWED = [
     (
-        "whoever takes the heap's lock repairs what a dead holder left: pages, regions and runs; and where memory ends, "
+        "whoever takes the heap's lock repairs what a dead holder left: pages, regions and runs; where memory ends, "
         "each kind of block asks the others for what they keep",
         "core/heap",
         "cuts.c pages.c records.c regions.c returns.c slices.c",
