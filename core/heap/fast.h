@@ -1,5 +1,6 @@
 /*
- * heap fast: the hot paths, for plait_heap_alloc() and malloc() alike. None has a fence, or a lock but for large blocks.
+ * heap fast: the hot paths, for plait_heap_alloc() and malloc() alike. None has a fence, or a lock but for large
+ * blocks.
  */
 #ifndef PLAIT_HEAP_FAST_H
 #define PLAIT_HEAP_FAST_H

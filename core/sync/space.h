@@ -53,7 +53,7 @@ struct plait_slot {
   plait_word_t scratch;    /* intent: block that this thread has allocated and not published */
   plait_word_t sleeping;   /* intent: pool in whose `sleepers` this thread is counted */
   plait_word_t takes;      /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
+  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task/layout.h) */
   plait_word_t held[10];   /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count; /* how many of `held` are in use */
   plait_word_t tasks_done; /* tasks finished by this thread (wraps) */

@@ -71,6 +71,7 @@ int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
   return at != 0;
 }
 
+/* A stand-in that the dead thread was about to adopt: see give_up.c. pre: holds the lock. */
 static void stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
   plait_ref_t stand_in = plait_load(&dead->building);
   if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
@@ -106,6 +107,7 @@ void plait__pool_return_queued(struct plait_pool *pool) {
   plait__pool_recount(pool);
 }
 
+/* Repairs a pool whose lock was taken over. pre: holds the lock. */
 static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
   if (plait_load(&pool->seats) == 0) return; /* not open yet, or as good as freed */
   struct plait_lane_walk walk = {0};

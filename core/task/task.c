@@ -1,5 +1,5 @@
 /*
- * task: making, submitting, taking, finishing and draining. The order of the stores is the proof; see task.h.
+ * task: submitting, taking, finishing and draining. The order of the stores is the proof; see internal.h.
  */
 #include "internal.h"
 

@@ -4,10 +4,10 @@
  *     client (a thread that submits) --submit--> its lanes --next--> worker --next/finish--> client's inbox
  *                                          or a seat's lane
  *
- * A task is a record (struct plait_task), and behind it `capacity` bytes that hold a small input and, if it fits, later the output.
- * A large input lies in a block of its own, which the worker frees when it has run the task: a client that is slow to
- * drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only the owner
- * writes it (but for `control`, which its client and the coordinator write too):
+ * A task is a record (struct plait_task), and behind it `capacity` bytes that hold a small input and, if it fits, later
+ * the output. A large input lies in a block of its own, which the worker frees when it has run the task: a client that
+ * is slow to drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only
+ * the owner writes it (but for `control`, which its client and the coordinator write too):
  *
  *     BUILDING  the client's thread    (slot.building names it)
  *     QUEUED    a lane                 (under the pool's lock)

@@ -36,7 +36,7 @@ static int has_own_work(struct plait_slot *self) {
       atomic_load_explicit(&lane->tail, memory_order_seq_cst);
 }
 
-/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see task.h). */
+/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see wake.c). */
 static int has_work(struct plait_pool *pool, struct plait_slot *self) {
   return atomic_load_explicit(&pool->mask, memory_order_seq_cst) != 0 || has_own_work(self);
 }

@@ -361,7 +361,7 @@ test('a thread that dies before it has told the coordinator of its task leaves o
   await pool.run(1);
   const word = (pool.handle.plaitPool + Layout.alert) / 4;
   await until(() => Atomics.load(space.u32, word) === Alert.ANY);
-  // It has taken upon itself to tell (see wake_worker in core/task/task.c), and is gone.
+  // It has taken upon itself to tell (see plait__worker_wake in core/task/wake.c), and is gone.
   const { thread } = attach(space.handle);
   Atomics.store(space.u32, word, Alert.NONE);
   recoverThread(space, thread);

@@ -1,6 +1,6 @@
 /**
  * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this
- * way: they lie in the space (core/task/task.h).
+ * way: they lie in the space (core/task/layout.h).
  *
  *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ----------> worker
  *     owner <----- closed, seats, event -------------- coordinator <----- ready, failed, leaves - worker
