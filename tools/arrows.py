@@ -18,7 +18,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # fs, task and message do not know each other.
 C_RANK = {"platform": 0, "sync": 1, "heap": 2, "fs": 3, "task": 3, "message": 3, ".": 4}
-TS_RANK = {"core": 0, "heap": 1, "fs": 2, "task": 2, "message": 2, "cli": 3, ".": 4}
+TS_RANK = {"core": 0, "heap": 1, "fs": 2, "value": 2, "task": 3, "cli": 4, ".": 5}
 
 # Cycles that may be: the reason, the folder, its files. A cycle is allowed if all its files are in one entry. Files
 # that are in no cycle must leave the list.
@@ -34,12 +34,6 @@ ALLOWED = [
         "lua",
         "decode.c lazy.c maps.c oneofs.c parts.c",
     ),
-    (
-        "to be split: host.ts has the interfaces and picks the host",
-        "js/src/core",
-        "host.ts host-node.ts host-node-shared.ts host-node-threads.ts host-web.ts host-web-thread.ts",
-    ),
-    ("to be split: cp and glob need the type of the tree that has them", "js/src/fs", "cp.ts glob.ts tree.ts"),
 ]
 # These include other .c files as one translation unit. malloc.c hands its functions to heap.c under the names of that.
 UNITS = ("core/all.c", "core/malloc.c", "lua/all.c")
@@ -67,6 +61,24 @@ def read_all(folder, endings):
                 with open(full, encoding="utf-8") as file:
                     texts[os.path.relpath(full, ROOT)] = file.read()
     return texts
+
+
+# ---- which host it is ----
+
+HOST_FILES = re.compile(r"^js/src/(core/host[^/]*|cli/.*|.*\.generated)\.ts$")
+HOST_SIGNS = re.compile(
+    r"globalThis\.(process|document|navigator|Buffer)|getBuiltinModule|\b(document|navigator)\.|Buffer \} = globalThis"
+)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+
+
+def wrong_hosts(texts):
+    """Files that find out for themselves which host they run in: only js/src/core/host*.ts may."""
+    bad = []
+    for path, text in texts.items():
+        signs = () if HOST_FILES.match(path) else HOST_SIGNS.finditer(COMMENT.sub("", text))
+        bad += [f"{path}: {sign.group()}: that is for js/src/core/host*.ts" for sign in signs]
+    return bad
 
 
 # ---- between modules ----
@@ -191,6 +203,8 @@ def check_itself():
     graph = imports(made)
     assert wrong_cycles(graph, []) and not wrong_cycles(graph, [{"x/a.ts", "y/b.ts"}]), "the list is not minded"
     assert wrong_cycles({"x/a.ts": {}}, [{"x/a.ts"}]), "a file may stay in the list for ever"
+    made = {"js/src/fs/a.ts": "// document.title\nglobalThis.process.pid\n", "js/src/core/host.ts": "document.title"}
+    assert len(wrong_hosts(made)) == 1, "a file that knows its host was missed, or a host file found"
     made = {"core/fs/a.h": '#include "../task/b.h"\n'}
     assert wrong_arrows(made, "core", INCLUDE, C_RANK), "an include that runs up was missed"
 
@@ -200,6 +214,7 @@ def main():
     core, lua, ts = read_all("core", (".c", ".h")), read_all("lua", (".c",)), read_all("js/src", (".ts",))
     allowed = [{f"{folder}/{name}" for name in names.split()} for _, folder, names in ALLOWED]
     bad = wrong_arrows(core, "core", INCLUDE, C_RANK) + wrong_arrows(ts, "js/src", IMPORT, TS_RANK)
+    bad += wrong_hosts(ts)
     bad += wrong_cycles(uses(core | lua) | imports(ts), allowed)
     for path in sorted(set().union(*allowed) - (core.keys() | lua.keys() | ts.keys())):
         bad.append(f"{path} is not there: it must leave the list in tools/arrows.py")

@@ -7,7 +7,7 @@
 
 import { expand, GLOBSTAR, matchesPath, type Part, partsOf } from './glob-pattern.ts';
 import type { Dirent } from './stats.ts';
-import type { TreeFs } from './tree.ts';
+import type { SyncFs } from './sync.ts';
 import { withoutSlashes } from './values.ts';
 
 export interface GlobOptions {
@@ -21,7 +21,7 @@ export interface GlobOptions {
 type Found = Map<string, Dirent | undefined>;
 
 class Glob {
-  readonly #fs: TreeFs;
+  readonly #fs: SyncFs;
   readonly #top: string;
   readonly #skip: (path: string) => boolean;
   readonly found: Found = new Map();
@@ -31,7 +31,7 @@ class Glob {
   /** Paths that were walked, by how many parts of the pattern were behind them. */
   #walked: Set<string>[] = [];
 
-  constructor(fs: TreeFs, top: string, skip: (path: string) => boolean) {
+  constructor(fs: SyncFs, top: string, skip: (path: string) => boolean) {
     this.#fs = fs;
     this.#top = top;
     this.#skip = skip;
@@ -113,7 +113,7 @@ class Glob {
 
 /** All paths that match. */
 export function globSync(
-  fs: TreeFs,
+  fs: SyncFs,
   pattern: string | readonly string[],
   options: GlobOptions = {},
 ): string[] | Dirent[] {
