@@ -1,14 +1,13 @@
 /**
- * Makes the tables of figures in the README and in docs from bench/results, between their marks. `--check` fails if
+ * Makes the tables of figures in the README and in docs/explanation from bench/results, between their marks. `--check` fails if
  * they are not those.
  *
  * Invariant: every number in the tables is a median that the benchmark stored; none is typed in.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import * as heap from './figures/heap.js';
+import * as performance from './figures/performance.js';
 import * as readme from './figures/readme.js';
-import * as task from './figures/task.js';
 
 const END = '<!-- figures: end -->';
 
@@ -25,7 +24,7 @@ function filled(text, page, parts) {
 }
 
 const isCheck = process.argv.includes('--check');
-for (const { page, parts } of [readme, task, heap]) {
+for (const { page, parts } of [readme, performance]) {
   const url = new URL(`../${page}`, import.meta.url);
   const before = readFileSync(url, 'utf8');
   const after = filled(before, page, parts());

@@ -1,28 +1,24 @@
 /** The README's first screen: the pool beside the ones that people use. */
 
-import { openResults, rate, table, times } from './results.js';
+import { openResults, rate, short, table, whole } from './results.js';
 
-const PEERS = ['plait', 'bare', 'piscina', 'tinypool', 'workerpool'];
-const HEADINGS = ['Plait', 'bare postMessage', 'piscina', 'tinypool', 'workerpool'];
+const PEERS = ['plait', 'piscina', 'tinypool', 'workerpool', 'poolifier'];
+const HEADINGS = ['Plait', 'piscina', 'tinypool', 'workerpool', 'poolifier'];
 
 export const page = 'README.md';
 
 export function parts() {
   const { about, of } = openResults('task');
   const { machine, threads } = about('main-blocked');
+  const row = (label, question, key, text) => [label, ...of(question, key, PEERS).map(text)];
   const rows = [
-    ['tasks of 5 ms done, of 64, when main unblocks after 200 ms', of('main-blocked', 'sleep', PEERS).map(String)],
-    ['no-op tasks a second', of('no-op-throughput', 'rate', PEERS).map(rate)],
-    [
-      '4096 files, read by a main thread without a pause and hashed by workers: time against the limit¹',
-      of('files-and-software-hashes', 'overLimit', PEERS).map(times),
-    ],
+    row('of 64 tasks of 5 ms, done after main was blocked for 200 ms', 'main-blocked', 'sleep', whole),
+    row('no-op tasks per second (`run`)', 'no-op-throughput', 'rate', rate),
+    row('one no-op at a time, µs', 'round-trip-latency', 'p50', short),
+    row('object of 2 KB, there and back, µs', 'round-trip-values', 'record', whole),
+    row('import, new pool, first result, ms', 'start-up', 'both', whole),
   ];
-  const [direct] = of('files-and-software-hashes', 'overLimit', ['plait, no copy']);
-  const note =
-    '¹ What reading and hashing take alone, on all cores; SHA-256 without the processor’s own instructions, which ' +
-    `[make copying matter more](bench/results/task.md). ${times(direct)} if main reads straight into shared memory.`;
-  const cells = rows.map(([label, [ours, ...others]]) => [label, `**${ours}**`, ...others]);
-  const headings = [`medians, ${threads} workers, ${machine.cores} cores`, ...HEADINGS];
-  return { figures: `${table(headings, cells)}\n\n${note}` };
+  const node = machine.node?.replace(/^v?(\d+).*/, 'Node $1') ?? '';
+  const headings = [[`${threads} workers, ${machine.cores} cores`, node].filter(Boolean).join(', '), ...HEADINGS];
+  return { figures: table(headings, rows) };
 }
