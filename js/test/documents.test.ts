@@ -9,7 +9,7 @@
  *   comments behind its `console.log(…)` say. A `.mts` or `.ts` file is compiled everywhere, and run by a Node that
  *   strips types.
  * - A block of sh runs in the page's folder. If a `text` block follows at once, that is what it prints.
- * - `page.mjs` and `page.mts` are for browsers: they are bundled, so what they import must be there.
+ * - `page.mjs` and `page-….mjs` are for browsers: they are bundled, so what they import must be there.
  * - A file named examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it. That
  *   is how pages show bundlers, test runners, C and Zig.
  * - Lua is run by lua/test/readme_test.lua, in the pages that it names.
@@ -100,7 +100,7 @@ function command(name: string, script: string): void {
 const isModule = (file: string): boolean => /\.[cm]?[jt]s$/.test(file);
 const isTyped = (file: string): boolean => /\.[cm]?ts$/.test(file);
 const isExcerpt = (file: string): boolean => file.startsWith('examples/');
-const isForPages = (file: string): boolean => /^page\.\w+$/.test(file);
+const isForPages = (file: string): boolean => /^page(-\w+)?\.\w+$/.test(file);
 
 /** What a program says that it prints. */
 function expectedOf(code: string): string[] {
@@ -195,7 +195,7 @@ test('every page', { concurrency: 2 }, async (t) => {
           else if (language === 'sh' && file === '') await runShell(folder, block);
           else if (isModule(file)) {
             const isNamed = blocks.some((other) => other !== block && other.text.includes(basename(file)));
-            if (!isNamed) await runProgram(folder, block);
+            if (!isNamed || isForPages(file)) await runProgram(folder, block);
           }
         }
       }),
