@@ -6,13 +6,15 @@
  * - A block whose first line is a comment with a file's name, `// main.mjs`, is that file in a folder for the page. Other
  *   languages (html, proto, json) may name a file, too. Blocks of js and ts must.
  * - A file of js or ts that no other block of the page names is a program: it is run. What it prints must be what the
- *   comments behind its `console.log(…)` say. A `.mts` or `.ts` file is compiled; if it prints something, a
- *   Node that strips types runs it.
+ *   comments behind its `console.log(…)` say. TypeScript is compiled; if it prints something, a Node that strips types
+ *   runs it.
  * - A block of sh runs in the page's folder. If a `text` block follows at once, that is what it prints.
  * - `page.mjs` and `page-….mjs` are for browsers: they are bundled, so what they import must be there.
  * - A file named examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it. That
  *   is how pages show bundlers, test runners, C and Zig.
- * - Lua is run by lua/test/readme_test.lua, in the pages that it names.
+ * - Lua is run by lua/test/readme_test.lua, in every Lua: pages of lua and docs/reference/lua*.md have it.
+ *
+ * Pages are for a project as `npm init` makes it, so modules are called `.mjs`.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -145,7 +147,7 @@ async function runProgram(folder: string, { file, text }: Block): Promise<void> 
 }
 
 async function runShell(folder: string, { text, next }: Block): Promise<void> {
-  const env = { ...process.env, PATH: `${tools}:${process.env['PATH']}`, NODE_NO_WARNINGS: '1' };
+  const env = { ...process.env, PATH: `${tools}:${process.env.PATH}`, NODE_NO_WARNINGS: '1' };
   const { stdout } = await run('sh', ['-e', '-c', text], { cwd: folder, env, timeout: 20_000 });
   if (next?.language === 'text') assert.equal(stdout, next.text);
 }
