@@ -8,10 +8,6 @@ PLAIT_EXPORT plait_ref_t plait_abi_space(void) {
   return plait_ref(plait_space());
 }
 
-PLAIT_EXPORT plait_ref_t plait_abi_heap(void) {
-  return plait_ref(plait_heap());
-}
-
 PLAIT_EXPORT void plait_abi_heap_details(plait_ref_t out) {
   plait_heap_details(plait_at(out));
 }
@@ -121,10 +117,6 @@ PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
   plait_thread_note_death(thread);
   sweep_except(thread); /* those whose recoverer died before it was done, as `thread` may have done */
   return recover_dead(thread, 0);
-}
-
-PLAIT_EXPORT void plait_abi_wake(plait_ref_t pool) {
-  plait_pool_wake(plait_at(pool));
 }
 
 PLAIT_EXPORT int plait_abi_check(int quiescent) {

@@ -14,7 +14,6 @@
 
 /* Where the host finds what it reads directly. */
 plait_ref_t plait_abi_space(void);
-plait_ref_t plait_abi_heap(void);
 plait_ref_t plait_abi_fs(void);
 
 /* As plait_heap_details() and plait_heap_fault(), to where the caller has room for the structure. */
@@ -56,9 +55,6 @@ int plait_abi_settle(plait_ref_t task);
  * about it, and recovers them. Any thread.
  */
 void plait_abi_sweep(void);
-
-/* Wakes all that may sleep for good reason or none; for the host's own use after a change of plans. */
-void plait_abi_wake(plait_ref_t pool);
 
 /* Checks every room: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. `quiescent`: no other thread is inside the space. */
 int plait_abi_check(int quiescent);

@@ -195,7 +195,7 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
   return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
 }
 
-PLAIT_EXPORT double plait_fs_seek(int fd, double offset, int whence) {
+double plait_fs_seek(int fd, double offset, int whence) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL) return plait__fs_not_open(fd);

@@ -27,7 +27,7 @@ static void test_wrong_frees(void) {
   }
   CHECK(plait_heap_alloc_aligned(8, 0) == 0 && plait_heap_alloc_aligned(8, 48) == 0);
   uint32_t edges[] = {
-      0, 15, 16, 4096, UINT32_MAX, UINT32_MAX & ~15u, plait_abi_heap(), plait_platform_pages() * 65536u};
+      0, 15, 16, 4096, UINT32_MAX, UINT32_MAX & ~15u, plait_ref(plait_heap()), plait_platform_pages() * 65536u};
   for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) CHECK(plait_heap_free(edges[i]) == -PLAIT_EINVAL);
   for (int k = 0; k < 3; k++) {
     CHECK(plait_heap_free(blocks[k]) == 0 && plait_heap_free(blocks[k]) == -PLAIT_EINVAL);

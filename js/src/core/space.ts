@@ -92,7 +92,6 @@ export interface Core {
   ): number;
   plait_fs_hold(size: number): number;
   plait_fs_unhold(): void;
-  plait_fs_seek(fd: number, offset: number, whence: number): number;
   plait_fs_stat(target: number, follow: number): number;
   plait_fs_access(length: number, mode: number): number;
   plait_fs_mkdir(length: number, mode: number, now: number): number;
@@ -134,7 +133,6 @@ export interface Core {
   plait_fs_fault(at: number): number;
   plait_abi_fs(): number;
   plait_abi_space(): number;
-  plait_abi_heap(): number;
   plait_abi_heap_details(out: number): void;
   plait_abi_heap_fault(out: number): void;
   plait_abi_task_root(): number;
@@ -144,7 +142,6 @@ export interface Core {
   plait_abi_settle(task: number): number;
   plait_abi_recover(thread: number): number;
   plait_abi_sweep(): void;
-  plait_abi_wake(pool: number): void;
   plait_abi_check(quiescent: number): number;
 }
 
