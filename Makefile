@@ -259,7 +259,7 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
-include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk
+include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk docs/api/api.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \

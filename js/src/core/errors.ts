@@ -58,6 +58,7 @@ Object.defineProperty(OwnError, 'name', { value: 'PlaitError' });
 
 /** An error of Plait's own, told apart by its `code`. */
 export type PlaitError = OwnError;
+/** An error of Plait's own, told apart by its `code`. @class */
 export const PlaitError: typeof OwnError = threadWide('PlaitError', () => OwnError);
 
 /** The code for what failed because of `cause`: a full space is that, whatever failed in it. */

@@ -44,7 +44,7 @@ interface Rest {
   /**
    * Mounts a backend over a directory, for every thread of the space at once; what is in the directory is hidden until
    * `unmount`. Where the directory is missing and would lie in memory, it is made; in another mount it is ENOENT.
-   * EBUSY: something is mounted there. docs/fs.md says what holds behind a mount point.
+   * EBUSY: something is mounted there.
    */
   mount(path: PathLike, options: MountOptions): void;
   /** Takes a mount away. EBUSY: there are open descriptors in it, or other mounts. EINVAL: nothing is mounted there. */

@@ -12,6 +12,7 @@ export type { HeapClassStats, HeapSliceStats, HeapStats, HeapThreadStats } from 
 isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space
 
 // A thread may have several copies of this, one imported and one required: `instanceof` says the same in each.
+/** The heap of a space. @class */
 export const Heap: typeof OwnHeap = threadWide('Heap', () => OwnHeap);
 export type Heap = OwnHeap;
 /** The heap of the common space. */

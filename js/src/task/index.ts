@@ -26,10 +26,13 @@ export { type WatchedWorkerOptions, type WorkerOptionsLike, workerOptions } from
 isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space
 
 // A thread may have several copies of this, one imported and one required: `instanceof` says the same in each.
+/** A pool of worker threads. @class */
 export const Pool: typeof OwnPool = threadWide('Pool', () => OwnPool);
 export type Pool = OwnPool;
+/** The calls that every thread can make on a pool. @class */
 export const PoolCalls: typeof OwnPoolCalls = threadWide('PoolCalls', () => OwnPoolCalls);
 export type PoolCalls = OwnPoolCalls;
+/** A pool of another thread. @class */
 export const ConnectedPool: typeof OwnConnectedPool = threadWide('ConnectedPool', () => OwnConnectedPool);
 export type ConnectedPool = OwnConnectedPool;
 export const connect: typeof ownConnect = threadWide('connect', () => ownConnect);

@@ -12,17 +12,27 @@ import { type Ticketing, USUAL_LANE } from './submitter.ts';
 
 /** Options that calls of every kind have. */
 export interface CallOptions {
-  /** Which of the module's exports to call; 'default', if not given. */
+  /**
+   * Which of the module's exports to call.
+   *
+   * @default 'default'
+   */
   readonly name?: string | undefined;
   /**
    * Lends a `Uint8Array` to the function instead of giving it a copy of its own: what the function gets is a view on
    * shared memory. It must not use the view after it has returned, or after its promise has settled.
    */
   readonly lend?: boolean | undefined;
-  /** Milliseconds that the task may run, from its start; 0: as long as it likes; the pool's `timeout`, if not given. */
+  /**
+   * Milliseconds that the task may run, from its start; 0: no limit.
+   *
+   * @default the pool's `timeout`
+   */
   readonly timeout?: number | undefined;
   /**
-   * From 3 (runs first) to -3; 0, if not given. Tasks of one priority run in the order in which they were submitted.
+   * From 3 (runs first) to -3. Tasks of one thread and one priority run in the order in which they were submitted.
+   *
+   * @default 0
    */
   readonly priority?: number | undefined;
   /**
@@ -31,11 +41,16 @@ export interface CallOptions {
    */
   readonly affinity?: string | number | undefined;
   /**
-   * How often the task is run again when its worker dies under it (not when it fails or is stopped); the pool's
-   * `retries`, if not given.
+   * How often the task is run again if its worker ends before the task does (not if it fails or is stopped); at most
+   * 1000.
+   *
+   * @default the pool's `retries`
    */
   readonly retries?: number | undefined;
-  /** Stops the task: its promise is rejected with the signal's reason at once; see docs/task.md for the rest. */
+  /**
+   * Stops the task: its promise is rejected with the signal's reason at once. A queued task is never run. A running one
+   * sees `task.aborted` and `task.signal`; if it goes on after the pool's `grace`, its worker is terminated.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -61,19 +76,48 @@ export interface RunManyOptions extends CallOptions {
 
 /** Options of `pool.map` and `pool.mapSettled`. */
 export interface MapOptions extends CallOptions {
-  /** Whether results come in the order of the inputs (the default) or as they are ready. */
+  /**
+   * Whether results come in the order of the inputs, or as they are ready.
+   *
+   * @default true
+   */
   readonly ordered?: boolean | undefined;
-  /** The most inputs under way at once; eight for each worker and at least 256, if not given. */
+  /**
+   * The most inputs under way at once, 1 to 1048576.
+   *
+   * @default eight for each worker, and at least 256
+   */
   readonly concurrency?: number | undefined;
 }
 
 /** Options of `pool.broadcast`. */
 export interface BroadcastOptions {
+  /**
+   * Which of the module's exports to call.
+   *
+   * @default 'default'
+   */
   readonly name?: string | undefined;
+  /**
+   * Milliseconds that the call may run on each worker, from its start; 0: no limit.
+   *
+   * @default the pool's `timeout`
+   */
   readonly timeout?: number | undefined;
+  /**
+   * How often it is run again on a worker index whose worker ends meanwhile.
+   *
+   * @default the pool's `retries`
+   */
   readonly retries?: number | undefined;
+  /** Stops the calls; the promise is rejected with the signal's reason at once. */
   readonly signal?: AbortSignal | undefined;
-  /** Workers that are started later make the call too, before their first task; its result then is of no interest. */
+  /**
+   * Whether workers that are started later make the call too, before their first task. Its result is dropped then. A
+   * worker in which it fails counts as one that could not load the module.
+   *
+   * @default false
+   */
   readonly later?: boolean | undefined;
 }
 

@@ -16,70 +16,131 @@ import type { OpenPool } from './protocol.ts';
 
 /** Options of a {@link Pool}; each has a default. */
 export interface PoolOptions {
-  /** How many workers; the number of processors that the process may use, if not given. */
+  /**
+   * A fixed number of workers, 1 to 250. Not together with `minThreads` and `maxThreads`.
+   *
+   * @default the number of processors that the process may use
+   */
   readonly threads?: number | undefined;
-  /** The fewest and the most workers, instead of a fixed number; the rest of it is in docs/task.md. */
+  /**
+   * The fewest workers, 0 to 250, of a pool that changes its size. More are started when tasks wait; an idle one ends
+   * after `idleTimeout`.
+   *
+   * @default 1 if `maxThreads` is given
+   */
   readonly minThreads?: number | undefined;
+  /**
+   * The most workers, 1 to 250, of a pool that changes its size.
+   *
+   * @default the number of processors, or `minThreads` if that is more
+   */
   readonly maxThreads?: number | undefined;
-  /** Milliseconds after which an idle worker above `minThreads` ends; Infinity: never; 10 seconds, if not given. */
+  /**
+   * Milliseconds after which an idle worker above `minThreads` ends; Infinity: never.
+   *
+   * @default 10000
+   */
   readonly idleTimeout?: number | undefined;
   /**
    * How many tasks may be queued; a further one is refused with ERR_PLAIT_QUEUE_FULL. 'auto': the square of
-   * `maxThreads`. As many as there is memory for, if not given.
+   * `maxThreads`. Tasks that running tasks submit to their own pool are always taken, and so are tasks that are run
+   * again.
+   *
+   * @default as many as there is memory for
    */
   readonly maxQueue?: number | 'auto' | undefined;
-  /** How many asynchronous tasks a worker runs at a time; one, if not given. */
+  /**
+   * How many asynchronous tasks a worker runs at a time, 1 to 10000.
+   *
+   * @default 1
+   */
   readonly concurrentTasksPerWorker?: number | undefined;
-  /** Milliseconds that a task may run, from its start, if it says nothing else. */
+  /**
+   * Milliseconds that a task may run, from its start, if its call says nothing else; 0: no limit. It may be a fifth
+   * longer, or 50 ms.
+   *
+   * @default 0
+   */
   readonly timeout?: number | undefined;
-  /** How often a task is run again when its worker dies under it, if it says nothing else; 0, if not given. */
+  /**
+   * How often a task is run again if its worker ends before the task does, unless its call says otherwise; at most 1000.
+   *
+   * @default 0
+   */
   readonly retries?: number | undefined;
   /**
-   * Milliseconds that a worker may take, from its start, until it has loaded the module; as long as it wants, if not
-   * given. One that takes longer is stopped, and counts as one that could not load it.
+   * Milliseconds that a worker may take, from its start, until it has loaded the module and made the calls of
+   * `broadcast(…, { later: true })`. One that takes longer is stopped, and counts as one that could not load it. 0: no
+   * limit.
+   *
+   * @default 0
    */
   readonly loadTimeout?: number | undefined;
-  /** Milliseconds that a task may go on after it was told to stop, before its worker is; 100, if not given. */
+  /**
+   * Milliseconds that a task may go on after it was told to stop, before its worker is terminated.
+   *
+   * @default 100
+   */
   readonly grace?: number | undefined;
   /**
    * Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that.
    */
   readonly recycle?: RecycleOptions | undefined;
-  /** Whether `runInline` may send functions as source to the workers. */
+  /**
+   * Whether `runInline` may send functions as source to the workers.
+   *
+   * @default false
+   */
   readonly inline?: boolean | undefined;
-  /** Handed to each worker as `workerData` of node:worker_threads. */
+  /** Handed to each worker as `workerData` of node:worker_threads (Node only). */
   readonly workerData?: unknown;
-  /** Environment of the workers, instead of a copy of this thread's (Node only). It is copied, too. */
+  /**
+   * Environment of the workers (Node only). It is copied; `SHARE_ENV` is refused.
+   *
+   * @default a copy of this thread's, from when the pool is made
+   */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Node's options of the workers, instead of this thread's (Node only). */
+  /**
+   * Node's options of the workers (Node only).
+   *
+   * @default this thread's
+   */
   readonly execArgv?: readonly string[] | undefined;
   /** Limits of each worker's JavaScript memory (Node only). */
   readonly resourceLimits?: ResourceLimits | undefined;
-  /** The space that holds queue and tasks; the common one, if not given. */
+  /**
+   * The space that holds queue and tasks. It has room for 128 pools.
+   *
+   * @default the common space
+   */
   readonly space?: Space | undefined;
 }
 
 /** When a worker has done its share; never, if neither is given. */
 export interface RecycleOptions {
-  /** After so many tasks. */
+  /** A worker ends after so many tasks, 1 to 2147483648. */
   readonly tasks?: number | undefined;
-  /** When its JavaScript heap is larger than that. */
+  /** A worker ends when it has run a task and its JavaScript heap has more bytes than that. */
   readonly bytes?: number | undefined;
 }
 
-/** Options of {@link Pool.resize}: what is not given stays as it is. */
+/** Options of `Pool.resize()`: what is not given stays as it is. */
 export interface ResizeOptions {
-  /** The fewest workers. */
+  /** The fewest workers, 0 to `max`. */
   readonly min?: number | undefined;
-  /** The most. */
+  /** The most workers, 1 to 250. */
   readonly max?: number | undefined;
 }
 
-/** Options of {@link Pool.close}. */
+/** Options of `Pool.close()`. */
 export interface CloseOptions {
   /** Stop running tasks and reject queued ones, instead of finishing them first. */
   readonly force?: boolean | undefined;
-  /** Milliseconds after which what is left is stopped by force; never, if not given. */
+  /**
+   * Milliseconds after which what is left is stopped by force.
+   *
+   * @default never
+   */
   readonly timeout?: number | undefined;
 }
 

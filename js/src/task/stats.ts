@@ -12,10 +12,15 @@ import type { EndReason } from './protocol.ts';
 
 /** How long things took, in milliseconds. Percentiles are right to within 20 %. */
 export interface Times {
+  /** How many tasks were counted. */
   readonly count: number;
+  /** The median. */
   readonly p50: number;
+  /** Nine of ten took no longer. */
   readonly p90: number;
+  /** 99 of 100 took no longer. */
   readonly p99: number;
+  /** The longest, exactly. */
   readonly max: number;
 }
 
@@ -23,6 +28,7 @@ export interface Times {
 export interface WorkerStats {
   /** The host's number for the thread (Node: its threadId). */
   readonly worker: number;
+  /** Its place in the pool, from 0; the one that replaces it has the same. */
   readonly seat: number;
   /** Tasks that it has finished. */
   readonly tasks: number;
@@ -40,21 +46,29 @@ export interface WorkerStats {
 
 /** What `pool.stats()` answers. */
 export interface PoolStats {
+  /** Tasks that wait for a worker. */
   readonly queued: number;
+  /** Tasks that workers run. */
   readonly running: number;
-  /** Tasks whose function returned, over the pool's life; `failed`: those that ended otherwise. */
+  /** Tasks whose function returned, over the pool's life. */
   readonly completed: number;
+  /** Tasks that ended otherwise. */
   readonly failed: number;
-  /** How long tasks waited in the queue, and how long they ran. */
+  /** How long tasks waited in the queue. */
   readonly wait: Times;
+  /** How long tasks ran. */
   readonly run: Times;
-  /** Workers that are starting or at work, and between what numbers that is kept. */
+  /** Workers that are starting or at work. */
   readonly threads: number;
+  /** The fewest workers that there may be. */
   readonly minThreads: number;
+  /** The most workers that there may be. */
   readonly maxThreads: number;
-  /** Workers ever started, and ended by reason. */
+  /** Workers ever started. */
   readonly started: number;
+  /** Workers that have ended, by reason. */
   readonly ended: Readonly<Record<EndReason, number>>;
+  /** The workers that are at work. */
   readonly workers: readonly WorkerStats[];
 }
 
