@@ -1,7 +1,7 @@
 # make demo   run the main job on 4096 files and show what it gains
 # make test   everything that must hold
 # make bench  compare with the peers
-# Each installs what it needs into this folder; the second time it is quick. More: docs/ARCHITECTURE.md
+# Each installs what it needs into this folder; the second time it is quick. More: docs/internals/building.md
 
 CC      ?= cc
 PYTHON  ?= python3

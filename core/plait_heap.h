@@ -1,7 +1,7 @@
 /*
  * plait_heap: Plait's allocator for programs of others. Link libplait_heap.a (wasm32) with --whole-archive, or
  * preload libplait_heap.so (Linux), and malloc, calloc, realloc, free, aligned_alloc, posix_memalign and
- * malloc_usable_size are these. All of them: any thread. docs/heap-library.md says how to build and link.
+ * malloc_usable_size are these. All of them: any thread. docs/guide/malloc.md says how to build and link.
  *
  * - Blocks are aligned to 16 bytes. malloc(0), and realloc(block, 0), give a block that is to be freed.
  * - What cannot be had is answered with a null pointer, or ENOMEM by posix_memalign. errno is set natively; in wasm32

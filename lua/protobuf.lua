@@ -1,4 +1,4 @@
--- protobuf: the Lua face of cloudwu's pbc, for programs that were written for it. docs/message.md says what is the same
+-- protobuf: the Lua face of cloudwu's pbc, for programs that were written for it. docs/reference/lua-pbc.md says what is the same
 -- and what was mended.
 
 local core = require 'plait.message.core'

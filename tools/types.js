@@ -39,6 +39,6 @@ for (const name of seen) {
   ];
   writeFileSync(join(to, name.replace(/\.ts$/, '.mts')), `${lines.join('\n')}\n`);
 }
-// The script of Plait's threads, which bundlers take as an entry of their own (docs/bundlers.md).
+// The script of Plait's threads, which bundlers take as an entry of their own (docs/guide/bundlers.md).
 writeFileSync(join(to, 'plait-thread.d.mts'), 'export {};\n');
 writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n');

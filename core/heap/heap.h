@@ -18,7 +18,7 @@
  * What is true is written in few places, and each change to it is one store: the tags of the slice table, the owner of
  * a page, the states and bits of its blocks, the tags of the blocks in a region, and the stack of a record. All lists,
  * bins, back lengths and counters are made from these, and made anew after a death. So a thread that vanishes inside
- * loses at most the block in flight. docs/heap.md has the proofs.
+ * loses at most the block in flight. docs/internals/heap-proofs.md has the proofs.
  *
  * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. Where a thread may die
  * (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `runs` guards the slice table and what

@@ -2,7 +2,7 @@
  * space: the record at the start of every space, and the slot of each thread.
  *
  * Layout of a space: struct plait_space and the roots of the rooms above (heap, task), then the heap's slices up to the
- * end of the memory. docs/MEMORY.md is generated from the comments here.
+ * end of the memory. docs/internals/memory-layout.md is generated from the comments here.
  *
  * Threads and slots. A thread is named by a thread id: generation << 8 | slot index. The generation goes up each time
  * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken

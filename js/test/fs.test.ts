@@ -18,7 +18,7 @@ import { rounds, seed } from './seed.ts';
 type Any = any;
 type AnyFs = Any;
 
-/** What newer versions of Node do otherwise, plait/fs does as they do, or as docs/fs.md says. */
+/** What newer versions of Node do otherwise, plait/fs does as they do, or as docs/reference/node-fs.md says. */
 const node = Number(process.versions.node.split('.')[0]);
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true }));

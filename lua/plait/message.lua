@@ -1,4 +1,4 @@
--- plait.message: Protocol Buffers with schemas that are loaded at run time. docs/message.md has the whole face.
+-- plait.message: Protocol Buffers with schemas that are loaded at run time. docs/reference/lua.md has the whole API.
 --
 --     local schema = assert(message.load 'person.pb')
 --     local Person = assert(schema.type 'tutorial.Person')

@@ -8,7 +8,7 @@
  * name.
  *
  * A Linux without `/proc` is refused. On other systems there is no such path, and a directory is the path that it had:
- * then who changes directories into links while a path is walked can lead a step astray. docs/fs.md says so.
+ * then who changes directories into links while a path is walked can lead a step astray. docs/reference/node-fs.md says so.
  *
  * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where
  * one takes a file's place in between, the open does not wait.

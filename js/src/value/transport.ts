@@ -19,7 +19,7 @@ import { readValue } from './reader.ts';
 import type { PartApart } from './sink.ts';
 import { ValueWriter } from './writer.ts';
 
-/** What the words mean; part of the shared layout (docs/MEMORY.md). */
+/** What the words mean; part of the shared layout (docs/internals/memory-layout.md). */
 export const Kind = {
   undefined: 0,
   null: 1,

@@ -37,7 +37,7 @@ export async function files(): Promise<void> {
 
 /**
  * What takes node:fs takes this, but for: `openAsBlob` (a Blob would have to copy), `lchmod` (Linux has none, either),
- * and `StatsFs` (only the types know that class). A change of this list is one of docs/fs.md.
+ * and `StatsFs` (only the types know that class). A change of this list is one of docs/reference/node-fs.md.
  */
 type Absent = 'lchmod' | 'lchmodSync' | 'openAsBlob' | 'promises' | 'StatsFs';
 type AbsentPromises = 'lchmod';
