@@ -132,6 +132,8 @@ $(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/
 layout:
 	$(PYTHON) tools/layout.py
 
+include docs/api/api.mk
+
 # ---- the debug build: a package in build/debug whose heap finds more of its users' mistakes (core/heap/debug.c) ----
 
 DEBUG := $(BUILD)/debug
@@ -259,7 +261,7 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
-include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk docs/api/api.mk
+include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \
