@@ -7,11 +7,11 @@
 #include "sync/space.c"
 #include "heap/slices.c"
 #include "heap/large.c"
-#include "heap/cuts.c"
+#include "heap/carve.c"
 #include "heap/pages.c"
 #include "heap/regions.c"
-#include "heap/returns.c"
-#include "heap/records.c"
+#include "heap/remote_frees.c"
+#include "heap/thread_heaps.c"
 #ifdef PLAIT_HEAP_DEBUG
 #include "heap/debug.h"
 #endif

@@ -19,11 +19,11 @@
 #include "sync/mutex.c"
 #include "heap/slices.c"
 #include "heap/large.c"
-#include "heap/cuts.c"
+#include "heap/carve.c"
 #include "heap/pages.c"
 #include "heap/regions.c"
-#include "heap/returns.c"
-#include "heap/records.c"
+#include "heap/remote_frees.c"
+#include "heap/thread_heaps.c"
 #include "heap/heap.c"
 #include "heap/stats.c"
 #include "heap/check.c"
@@ -192,18 +192,18 @@ static void thread_exits(void *value) {
 static void before_fork(void) {
   lock_shared();
   if (plait_self_id() == 0) plait_slot_enter(SHARED_PLACE, 1);
-  plait__runs_lock();
+  plait__heap_lock();
 }
 
 static void after_fork(void) {
-  plait__runs_unlock();
+  plait__heap_unlock();
   if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
   plait_lock_release(&shared);
 }
 
 /* The other threads are not in the copy: to it, they have died where they were. */
 static void after_fork_in_child(void) {
-  plait__runs_unlock();
+  plait__heap_unlock();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
@@ -294,13 +294,13 @@ static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
   return block;
 }
 
-static PLAIT_ONCE void *realloc_slow(struct plait_record *mine, void *block, size_t size) {
+static PLAIT_ONCE void *realloc_slow(struct plait_thread_heap *mine, void *block, size_t size) {
   if (mine == NULL || beyond(size)) return realloc_cold(block, size);
   return block == NULL ? malloc_cold(size) : pointer(plait__realloc(mine, reference(block), (uint32_t)size));
 }
 
 PUBLIC void *realloc(void *block, size_t size) {
-  struct plait_record *mine = plait__mine();
+  struct plait_thread_heap *mine = plait__mine();
   if (mine != NULL && !beyond(size) && plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
   return realloc_slow(mine, block, size);
 }

@@ -96,7 +96,7 @@ static int give_oldest_back(void) {
 }
 
 /* Looks at the caller's oldest block; a damaged one is lost, and 0 the answer. */
-static int look_at_oldest(void) {
+static int check_oldest(void) {
   uint32_t self = plait_thread_index(plait_self_id());
   plait_word_t *place = &kept[self][plait_get(&turn[self]) % KEPT];
   if (plait_get(place) == 0 || !is_damaged(plait_get(place))) return 1;
@@ -127,7 +127,7 @@ int plait__debug_check(void) {
 /* ---- the heap's functions ---- */
 
 static plait_ref_t allocate(uint32_t size, uint32_t alignment, uint8_t byte) {
-  if (size > UINT32_MAX - TRAILER || !look_at_oldest()) return 0;
+  if (size > UINT32_MAX - TRAILER || !check_oldest()) return 0;
   if (size == 0) size = 1; /* plait_heap_size() says 0 of what is no block */
   plait_ref_t block = plait__bare_alloc_aligned(size + TRAILER, alignment);
   for (uint32_t i = 0; block == 0 && i < KEPT; i++) {

@@ -21,7 +21,7 @@ PLAIT_COLD int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   plait_put(&heap->touched, index);
   plait_put(&heap->limit, limit);
   plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
-  plait__runs_clear();
+  plait__spans_clear();
   plait__classes_init();
   /* if that is more than the statics have; else it grows when it is first asked */
   plait__extend(index, plait_platform_pages());
@@ -34,16 +34,16 @@ static PLAIT_COLD plait_ref_t failed(plait_ref_t block) {
 }
 
 static PLAIT_COLD plait_ref_t small_alloc(uint32_t class, int any_place) {
-  struct plait_record *record = plait__bind();
-  return record == NULL ? 0 : plait__small_alloc(record, class, any_place);
+  struct plait_thread_heap *theap = plait__bind();
+  return theap == NULL ? 0 : plait__small_alloc(theap, class, any_place);
 }
 
 static PLAIT_COLD plait_ref_t alloc(uint32_t size) {
   plait_ref_t block = 0;
   if (size > PLAIT_HEAP_MEDIUM_LIMIT) return plait__large_alloc(size, 1);
   if (size <= PLAIT_HEAP_SMALL_LIMIT) block = small_alloc(plait__class_of(size), 1);
-  struct plait_record *record = block == 0 ? plait__bind() : NULL;
-  return record != NULL ? plait__medium_alloc_at(record, size, 16) : block;
+  struct plait_thread_heap *theap = block == 0 ? plait__bind() : NULL;
+  return theap != NULL ? plait__medium_alloc_at(theap, size, 16) : block;
 }
 
 PLAIT_COLD plait_ref_t plait__alloc_cold(uint32_t size) {
@@ -78,8 +78,8 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
     if (block != 0) return block;
   }
   if (size <= PLAIT_HEAP_MEDIUM_LIMIT && alignment < PLAIT_SLICE_SIZE) {
-    struct plait_record *record = plait__bind();
-    return failed(record == NULL ? 0 : plait__medium_alloc_at(record, size, alignment));
+    struct plait_thread_heap *theap = plait__bind();
+    return failed(theap == NULL ? 0 : plait__medium_alloc_at(theap, size, alignment));
   }
   return failed(plait__large_alloc(size, alignment));
 }
@@ -96,8 +96,8 @@ PLAIT_TINY uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_re
 static inline struct plait_slice *slice_of(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
   /* acquire: pairs with the release in plait__extend(), so that what is not yet described is seen as nothing. */
-  plait_ref_t leaf = plait_load_near(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES]);
-  return leaf == 0 ? NULL : &((struct plait_leaf *)plait_at(leaf))->slices[index % PLAIT_HEAP_LEAF_SLICES];
+  plait_ref_t chunk = plait_load_near(&plait_heap()->chunks[index / PLAIT_HEAP_CHUNK_SLICES]);
+  return chunk == 0 ? NULL : &((struct plait_metadata_chunk *)plait_at(chunk))->slices[index % PLAIT_HEAP_CHUNK_SLICES];
 }
 
 PLAIT_EXPORT int plait_heap_free(plait_ref_t block) {
@@ -159,7 +159,7 @@ void free(void *block);
  * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a
  * region with room behind it; a small one only if the one before has grown long, else half as much more.
  */
-static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uint32_t size, uint32_t has) {
+static inline plait_ref_t move(struct plait_thread_heap *mine, plait_ref_t block, uint32_t size, uint32_t has) {
   uint32_t kept = size < has ? size : has, ample = size;
   plait_ref_t moved = 0;
   if (size > has && mine != NULL && size <= PLAIT_HEAP_MEDIUM_LIMIT) {
@@ -182,7 +182,7 @@ static inline plait_ref_t move(struct plait_record *mine, plait_ref_t block, uin
 
 /* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. `mine`: plait__mine(). */
 static inline __attribute__((always_inline)) plait_ref_t plait__realloc(
-    struct plait_record *mine, plait_ref_t block, uint32_t size) {
+    struct plait_thread_heap *mine, plait_ref_t block, uint32_t size) {
   uint32_t has = plait__small_size(block);
   int fits = size <= has && size >= has / 2;
   if (has == 0) {
@@ -199,7 +199,7 @@ static inline __attribute__((always_inline)) plait_ref_t plait__realloc(
 }
 
 PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
-  struct plait_record *mine = plait__mine();
+  struct plait_thread_heap *mine = plait__mine();
   if (mine != NULL && plait__medium_grow(mine, block, size)) return block;
   return block == 0 ? plait__alloc_cold(size) : plait__realloc(mine, block, size);
 }

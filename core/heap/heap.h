@@ -4,12 +4,12 @@
  * The space above its roots is cut into slices of 64 KiB, described by an address-indexed table (struct plait_slice).
  * Three ways to hold blocks, by size:
  *
- *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c, cuts.c
- *     medium  up to 64 KiB, or     regions: runs of slices, cut into blocks with headers        regions.c, returns.c
+ *     small   up to 16 KiB         pages of one size class, 4 to 64 KiB, cut from a slice       pages.c, carve.c
+ *     medium  up to 64 KiB, or     regions: runs of slices, cut into blocks with headers        regions.c, remote_frees.c
  *             what grows
  *     large   above                a run of slices of its own                                   large.c
  *
- * Each thread has a record (struct plait_record) that owns pages and regions. The owner allocates from them, and frees
+ * Each thread has a record (struct plait_thread_heap) that owns pages and regions. The owner allocates from them, and frees
  * into them, without atomic operations. Others free into a page by setting a bit, into a region by pushing the block
  * onto the record's stack. A page whose blocks are all in use is given up if its thread has enough (it is ABANDONED)
  * and taken over by whoever frees into it first; who has enough pages of that class leaves it to the pool, from which
@@ -21,7 +21,7 @@
  * loses at most the block in flight. docs/internals/heap-proofs.md has the proofs.
  *
  * All functions: any thread, unless they say other. Blocks are aligned to 16 bytes. Where a thread may die
- * (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `runs` guards the slice table and what
+ * (PLAIT_DEATHS) no lock is held while the memory grows. Lock order: see lock.h; `lock` guards the slice table and what
  * is made from it, and every record that no thread is bound to.
  */
 #ifndef PLAIT_HEAP_HEAP_H
@@ -31,14 +31,14 @@
 #include "list.h"
 
 #define PLAIT_SLICE_SIZE 65536u
-#define PLAIT_HEAP_LEAF_SLICES 128u
-#define PLAIT_HEAP_LEAF_LIMIT 512u
-#define PLAIT_HEAP_LEAF_PAGES 2048u
+#define PLAIT_HEAP_CHUNK_SLICES 128u
+#define PLAIT_HEAP_CHUNK_LIMIT 512u
+#define PLAIT_HEAP_CHUNK_ENTRIES 2048u
 #define PLAIT_HEAP_GRANULE 4096u /* the smallest page */
 #define PLAIT_HEAP_CLASS_COUNT 57u
 #define PLAIT_HEAP_SHIFT_COUNT 5u
 #define PLAIT_HEAP_BIN_COUNT 48u
-#define PLAIT_HEAP_RUN_BIN_COUNT 29u
+#define PLAIT_HEAP_SPAN_BIN_COUNT 29u
 #define PLAIT_HEAP_SMALL_LIMIT 16384u
 /* up to here classes lie close; a block that has grown beyond it lies in a region */
 #define PLAIT_HEAP_FINE_LIMIT 2048u
@@ -57,9 +57,9 @@ struct plait_slice {
    * date
    */
   plait_word_t back;
-  plait_word_t pages; /* page records that this slice has, in use or not; 0 if it never had any */
-  plait_word_t room;  /* how many page records `pages` has room for */
-  plait_word_t used;  /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
+  plait_word_t pages;    /* page records that this slice has, in use or not; 0 if it never had any */
+  plait_word_t capacity; /* how many page records `pages` has room for */
+  plait_word_t used;     /* PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
 };
 _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
 
@@ -68,20 +68,20 @@ _Static_assert(sizeof(struct plait_slice) == 32, "32 bytes a slice");
  * page that was made there last since the slice was cut into pages, whether or not that is still in use; before, and
  * where none was, one without blocks.
  */
-struct plait_hint {
+struct plait_page_map_entry {
   /*
    * reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated
    */
   plait_word_t page;
-  plait_word_t factor; /* what a block's reference is multiplied by; see note_hints() in pages.c */
+  plait_word_t factor; /* what a block's reference is multiplied by; see map_page() in pages.c */
 };
 
 /* What is noted about 8 MiB. */
-struct plait_leaf {
-  struct plait_slice slices[PLAIT_HEAP_LEAF_SLICES]; /* the slices */
-  struct plait_hint hints[PLAIT_HEAP_LEAF_PAGES];    /* for each 4 KiB */
+struct plait_metadata_chunk {
+  struct plait_slice slices[PLAIT_HEAP_CHUNK_SLICES];             /* the slices */
+  struct plait_page_map_entry page_map[PLAIT_HEAP_CHUNK_ENTRIES]; /* for each 4 KiB */
 };
-_Static_assert(sizeof(struct plait_leaf) == 5 * PLAIT_HEAP_GRANULE, "a slice has room for three");
+_Static_assert(sizeof(struct plait_metadata_chunk) == 5 * PLAIT_HEAP_GRANULE, "a slice has room for three");
 
 /* Blocks of one size. Its place never becomes anything else, so a late reader always meets a page record. */
 struct plait_page {
@@ -90,9 +90,9 @@ struct plait_page {
   plait_word_t freed;     /* 1: others have freed blocks since the page was made */
   plait_word_t base;      /* reference of block 0 */
   /* reference of the word of its owner's record that says which page the next block comes from */
-  plait_word_t spot;
-  /* blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
-  plait_word_t tally;
+  plait_word_t current_word;
+  /* blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__PREFER_EMPTIER */
+  plait_word_t free_state;
   plait_half_t step;  /* bytes from one block to the next */
   plait_byte_t count; /* blocks */
   plait_byte_t class; /* size class */
@@ -105,7 +105,7 @@ _Static_assert(offsetof(struct plait_page, owner) % 8 == 0 &&
         offsetof(struct plait_page, freed) == offsetof(struct plait_page, owner) + 4,
     "one load has both");
 _Static_assert(sizeof(struct plait_page) == 320,
-    "five cache lines; the low five bits of a reference to one are free: see struct plait_hint");
+    "five cache lines; the low five bits of a reference to one are free: see struct plait_page_map_entry");
 
 /* The header in front of a medium block, or of free space in a region. */
 struct plait_block {
@@ -121,15 +121,15 @@ _Static_assert(sizeof(struct plait_block) == 16, "payloads stay aligned to 16");
 
 /* Pages of one class that a record owns, or that are pooled. And slices, which nobody counts. */
 struct plait_page_list {
-  struct plait_link link; /* starts and ends the ring */
-  plait_word_t count;     /* how many there are */
-  plait_word_t shared;    /* 1: others have freed blocks of the class in the record's own pages, of late; a hint */
+  struct plait_link link;      /* starts and ends the ring */
+  plait_word_t count;          /* how many there are */
+  plait_word_t remotely_freed; /* 1: others have freed blocks of the class in the record's own pages, of late; a hint */
 };
 
 /* What one thread allocates from. Record n belongs to the thread in slot n, whoever that is. */
-struct plait_record {
+struct plait_thread_heap {
   plait_word64_t remote;    /* count << 32 | first medium block that others have freed; a stack */
-  plait_word_t foreign[14]; /* zero; other threads write this cache line */
+  plait_word_t padding[14]; /* zero; other threads write this cache line */
   plait_word_t thread;      /* id of the thread that is bound to it; 0 none */
   plait_word_t index;       /* which slot's it is */
   plait_word_t stale;       /* 1: lists and counters are not to be trusted, and made anew before use */
@@ -141,44 +141,44 @@ struct plait_record {
   plait_word64_t bin_mask;  /* a bit for each bin that may have blocks; the others are not in use */
   struct plait_link bins[PLAIT_HEAP_BIN_COUNT]; /* free medium blocks by size: a list for each range */
   /* where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
-  plait_word_t spots[PLAIT_HEAP_CLASS_COUNT];
+  plait_word_t current[PLAIT_HEAP_CLASS_COUNT];
   struct plait_page_list classes[PLAIT_HEAP_CLASS_COUNT]; /* its pages, by size class */
-  struct plait_page_list partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size; under `runs` */
-  plait_word_t apart;      /* page records set apart for it: reference of the first, | how many; under `runs` */
-  plait_word_t freed;      /* index of a large block that it has freed without the lock; a hint; 0 none */
-  plait_word_t ends;       /* how often a page had no block for it any more (wraps) */
-  plait_word_t top;        /* the free medium block behind the one that has grown last, on no bin; 0 none */
-  plait_word_t grower;     /* header of the block in front of the top; 0: there is no top, or it is not known */
-  plait_word_t grower_end; /* where the top behind it ends */
-  plait_word_t aimed;      /* PLAIT__AIMED if its pages' tallies have that bit, else 0 */
-  plait_word_t empty_page; /* a page that may have no block in use, and yet is kept; 0 none */
-  plait_word_t released;   /* bytes of the medium block that it has freed last; 0: of none yet */
-  plait_word_t unused[12]; /* zero */
+  struct plait_page_list partial[PLAIT_HEAP_SHIFT_COUNT]; /* slices with an unused page, by page size; under `lock` */
+  plait_word_t reserved;       /* page records set apart for it: reference of the first, | how many; under `lock` */
+  plait_word_t freed;          /* index of a large block that it has freed without the lock; a hint; 0 none */
+  plait_word_t ends;           /* how often a page had no block for it any more (wraps) */
+  plait_word_t top;            /* the free medium block behind the one that has grown last, on no bin; 0 none */
+  plait_word_t grower;         /* header of the block in front of the top; 0: there is no top, or it is not known */
+  plait_word_t grower_end;     /* where the top behind it ends */
+  plait_word_t prefer_emptier; /* PLAIT__PREFER_EMPTIER if its pages' tallies have that bit, else 0 */
+  plait_word_t empty_page;     /* a page that may have no block in use, and yet is kept; 0 none */
+  plait_word_t released;       /* bytes of the medium block that it has freed last; 0: of none yet */
+  plait_word_t unused[12];     /* zero */
 };
-_Static_assert(sizeof(struct plait_record) == 1792,
-    "28 cache lines; what lies behind it in bookkeeping memory starts at a multiple of 32, too: see struct plait_hint");
+_Static_assert(sizeof(struct plait_thread_heap) == 1792,
+    "28 cache lines; what lies behind it in bookkeeping memory starts at a multiple of 32, too: see struct plait_page_map_entry");
 
 struct plait_heap {
   struct plait_page empty; /* nobody's page, without blocks: in place of one where there is none */
-  struct plait_lock runs;  /* guards the slice table and the records of nobody */
+  struct plait_lock lock;  /* guards the slice table and the records of nobody */
   plait_word_t touched;    /* index from which on no slice has ever been used: their bytes are zero */
   plait_word_t used;       /* slices in use, or FREED */
   plait_word_t peak;       /* most slices that were ever in use */
   plait_word_t orphans;    /* records of nobody that may own memory */
   /* next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
   plait_word_t meta;
-  plait_word_t run_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
-  struct plait_slice nobody; /* stands for a free run where there is none: what is written into it does not count */
+  plait_word_t span_mask;     /* a bit for each list of free runs that is not empty, and for some that have been */
+  struct plait_slice no_span; /* stands for a free run where there is none: what is written into it does not count */
   /* the free runs of each length range; the first list is nobody's */
-  struct plait_link run_bins[PLAIT_HEAP_RUN_BIN_COUNT];
-  plait_word_t apart[6];                      /* zero; what is above is written by many, what is below read by all */
-  plait_word_t first;                         /* index of the first slice */
-  plait_word_t end;                           /* index behind the last slice */
-  plait_word_t limit;                         /* index that the heap must not grow beyond */
-  plait_word_t failed;                        /* allocations answered with 0 (wraps) */
-  plait_word_t leaves[PLAIT_HEAP_LEAF_LIMIT]; /* where the descriptions of each 8 MiB lie; 0 none yet */
-  plait_word_t records[PLAIT_SLOT_LIMIT];     /* where each slot's record lies; 0 none yet */
-  struct plait_page_list pooled[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
+  struct plait_link span_bins[PLAIT_HEAP_SPAN_BIN_COUNT];
+  plait_word_t padding[6];                     /* zero; what is above is written by many, what is below read by all */
+  plait_word_t first;                          /* index of the first slice */
+  plait_word_t end;                            /* index behind the last slice */
+  plait_word_t limit;                          /* index that the heap must not grow beyond */
+  plait_word_t failed;                         /* allocations answered with 0 (wraps) */
+  plait_word_t chunks[PLAIT_HEAP_CHUNK_LIMIT]; /* where the descriptions of each 8 MiB lie; 0 none yet */
+  plait_word_t thread_heaps[PLAIT_SLOT_LIMIT]; /* where each slot's record lies; 0 none yet */
+  struct plait_page_list shared_pages[PLAIT_HEAP_CLASS_COUNT]; /* pages with free blocks for whoever needs them first */
   uint16_t class_info[PLAIT_HEAP_CLASS_COUNT];  /* by size class: bytes in a block, | n: a page has 4 KiB << n */
   uint8_t class_of_unit[PLAIT_HEAP_UNIT_COUNT]; /* size class by size in units of 16 bytes */
 };
@@ -224,16 +224,16 @@ struct plait_heap_details {
 
 /* What a check has found to be wrong. */
 enum plait_heap_fault_kind {
-  PLAIT_FAULT_NONE = 0,    /* nothing */
-  PLAIT_FAULT_TABLE = 1,   /* the description of a slice cannot be true, or disagrees with its neighbours */
-  PLAIT_FAULT_RUNS = 2,    /* the lists of free slices, or the counters, disagree with the table */
-  PLAIT_FAULT_PAGE = 3,    /* the record of a page cannot be true */
-  PLAIT_FAULT_PAGES = 4,   /* a list of pages disagrees with their records */
-  PLAIT_FAULT_BLOCK = 5,   /* the header of a medium block cannot be true */
-  PLAIT_FAULT_BINS = 6,    /* the lists of free medium blocks disagree with their headers */
-  PLAIT_FAULT_RECORD = 7,  /* the counters of a thread's record disagree with what it owns */
-  PLAIT_FAULT_OVERRUN = 8, /* debug builds: a block was written beyond its end */
-  PLAIT_FAULT_FREED = 9,   /* debug builds: a block was written after it had been freed */
+  PLAIT_FAULT_NONE = 0,        /* nothing */
+  PLAIT_FAULT_TABLE = 1,       /* the description of a slice cannot be true, or disagrees with its neighbours */
+  PLAIT_FAULT_SPANS = 2,       /* the lists of free slices, or the counters, disagree with the table */
+  PLAIT_FAULT_PAGE = 3,        /* the record of a page cannot be true */
+  PLAIT_FAULT_PAGES = 4,       /* a list of pages disagrees with their records */
+  PLAIT_FAULT_BLOCK = 5,       /* the header of a medium block cannot be true */
+  PLAIT_FAULT_BINS = 6,        /* the lists of free medium blocks disagree with their headers */
+  PLAIT_FAULT_THREAD_HEAP = 7, /* the counters of a thread's record disagree with what it owns */
+  PLAIT_FAULT_OVERRUN = 8,     /* debug builds: a block was written beyond its end */
+  PLAIT_FAULT_FREED = 9,       /* debug builds: a block was written after it had been freed */
 };
 
 /* What is wrong, and where. */
@@ -357,7 +357,7 @@ int plait_heap_check(int quiescent);
 void plait_heap_fault(struct plait_heap_fault *out);
 
 /* After a death: what the dead thread owned becomes nobody's. pre: the caller holds the recovery lock. */
-void plait_heap_recover(plait_thread_t dead);
+void plait_heap_recover(plait_thread_t exited);
 
 /* What the calling thread owns becomes nobody's, to be taken over by others. pre: it allocates no more. */
 void plait_heap_leave(void);

@@ -1,7 +1,7 @@
 /*
  * heap internals: how tags are read, and what the files of the room call of each other. For core/heap only.
  *
- * "Under the lock" below means heap->runs. Names starting with plait__ are internal to the room.
+ * "Under the lock" below means heap->lock. Names starting with plait__ are internal to the room.
  */
 #ifndef PLAIT_HEAP_INTERNAL_H
 #define PLAIT_HEAP_INTERNAL_H
@@ -46,8 +46,8 @@ enum plait__block_state {
 /* Owners of a page that are no record: odd, as no reference of one is. */
 #define PLAIT__ABANDONED 1u /* nobody; it was full when it was given up */
 /* whoever takes it from the heap's list for its class; changes under the lock only */
-#define PLAIT__POOLED UINT32_MAX
-#define PLAIT__NO_RECORD 3u /* what a thread without a record has in place of a reference to one: no owner */
+#define PLAIT__SHARED UINT32_MAX
+#define PLAIT__NO_THREAD_HEAP 3u /* what a thread without a record has in place of a reference to one: no owner */
 
 /* What a live header's `mark` must be: other bytes hardly ever look like a header of this very place. */
 PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
@@ -68,20 +68,20 @@ PLAIT_TINY void plait__reach(void) {
 }
 
 /* What is noted about the 8 MiB around slice `index`, and about that. pre: index < heap->end. */
-PLAIT_TINY struct plait_leaf *plait__leaf(uint32_t index) {
-  return plait_at(plait_get(&plait_heap()->leaves[index / PLAIT_HEAP_LEAF_SLICES % PLAIT_HEAP_LEAF_LIMIT]));
+PLAIT_TINY struct plait_metadata_chunk *plait__chunk(uint32_t index) {
+  return plait_at(plait_get(&plait_heap()->chunks[index / PLAIT_HEAP_CHUNK_SLICES % PLAIT_HEAP_CHUNK_LIMIT]));
 }
 
 PLAIT_TINY struct plait_slice *plait__slice_inline(uint32_t index) {
-  return &plait__leaf(index)->slices[index % PLAIT_HEAP_LEAF_SLICES];
+  return &plait__chunk(index)->slices[index % PLAIT_HEAP_CHUNK_SLICES];
 }
 
 /* The same as a function, for the many places that are not hot. */
 struct plait_slice *plait__slice(uint32_t index);
 
 /* The calling thread's record, 0 if it has none yet. */
-PLAIT_TINY struct plait_record *plait__mine(void) {
-  return plait__get_room();
+PLAIT_TINY struct plait_thread_heap *plait__mine(void) {
+  return plait__get_thread_heap();
 }
 
 /* ---- slices.c ---- */
@@ -96,9 +96,9 @@ void plait__link_take(struct plait_link *link);
 void plait__tag_set(uint32_t index, uint32_t tag);
 uint32_t plait__tag_of(uint32_t index);
 
-int plait__runs_lock(void);
-int plait__runs_try(void);
-void plait__runs_unlock(void);
+int plait__heap_lock(void);
+int plait__heap_try_lock(void);
+void plait__heap_unlock(void);
 
 /* Covers what the memory has gained with a free run: under the lock. `at`, `to`: what the caller's growth returned. */
 void plait__extend(uint32_t at, uint32_t to);
@@ -112,7 +112,7 @@ int plait__grow(uint32_t slices);
 /*
  * The first slice of a free run of at least `slices`; 0 none, or none that the calling thread may take. Under the lock.
  */
-uint32_t plait__run_find(uint32_t slices);
+uint32_t plait__span_find(uint32_t slices);
 
 /*
  * Whether a free run of at least `slices` that the calling thread may take starts at `index`, or does when what is
@@ -121,16 +121,16 @@ uint32_t plait__run_find(uint32_t slices);
 int plait__make_free(uint32_t index, uint32_t slices);
 
 /* Takes the first `slices` of the free run at `index`; they get `tag`: the commit. Under the lock. */
-void plait__run_take(uint32_t index, uint32_t slices, uint32_t tag);
+void plait__span_take(uint32_t index, uint32_t slices, uint32_t tag);
 
 /*
  * Makes the lists of free runs anew: they are empty, and a run that nobody knows is put onto its own. Under the lock.
  */
-void plait__runs_clear(void);
-void plait__run_put(uint32_t index, uint32_t slices);
+void plait__spans_clear(void);
+void plait__span_put(uint32_t index, uint32_t slices);
 
 /* A run in use becomes free and is joined with its neighbours. Under the lock. */
-void plait__run_give(uint32_t index, uint32_t slices);
+void plait__span_free(uint32_t index, uint32_t slices);
 
 /* Bookkeeping memory, zeroed; 0 when a slice is needed and none is free. Never freed. Under the lock. */
 plait_ref_t plait__meta(uint32_t bytes);
@@ -139,7 +139,7 @@ plait_ref_t plait__meta(uint32_t bytes);
 void plait__touch(uint32_t behind);
 
 /* Makes `count` hints from there on name the page without blocks. */
-void plait__hints_clear(struct plait_hint *hint, uint32_t count);
+void plait__page_map_clear(struct plait_page_map_entry *entry, uint32_t count);
 
 /* ---- large.c ---- */
 
@@ -148,7 +148,7 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
 int plait__large_free(struct plait_slice *slice, plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
 
-/* ---- cuts.c; all under the lock ---- */
+/* ---- carve.c; all under the lock ---- */
 
 #define PLAIT__SMALLEST_SHIFT 12u /* a page has 4 KiB at least */
 /* more than there are: with this bit the number of a slice is never taken for the length of a free run */
@@ -158,15 +158,15 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
  * A slice with an unused page of this size, the record's own or cut for it; another's if there is none and `any`. 0: no
  * room.
  */
-uint32_t plait__cut_find(struct plait_record *record, uint32_t shift, int any);
+uint32_t plait__carve_find(struct plait_thread_heap *theap, uint32_t shift, int any);
 /* Page number `at` of the slice has come into use. */
-void plait__cut_take(uint32_t index, uint32_t at);
+void plait__carve_take(uint32_t index, uint32_t at);
 /* Page number `at` of the slice is unused again. A slice without a page in use becomes free. */
-void plait__cut_give(uint32_t index, uint32_t at);
+void plait__carve_give(uint32_t index, uint32_t at);
 /* Puts a slice of pages onto its owner's list of those with unused ones. */
 void plait__partial_link(struct plait_slice *slice, uint32_t shift);
 /* What the slice of pages has unused becomes the record's. */
-void plait__slice_inherit(struct plait_record *record, uint32_t index);
+void plait__slice_adopt(struct plait_thread_heap *theap, uint32_t index);
 
 /* ---- pages.c ---- */
 
@@ -174,9 +174,9 @@ void plait__slice_inherit(struct plait_record *record, uint32_t index);
  * A block of the class, from wherever there is one; 0. Looks at the page in use, at other pages, then makes one.
  * `any_place`: a region will do, where blocks are aligned to 16 and no more.
  */
-plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place);
+plait_ref_t plait__small_alloc(struct plait_thread_heap *theap, uint32_t class, int any_place);
 /* The page is the caller's own and may be wholly free now. */
-void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page);
+void plait__page_release_if_empty(struct plait_thread_heap *theap, struct plait_page *page);
 /*
  * Frees block `number` of anybody's page: 1, or 0 if it is none that is in use; the caller, if the page is its own,
  * then learns of it as of what others free.
@@ -206,13 +206,13 @@ enum plait__small_state { PLAIT__SMALL_LIVE = 254, PLAIT__SMALL_END = 255 };
 #define PLAIT__MOST_BLOCKS 253u /* in a page */
 /*
  * In a page's tally: whoever frees a block there looks whether the next ones are to come from there; see
- * plait__page_aim().
+ * plait__page_prefer_emptier().
  */
-#define PLAIT__AIMED 0x80000000u
+#define PLAIT__PREFER_EMPTIER 0x80000000u
 
 /* How many blocks of the page are not on its list: in use, or freed by others and not collected yet. */
-PLAIT_TINY uint32_t plait__used(uint32_t tally) {
-  return tally >> 8 & 255;
+PLAIT_TINY uint32_t plait__used(uint32_t free_state) {
+  return free_state >> 8 & 255;
 }
 
 PLAIT_TINY plait_byte_t *plait__state(struct plait_page *page, uint32_t number) {
@@ -235,11 +235,11 @@ PLAIT_TINY int plait__is_free(struct plait_page *page, uint32_t number) {
 }
 
 /* Whether the page is the record's, and nobody else has freed into it. One load asks both. */
-PLAIT_TINY int plait__is_undisturbed(struct plait_page *page, plait_ref_t record) {
+PLAIT_TINY int plait__is_undisturbed(struct plait_page *page, plait_ref_t theap) {
 #ifdef __wasm__
-  return *(const volatile uint64_t *)(const volatile void *)&page->owner == record;
+  return *(const volatile uint64_t *)(const volatile void *)&page->owner == theap;
 #else
-  return plait_get(&page->owner) == record && plait_get(&page->freed) == 0;
+  return plait_get(&page->owner) == theap && plait_get(&page->freed) == 0;
 #endif
 }
 
@@ -258,48 +258,48 @@ void plait__page_rebuild(struct plait_page *page);
 /* Puts the page onto the list for its class, behind a page there or first. */
 void plait__page_link(struct plait_page_list *list, struct plait_link *before, struct plait_page *page);
 /* The same among the record's own pages, behind the one in use. */
-void plait__own_link(struct plait_record *record, struct plait_page *page);
+void plait__own_link(struct plait_thread_heap *theap, struct plait_page *page);
 /* A record without pages. */
-void plait__own_clear(struct plait_record *record);
+void plait__own_clear(struct plait_thread_heap *theap);
 /* Empties lists. */
 void plait__lists_clear(struct plait_page_list *lists, uint32_t count);
 /* Gives back every page of the record's that has no block in use: nonzero if there was any. Under the lock. */
-int plait__pages_release_empty(struct plait_record *record);
+int plait__pages_release_empty(struct plait_thread_heap *theap);
 /* The record of the page that `block` lies in. pre: the slice, with this tag, is cut into pages. */
 static inline struct plait_page *plait__page_around(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   return (struct plait_page *)plait_at(plait_get(&slice->pages)) + (block % PLAIT_SLICE_SIZE >> plait__rest(tag));
 }
 
-PLAIT_TINY struct plait_hint *plait__hint(struct plait_leaf *leaf, plait_ref_t block) {
-  return &leaf->hints[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_LEAF_PAGES];
+PLAIT_TINY struct plait_page_map_entry *plait__page_map_entry(struct plait_metadata_chunk *chunk, plait_ref_t block) {
+  return &chunk->page_map[block / PLAIT_HEAP_GRANULE % PLAIT_HEAP_CHUNK_ENTRIES];
 }
 
 /* The page that a hint names. `known`: its first word. */
-PLAIT_TINY struct plait_page *plait__hinted(uint32_t known) {
-  return plait_at(known & ~31u);
+PLAIT_TINY struct plait_page *plait__mapped_page(uint32_t word) {
+  return plait_at(word & ~31u);
 }
 
 /*
  * The number that a block has in its page. A reference inside of a block has that of no block, mostly one beyond
  * PLAIT_PAGE_STATES.
  */
-PLAIT_TINY uint32_t plait__number(struct plait_hint *hint, uint32_t known, plait_ref_t block) {
-  uint32_t product = block * plait_get(&hint->factor);
-  return product >> known % 32 | product << -known % 32;
+PLAIT_TINY uint32_t plait__number(struct plait_page_map_entry *entry, uint32_t word, plait_ref_t block) {
+  uint32_t product = block * plait_get(&entry->factor);
+  return product >> word % 32 | product << -word % 32;
 }
 
 /* ---- regions.c ---- */
 
 /* A block of more than the small sizes; 0. */
-plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size);
+plait_ref_t plait__medium_alloc(struct plait_thread_heap *theap, uint32_t size);
 /* The same at a multiple of `alignment`. */
-plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment);
+plait_ref_t plait__medium_alloc_at(struct plait_thread_heap *theap, uint32_t size, uint32_t alignment);
 /*
  * The same for a block that grows, where there is room behind it, if there is: who grows one will do it again. A small
  * one is answered with 0, unless `always`, if the block in front of the top is a small one, too: the last one that was
  * laid so has not grown long.
  */
-plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size, int always);
+plait_ref_t plait__medium_alloc_roomy(struct plait_thread_heap *theap, uint32_t size, int always);
 PLAIT_TINY struct plait_block *plait__block(plait_ref_t header) {
   return plait_at(header);
 }
@@ -313,7 +313,7 @@ PLAIT_TINY plait_word_t *plait__mark_of(plait_ref_t header) {
 }
 
 /* Of a REMOTE header: the one that lies under it on the stack. */
-PLAIT_TINY plait_word_t *plait__under(plait_ref_t header) {
+PLAIT_TINY plait_word_t *plait__remote_next(plait_ref_t header) {
   return &plait__block(header)->link.prev;
 }
 
@@ -360,9 +360,9 @@ PLAIT_TINY uint32_t plait__total_of(uint32_t size) {
  * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total`
  * bytes and the record's top.
  */
-PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
+PLAIT_TINY void plait__lay_with_top(struct plait_thread_heap *theap, plait_ref_t header, uint32_t all, uint32_t total) {
   plait_ref_t top = header + total;
-  plait_put(&record->top, top);
+  plait_put(&theap->top, top);
   plait_put(&plait__block(header + all)->before, all - total);
   plait_put(&plait__block(top)->tag, (all - total) | PLAIT__BLOCK_FREE);
   plait_put(&plait__block(top)->before, total);
@@ -370,34 +370,34 @@ PLAIT_TINY void plait__lay_with_top(struct plait_record *record, plait_ref_t hea
 }
 
 /* 1: the live block behind the header now has room for `size`; 0: it stays as it is. */
-int plait__medium_resize(struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size);
+int plait__medium_resize(struct plait_thread_heap *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size);
 /* The `size` bytes from `header` on become a free block of the record's, on its bin: the header's tag is the commit. */
-void plait__block_put(struct plait_record *record, plait_ref_t header, uint32_t size);
+void plait__block_put(struct plait_thread_heap *theap, plait_ref_t header, uint32_t size);
 /* A block of the record's own that is LIVE or REMOTE becomes free and is joined with its neighbours. */
-void plait__medium_release(struct plait_record *record, plait_ref_t header);
+void plait__medium_release(struct plait_thread_heap *theap, plait_ref_t header);
 /*
  * Makes free what waits for it: all FREED blocks, whoever has freed them, and every region of the record's that is one
  * free block, if there is a record: nonzero if there was any. Under the lock.
  */
-int plait__sweep(struct plait_record *record);
+int plait__sweep(struct plait_thread_heap *theap);
 /* Where memory ends: gives back what the record keeps without blocks in use: nonzero if there was any. */
-int plait__relinquish(struct plait_record *record);
+int plait__relinquish(struct plait_thread_heap *theap);
 
-/* ---- returns.c ---- */
+/* ---- remote_frees.c ---- */
 
 /* Pushes a REMOTE block onto the stack of its region's owner. */
-void plait__medium_deliver(plait_ref_t header);
+void plait__remote_push(plait_ref_t header);
 /* Frees what others have pushed onto the record's stack; passes on what is another's by now. */
-void plait__medium_drain(struct plait_record *record);
+void plait__remote_drain(struct plait_thread_heap *theap);
 /* Finishes a drain that its thread did not. */
-void plait__medium_settle(struct plait_record *record);
+void plait__remote_settle(struct plait_thread_heap *theap);
 
-/* ---- records.c ---- */
+/* ---- thread_heaps.c ---- */
 
 /* The calling thread's record, made and bound if it has none; 0 without memory for it. */
-struct plait_record *plait__bind(void);
+struct plait_thread_heap *plait__bind(void);
 /* The record takes over one that is nobody's: 1, or 0 if there is none. Under the lock. */
-int plait__adopt(struct plait_record *record);
+int plait__adopt(struct plait_thread_heap *theap);
 /*
  * A block has been pushed onto the stack of a record that has been taken over meanwhile: it is to be taken over again.
  */

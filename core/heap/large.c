@@ -26,34 +26,34 @@ PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
 
 PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   uint32_t slices = slices_for(size), apart = (alignment - 1) / PLAIT_SLICE_SIZE, need = slices + apart, index;
-  struct plait_record *mine = plait__mine();
+  struct plait_thread_heap *mine = plait__mine();
   if (mine == NULL && (mine = plait__bind()) == NULL) return 0;
-  if (plait_get64(&mine->remote) != 0) plait__medium_drain(mine);
+  if (plait_get64(&mine->remote) != 0) plait__remote_drain(mine);
   for (;;) {
-    if (plait__runs_lock() != 0) return 0;
-    while ((index = plait__run_find(need)) == 0 && plait__adopt(mine)) continue;
+    if (plait__heap_lock() != 0) return 0;
+    while ((index = plait__span_find(need)) == 0 && plait__adopt(mine)) continue;
     if (index != 0) break;
-    plait__runs_unlock();
+    plait__heap_unlock();
     if (plait__grow(need) != 0 && !plait__relinquish(mine)) return 0;
   }
   uint32_t skip = (0u - index) & apart, at = index + skip; /* one less than a power of two */
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
   plait__fresh = at >= plait_get(&plait_heap()->touched);
   plait_put(&plait__slice_inline(at)->used, offset);
-  plait__run_take(index, skip + slices, plait__tag(skip != 0 ? PLAIT__FREED : PLAIT__LARGE, skip + slices));
+  plait__span_take(index, skip + slices, plait__tag(skip != 0 ? PLAIT__FREED : PLAIT__LARGE, skip + slices));
   if (skip != 0) { /* what lies in front of the block goes back; the second tag is the commit */
     plait__tag_set(at, plait__tag(PLAIT__LARGE, slices));
     plait__tag_set(index, plait__tag(PLAIT__FREED, skip));
-    plait__run_give(index, skip);
+    plait__span_free(index, skip);
   }
-  plait__runs_unlock();
+  plait__heap_unlock();
   return at * PLAIT_SLICE_SIZE + offset;
 }
 
 /* Of several threads that free one block the exchange has one winner. FREED is the truth; who makes it free is open. */
 PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
-  struct plait_record *mine = plait__mine();
+  struct plait_thread_heap *mine = plait__mine();
   uint32_t tag = plait_get(&slice->tag), slices = plait__rest(tag), freed = plait__tag(PLAIT__FREED, slices);
   if (plait__kind(tag) != PLAIT__LARGE || block % PLAIT_SLICE_SIZE != plait_get(&slice->used)) return 0;
   if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
@@ -62,30 +62,30 @@ PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
     plait_put(&mine->freed, index); /* whenever it has the lock next */
     return 1;
   }
-  if (plait__runs_lock() != 0) return 1; /* the next repair makes it free */
-  if (plait_load_near(&slice->tag) == freed) plait__run_give(index, slices);
-  plait__runs_unlock();
+  if (plait__heap_lock() != 0) return 1; /* the next repair makes it free */
+  if (plait_load_near(&slice->tag) == freed) plait__span_free(index, slices);
+  plait__heap_unlock();
   return 1;
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
   uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
-  if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__runs_lock() != 0) return 0;
+  if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__heap_lock() != 0) return 0;
   uint32_t want = slices_for(size + offset), tag = plait__tag_of(index), have = plait__rest(tag);
   /* what comes or goes */
   uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay;
   int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
   int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {
-    if (want > have) plait__run_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
+    if (want > have) plait__span_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
     else plait__tag_set(part, plait__tag(PLAIT__FREED, slices));
     /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
     fits = near_compare_exchange(
         &plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel, memory_order_relaxed);
-    if (fits == (want < have)) plait__run_give(part, slices);
+    if (fits == (want < have)) plait__span_free(part, slices);
     else plait__tag_set(part, PLAIT__NONE);
   }
-  plait__runs_unlock();
+  plait__heap_unlock();
   return fits;
 }
 

@@ -21,19 +21,20 @@
  *   after a death, too.
  * - `empty_page` of a record is a hint: what it names may be unmade, another's, or in use by then, which its owner and
  *   tally say.
- * - A POOLED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner.
+ * - A SHARED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner.
  *   Its last free block is noticed in the same way: pooling stores the owner, then looks whether all blocks are free;
  *   freeing the other way round. Of two that free the last two, the later one sees both.
  */
 #include "fast.h"
 
 #define FEW_BLOCKS 40u /* classes from here on have so few blocks in a page that pages are worth being emptied */
-#define PAGE_LOOKS 8u  /* pages of a list that are looked at for a free block before another page is had */
+#define PAGE_PROBES 8u /* pages of a list that are looked at for a free block before another page is had */
 #define FEW_PAGES 8u   /* see few_pages() */
 #define FEW_MEDIUM 8u  /* so many blocks in regions are few */
-#define AIM_FROM 24u   /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
+#define PREFER_EMPTIER_FROM \
+  24u /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
 /* one of so many pages that come to their end decides whether each free looks where the next block is to come from */
-#define AIM_EACH 64u
+#define DECIDE_EACH 64u
 #define FORGETFUL 65536u /* one of so many has its class thought to be shared by nobody, until it is seen again */
 
 /*
@@ -57,8 +58,8 @@ PLAIT_COLD void plait__classes_init(void) {
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += 16) heap->class_of_unit[unit++] = (uint8_t)class;
   }
-  plait_put(&heap->empty.tally, UINT32_MAX); /* none, and fewer than any other page has */
-  plait__lists_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
+  plait_put(&heap->empty.free_state, UINT32_MAX); /* none, and fewer than any other page has */
+  plait__lists_clear(heap->shared_pages, PLAIT_HEAP_CLASS_COUNT);
 }
 
 /* ---- lists of a record ---- */
@@ -68,7 +69,7 @@ PLAIT_COLD void plait__classes_init(void) {
  * else can use them.
  */
 static inline uint32_t few_pages(uint32_t class) {
-  return class < AIM_FROM ? FEW_PAGES : 0;
+  return class < PREFER_EMPTIER_FROM ? FEW_PAGES : 0;
 }
 
 /*
@@ -77,13 +78,13 @@ static inline uint32_t few_pages(uint32_t class) {
  * does nothing any more is lost to the others until it comes back.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
-  if (plait_get(&list->shared)) return few_pages(class);
+  if (plait_get(&list->remotely_freed)) return few_pages(class);
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 
 /* A thread that has so many of a class does not take over more. Those that are full count, too. */
 static inline uint32_t enough_pages(struct plait_page_list *list, uint32_t class) {
-  return plait_get(&list->shared) ? few_pages(class) + 1 : 32;
+  return plait_get(&list->remotely_freed) ? few_pages(class) + 1 : 32;
 }
 
 static inline struct plait_page *first_of(struct plait_page_list *list) {
@@ -101,13 +102,14 @@ static PLAIT_COLD void page_unlink(struct plait_page_list *list, struct plait_pa
 }
 
 /* From where a class's blocks come, until some are found or freed. */
-PLAIT_TINY void aim_at_nothing(plait_word_t *spot) {
-  plait_put(spot, plait_ref(&plait_heap()->empty));
+PLAIT_TINY void clear_current(plait_word_t *current) {
+  plait_put(current, plait_ref(&plait_heap()->empty));
 }
 
 /* Whether each free into the page looks where the next block is to come from: as its owner, the record, has it. */
-static PLAIT_COLD void aim(struct plait_record *record, struct plait_page *page) {
-  plait_put(&page->tally, (plait_get(&page->tally) & ~PLAIT__AIMED) | plait_get(&record->aimed));
+static PLAIT_COLD void copy_preference(struct plait_thread_heap *theap, struct plait_page *page) {
+  plait_put(
+      &page->free_state, (plait_get(&page->free_state) & ~PLAIT__PREFER_EMPTIER) | plait_get(&theap->prefer_emptier));
 }
 
 /*
@@ -116,38 +118,39 @@ static PLAIT_COLD void aim(struct plait_record *record, struct plait_page *page)
  * page that comes to its end decides: what most of them are. It is done for all pages then, or for none, because a
  * processor does not guess for which.
  */
-PLAIT_TINY void note_end(struct plait_record *record, uint32_t class) {
-  uint32_t ends = plait_get(&record->ends) + 1, aimed = class >= AIM_FROM ? PLAIT__AIMED : 0;
-  plait_put(&record->ends, ends);
-  if (ends % AIM_EACH != 0) return;
-  if (ends % FORGETFUL == 0) plait_put(&record->classes[class].shared, 0);
-  if (plait_get(&record->aimed) == aimed) return;
-  plait_put(&record->aimed, aimed);
+PLAIT_TINY void note_end(struct plait_thread_heap *theap, uint32_t class) {
+  uint32_t ends = plait_get(&theap->ends) + 1,
+           prefer_emptier = class >= PREFER_EMPTIER_FROM ? PLAIT__PREFER_EMPTIER : 0;
+  plait_put(&theap->ends, ends);
+  if (ends % DECIDE_EACH != 0) return;
+  if (ends % FORGETFUL == 0) plait_put(&theap->classes[class].remotely_freed, 0);
+  if (plait_get(&theap->prefer_emptier) == prefer_emptier) return;
+  plait_put(&theap->prefer_emptier, prefer_emptier);
   for (uint32_t i = 0; i < PLAIT_HEAP_CLASS_COUNT; i++)
-    for (plait_ref_t at = plait_get(&record->classes[i].link.next); at != plait_ref(&record->classes[i]);
+    for (plait_ref_t at = plait_get(&theap->classes[i].link.next); at != plait_ref(&theap->classes[i]);
         at = plait_get(&plait__link(at)->next))
-      aim(record, plait_at(at));
+      copy_preference(theap, plait_at(at));
 }
 
 /* From which page of the class on a search goes: the one in use; the list itself if there is none. */
-PLAIT_TINY struct plait_link *place_of(struct plait_record *record, uint32_t class) {
-  plait_ref_t spot = plait_get(&record->spots[class]);
-  return spot == plait_ref(&plait_heap()->empty) ? &record->classes[class].link : plait__link(spot);
+PLAIT_TINY struct plait_link *search_start(struct plait_thread_heap *theap, uint32_t class) {
+  plait_ref_t current = plait_get(&theap->current[class]);
+  return current == plait_ref(&plait_heap()->empty) ? &theap->classes[class].link : plait__link(current);
 }
 
-PLAIT_COLD void plait__own_link(struct plait_record *record, struct plait_page *page) {
+PLAIT_COLD void plait__own_link(struct plait_thread_heap *theap, struct plait_page *page) {
   uint32_t class = plait_get8(&page->class);
-  aim(record, page);
-  plait_put(&page->spot, plait_ref(&record->spots[class]));
-  plait__page_link(&record->classes[class], place_of(record, class), page);
+  copy_preference(theap, page);
+  plait_put(&page->current_word, plait_ref(&theap->current[class]));
+  plait__page_link(&theap->classes[class], search_start(theap, class), page);
 }
 
-static PLAIT_COLD void own_unlink(struct plait_record *record, struct plait_page *page) {
-  struct plait_page_list *list = &record->classes[plait_get8(&page->class)];
-  plait_word_t *spot = plait_at(plait_get(&page->spot));
+static PLAIT_COLD void own_unlink(struct plait_thread_heap *theap, struct plait_page *page) {
+  struct plait_page_list *list = &theap->classes[plait_get8(&page->class)];
+  plait_word_t *current = plait_at(plait_get(&page->current_word));
   plait_ref_t prev = plait_get(&page->link.prev);
-  if (plait_get(spot) == plait_ref(page))
-    plait_put(spot, prev == plait_ref(list) ? plait_ref(&plait_heap()->empty) : prev);
+  if (plait_get(current) == plait_ref(page))
+    plait_put(current, prev == plait_ref(list) ? plait_ref(&plait_heap()->empty) : prev);
   page_unlink(list, page);
 }
 
@@ -155,13 +158,13 @@ PLAIT_COLD void plait__lists_clear(struct plait_page_list *lists, uint32_t count
   for (; count-- > 0; lists++) {
     plait__list_clear(&lists->link);
     plait_put(&lists->count, 0);
-    plait_put(&lists->shared, 0);
+    plait_put(&lists->remotely_freed, 0);
   }
 }
 
-PLAIT_COLD void plait__own_clear(struct plait_record *record) {
-  plait__lists_clear(record->classes, PLAIT_HEAP_CLASS_COUNT);
-  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) aim_at_nothing(&record->spots[class]);
+PLAIT_COLD void plait__own_clear(struct plait_thread_heap *theap) {
+  plait__lists_clear(theap->classes, PLAIT_HEAP_CLASS_COUNT);
+  for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) clear_current(&theap->current[class]);
 }
 
 /* ---- pages; under the lock ---- */
@@ -173,15 +176,15 @@ PLAIT_COLD void plait__own_clear(struct plait_record *record) {
  * out already; those below `turn` are 0 for a block, and rotated to the top. Different places in the page have
  * different numbers, and the blocks have the lowest: so all others have the number of no block.
  */
-PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
+PLAIT_TINY void map_page(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
   uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
   for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse;                         /* in twice as many each time */
-  uint32_t known = plait_ref(page) | (32 - shift + turn);
-  struct plait_hint *hint = plait__hint(plait__leaf(base / PLAIT_SLICE_SIZE), base),
-                    *end = hint + (1u << shift) / PLAIT_HEAP_GRANULE;
-  for (; hint < end; hint++) {
-    plait_put(&hint->page, known);
-    plait_put(&hint->factor, inverse << (32 - shift));
+  uint32_t word = plait_ref(page) | (32 - shift + turn);
+  struct plait_page_map_entry *entry = plait__page_map_entry(plait__chunk(base / PLAIT_SLICE_SIZE), base),
+                              *end = entry + (1u << shift) / PLAIT_HEAP_GRANULE;
+  for (; entry < end; entry++) {
+    plait_put(&entry->page, word);
+    plait_put(&entry->factor, inverse << (32 - shift));
   }
 }
 
@@ -189,29 +192,29 @@ PLAIT_TINY void note_hints(struct plait_page *page, uint32_t base, uint32_t size
 static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
   uint32_t size = plait__class_size(class), shift = plait__class_shift(class), count = (1u << shift) / size;
   if (count > PLAIT__MOST_BLOCKS) count = PLAIT__MOST_BLOCKS;
-  note_hints(page, base, size, shift);
+  map_page(page, base, size, shift);
   plait_put8(&page->count, count);
   for (uint32_t number = 0; number < PLAIT_PAGE_STATES; number++)
     plait_put8(&page->states[number], number + 1 < count ? number + 1 : PLAIT__SMALL_END);
   for (uint32_t word = 0; word < 4; word++) plait_put64(&page->remote[word], 0);
   plait_put(&page->freed, 0);
-  plait_put(&page->tally, 0);
+  plait_put(&page->free_state, 0);
   plait_put(&page->base, base);
   plait_put16(&page->step, size);
   plait_put8(&page->class, class);
 }
 
 /* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
-static PLAIT_COLD struct plait_page *page_create(struct plait_record *record, uint32_t class, int any) {
-  uint32_t shift = plait__class_shift(class), index = plait__cut_find(record, shift, any);
+static PLAIT_COLD struct plait_page *page_create(struct plait_thread_heap *theap, uint32_t class, int any) {
+  uint32_t shift = plait__class_shift(class), index = plait__carve_find(theap, shift, any);
   if (index == 0) return NULL;
   struct plait_slice *slice = plait__slice(index);
   uint32_t at = (uint32_t)__builtin_ctz(~plait_get(&slice->used));
   struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
   page_init(page, index * PLAIT_SLICE_SIZE + (at << shift), class);
   /* The commit; release: pairs with the acquire of whoever frees into it. */
-  near_store(&page->owner, plait_ref(record), memory_order_release);
-  plait__cut_take(index, at);
+  near_store(&page->owner, plait_ref(theap), memory_order_release);
+  plait__carve_take(index, at);
   return page;
 }
 
@@ -225,11 +228,11 @@ PLAIT_ONCE uint32_t plait__page_remote(struct plait_page *page) {
 }
 
 static uint32_t free_count(struct plait_page *page) {
-  return plait_get8(&page->count) - plait__used(plait_get(&page->tally));
+  return plait_get8(&page->count) - plait__used(plait_get(&page->free_state));
 }
 
 PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
-  uint32_t tally = plait_get(&page->tally);
+  uint32_t free_state = plait_get(&page->free_state);
   int collected = 0;
   for (uint32_t word = 0; word < 4; word++) {
     uint64_t bits = near_load(&page->remote[word], memory_order_seq_cst);
@@ -240,10 +243,10 @@ PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
       plait_byte_t *state = plait__state(page, number);
       /* freed twice at the same instant, or its owner died here */
       if (plait_get8(state) != PLAIT__SMALL_LIVE) continue;
-      plait_put8(state, tally);
-      tally = ((tally & ~255u) | number) - 256;
+      plait_put8(state, free_state);
+      free_state = ((free_state & ~255u) | number) - 256;
     }
-    plait_put(&page->tally, tally);                                   /* first: see is_all_freed() */
+    plait_put(&page->free_state, free_state);                         /* first: see is_all_freed() */
     near_fetch_and(&page->remote[word], ~bits, memory_order_seq_cst); /* see the invariant on giving up */
   }
   return collected;
@@ -262,32 +265,32 @@ PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
       head = number;
     }
   }
-  plait_put(&page->tally, used << 8 | head);
+  plait_put(&page->free_state, used << 8 | head);
 }
 #endif
 
 /* Whether all blocks of the page are free. Its owner; under the lock if it is pooled. */
 static int is_empty(struct plait_page *page) {
   plait__page_collect(page);
-  return plait__used(plait_get(&page->tally)) == 0;
+  return plait__used(plait_get(&page->free_state)) == 0;
 }
 
 /* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
 static PLAIT_COLD void page_destroy(struct plait_page *page) {
   uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
   near_store(&page->owner, 0, memory_order_release);
-  plait__cut_give(index, base % PLAIT_SLICE_SIZE >> plait__rest(plait_load_near(&plait__slice(index)->tag)));
+  plait__carve_give(index, base % PLAIT_SLICE_SIZE >> plait__rest(plait_load_near(&plait__slice(index)->tag)));
 }
 
-PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
+PLAIT_COLD int plait__pages_release_empty(struct plait_thread_heap *theap) {
   int given = 0;
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
-    struct plait_page_list *list = &record->classes[class];
+    struct plait_page_list *list = &theap->classes[class];
     for (plait_ref_t next = plait_get(&list->link.next); next != plait_ref(list);) {
       struct plait_page *page = plait_at(next);
       next = plait_get(&page->link.next);
       if (!is_empty(page)) continue;
-      own_unlink(record, page);
+      own_unlink(theap, page);
       page_destroy(page);
       given = 1;
     }
@@ -299,27 +302,27 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_record *record) {
  * A page that is wholly free, and listed so, goes back to its slice when the next one is: what is allocated and freed
  * in turn does not make a page each time. But not if it has small blocks, and its list has no other.
  */
-PLAIT_COLD void plait__page_release_if_empty(struct plait_record *record, struct plait_page *page) {
+PLAIT_COLD void plait__page_release_if_empty(struct plait_thread_heap *theap, struct plait_page *page) {
   uint32_t class = plait_get8(&page->class);
-  plait_ref_t kept = plait_get(&record->empty_page);
-  if (plait__used(plait_get(&page->tally)) != 0 || kept == plait_ref(page)) return;
-  if (plait_get(&record->classes[class].count) == 1 && class < FEW_BLOCKS) return;
-  plait_put(&record->empty_page, plait_ref(page));
+  plait_ref_t kept = plait_get(&theap->empty_page);
+  if (plait__used(plait_get(&page->free_state)) != 0 || kept == plait_ref(page)) return;
+  if (plait_get(&theap->classes[class].count) == 1 && class < FEW_BLOCKS) return;
+  plait_put(&theap->empty_page, plait_ref(page));
   if (kept == 0) return;
   page = plait_at(kept);
-  if (plait_get(&page->owner) != plait_ref(record) || plait__used(plait_get(&page->tally)) != 0) return;
-  if (plait__runs_try() != 0) return; /* it stays, and may be taken into use; a later free into it tries again */
-  own_unlink(record, page);
+  if (plait_get(&page->owner) != plait_ref(theap) || plait__used(plait_get(&page->free_state)) != 0) return;
+  if (plait__heap_try_lock() != 0) return; /* it stays, and may be taken into use; a later free into it tries again */
+  own_unlink(theap, page);
   page_destroy(page);
-  plait__runs_unlock();
+  plait__heap_unlock();
 }
 
 /*
- * A page whose owner word says POOLED by now goes onto its list, or if all its blocks are free, back to its slice.
+ * A page whose owner word says SHARED by now goes onto its list, or if all its blocks are free, back to its slice.
  * Under the lock.
  */
-static PLAIT_COLD void settle_pooled(struct plait_page *page, int listed) {
-  struct plait_page_list *list = &plait_heap()->pooled[plait_get8(&page->class)];
+static PLAIT_COLD void settle_shared(struct plait_page *page, int listed) {
+  struct plait_page_list *list = &plait_heap()->shared_pages[plait_get8(&page->class)];
   if (!listed) plait__page_link(list, plait__link(plait_get(&list->link.prev)), page);
   if (!is_empty(page)) return;
   page_unlink(list, page);
@@ -327,11 +330,11 @@ static PLAIT_COLD void settle_pooled(struct plait_page *page, int listed) {
 }
 
 /* A page of the record's own, on no list, goes to whoever needs one. 0 if the lock is not to be had at once. */
-static PLAIT_COLD int pool(struct plait_page *page) {
-  if (plait__runs_try() != 0) return 0;
-  near_store(&page->owner, PLAIT__POOLED, memory_order_seq_cst);
-  settle_pooled(page, 0);
-  plait__runs_unlock();
+static PLAIT_COLD int share_page(struct plait_page *page) {
+  if (plait__heap_try_lock() != 0) return 0;
+  near_store(&page->owner, PLAIT__SHARED, memory_order_seq_cst);
+  settle_shared(page, 0);
+  plait__heap_unlock();
   return 1;
 }
 
@@ -339,32 +342,32 @@ static PLAIT_COLD int pool(struct plait_page *page) {
  * Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another
  * thread may be quicker. No other page is touched: find_own() goes from one to the next.
  */
-static PLAIT_COLD void take_in(struct plait_record *record, struct plait_page *page) {
+static PLAIT_COLD void adopt_page(struct plait_thread_heap *theap, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
-  if (!near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed))
+  if (!near_compare_exchange(&page->owner, &owner, plait_ref(theap), memory_order_seq_cst, memory_order_relaxed))
     return;
   plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
   plait__page_collect(page);
   uint32_t class = plait_get8(&page->class);
-  struct plait_page_list *list = &record->classes[class];
-  if (plait_get(&list->count) >= enough_pages(list, class) && pool(page)) return;
-  plait__own_link(record, page);
+  struct plait_page_list *list = &theap->classes[class];
+  if (plait_get(&list->count) >= enough_pages(list, class) && share_page(page)) return;
+  plait__own_link(theap, page);
 }
 
 /* A page of the record's without a free block: nobody's, until somebody frees into it. */
-static PLAIT_COLD void abandon(struct plait_record *record, struct plait_page *page) {
-  own_unlink(record, page);
+static PLAIT_COLD void abandon(struct plait_thread_heap *theap, struct plait_page *page) {
+  own_unlink(theap, page);
   near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
-  if (plait__page_remote(page) != 0) take_in(record, page);
+  if (plait__page_remote(page) != 0) adopt_page(theap, page);
 }
 
 /* Takes the page that was pooled first: NULL if there is none. Under the lock. */
-static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record, uint32_t class) {
-  struct plait_page_list *list = &plait_heap()->pooled[class];
+static PLAIT_COLD struct plait_page *page_from_shared(struct plait_thread_heap *theap, uint32_t class) {
+  struct plait_page_list *list = &plait_heap()->shared_pages[class];
   if (plait_get(&list->count) == 0) return NULL;
   struct plait_page *page = first_of(list);
   page_unlink(list, page);
-  near_store(&page->owner, plait_ref(record), memory_order_seq_cst);
+  near_store(&page->owner, plait_ref(theap), memory_order_seq_cst);
   plait__page_collect(page);
   return page;
 }
@@ -375,45 +378,45 @@ static PLAIT_COLD struct plait_page *page_from_pool(struct plait_record *record,
  * empty. The next blocks come from there: 1, or 0 if none is met. Those that are full are given up, if there are too
  * many; first of all the one that has come to its end.
  */
-PLAIT_TINY int find_own(struct plait_record *record, uint32_t class, uint32_t looks) {
-  struct plait_page_list *list = &record->classes[class];
+PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_t probes) {
+  struct plait_page_list *list = &theap->classes[class];
   struct plait_page *best = NULL;
-  plait_word_t *spot = &record->spots[class];
+  plait_word_t *current = &theap->current[class];
   uint32_t pages = plait_get(&list->count);
-  plait_ref_t next = plait_ref(place_of(record, class));
-  for (uint32_t least = UINT32_MAX; looks > 0 && pages > 0; looks--, pages--) {
+  plait_ref_t next = plait_ref(search_start(theap, class));
+  for (uint32_t least = UINT32_MAX; probes > 0 && pages > 0; probes--, pages--) {
     if (next == plait_ref(list)) next = plait_get(&list->link.next);
     struct plait_page *page = plait_at(next);
     next = plait_get(&page->link.next);
-    if (plait_get(&page->freed) != 0 && plait__page_collect(page)) plait_put(&list->shared, 1);
+    if (plait_get(&page->freed) != 0 && plait__page_collect(page)) plait_put(&list->remotely_freed, 1);
     uint32_t free = free_count(page);
     if (free == 0) {
-      plait_put(spot, plait_ref(page)); /* the next search goes on from here */
-      if (plait_get(&list->count) > full_pages(list, class)) abandon(record, page);
+      plait_put(current, plait_ref(page)); /* the next search goes on from here */
+      if (plait_get(&list->count) > full_pages(list, class)) abandon(theap, page);
     } else if (free < least) {
       least = free, best = page;
       if (class < FEW_BLOCKS) break;
     }
   }
-  if (best != NULL) plait_put(spot, plait_ref(best));
+  if (best != NULL) plait_put(current, plait_ref(best));
   return best != NULL;
 }
 
 /* Puts a page with free blocks onto the record's list, or what a record of nobody has had: 0, or -PLAIT_ENOMEM. */
-static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
+static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class) {
   for (int any = 0;;) {
-    if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
-    if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
-    struct plait_page *page = page_from_pool(record, class);
-    int adopted = page == NULL && plait__adopt(record);
-    if (page == NULL && !adopted) page = page_create(record, class, any);
+    if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
+    if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
+    struct plait_page *page = page_from_shared(theap, class);
+    int adopted = page == NULL && plait__adopt(theap);
+    if (page == NULL && !adopted) page = page_create(theap, class, any);
     if (page != NULL) {
-      plait__own_link(record, page);
-      plait_put(&record->spots[class], plait_ref(page));
+      plait__own_link(theap, page);
+      plait_put(&theap->current[class], plait_ref(page));
     }
-    plait__runs_unlock();
+    plait__heap_unlock();
     if (adopted || page != NULL) return 0;
-    if (any && !plait__relinquish(record)) return -PLAIT_ENOMEM;
+    if (any && !plait__relinquish(theap)) return -PLAIT_ENOMEM;
     any = plait__grow(1) != 0;
   }
 }
@@ -423,28 +426,29 @@ static PLAIT_COLD int refill(struct plait_record *record, uint32_t class) {
  * such a thread needs no pages. But not if the block there that was freed last had not grown long: it works with small
  * blocks.
  */
-static PLAIT_COLD plait_ref_t lay_small(struct plait_record *record, uint32_t class) {
-  if (class >= FEW_BLOCKS || plait_get(&record->classes[class].count) != 0 ||
-      plait_get(&record->medium_live) >= FEW_MEDIUM)
+static PLAIT_COLD plait_ref_t lay_small(struct plait_thread_heap *theap, uint32_t class) {
+  if (class >= FEW_BLOCKS || plait_get(&theap->classes[class].count) != 0 ||
+      plait_get(&theap->medium_live) >= FEW_MEDIUM)
     return 0;
-  return plait__has_grown(plait_get(&record->released)) ? plait__medium_alloc_roomy(record, plait__class_size(class), 1)
-                                                        : 0;
+  return plait__has_grown(plait_get(&theap->released)) ? plait__medium_alloc_roomy(theap, plait__class_size(class), 1)
+                                                       : 0;
 }
 
-PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t class, int any_place) {
+PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_thread_heap *theap, uint32_t class, int any_place) {
   plait_ref_t block;
-  if (plait_get(&((struct plait_page *)plait_at(plait_get(&record->spots[class])))->tally) % 256 == PLAIT__SMALL_END)
-    note_end(record, class);
-  for (uint32_t looks = PAGE_LOOKS;;) {
-    if (!find_own(record, class, looks)) {
-      if (any_place && (block = lay_small(record, class)) != 0) return block;
-      if (refill(record, class) != 0) {
-        if (looks == UINT32_MAX) return 0;
-        looks = UINT32_MAX; /* the others may have some */
+  if (plait_get(&((struct plait_page *)plait_at(plait_get(&theap->current[class])))->free_state) % 256 ==
+      PLAIT__SMALL_END)
+    note_end(theap, class);
+  for (uint32_t probes = PAGE_PROBES;;) {
+    if (!find_own(theap, class, probes)) {
+      if (any_place && (block = lay_small(theap, class)) != 0) return block;
+      if (refill(theap, class) != 0) {
+        if (probes == UINT32_MAX) return 0;
+        probes = UINT32_MAX; /* the others may have some */
         continue;
       }
     }
-    block = plait__page_alloc(record, class);
+    block = plait__page_alloc(theap, class);
     if (block != 0) return block;
   }
 }
@@ -456,21 +460,21 @@ PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_record *record, uint32_t 
  * Who has no record, and gets none, leaves it to the pool.
  */
 static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
-  struct plait_record *mine = plait__mine();
+  struct plait_thread_heap *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
     /* Binding may grow the memory, which nobody does with a lock. */
     if (mine == NULL && !plait_self_holds()) mine = plait__bind();
     if (mine != NULL) {
-      take_in(mine, page);
+      adopt_page(mine, page);
       if (plait_get(&page->owner) == plait_ref(mine)) plait__page_release_if_empty(mine, page);
       return;
     }
   }
-  if (plait__runs_lock() != 0) return;
+  if (plait__heap_lock() != 0) return;
   uint32_t seen = PLAIT__ABANDONED;
-  near_compare_exchange(&page->owner, &seen, PLAIT__POOLED, memory_order_seq_cst, memory_order_seq_cst);
-  if (seen == PLAIT__ABANDONED || seen == PLAIT__POOLED) settle_pooled(page, seen == PLAIT__POOLED);
-  plait__runs_unlock();
+  near_compare_exchange(&page->owner, &seen, PLAIT__SHARED, memory_order_seq_cst, memory_order_seq_cst);
+  if (seen == PLAIT__ABANDONED || seen == PLAIT__SHARED) settle_shared(page, seen == PLAIT__SHARED);
+  plait__heap_unlock();
 }
 
 /*
@@ -478,7 +482,7 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
  * tally before.
  */
 PLAIT_TINY int is_all_freed(struct plait_page *page) {
-  return plait__page_remote(page) >= plait__used(plait_get(&page->tally));
+  return plait__page_remote(page) >= plait__used(plait_get(&page->free_state));
 }
 
 PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number) {
@@ -488,16 +492,16 @@ PLAIT_ONCE int plait__small_free_remote(struct plait_page *page, uint32_t number
   if (plait_get(&page->freed) == 0) plait_put(&page->freed, 1);
   if (near_fetch_or(remote, bit, memory_order_seq_cst) & bit) return 0;
   uint32_t owner = near_load(&page->owner, memory_order_seq_cst);
-  if (owner == PLAIT__ABANDONED || (owner == PLAIT__POOLED && is_all_freed(page))) freed_into(page, owner);
+  if (owner == PLAIT__ABANDONED || (owner == PLAIT__SHARED && is_all_freed(page))) freed_into(page, owner);
   return 1;
 }
 
 PLAIT_ONCE uint32_t plait__small_size(plait_ref_t block) {
-  plait_ref_t leaf = plait_get(&plait_heap()->leaves[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_LEAF_SLICES)]);
-  if (leaf == 0) return 0;
-  struct plait_hint *hint = plait__hint(plait_at(leaf), block);
-  uint32_t known = plait_get(&hint->page), number = plait__number(hint, known, block);
-  struct plait_page *page = plait__hinted(known);
+  plait_ref_t chunk = plait_get(&plait_heap()->chunks[block / (PLAIT_SLICE_SIZE * PLAIT_HEAP_CHUNK_SLICES)]);
+  if (chunk == 0) return 0;
+  struct plait_page_map_entry *entry = plait__page_map_entry(plait_at(chunk), block);
+  uint32_t word = plait_get(&entry->page), number = plait__number(entry, word, block);
+  struct plait_page *page = plait__mapped_page(word);
   return number >= PLAIT_PAGE_STATES || plait_get(&page->owner) == 0 || plait__is_free(page, number)
       ? 0
       : plait_get16(&page->step);

@@ -27,7 +27,7 @@
 #define LEAST_SIZE (PLAIT__LEAST - PLAIT__HEADER)
 #define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
 /* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
-#define BLOCKS_LOOKED_AT 2u
+#define BLOCK_PROBES 2u
 #define LEAST_SLICES 2u /* of a new region, if there are: a block of the largest size fits */
 #define TRIM_SLICES 8u  /* free slices at a region's end that are given back, together with an eighth of all */
 
@@ -51,8 +51,8 @@ PLAIT_TINY void set_before(plait_ref_t header, uint32_t before) {
   plait_put(&plait__block(header)->before, before);
 }
 
-PLAIT_TINY void count_live(struct plait_record *record, uint32_t more) {
-  plait_put(&record->medium_live, plait_get(&record->medium_live) + more);
+PLAIT_TINY void count_live(struct plait_thread_heap *theap, uint32_t more) {
+  plait_put(&theap->medium_live, plait_get(&theap->medium_live) + more);
 }
 
 /* Bytes from one header to the next for a block of `size` bytes. */
@@ -68,42 +68,42 @@ PLAIT_TINY uint32_t bin_of(uint32_t size) {
   return bin < PLAIT_HEAP_BIN_COUNT ? bin : PLAIT_HEAP_BIN_COUNT - 1;
 }
 
-PLAIT_ONCE void plait__block_put(struct plait_record *record, plait_ref_t header, uint32_t size) {
+PLAIT_ONCE void plait__block_put(struct plait_thread_heap *theap, plait_ref_t header, uint32_t size) {
   struct plait_link *link = plait__link(header);
   set_before(header + size, size);
   if (size < LEAST_LISTED) {
     plait__list_clear(link);
   } else {
     uint32_t bin = bin_of(size);
-    uint64_t mask = plait_get64(&record->bin_mask), bit = 1ull << bin;
+    uint64_t mask = plait_get64(&theap->bin_mask), bit = 1ull << bin;
     if ((mask & bit) == 0) {
-      plait_put64(&record->bin_mask, mask | bit);
-      plait__list_clear(&record->bins[bin]);
+      plait_put64(&theap->bin_mask, mask | bit);
+      plait__list_clear(&theap->bins[bin]);
     }
-    plait__list_put(&record->bins[bin], link);
+    plait__list_put(&theap->bins[bin], link);
   }
   set_tag_at(header, size | PLAIT__BLOCK_FREE);
 }
 
-static PLAIT_ONCE void block_take(struct plait_record *record, plait_ref_t header) {
-  if (plait_get(&record->top) == header) {
-    plait_put(&record->top, 0);
-    plait_put(&record->grower, 0);
+static PLAIT_ONCE void block_take(struct plait_thread_heap *theap, plait_ref_t header) {
+  if (plait_get(&theap->top) == header) {
+    plait_put(&theap->top, 0);
+    plait_put(&theap->grower, 0);
   } else {
     plait__list_take(plait__link(header));
   }
 }
 
 /* A free block of at least `size` bytes; 0 none, among `looks` of those that may be too short, and all others. */
-static PLAIT_COLD plait_ref_t find(struct plait_record *record, uint32_t size, uint32_t looks) {
-  for (uint64_t mask = plait_get64(&record->bin_mask) & ~0ull << bin_of(size); mask != 0; mask &= mask - 1) {
-    struct plait_link *list = &record->bins[__builtin_ctzll(mask)];
+static PLAIT_COLD plait_ref_t find(struct plait_thread_heap *theap, uint32_t size, uint32_t probes) {
+  for (uint64_t mask = plait_get64(&theap->bin_mask) & ~0ull << bin_of(size); mask != 0; mask &= mask - 1) {
+    struct plait_link *list = &theap->bins[__builtin_ctzll(mask)];
     plait_ref_t header = plait_get(&list->next);
-    if (header == plait_ref(list)) plait_put64(&record->bin_mask, plait_get64(&record->bin_mask) & ~(mask & -mask));
-    for (uint32_t i = 0; header != plait_ref(list) && i < looks; i++, header = plait_get(&plait__link(header)->next))
+    if (header == plait_ref(list)) plait_put64(&theap->bin_mask, plait_get64(&theap->bin_mask) & ~(mask & -mask));
+    for (uint32_t i = 0; header != plait_ref(list) && i < probes; i++, header = plait_get(&plait__link(header)->next))
       if (tag_at(header) >= size) return header;
   }
-  plait_ref_t top = plait_get(&record->top);
+  plait_ref_t top = plait_get(&theap->top);
   return top != 0 && tag_at(top) >= size ? top : 0;
 }
 
@@ -114,13 +114,13 @@ static PLAIT_COLD plait_ref_t find(struct plait_record *record, uint32_t size, u
  * bytes, and the top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not
  * see `header` either.
  */
-static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint32_t all, uint32_t total) {
-  plait_ref_t top = plait_get(&record->top);
+static PLAIT_ONCE void lay(struct plait_thread_heap *theap, plait_ref_t header, uint32_t all, uint32_t total) {
+  plait_ref_t top = plait_get(&theap->top);
   if (all - total >= PLAIT__LEAST_REST) {
-    if (top != 0) plait__block_put(record, top, size_of(tag_at(top)));
-    plait__lay_with_top(record, header, all, total);
-    plait_put(&record->grower, header);
-    plait_put(&record->grower_end, header + all);
+    if (top != 0) plait__block_put(theap, top, size_of(tag_at(top)));
+    plait__lay_with_top(theap, header, all, total);
+    plait_put(&theap->grower, header);
+    plait_put(&theap->grower_end, header + all);
   } else {
     set_before(header + all, all);
     set_tag_at(header, all | PLAIT__BLOCK_LIVE);
@@ -131,14 +131,15 @@ static PLAIT_ONCE void lay(struct plait_record *record, plait_ref_t header, uint
  * Takes `total` bytes out of the free block at `at`, from `front` on: the block that is live then. From its end most
  * often; from elsewhere for alignment, and with `front` 0 for a block that is going to grow.
  */
-static PLAIT_ONCE plait_ref_t carve(struct plait_record *record, plait_ref_t at, uint32_t front, uint32_t total) {
+static PLAIT_ONCE plait_ref_t split_off(
+    struct plait_thread_heap *theap, plait_ref_t at, uint32_t front, uint32_t total) {
   plait_ref_t header = at + front;
   uint32_t have = size_of(tag_at(at));
-  block_take(record, at);
-  lay(record, header, have - front, total);
-  if (front != 0) plait__block_put(record, at, front); /* the commit */
+  block_take(theap, at);
+  lay(theap, header, have - front, total);
+  if (front != 0) plait__block_put(theap, at, front); /* the commit */
   plait_put(plait__mark_of(header), plait__mark(header));
-  count_live(record, 1);
+  count_live(theap, 1);
   return header + PLAIT__HEADER;
 }
 
@@ -168,32 +169,32 @@ static PLAIT_COLD int is_whole(uint32_t index) {
  * Gives back what lies behind the region's first `keep` slices. pre: no block is in use there; with `keep` 0, in all of
  * it.
  */
-static PLAIT_COLD void region_cut(struct plait_record *record, uint32_t index, uint32_t keep) {
-  uint32_t slices = slices_of(index), from = index + keep, cut = slices - keep;
+static PLAIT_COLD void region_trim(struct plait_thread_heap *theap, uint32_t index, uint32_t keep) {
+  uint32_t slices = slices_of(index), from = index + keep, trimmed = slices - keep;
   plait_ref_t end = end_before(index + slices), last = end - plait_get(&plait__block(end)->before);
-  block_take(record, last);
+  block_take(theap, last);
   if (keep != 0) {
     end = end_before(from);
     set_tag_at(end, PLAIT__BLOCK_END);
-    plait__block_put(record, last, end - last);
+    plait__block_put(theap, last, end - last);
   } else {
-    if (plait_get(&record->last) == index) plait_put(&record->last, 0);
-    if (plait_get(&record->spare) == index) plait_put(&record->spare, 0);
+    if (plait_get(&theap->last) == index) plait_put(&theap->last, 0);
+    if (plait_get(&theap->spare) == index) plait_put(&theap->spare, 0);
   }
   for (uint32_t i = from + 1; i < index + slices; i++) plait_put(&plait__slice(i)->tag, PLAIT__NONE);
-  plait_put(&plait__slice(from)->tag, plait__tag(PLAIT__FREED, cut));
+  plait_put(&plait__slice(from)->tag, plait__tag(PLAIT__FREED, trimmed));
   if (keep != 0) plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, keep));
-  plait_put(&record->slices, plait_get(&record->slices) - cut);
-  plait__run_give(from, cut);
+  plait_put(&theap->slices, plait_get(&theap->slices) - trimmed);
+  plait__span_free(from, trimmed);
 }
 
 /*
  * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer
  * for it, or in a new region if `index` is 0. 0 if there is no room.
  */
-static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, uint32_t total, uint32_t least) {
+static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total, uint32_t least) {
   uint32_t slices = 0, have = 0, at;
-  uint32_t more = plait_get(&record->slices) / 16;
+  uint32_t more = plait_get(&theap->slices) / 16;
   plait_ref_t header = 0;
   if (index != 0) {
     slices = slices_of(index);
@@ -208,7 +209,7 @@ static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, 
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
   if (need < least) need = least;
   if (more < need) more = need;
-  while ((at = index != 0 ? index + slices : plait__run_find(more)) == 0 || !plait__make_free(at, more)) {
+  while ((at = index != 0 ? index + slices : plait__span_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
     more = need;
   }
@@ -222,22 +223,22 @@ static PLAIT_ONCE int region_cover(struct plait_record *record, uint32_t index, 
     set_tag_at(header, (end - header) | PLAIT__BLOCK_FREE);
   } else if (have != 0) {
     header -= have;
-    block_take(record, header);
+    block_take(theap, header);
   }
   for (uint32_t i = at; i < at + more; i++) {
-    plait_put(&plait__slice(i)->owner, plait_ref(record));
+    plait_put(&plait__slice(i)->owner, plait_ref(theap));
     if (i != at) plait_put(&plait__slice(i)->tag, plait__tag(PLAIT__PART, i - index));
   }
-  plait__run_take(at, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
+  plait__span_take(at, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
   plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more));
   if (at != index) plait_put(&plait__slice(at)->tag, plait__tag(PLAIT__PART, slices));
-  plait__block_put(record, header, end - header);
-  plait_put(&record->last, index);
-  plait_put(&record->slices, plait_get(&record->slices) + more);
+  plait__block_put(theap, header, end - header);
+  plait_put(&theap->last, index);
+  plait_put(&theap->slices, plait_get(&theap->slices) + more);
   return 1;
 }
 
-PLAIT_COLD int plait__sweep(struct plait_record *record) {
+PLAIT_COLD int plait__sweep(struct plait_thread_heap *theap) {
   uint32_t before = plait_get(&plait_heap()->first), index = before;
   int given = 0;
   while (index < plait_get(&plait_heap()->end)) {
@@ -246,10 +247,10 @@ PLAIT_COLD int plait__sweep(struct plait_record *record) {
              length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
     if (length == 0) break; /* somebody wrote over the table */
     int whole =
-        kind == PLAIT__REGION && record != NULL && plait_get(&slice->owner) == plait_ref(record) && is_whole(index);
+        kind == PLAIT__REGION && theap != NULL && plait_get(&slice->owner) == plait_ref(theap) && is_whole(index);
     if (kind == PLAIT__FREED || whole) {
-      if (whole) region_cut(record, index, 0);
-      else plait__run_give(index, length);
+      if (whole) region_trim(theap, index, 0);
+      else plait__span_free(index, length);
       index = before, length = 0; /* it has been joined with what is free around it */
       given = 1;
     }
@@ -259,10 +260,10 @@ PLAIT_COLD int plait__sweep(struct plait_record *record) {
   return given;
 }
 
-PLAIT_COLD int plait__relinquish(struct plait_record *record) {
-  if (plait__runs_lock() != 0) return 0;
-  int given = plait__pages_release_empty(record) | plait__sweep(record);
-  plait__runs_unlock();
+PLAIT_COLD int plait__relinquish(struct plait_thread_heap *theap) {
+  if (plait__heap_lock() != 0) return 0;
+  int given = plait__pages_release_empty(theap) | plait__sweep(theap);
+  plait__heap_unlock();
   return given;
 }
 
@@ -270,17 +271,17 @@ PLAIT_COLD int plait__relinquish(struct plait_record *record) {
  * Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. Whether there is. Not under
  * the lock.
  */
-static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uint32_t total) {
+static PLAIT_COLD int make_room(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
   for (uint32_t least = total <= LEAST_LISTED ? LEAST_SLICES : 0;;) { /* a small block will grow */
-    if (plait__runs_lock() != 0) return 0;
-    uint32_t behind = index != 0 ? index : plait_get(&record->last);
-    int done = plait__adopt(record) || (behind != 0 && region_cover(record, behind, total, 0)) ||
-        (index == 0 && region_cover(record, 0, total, least));
-    plait__runs_unlock();
+    if (plait__heap_lock() != 0) return 0;
+    uint32_t behind = index != 0 ? index : plait_get(&theap->last);
+    int done = plait__adopt(theap) || (behind != 0 && region_cover(theap, behind, total, 0)) ||
+        (index == 0 && region_cover(theap, 0, total, least));
+    plait__heap_unlock();
     if (done || index != 0) return done;
     if (plait__grow(need + 1) == 0) continue;
-    if (least == 0 && plait__grow(need) != 0 && !plait__relinquish(record)) return 0;
+    if (least == 0 && plait__grow(need) != 0 && !plait__relinquish(theap)) return 0;
     least = 0;
   }
 }
@@ -288,97 +289,97 @@ static PLAIT_COLD int make_room(struct plait_record *record, uint32_t index, uin
 /* ---- freeing; without the lock ---- */
 
 /* Shortens the region, or gives it back, if the lock is to be had at once. If not, it stays as it is, and serves on. */
-static PLAIT_COLD void try_to_cut(struct plait_record *record, uint32_t index, uint32_t keep) {
-  if (plait__runs_try() != 0) return;
-  region_cut(record, index, keep);
-  plait__runs_unlock();
+static PLAIT_COLD void try_to_trim(struct plait_thread_heap *theap, uint32_t index, uint32_t keep) {
+  if (plait__heap_try_lock() != 0) return;
+  region_trim(theap, index, keep);
+  plait__heap_unlock();
 }
 
 /* Looks at a free block of about a slice or more: is there something to give back? */
-static PLAIT_COLD void give_back(struct plait_record *record, plait_ref_t header, uint32_t size) {
-  uint32_t index = region_of(header), slices = slices_of(index), spare = plait_get(&record->spare);
-  if (size >= (TRIM_SLICES + plait_get(&record->slices) / 8) * PLAIT_SLICE_SIZE &&
+static PLAIT_COLD void give_back(struct plait_thread_heap *theap, plait_ref_t header, uint32_t size) {
+  uint32_t index = region_of(header), slices = slices_of(index), spare = plait_get(&theap->spare);
+  if (size >= (TRIM_SLICES + plait_get(&theap->slices) / 8) * PLAIT_SLICE_SIZE &&
       tag_at(header + size) == PLAIT__BLOCK_END)
-    try_to_cut(record, index, slices + 2 - size / PLAIT_SLICE_SIZE);
+    try_to_trim(theap, index, slices + 2 - size / PLAIT_SLICE_SIZE);
   if (!is_whole(index)) return;
   /* One region that is wholly free is kept: the longer one. */
-  plait_put(&record->spare, index);
+  plait_put(&theap->spare, index);
   if (spare == 0 || spare == index || !is_whole(spare)) return;
   if (slices_of(spare) > slices_of(index)) {
-    plait_put(&record->spare, spare);
+    plait_put(&theap->spare, spare);
     spare = index;
   }
-  try_to_cut(record, spare, 0);
+  try_to_trim(theap, spare, 0);
 }
 
-PLAIT_ONCE void plait__medium_release(struct plait_record *record, plait_ref_t header) {
+PLAIT_ONCE void plait__medium_release(struct plait_thread_heap *theap, plait_ref_t header) {
   uint32_t size = size_of(tag_at(header)), next = tag_at(header + size),
            before = plait_get(&plait__block(header)->before);
-  plait_ref_t top = plait_get(&record->top);
-  plait_put(&record->released, size);
+  plait_ref_t top = plait_get(&theap->top);
+  plait_put(&theap->released, size);
   if (is_free_tag(next)) {
-    block_take(record, header + size);
+    block_take(theap, header + size);
     size += size_of(next);
   }
   plait_put(plait__mark_of(header), 0);       /* before the commit: it may be no header any more then */
   if (is_free_tag(tag_at(header - before))) { /* not of the first: it is before itself, and not free */
     header -= before;
     size += before;
-    block_take(record, header);
+    block_take(theap, header);
   }
-  if (plait_get(&record->top) != top) { /* what is joined with the top is the top */
-    plait_put(&record->top, header);
+  if (plait_get(&theap->top) != top) { /* what is joined with the top is the top */
+    plait_put(&theap->top, header);
     set_before(header + size, size);
     set_tag_at(header, size | PLAIT__BLOCK_FREE);
   } else {
-    plait__block_put(record, header, size);
+    plait__block_put(theap, header, size);
   }
-  count_live(record, UINT32_MAX);
+  count_live(theap, UINT32_MAX);
   /* Of the region that is kept when it is wholly free, there is less to give back. */
-  uint32_t least = header == plait_get(&record->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE
-                                                                          : PLAIT_SLICE_SIZE - PLAIT__HEADER;
-  if (size >= least) give_back(record, header, size);
+  uint32_t least = header == plait_get(&theap->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE
+                                                                         : PLAIT_SLICE_SIZE - PLAIT__HEADER;
+  if (size >= least) give_back(theap, header, size);
 }
 
 /* ---- what the rest of the room calls ---- */
 
 /* A free block of at least `size` bytes, made if there is none; 0 without memory. */
-static PLAIT_COLD plait_ref_t find_or_make(struct plait_record *record, uint32_t size) {
+static PLAIT_COLD plait_ref_t find_or_make(struct plait_thread_heap *theap, uint32_t size) {
   plait_ref_t at;
   if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter one is on no bin, and would not be found */
-  if (plait_get64(&record->remote) != 0) plait__medium_drain(record);
-  while ((at = find(record, size, BLOCKS_LOOKED_AT)) == 0)
-    if (!make_room(record, 0, size)) return find(record, size, UINT32_MAX);
+  if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
+  while ((at = find(theap, size, BLOCK_PROBES)) == 0)
+    if (!make_room(theap, 0, size)) return find(theap, size, UINT32_MAX);
   return at;
 }
 
-plait_ref_t plait__medium_alloc(struct plait_record *record, uint32_t size) {
+plait_ref_t plait__medium_alloc(struct plait_thread_heap *theap, uint32_t size) {
   uint32_t total = plait__total_of(size);
-  plait_ref_t at = find(record, total, BLOCKS_LOOKED_AT);
-  if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
+  plait_ref_t at = find(theap, total, BLOCK_PROBES);
+  if (at == 0 && (at = find_or_make(theap, total)) == 0) return 0;
   uint32_t rest = size_of(tag_at(at)) - total;
-  return carve(record, at, rest < PLAIT__LEAST_REST ? 0 : rest, total);
+  return split_off(theap, at, rest < PLAIT__LEAST_REST ? 0 : rest, total);
 }
 
-PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_record *record, uint32_t size, uint32_t alignment) {
+PLAIT_COLD plait_ref_t plait__medium_alloc_at(struct plait_thread_heap *theap, uint32_t size, uint32_t alignment) {
   uint32_t total = total_for(size), need = alignment > 16 ? total + alignment + PLAIT__LEAST_REST : total;
-  plait_ref_t at = find_or_make(record, need);
+  plait_ref_t at = find_or_make(theap, need);
   if (at == 0) return 0;
   uint32_t front = (0u - (at + PLAIT__HEADER)) & (alignment - 1);
   if (front != 0 && front < PLAIT__LEAST_REST) front += (PLAIT__LEAST_REST + alignment - 1) & ~(alignment - 1);
-  return carve(record, at, front, total);
+  return split_off(theap, at, front, total);
 }
 
-plait_ref_t plait__medium_alloc_roomy(struct plait_record *record, uint32_t size, int always) {
+plait_ref_t plait__medium_alloc_roomy(struct plait_thread_heap *theap, uint32_t size, int always) {
   uint32_t total = total_for(size);
-  plait_ref_t at = plait_get(&record->top);
+  plait_ref_t at = plait_get(&theap->top);
   if (at != 0) {
     if (!always && size <= PLAIT_HEAP_FINE_LIMIT && !plait__has_grown(plait_get(&plait__block(at)->before))) return 0;
     if (tag_at(at) < 4 * total) at = 0;
   }
-  if (at == 0) at = find(record, 4 * total, BLOCKS_LOOKED_AT);
-  if (at == 0 && (at = find_or_make(record, total)) == 0) return 0;
-  return carve(record, at, 0, total);
+  if (at == 0) at = find(theap, 4 * total, BLOCK_PROBES);
+  if (at == 0 && (at = find_or_make(theap, total)) == 0) return 0;
+  return split_off(theap, at, 0, total);
 }
 
 PLAIT_COLD plait_ref_t plait__medium_header(struct plait_slice *slice, plait_ref_t block) {
@@ -397,7 +398,7 @@ int plait__medium_free(plait_ref_t mine, struct plait_slice *slice, plait_ref_t 
       !atomic_compare_exchange_strong_explicit(&plait__block(header)->tag, &tag, size_of(tag) | PLAIT__BLOCK_REMOTE,
           memory_order_acq_rel, memory_order_relaxed))
     return 0;
-  plait__medium_deliver(header);
+  plait__remote_push(header);
   return 1;
 }
 
@@ -418,7 +419,7 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
 }
 
 PLAIT_COLD int plait__medium_resize(
-    struct plait_record *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size) {
+    struct plait_thread_heap *mine, struct plait_slice *slice, plait_ref_t header, uint32_t size) {
   uint32_t total = total_for(size), have = size_of(tag_at(header));
   if (mine == NULL || plait_get(&slice->owner) != plait_ref(mine)) return total <= have;
   if (total <= have && have - total < have / 8) return 1;

@@ -17,7 +17,7 @@
 
 PLAIT_COLD_BEGIN
 
-#define LEAF_BYTES ((uint32_t)sizeof(struct plait_leaf))
+#define CHUNK_BYTES ((uint32_t)sizeof(struct plait_metadata_chunk))
 #define KEPT_PART 32u  /* of the limit: one of these for each step of enum plait_heap_use */
 #define MOST_KEPT 256u /* slices; 16 MiB, which is enough for a hundred threads */
 
@@ -47,8 +47,8 @@ PLAIT_COLD uint32_t plait__tag_of(uint32_t index) {
 
 /* ---- the lock ---- */
 
-int plait__runs_try(void) {
-  int rc = plait_lock_try(&plait_heap()->runs);
+int plait__heap_try_lock(void) {
+  int rc = plait_lock_try(&plait_heap()->lock);
   plait__reach();
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
@@ -56,59 +56,59 @@ int plait__runs_try(void) {
 
 PLAIT_COLD_END
 
-void plait__runs_unlock(void) {
-  plait_lock_release(&plait_heap()->runs);
+void plait__heap_unlock(void) {
+  plait_lock_release(&plait_heap()->lock);
 }
 
 /* ---- free runs; all under the lock ---- */
 
 /* Lengths up to 16 have a list each; above, there is one for each power of two. Length 0 is that of nobody. */
-PLAIT_TINY uint32_t run_bin(uint32_t slices) {
+PLAIT_TINY uint32_t span_bin(uint32_t slices) {
   return slices <= 16 ? slices : 44u - (uint32_t)__builtin_clz(slices);
 }
 
 /*
- * Where a neighbour is not free, `nobody` stands for it: a free run of no slices, which is on no list, or on its own.
+ * Where a neighbour is not free, `no_span` stands for it: a free run of no slices, which is on no list, or on its own.
  * Whether there is one is as good as random, and a processor that guesses wrong loses more time than the stores take.
  */
 PLAIT_TINY struct plait_slice *if_free(struct plait_slice *slice) {
-  return plait__kind(plait_get(&slice->tag)) == PLAIT__FREE ? slice : &plait_heap()->nobody;
+  return plait__kind(plait_get(&slice->tag)) == PLAIT__FREE ? slice : &plait_heap()->no_span;
 }
 
 /* The free run that ends in front of slice `index`. */
-PLAIT_TINY struct plait_slice *run_before(uint32_t index) {
+PLAIT_TINY struct plait_slice *span_before(uint32_t index) {
   struct plait_heap *heap = plait_heap();
   uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice_inline(index - 1)->back) : 0;
   struct plait_slice *slice = plait__slice_inline(index - back);
-  return plait_get(&slice->tag) == plait__tag(PLAIT__FREE, back) ? slice : &heap->nobody;
+  return plait_get(&slice->tag) == plait__tag(PLAIT__FREE, back) ? slice : &heap->no_span;
 }
 
 /* Takes the free run off its list: its length. The mask is corrected by whoever finds the list empty. */
-PLAIT_TINY uint32_t run_pull(struct plait_slice *slice) {
+PLAIT_TINY uint32_t span_unlink(struct plait_slice *slice) {
   plait__list_take(&slice->link);
   return plait__rest(plait_get(&slice->tag));
 }
 
 /* Makes what starts at `slice`, number `index`, a free run: the tag is the commit. */
-static PLAIT_ONCE void run_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
+static PLAIT_ONCE void span_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  uint32_t bin = run_bin(slices);
+  uint32_t bin = span_bin(slices);
   plait_put(&slice->owner, index);
-  plait__list_put(&heap->run_bins[bin], &slice->link);
-  plait_put(&heap->run_mask, plait_get(&heap->run_mask) | 1u << bin);
+  plait__list_put(&heap->span_bins[bin], &slice->link);
+  plait_put(&heap->span_mask, plait_get(&heap->span_mask) | 1u << bin);
   plait_put(&plait__slice_inline(index + slices - 1)->back, slices);
   plait_put(&slice->tag, plait__tag(PLAIT__FREE, slices));
 }
 
-PLAIT_COLD void plait__run_put(uint32_t index, uint32_t slices) {
-  run_put(plait__slice(index), index, slices);
+PLAIT_COLD void plait__span_put(uint32_t index, uint32_t slices) {
+  span_put(plait__slice(index), index, slices);
 }
 
-PLAIT_COLD void plait__runs_clear(void) {
+PLAIT_COLD void plait__spans_clear(void) {
   struct plait_heap *heap = plait_heap();
-  for (uint32_t i = 0; i < PLAIT_HEAP_RUN_BIN_COUNT; i++) plait__list_clear(&heap->run_bins[i]);
-  plait__list_clear(&heap->nobody.link);
-  plait_put(&heap->run_mask, 0);
+  for (uint32_t i = 0; i < PLAIT_HEAP_SPAN_BIN_COUNT; i++) plait__list_clear(&heap->span_bins[i]);
+  plait__list_clear(&heap->no_span.link);
+  plait_put(&heap->span_mask, 0);
 }
 
 #ifdef PLAIT_HEAP_LIBRARY
@@ -125,17 +125,17 @@ static int may_take(uint32_t slices) {
 }
 #endif
 
-PLAIT_ONCE uint32_t plait__run_find(uint32_t slices) {
+PLAIT_ONCE uint32_t plait__span_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   if (!may_take(slices)) return 0;
   /*
    * A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a
    * MiB.
    */
-  for (uint32_t mask = plait_get(&heap->run_mask) & ~0u << run_bin(slices); mask != 0; mask &= mask - 1) {
-    struct plait_link *list = &heap->run_bins[__builtin_ctz(mask)];
+  for (uint32_t mask = plait_get(&heap->span_mask) & ~0u << span_bin(slices); mask != 0; mask &= mask - 1) {
+    struct plait_link *list = &heap->span_bins[__builtin_ctz(mask)];
     plait_ref_t ref = plait_get(&list->next);
-    if (ref == plait_ref(list)) plait_put(&heap->run_mask, plait_get(&heap->run_mask) & ~(mask & -mask));
+    if (ref == plait_ref(list)) plait_put(&heap->span_mask, plait_get(&heap->span_mask) & ~(mask & -mask));
     for (; ref != plait_ref(list); ref = plait_get(&plait__link(ref)->next)) {
       struct plait_slice *slice = plait_at(ref);
       if (plait__rest(plait_get(&slice->tag)) >= slices) return plait_get(&slice->owner);
@@ -157,40 +157,40 @@ PLAIT_TINY void count_used(uint32_t slices) {
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
 }
 
-PLAIT_ONCE void plait__run_take(uint32_t index, uint32_t slices, uint32_t tag) {
+PLAIT_ONCE void plait__span_take(uint32_t index, uint32_t slices, uint32_t tag) {
   struct plait_slice *slice = plait__slice_inline(index);
-  uint32_t behind = index + slices, rest = run_pull(slice) - slices;
+  uint32_t behind = index + slices, rest = span_unlink(slice) - slices;
   plait__touch(behind);
-  run_put(rest != 0 ? plait__slice_inline(behind) : &plait_heap()->nobody, behind, rest);
+  span_put(rest != 0 ? plait__slice_inline(behind) : &plait_heap()->no_span, behind, rest);
   plait_put(&slice->tag, tag);
   count_used(slices);
 }
 
 /* Joins the run at `index`, whatever its tag, with the free runs around it. */
-PLAIT_ONCE void plait__run_give(uint32_t index, uint32_t slices) {
+PLAIT_ONCE void plait__span_free(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
-  struct plait_slice *slice = plait__slice_inline(index), *nobody = &heap->nobody;
+  struct plait_slice *slice = plait__slice_inline(index), *no_span = &heap->no_span;
   uint32_t behind = index + slices;
   plait_put(&heap->used, plait_get(&heap->used) - slices);
-  struct plait_slice *after = if_free(behind < plait_get(&heap->end) ? plait__slice_inline(behind) : nobody);
-  struct plait_slice *before = run_before(index);
-  uint32_t more = run_pull(after), back = run_pull(before);
-  run_put(back != 0 ? before : slice, index - back, back + slices + more);
-  plait_put(&(back != 0 ? slice : nobody)->tag, PLAIT__NONE);
+  struct plait_slice *after = if_free(behind < plait_get(&heap->end) ? plait__slice_inline(behind) : no_span);
+  struct plait_slice *before = span_before(index);
+  uint32_t more = span_unlink(after), back = span_unlink(before);
+  span_put(back != 0 ? before : slice, index - back, back + slices + more);
+  plait_put(&(back != 0 ? slice : no_span)->tag, PLAIT__NONE);
   plait_put(&after->tag, PLAIT__NONE);
 }
 
 /* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
-PLAIT_TINY void settle_freed(struct plait_record *mine) {
+PLAIT_TINY void settle_freed(struct plait_thread_heap *mine) {
   uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed);
   if (index == 0) return;
   uint32_t tag = plait_load_near(&plait__slice_inline(index)->tag);
   plait_put(&mine->freed, 0);
-  if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index, plait__rest(tag));
+  if (plait__kind(tag) == PLAIT__FREED) plait__span_free(index, plait__rest(tag));
 }
 
-PLAIT_ONCE int plait__runs_lock(void) {
-  int rc = plait_lock_acquire(&plait_heap()->runs);
+PLAIT_ONCE int plait__heap_lock(void) {
+  int rc = plait_lock_acquire(&plait_heap()->lock);
   if (rc < 0) return rc;
   plait__reach();
   if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
@@ -204,7 +204,7 @@ int plait__make_free(uint32_t index, uint32_t slices) {
   uint32_t length = 0;
   while (length < slices && index + length < plait_get(&plait_heap()->end)) {
     uint32_t tag = plait_load_near(&plait__slice(index + length)->tag);
-    if (plait__kind(tag) == PLAIT__FREED) plait__run_give(index + length, plait__rest(tag));
+    if (plait__kind(tag) == PLAIT__FREED) plait__span_free(index + length, plait__rest(tag));
     else if (plait__kind(tag) != PLAIT__FREE || length != 0) return 0;
     length = plait__rest(plait__tag_of(index));
   }
@@ -214,7 +214,7 @@ int plait__make_free(uint32_t index, uint32_t slices) {
 /* ---- bookkeeping memory ---- */
 
 /* The piece that is cut up ends where its slice does; a new one begins with a slice. */
-static void meta_cut(plait_ref_t ref, uint32_t bytes) {
+static void meta_take(plait_ref_t ref, uint32_t bytes) {
   plait_put(&plait_heap()->meta, ref + bytes);
   plait_zero_near(plait_at(ref), bytes);
 }
@@ -223,19 +223,19 @@ plait_ref_t plait__meta(uint32_t bytes) {
   plait_ref_t ref = plait_get(&plait_heap()->meta);
   uint32_t index = 0;
   if ((0u - ref) % PLAIT_SLICE_SIZE < bytes) {
-    index = plait__run_find(1);
+    index = plait__span_find(1);
     if (index == 0) return 0;
     ref = index * PLAIT_SLICE_SIZE;
   }
-  meta_cut(ref, bytes); /* first: a slice of bookkeeping that nobody knows would be lost */
-  if (index != 0) plait__run_take(index, 1, plait__tag(PLAIT__META, 1));
+  meta_take(ref, bytes); /* first: a slice of bookkeeping that nobody knows would be lost */
+  if (index != 0) plait__span_take(index, 1, plait__tag(PLAIT__META, 1));
   return ref;
 }
 
 /* ---- growth ---- */
 
-void plait__hints_clear(struct plait_hint *hint, uint32_t count) {
-  for (; count > 0; count--, hint++) plait_put(&hint->page, plait_ref(&plait_heap()->empty));
+void plait__page_map_clear(struct plait_page_map_entry *entry, uint32_t count) {
+  for (; count > 0; count--, entry++) plait_put(&entry->page, plait_ref(&plait_heap()->empty));
 }
 
 void plait__extend(uint32_t at, uint32_t to) {
@@ -245,19 +245,19 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (to > limit) to = limit;
   if (at >= to) return;
   uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
-  uint32_t from = end / PLAIT_HEAP_LEAF_SLICES, last = (to - 1) / PLAIT_HEAP_LEAF_SLICES;
+  uint32_t from = end / PLAIT_HEAP_CHUNK_SLICES, last = (to - 1) / PLAIT_HEAP_CHUNK_SLICES;
   /* the first one is there in any case: see plait__free() */
-  for (uint32_t leaf = 0; leaf <= last; leaf = leaf < from ? from : leaf + 1) {
-    if (plait_get(&heap->leaves[leaf]) != 0) continue;
-    plait_ref_t ref = plait__meta(LEAF_BYTES); /* of what is free already: new slices are to lie behind the old ones */
+  for (uint32_t chunk = 0; chunk <= last; chunk = chunk < from ? from : chunk + 1) {
+    if (plait_get(&heap->chunks[chunk]) != 0) continue;
+    plait_ref_t ref = plait__meta(CHUNK_BYTES); /* of what is free already: new slices are to lie behind the old ones */
     if (ref == 0) {
       if (donor == to) return;
       ref = donor++ * PLAIT_SLICE_SIZE;
       plait_put(&heap->touched, donor);
-      meta_cut(ref, LEAF_BYTES);
+      meta_take(ref, CHUNK_BYTES);
     }
-    plait__hints_clear(((struct plait_leaf *)plait_at(ref))->hints, PLAIT_HEAP_LEAF_PAGES);
-    near_store(&heap->leaves[leaf], ref, memory_order_release);
+    plait__page_map_clear(((struct plait_metadata_chunk *)plait_at(ref))->page_map, PLAIT_HEAP_CHUNK_ENTRIES);
+    near_store(&heap->chunks[chunk], ref, memory_order_release);
   }
   plait__tag_set(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next one is written over it */
   plait__tag_set(at, plait__tag(PLAIT__META, donor - at));
@@ -265,7 +265,7 @@ void plait__extend(uint32_t at, uint32_t to) {
   /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
   near_store(&heap->end, to, memory_order_release);
   plait_put(&heap->used, plait_get(&heap->used) + to - at);
-  if (donor < to) plait__run_give(donor, to - donor);
+  if (donor < to) plait__span_free(donor, to - donor);
 }
 
 /* How many of `slices` are lacking behind `from`, where the memory ends. A hint, if without the lock. */
@@ -295,9 +295,9 @@ int plait__grow(uint32_t slices) {
     if (want > limit - end || grow_by(&want, end) < 0) /* quicker */
       return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM;
   }
-  if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+  if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
   plait__extend(0, 0);
-  plait__runs_unlock();
+  plait__heap_unlock();
   return 0;
 }
 
@@ -305,11 +305,11 @@ int plait__grow(uint32_t slices) {
 
 /* Under the lock, so that what this heap grows comes in order; between may lie what others have grown. */
 int plait__grow(uint32_t slices) {
-  if (plait__runs_lock() != 0) return -PLAIT_ENOMEM;
+  if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
   uint32_t from = plait_platform_pages(), want = lacking(slices, from);
   int64_t at = grow_by(&want, from);
   if (at >= 0) plait__extend((uint32_t)at, (uint32_t)at + want);
-  plait__runs_unlock();
+  plait__heap_unlock();
   return at < 0 ? -PLAIT_ENOMEM : 0;
 }
 

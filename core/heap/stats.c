@@ -18,21 +18,21 @@ static uint32_t count_free(struct plait_page *page, uint32_t count) {
 
 /* The entry of the record that owns a page, looked for where the last one was found first; NULL if none does. */
 static struct plait_heap_thread_stats *entry_of(
-    struct plait_heap_details *out, const plait_ref_t *records, uint32_t owner, uint32_t *last) {
+    struct plait_heap_details *out, const plait_ref_t *theaps, uint32_t owner, uint32_t *last) {
   for (uint32_t i = 0; i < out->thread_count; i++, *last = (*last + 1) % out->thread_count)
-    if (records[*last] == owner) return &out->threads[*last];
+    if (theaps[*last] == owner) return &out->threads[*last];
   return NULL;
 }
 
 /* Small blocks in use in the slice's pages. `out`: NULL, or where more is counted. */
 static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plait_heap_details *out,
-    const plait_ref_t *records, uint32_t *last) {
+    const plait_ref_t *theaps, uint32_t *last) {
   uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> shift; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load(&page->owner), count = plait_get8(&page->count), class = plait_get8(&page->class);
     if (owner == 0) continue;
-    struct plait_heap_thread_stats *thread = out == NULL ? NULL : entry_of(out, records, owner, last);
+    struct plait_heap_thread_stats *thread = out == NULL ? NULL : entry_of(out, theaps, owner, last);
     if (thread != NULL) thread->pages++;
     uint32_t free = count_free(page, count);
     live += count - free;
@@ -45,22 +45,22 @@ static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plai
 }
 
 /* Medium blocks in use, by record. `records`: filled with where the records lie that have an entry in `out`. */
-static uint32_t add_records(struct plait_heap_details *out, plait_ref_t *records) {
+static uint32_t add_thread_heaps(struct plait_heap_details *out, plait_ref_t *theaps) {
   uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    plait_ref_t ref = plait_load(&plait_heap()->records[i]);
+    plait_ref_t ref = plait_load(&plait_heap()->thread_heaps[i]);
     if (ref == 0) continue;
-    struct plait_record *record = plait_at(ref);
-    uint32_t medium = plait_get(&record->medium_live), freed = (uint32_t)(plait_get64(&record->remote) >> 32);
+    struct plait_thread_heap *theap = plait_at(ref);
+    uint32_t medium = plait_get(&theap->medium_live), freed = (uint32_t)(plait_get64(&theap->remote) >> 32);
     medium = medium > freed ? medium - freed : 0;
     live += medium;
     if (out == NULL) continue;
     struct plait_heap_thread_stats *entry = &out->threads[out->thread_count];
-    entry->thread = plait_get(&record->thread);
+    entry->thread = plait_get(&theap->thread);
     entry->host_id = entry->thread == 0 ? 0 : plait_get(&plait_slot_of(entry->thread)->host_id);
-    entry->slices = plait_get(&record->slices);
+    entry->slices = plait_get(&theap->slices);
     entry->blocks = medium;
-    records[out->thread_count++] = ref;
+    theaps[out->thread_count++] = ref;
   }
   return live;
 }
@@ -81,8 +81,9 @@ static void drop_empty(struct plait_heap_details *out) {
  */
 static void count(struct plait_heap_stats *out, struct plait_heap_details *more) {
   struct plait_heap *heap = plait_heap();
-  plait_ref_t records[PLAIT_SLOT_LIMIT];
-  uint32_t live = add_records(more, records), first = plait_get(&heap->first), end = plait_load(&heap->end), last = 0;
+  plait_ref_t theaps[PLAIT_SLOT_LIMIT];
+  uint32_t live = add_thread_heaps(more, theaps), first = plait_get(&heap->first), end = plait_load(&heap->end),
+           last = 0;
   uint32_t used = plait_get(&heap->used), freed = 0;
   for (uint32_t index = first, length; index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
@@ -90,7 +91,7 @@ static void count(struct plait_heap_stats *out, struct plait_heap_details *more)
     enum plait__slice_kind kind = plait__kind(tag);
     int alone = kind == PLAIT__PAGES || kind == PLAIT__NONE || kind == PLAIT__PART;
     length = alone || rest == 0 || rest > end - index ? 1 : rest;
-    if (kind == PLAIT__PAGES) live += add_pages(slice, rest, more, records, &last);
+    if (kind == PLAIT__PAGES) live += add_pages(slice, rest, more, theaps, &last);
     if (kind == PLAIT__LARGE) live++;
     if (kind == PLAIT__FREED) freed += rest;
     if (more == NULL) continue;

@@ -12,9 +12,9 @@ _Alignas(64) struct plait_space plait__space_root;
 /* The words of each thread; a label of that type is a global, which starts as 0. */
 #ifdef __wasm_atomics__
 #define GLOBAL(name) ".globaltype plait__" #name ", i32\nplait__" #name ":\n"
-__asm__(GLOBAL(room) GLOBAL(self_id) GLOBAL(may_block));
+__asm__(GLOBAL(thread_heap) GLOBAL(self_id) GLOBAL(may_block));
 #else
-_Thread_local void *plait__room;
+_Thread_local void *plait__thread_heap;
 _Thread_local plait_thread_t plait__self_id;
 _Thread_local uint32_t plait__may_block;
 #endif
@@ -50,12 +50,12 @@ plait_thread_t plait_slot_claim(uint32_t host_id) {
 void plait_slot_enter(plait_thread_t thread, int may_block) {
   plait__set_self_id(thread);
   plait__set_may_block(may_block != 0);
-  plait__set_room(NULL);
+  plait__set_thread_heap(NULL);
 }
 
 void plait_slot_leave(void) {
   plait__set_self_id(0);
-  plait__set_room(NULL);
+  plait__set_thread_heap(NULL);
 }
 
 struct plait_slot *plait_self(void) {

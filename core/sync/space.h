@@ -163,7 +163,7 @@ plait_thread_t plait_self_id(void);
 #endif
 
 /* What the room above keeps for the calling thread: the heap's record. Null after entering. */
-PLAIT_OF_THREAD(void *, room)
+PLAIT_OF_THREAD(void *, thread_heap)
 
 /* Whether the calling thread holds a lock that the slot knows of. */
 #ifdef PLAIT_HEAP_LIBRARY

@@ -128,10 +128,10 @@ static void use(uint32_t salt) {
 static void check_nothing_stranded(void) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    plait_ref_t ref = plait_get(&heap->records[i]);
-    struct plait_record *record = ref == 0 ? NULL : plait_at(ref);
-    if (record != NULL && plait_get(&record->thread) == 0)
-      CHECK(plait_get64(&record->remote) == 0 || plait_get(&heap->orphans) != 0);
+    plait_ref_t ref = plait_get(&heap->thread_heaps[i]);
+    struct plait_thread_heap *theap = ref == 0 ? NULL : plait_at(ref);
+    if (theap != NULL && plait_get(&theap->thread) == 0)
+      CHECK(plait_get64(&theap->remote) == 0 || plait_get(&heap->orphans) != 0);
   }
 }
 
@@ -146,7 +146,7 @@ static void check_nothing_left(uint32_t deaths) {
     for (uint32_t i = 0; i < PLAIT_SLICE_SIZE >> plait__rest(tag); i++) {
       struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
       uint32_t owner = plait_get(&page->owner), free = 0;
-      if (owner != PLAIT__ABANDONED && owner != PLAIT__POOLED) continue;
+      if (owner != PLAIT__ABANDONED && owner != PLAIT__SHARED) continue;
       for (uint32_t n = 0; n < plait_get8(&page->count); n++) free += (uint32_t)plait__is_free(page, n);
       left += free == plait_get8(&page->count);
     }
@@ -155,7 +155,7 @@ static void check_nothing_left(uint32_t deaths) {
   check_nothing_stranded();
 }
 
-/* How many pages are ABANDONED, or POOLED: whether preparations have made what they are to make. */
+/* How many pages are ABANDONED, or SHARED: whether preparations have made what they are to make. */
 static uint32_t count_pages(uint32_t owner) {
   struct plait_heap *heap = plait_heap();
   uint32_t pages = 0;
@@ -173,9 +173,9 @@ static uint32_t count_pages(uint32_t owner) {
  * From now on the thread gives up its full pages at once, and takes over hardly any: as if others had freed into its
  * own.
  */
-static void share(void) {
+static void mark_remotely_freed(void) {
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class ++)
-    plait_put(&plait__bind()->classes[class].shared, 1);
+    plait_put(&plait__bind()->classes[class].remotely_freed, 1);
 }
 
 /* Several at once. */

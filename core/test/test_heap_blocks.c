@@ -290,7 +290,7 @@ static const struct test tests[] = {
     {"wrong frees are refused", test_wrong_frees},
     {"a page without an owner has no blocks", test_page_without_owner},
     {"a slice's unused pages are inherited", test_inheritance},
-    {"free runs join", test_joining},
+    {"free spans join", test_joining},
     {"the end of references", test_end_of_references},
     {"blocks grow and shrink in place", test_resizing},
     {"large blocks are freed without the lock", test_put_off},

@@ -110,7 +110,7 @@ static void test_put_off_at_limit(void) {
     while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
     CHECK(plait_heap_realloc(block, size) == 0);
     struct plait_heap *heap = plait_heap(); /* no room for another record */
-    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record))
+    while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_thread_heap))
       be(plait_slot_claim(0));
     be(ids[1]);
     CHECK(plait_heap_free(behind) == 0 && kind_at(behind) == PLAIT__FREED);
@@ -125,14 +125,14 @@ static void test_put_off_at_limit(void) {
 }
 
 /* A thread that gets no record where memory ends empties pages that are nobody's: they serve again. */
-static void test_emptied_without_record(void) {
+static void test_emptied_without_thread_heap(void) {
   test_space(64);
   static plait_ref_t blocks[20000];
   plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
   be(mine);
   uint32_t count = fill(blocks, 20000, 2000);
   struct plait_heap *heap = plait_heap();
-  while ((0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_record)) be(plait_slot_claim(0));
+  while ((0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_thread_heap)) be(plait_slot_claim(0));
   plait_slot_enter(other, 1);
   CHECK(plait__bind() == NULL);
   for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
@@ -173,19 +173,19 @@ static void test_idle_owner(void) {
 static void test_free_regions_at_limit(void) {
   test_space(64);
   plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
-  struct plait_record *record = plait__bind();
+  struct plait_thread_heap *theap = plait__bind();
   plait_ref_t kept[20];
   for (uint32_t i = 0; i < 12; i += 2) {
     CHECK((kept[i] = plait_heap_alloc(60000)) != 0 && (kept[i + 1] = plait_heap_alloc(60000)) != 0);
     CHECK(plait_heap_alloc(70000) != 0); /* nothing to join with behind */
   }
   plait_slot_enter(other, 1);
-  CHECK(plait__runs_lock() == 0);
+  CHECK(plait__heap_lock() == 0);
   plait_slot_enter(mine, 1);
-  plait__room = record; /* binding takes the lock */
+  plait__thread_heap = theap; /* binding takes the lock */
   for (uint32_t i = 0; i < 12; i++) CHECK(plait_heap_free(kept[i]) == 0);
   plait_slot_enter(other, 1);
-  plait__runs_unlock();
+  plait__heap_unlock();
   be(mine);
   struct plait_heap_details details;
   plait_heap_details(&details);
@@ -196,7 +196,7 @@ static void test_free_regions_at_limit(void) {
 }
 
 /* A free run that is long enough serves, however many shorter ones lie on the same list in front of it. */
-static void test_run_behind_shorter_ones(void) {
+static void test_span_behind_shorter_ones(void) {
   test_space(1000);
   static plait_ref_t shorter[60];
   plait_ref_t longer = plait_heap_alloc(30 * PLAIT_SLICE_SIZE);
@@ -235,7 +235,7 @@ static void test_medium_behind_shorter_ones(void) {
  * What a thread that is gone has left may be what others have freed, on its stack: who takes that over where memory
  * ends has it at once. For each way to ask, freed before the thread was gone and after it.
  */
-static void test_adopted_returns(void) {
+static void test_adopted_remote_frees(void) {
   static plait_ref_t blocks[200];
   for (uint32_t what = 0; what < 16; what++) {
     snprintf(test_context, sizeof test_context, "case %u", what);
@@ -270,7 +270,7 @@ static void test_adopted_returns(void) {
  * The statics' slice has room for a thread's record before the heap has a slice: what a record relies on is there with
  * it, or there is none.
  */
-static void test_record_without_slices(void) {
+static void test_thread_heap_without_slices(void) {
   uint32_t worked = 0;
   for (uint32_t pages = 2; pages < 12; pages++) {
     CHECK(plait_posix_map(1, pages) == 0);
@@ -281,7 +281,7 @@ static void test_record_without_slices(void) {
     plait_slot_enter(plait_slot_claim(0), 1);
     CHECK(plait_heap_alloc(4294901759u) == 0);
     int bound = plait__bind() != NULL;
-    CHECK(!bound || plait_get(&heap->leaves[0]) != 0);
+    CHECK(!bound || plait_get(&heap->chunks[0]) != 0);
     for (uint32_t at = 0; at < pages * PLAIT_SLICE_SIZE; at += 16)
       CHECK(plait_heap_free(at) != 0 && plait_heap_size(at) == 0);
     CHECK(plait_heap_check(1) == 0);
@@ -349,17 +349,17 @@ static void test_attached(void) {
 static const struct test tests[] = {
     {"what one fills leaves room for others", test_kept_for_others},
     {"a coordinator attaches where others find no room", test_attached},
-    {"who has a record can free anything", test_record_without_slices},
+    {"a thread that has a thread heap can free anything", test_thread_heap_without_slices},
     {"the limit is met and left again", test_limit},
     {"what pairs of threads are done with serves others", test_pairs},
     {"what is too much costs no growth", test_too_much},
     {"nobody is refused for what it keeps", test_kept_at_limit},
     {"what others have put off serves at the limit", test_put_off_at_limit},
-    {"what others freed of a thread that is gone serves at the limit", test_adopted_returns},
-    {"pages emptied by who has no record serve again", test_emptied_without_record},
+    {"what others freed of a thread that is gone serves at the limit", test_adopted_remote_frees},
+    {"pages emptied by a thread without a thread heap serve again", test_emptied_without_thread_heap},
     {"an idle owner keeps few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
-    {"a free run serves behind many shorter ones", test_run_behind_shorter_ones},
+    {"a free span serves behind many shorter ones", test_span_behind_shorter_ones},
     {"a medium block serves behind shorter ones", test_medium_behind_shorter_ones},
 };
 TEST_MAIN(tests)

@@ -37,7 +37,7 @@ enum { IN_PAGE = 170 }; /* blocks of 48 bytes */
 static void test_page_with_more(void) {
   test_space(64);
   take_first();
-  plait_put(&plait__mine()->aimed, PLAIT__AIMED);
+  plait_put(&plait__mine()->prefer_emptier, PLAIT__PREFER_EMPTIER);
   for (uint32_t i = 0; i < 2 * IN_PAGE; i++) CHECK((blocks[i] = plait_heap_alloc(48)) != 0);
   plait_ref_t *second = blocks + IN_PAGE;
   for (uint32_t i = 0; i < 2; i++) CHECK(plait_heap_free(blocks[i]) == 0);
@@ -62,15 +62,15 @@ static void end_pages(uint32_t size, uint32_t in_page) {
 /*
  * Freeing looks where the next block is to come from while it is mostly pages with few blocks that come to their end.
  */
-static void test_aiming(void) {
+static void test_prefer_emptier(void) {
   test_space(256);
   take_first();
   end_pages(48, IN_PAGE);
-  CHECK(plait_get(&plait__mine()->aimed) == 0);
+  CHECK(plait_get(&plait__mine()->prefer_emptier) == 0);
   end_pages(1500, 10);
-  CHECK(plait_get(&plait__mine()->aimed) == PLAIT__AIMED);
+  CHECK(plait_get(&plait__mine()->prefer_emptier) == PLAIT__PREFER_EMPTIER);
   end_pages(48, IN_PAGE);
-  CHECK(plait_get(&plait__mine()->aimed) == 0);
+  CHECK(plait_get(&plait__mine()->prefer_emptier) == 0);
 }
 
 /*
@@ -196,7 +196,7 @@ static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
     {"blocks come from the page that has more", test_page_with_more},
-    {"what freeing looks at depends on which pages come to their end", test_aiming},
+    {"what freeing looks at depends on which pages come to their end", test_prefer_emptier},
     {"one empty page of the larger ones is kept", test_empty_page},
     {"one empty page of the smaller ones is kept", test_one_more_than_a_page},
     {"free blocks are found behind full pages", test_behind_full_pages},

@@ -387,14 +387,14 @@ static void test_only_frees(void) {
   pthread_t thread;
   CHECK((waited_for = malloc(3 << 20)) != NULL && pthread_create(&thread, NULL, free_only, NULL) == 0);
   while (atomic_load(&freeing_thread) == 0) sched_yield();
-  CHECK(plait__runs_lock() == 0); /* from here on nothing may allocate */
+  CHECK(plait__heap_lock() == 0); /* from here on nothing may allocate */
   atomic_store(&lock_is_held, 1);
   int asleep = 0;
   for (uint32_t i = 0; !asleep && i < 20000; i++) {
     asleep = is_asleep(atomic_load(&freeing_thread));
     usleep(100);
   }
-  plait__runs_unlock();
+  plait__heap_unlock();
   CHECK(pthread_join(thread, NULL) == 0 && asleep);
 }
 

@@ -29,7 +29,8 @@ static void check_lost_is_no_larger(uint32_t slices) {
  */
 static void check_second_frees(uint32_t deaths) {
   uint32_t freed = 0;
-  plait__room = plait_at(plait_get(&plait_heap()->records[plait_thread_index(main_id)])); /* binding would repair */
+  plait__thread_heap =
+      plait_at(plait_get(&plait_heap()->thread_heaps[plait_thread_index(main_id)])); /* binding would repair */
   for (uint32_t i = 0; i < dropped_count; i++) {
     int known = 0;
     for (uint32_t place = 0; place < PLACES && !known; place++) known = atomic_load(&note(place)->at) == dropped[i];
@@ -71,7 +72,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   as(main_id), use(200);
   as(other), use(250);
   CHECK(plait_heap_check(1) == 0);
-  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   uint32_t live = test_live_blocks() - 1; /* the notes */
   if (live > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
   CHECK(live <= deaths);
@@ -104,7 +105,7 @@ static void do_collect(void) {
 
 /* Blocks of 2000 bytes: eight in a page. */
 static void make_abandoned(void) {
-  as(main_id), share(), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
+  as(main_id), mark_remotely_freed(), fill_places(0, 385, 2000), as(actor), fill(390, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 38);
 }
 static void do_claim(void) {
@@ -113,7 +114,7 @@ static void do_claim(void) {
 static void do_claim_all(void) { drop_places(60, 130); }
 
 /* By a thread that has no record, and a lock, so that it gets none. */
-static void make_abandoned_by_main(void) { as(main_id), share(), fill_places(0, 100, 2000), as(actor); }
+static void make_abandoned_by_main(void) { as(main_id), mark_remotely_freed(), fill_places(0, 100, 2000), as(actor); }
 static void do_free_with_lock(void) {
   struct plait_lock *lock = &plait_space()->recovery;
   if (plait_lock_acquire(lock) != PLAIT_LOCK_TAKEN) _exit(8);
@@ -121,24 +122,24 @@ static void do_free_with_lock(void) {
   plait_lock_release(lock);
 }
 
-static void make_pooled(void) { /* with several free blocks, of which their next owner knows of one */
-  make_abandoned(), as(other), share();
+static void make_shared(void) { /* with several free blocks, of which their next owner knows of one */
+  make_abandoned(), as(other), mark_remotely_freed();
   for (uint32_t i = 64; i < 384; i++)
     if (i % 8 < 3) drop(i);
-  CHECK(count_pages(PLAIT__POOLED) >= 20);
+  CHECK(count_pages(PLAIT__SHARED) >= 20);
 }
-static void do_take_pooled(void) {
+static void do_take_shared(void) {
   for (uint32_t i = 64; i < 152; i++)
     if (i % 8 < 3) get(i, 2000);
 }
-static void make_nearly_empty_pooled(void) {
-  make_abandoned(), as(other), share();
+static void make_nearly_empty_shared(void) {
+  make_abandoned(), as(other), mark_remotely_freed();
   for (uint32_t i = 64; i < 384; i++)
     if (i % 8 != 5) drop(i);
   as(actor);
-  CHECK(count_pages(PLAIT__POOLED) >= 20);
+  CHECK(count_pages(PLAIT__SHARED) >= 20);
 }
-static void do_empty_pooled(void) {
+static void do_empty_shared(void) {
   for (uint32_t i = 69; i < 384; i += 8) drop(i);
 }
 
@@ -249,9 +250,9 @@ static const struct scenario {
     {"collect what others have freed", make_freed, do_collect, 4, 40},
     {"claim abandoned pages", make_abandoned, do_claim, 4, 60},
     {"empty abandoned pages", make_abandoned, do_claim_all, 4, 60},
-    {"empty abandoned pages without a record", make_abandoned_by_main, do_free_with_lock, 4, 60},
-    {"take pooled pages", make_pooled, do_take_pooled, 4, 60},
-    {"empty pooled pages", make_nearly_empty_pooled, do_empty_pooled, 4, 60},
+    {"empty abandoned pages without a thread heap", make_abandoned_by_main, do_free_with_lock, 4, 60},
+    {"take shared pages", make_shared, do_take_shared, 4, 60},
+    {"empty shared pages", make_nearly_empty_shared, do_empty_shared, 4, 60},
     {"pages of whole slices", make_slices, do_slices, 4, 40},
     {"empty pages of whole slices", make_slices, do_empty_slices, 4, 40},
     {"resize blocks in pages of whole slices", make_slices, do_grow_up, 4, 40},
@@ -276,8 +277,8 @@ static const struct scenario {
     {"large and medium on fresh memory", make_nothing, do_zeroed, 30, 80},
     {"resize a large block on fresh memory", make_large, do_large_resize, 60, 120},
     {"grow", make_nothing, do_grow, 4, 120},
-    {"grow over the end of a leaf", make_nothing, do_grow_far, 1020, 1100},
-    {"grow over the ends of four leaves", make_nothing, do_grow_very_far, 120, 700},
+    {"grow over the end of a metadata chunk", make_nothing, do_grow_far, 1020, 1100},
+    {"grow over the ends of four metadata chunks", make_nothing, do_grow_very_far, 120, 700},
     {"adopt", make_orphan, do_adopt, 4, 80},
     {"recover and adopt", make_dead_orphan, do_recover_adopt, 4, 80},
 };

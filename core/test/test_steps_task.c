@@ -151,7 +151,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
     CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
-  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   uint32_t live = test_live_blocks();
   if (live > kills + held) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
   CHECK(live <= kills + held);

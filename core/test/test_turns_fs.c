@@ -209,12 +209,12 @@ static void between(void) {
   struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(corpse)]));
   int settling = plait_lock_owner(&record->lock) == actor;
   if (plait_get(&plait_self()->held_count) != 0 && !(settling && forced++ < 3)) return;
-  void *room = plait__room;
+  void *saved = plait__thread_heap;
   as(other);
-  plait__room = NULL;
+  plait__thread_heap = NULL;
   now->between();
   as(actor);
-  plait__room = room;
+  plait__thread_heap = saved;
   taken++;
 }
 

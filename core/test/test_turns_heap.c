@@ -27,12 +27,12 @@ static void do_drop_60(void) { drop_places(60, 100); }
 
 /* Blocks of 2000 bytes: eight in a page. */
 static void make_abandoned(void) {
-  as(main_id), share(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
+  as(main_id), mark_remotely_freed(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
 /* By a thread that has no record, and a lock, so that it gets none. */
 static void make_abandoned_by_main(void) {
-  as(main_id), share(), fill_places(0, 120, 2000), as(other), fill(391, 2000);
+  as(main_id), mark_remotely_freed(), fill_places(0, 120, 2000), as(other), fill(391, 2000);
 }
 static void do_free_with_lock(void) {
   struct plait_slot *self = plait_self(); /* as with a pool's lock; the other thread does not need it */
@@ -53,7 +53,7 @@ static void make_one_left(void) { /* of each page, two blocks are left; most pag
   as(main_id);
   for (uint32_t i = 64; i < 350; i++)
     if (i % 8 != 3 && i % 8 != 6) drop(i);
-  CHECK(count_pages(PLAIT__POOLED) >= 20);
+  CHECK(count_pages(PLAIT__SHARED) >= 20);
 }
 static void do_last_a(void) {
   for (uint32_t i = 3 + 8 * 30; i < 350; i += 8) drop(i);
@@ -61,18 +61,18 @@ static void do_last_a(void) {
 static void do_last_b(void) {
   for (uint32_t i = 6 + 8 * 30; i < 350; i += 8) drop(i);
 }
-static void do_take_pooled(void) {
+static void do_take_shared(void) {
   for (uint32_t i = 350; i < 385; i++) get(i, 2000);
 }
 /* The caller's full pages of the class are nobody's, as if there were too many. */
 static void give_up(uint32_t size) {
-  struct plait_record *record = plait__bind();
-  struct plait_page_list *list = &record->classes[plait__class_of(size)];
-  plait_put(&record->spots[plait__class_of(size)], plait_ref(&plait_heap()->empty));
+  struct plait_thread_heap *theap = plait__bind();
+  struct plait_page_list *list = &theap->classes[plait__class_of(size)];
+  plait_put(&theap->current[plait__class_of(size)], plait_ref(&plait_heap()->empty));
   for (plait_ref_t at = plait_get(&list->link.next), next; at != plait_ref(list); at = next) {
     struct plait_page *page = plait_at(at);
     next = plait_get(&page->link.next);
-    if (plait__used(plait_get(&page->tally)) < plait_get8(&page->count)) continue;
+    if (plait__used(plait_get(&page->free_state)) < plait_get8(&page->count)) continue;
     plait__link_take(&page->link);
     plait_put(&list->count, plait_get(&list->count) - 1);
     plait_put(&page->owner, PLAIT__ABANDONED);
@@ -83,13 +83,13 @@ static void give_up(uint32_t size) {
  * word. By a thread without a record.
  */
 static void make_one_left_in_each_word(void) {
-  as(main_id), share(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor), fill(390, 208),
-      as(other);
+  as(main_id), mark_remotely_freed(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor),
+      fill(390, 208), as(other);
   plait_put(&plait_self()->held_count, 1);
   for (uint32_t i = 0; i < 340; i++)
     if (i % 78 != 3 && i % 78 != 70) drop(i);
   plait_put(&plait_self()->held_count, 0);
-  CHECK(count_pages(PLAIT__POOLED) >= 3);
+  CHECK(count_pages(PLAIT__SHARED) >= 3);
 }
 static void do_first_word(void) {
   for (uint32_t i = 3; i < 312; i += 78) drop(i);
@@ -99,7 +99,9 @@ static void do_second_word(void) {
 }
 
 /* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
-static void make_giving_up(void) { as(other), fill(390, 2000), as(actor), share(), fill_places(0, 72, 2000); }
+static void make_giving_up(void) {
+  as(other), fill(390, 2000), as(actor), mark_remotely_freed(), fill_places(0, 72, 2000);
+}
 static void do_give_up(void) {
   for (uint32_t i = 72; i < 120; i++) get(i, 2000);
 }
@@ -144,9 +146,9 @@ static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), 
 /* Needs no lock: the thread is bound to its record (see between()), and has put nothing off. */
 static void do_put_off(void) { drop(7); }
 static void do_repair(void) {
-  if (plait__runs_lock() != 0) _exit(8);
+  if (plait__heap_lock() != 0) _exit(8);
   plait__repair();
-  plait__runs_unlock();
+  plait__heap_unlock();
 }
 static void do_check(void) {
   if (plait_heap_check(0) != 0) _exit(8);
@@ -207,7 +209,7 @@ static void do_collect(void) { get(300, 2000); }
 /* The page that the block at the place lies in. */
 static struct plait_page *page_of(uint32_t place) {
   plait_ref_t block = atomic_load(&note(place)->at);
-  return plait__hinted(plait_get(&plait__hint(plait__leaf(block / PLAIT_SLICE_SIZE), block)->page));
+  return plait__mapped_page(plait_get(&plait__page_map_entry(plait__chunk(block / PLAIT_SLICE_SIZE), block)->page));
 }
 
 /*
@@ -235,12 +237,12 @@ static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 
  * without a block in use.
  */
 static void make_kept_empty(void) {
-  as(actor), fill_places(580, 590, 20), share(), fill_places(0, 9 * 64, 512);
+  as(actor), fill_places(580, 590, 20), mark_remotely_freed(), fill_places(0, 9 * 64, 512);
   CHECK(plait_get(&plait__mine()->classes[plait__class_of(512)].count) == 9);
   struct plait_page *in_use = page_of(256), *next = page_of(192);
   drop_places(192, 256);
   CHECK(plait_get(&plait__mine()->empty_page) == plait_ref(next) && plait_get(&in_use->link.next) == plait_ref(next));
-  plait_put(&plait__mine()->spots[plait__class_of(512)], plait_ref(in_use));
+  plait_put(&plait__mine()->current[plait__class_of(512)], plait_ref(in_use));
 }
 static void do_one_more(void) { get(592, 512), get(593, 512); }
 static void do_empty_it(void) { drop_places(256, 320); }
@@ -257,12 +259,12 @@ static const struct turn {
     {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
     {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
-    {"free into abandoned pages without a record, another too", make_abandoned_by_main, do_free_with_lock, do_free_too,
-        &other},
-    {"two empty pooled pages", make_one_left, do_last_a, do_last_b, &other},
-    {"two empty pooled pages of two words", make_one_left_in_each_word, do_first_word, do_second_word, &other},
-    {"empty pooled pages, another takes them", make_one_left, do_last_a, do_take_pooled, &other},
-    {"take pooled pages, another empties them", make_one_left, do_take_pooled, do_last_b, &other},
+    {"free into abandoned pages without a thread heap, another too", make_abandoned_by_main, do_free_with_lock,
+        do_free_too, &other},
+    {"two empty shared pages", make_one_left, do_last_a, do_last_b, &other},
+    {"two empty shared pages of two words", make_one_left_in_each_word, do_first_word, do_second_word, &other},
+    {"empty shared pages, another takes them", make_one_left, do_last_a, do_take_shared, &other},
+    {"take shared pages, another empties them", make_one_left, do_take_shared, do_last_b, &other},
     {"give pages up, another frees in each", make_giving_up, do_give_up, do_one_of_each, &other},
     {"free another's medium blocks, who drains", make_medium, do_foreign, do_main_own, &main_id},
     {"use medium blocks, another frees", make_medium, do_own, do_foreign_actor, &other},
@@ -284,10 +286,10 @@ static const struct turn {
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
     {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
     {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
-    {"free a block again with a record, its page changes its class", make_stale, do_free_stale_bound, do_reuse,
+    {"free a block again with a thread heap, its page changes its class", make_stale, do_free_stale_bound, do_reuse,
         &main_id},
     {"free a block again, its page's owner collects", make_freed, do_free_again, do_collect, &main_id},
-    {"free a block again with a record, its page's owner collects", make_freed, do_free_again_bound, do_collect,
+    {"free a block again with a thread heap, its page's owner collects", make_freed, do_free_again_bound, do_collect,
         &main_id},
     {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
     {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
@@ -297,16 +299,16 @@ static const struct turn {
 };
 
 static void between(void) {
-  int locked = plait_lock_owner(&plait_heap()->runs) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
+  int locked = plait_lock_owner(&plait_heap()->lock) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
   if (locked && now->between != do_put_off && now->between != do_free_shared) return;
-  void *room = plait__room;
-  plait_ref_t record = plait_get(&plait_heap()->records[plait_thread_index(*now->who)]);
+  void *saved = plait__thread_heap;
+  plait_ref_t theap = plait_get(&plait_heap()->thread_heaps[plait_thread_index(*now->who)]);
   as(*now->who);
   /* As when it was there last: to bind, it would wait for the lock. */
-  if (now->between == do_put_off || now->between == do_free_shared) plait__room = plait_at(record);
+  if (now->between == do_put_off || now->between == do_free_shared) plait__thread_heap = plait_at(theap);
   now->between();
   as(actor);
-  plait__room = room;
+  plait__thread_heap = saved;
   taken++;
 }
 
@@ -341,7 +343,7 @@ static void aftermath(void) {
   }
   for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50 + 7);
   CHECK(plait_heap_check(1) == 0);
-  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->runs.word) == 0);
+  CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   CHECK(test_live_blocks() == 1); /* the notes */
   check_nothing_left(0);
 }

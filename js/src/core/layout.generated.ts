@@ -100,27 +100,27 @@ export const Slice = {
   /** page records that this slice has, in use or not; 0 if it never had any */
   pages: 20,
   /** how many page records `pages` has room for */
-  room: 24,
+  capacity: 24,
   /** PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
   used: 28,
 } as const;
 
-/** `struct plait_hint` of core/heap/heap.h. */
-export const Hint = {
+/** `struct plait_page_map_entry` of core/heap/heap.h. */
+export const PageMapEntry = {
   BYTES: 8,
   /** reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated */
   page: 0,
-  /** what a block's reference is multiplied by; see note_hints() in pages.c */
+  /** what a block's reference is multiplied by; see map_page() in pages.c */
   factor: 4,
 } as const;
 
-/** `struct plait_leaf` of core/heap/heap.h. */
-export const Leaf = {
+/** `struct plait_metadata_chunk` of core/heap/heap.h. */
+export const MetadataChunk = {
   BYTES: 20480,
   /** the slices */
   slices: 0,
   /** for each 4 KiB */
-  hints: 4096,
+  pageMap: 4096,
 } as const;
 
 /** `struct plait_page` of core/heap/heap.h. */
@@ -135,9 +135,9 @@ export const Page = {
   /** reference of block 0 */
   base: 16,
   /** reference of the word of its owner's record that says which page the next block comes from */
-  spot: 20,
-  /** blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__AIMED */
-  tally: 24,
+  currentWord: 20,
+  /** blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__PREFER_EMPTIER */
+  freeState: 24,
   /** bytes from one block to the next */
   step: 28,
   /** blocks */
@@ -169,16 +169,16 @@ export const PageList = {
   /** how many there are */
   count: 8,
   /** 1: others have freed blocks of the class in the record's own pages, of late; a hint */
-  shared: 12,
+  remotelyFreed: 12,
 } as const;
 
-/** `struct plait_record` of core/heap/heap.h. */
-export const Record = {
+/** `struct plait_thread_heap` of core/heap/heap.h. */
+export const ThreadHeap = {
   BYTES: 1792,
   /** count << 32 | first medium block that others have freed; a stack */
   remote: 0,
   /** zero; other threads write this cache line */
-  foreign: 8,
+  padding: 8,
   /** id of the thread that is bound to it; 0 none */
   thread: 64,
   /** which slot's it is */
@@ -200,13 +200,13 @@ export const Record = {
   /** free medium blocks by size: a list for each range */
   bins: 104,
   /** where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
-  spots: 488,
+  current: 488,
   /** its pages, by size class */
   classes: 716,
-  /** slices with an unused page, by page size; under `runs` */
+  /** slices with an unused page, by page size; under `lock` */
   partial: 1628,
-  /** page records set apart for it: reference of the first, | how many; under `runs` */
-  apart: 1708,
+  /** page records set apart for it: reference of the first, | how many; under `lock` */
+  reserved: 1708,
   /** index of a large block that it has freed without the lock; a hint; 0 none */
   freed: 1712,
   /** how often a page had no block for it any more (wraps) */
@@ -217,8 +217,8 @@ export const Record = {
   grower: 1724,
   /** where the top behind it ends */
   growerEnd: 1728,
-  /** PLAIT__AIMED if its pages' tallies have that bit, else 0 */
-  aimed: 1732,
+  /** PLAIT__PREFER_EMPTIER if its pages' tallies have that bit, else 0 */
+  preferEmptier: 1732,
   /** a page that may have no block in use, and yet is kept; 0 none */
   emptyPage: 1736,
   /** bytes of the medium block that it has freed last; 0: of none yet */
@@ -233,7 +233,7 @@ export const Heap = {
   /** nobody's page, without blocks: in place of one where there is none */
   empty: 0,
   /** guards the slice table and the records of nobody */
-  runs: 320,
+  lock: 320,
   /** index from which on no slice has ever been used: their bytes are zero */
   touched: 328,
   /** slices in use, or FREED */
@@ -245,13 +245,13 @@ export const Heap = {
   /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
   meta: 344,
   /** a bit for each list of free runs that is not empty, and for some that have been */
-  runMask: 348,
+  spanMask: 348,
   /** stands for a free run where there is none: what is written into it does not count */
-  nobody: 352,
+  noSpan: 352,
   /** the free runs of each length range; the first list is nobody's */
-  runBins: 384,
+  spanBins: 384,
   /** zero; what is above is written by many, what is below read by all */
-  apart: 616,
+  padding: 616,
   /** index of the first slice */
   first: 640,
   /** index behind the last slice */
@@ -261,11 +261,11 @@ export const Heap = {
   /** allocations answered with 0 (wraps) */
   failed: 652,
   /** where the descriptions of each 8 MiB lie; 0 none yet */
-  leaves: 656,
+  chunks: 656,
   /** where each slot's record lies; 0 none yet */
-  records: 2704,
+  threadHeaps: 2704,
   /** pages with free blocks for whoever needs them first */
-  pooled: 3728,
+  sharedPages: 3728,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
   classInfo: 4640,
   /** size class by size in units of 16 bytes */
@@ -946,15 +946,15 @@ export const TLS_SIZE = 64;
 /** see `role` */
 export const ROLE_COORDINATOR = 2;
 export const SLICE_SIZE = 65536;
-export const HEAP_LEAF_SLICES = 128;
-export const HEAP_LEAF_LIMIT = 512;
-export const HEAP_LEAF_PAGES = 2048;
+export const HEAP_CHUNK_SLICES = 128;
+export const HEAP_CHUNK_LIMIT = 512;
+export const HEAP_CHUNK_ENTRIES = 2048;
 /** the smallest page */
 export const HEAP_GRANULE = 4096;
 export const HEAP_CLASS_COUNT = 57;
 export const HEAP_SHIFT_COUNT = 5;
 export const HEAP_BIN_COUNT = 48;
-export const HEAP_RUN_BIN_COUNT = 29;
+export const HEAP_SPAN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
 /** up to here classes lie close; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
@@ -1027,7 +1027,7 @@ export const HeapFaultKind = {
   /** the description of a slice cannot be true, or disagrees with its neighbours */
   TABLE: 1,
   /** the lists of free slices, or the counters, disagree with the table */
-  RUNS: 2,
+  SPANS: 2,
   /** the record of a page cannot be true */
   PAGE: 3,
   /** a list of pages disagrees with their records */
@@ -1037,7 +1037,7 @@ export const HeapFaultKind = {
   /** the lists of free medium blocks disagree with their headers */
   BINS: 6,
   /** the counters of a thread's record disagree with what it owns */
-  RECORD: 7,
+  THREAD_HEAP: 7,
   /** debug builds: a block was written beyond its end */
   OVERRUN: 8,
   /** debug builds: a block was written after it had been freed */

@@ -50,7 +50,7 @@ function whatIsWrong(kind: number, at: number, block: number): string {
   switch (kind) {
     case Kind.TABLE:
       return `the description of a slice, at ${at}, is wrong`;
-    case Kind.RUNS:
+    case Kind.SPANS:
       return `the lists of free slices, at ${at}, are wrong`;
     case Kind.PAGE:
       return `the record of a page of small blocks, at ${at}, is wrong`;
@@ -62,8 +62,8 @@ function whatIsWrong(kind: number, at: number, block: number): string {
         : `the header of a block, at ${at}, was written over: look at who writes to the block in front, ${block}`;
     case Kind.BINS:
       return `the lists of free blocks, at ${at}, are wrong: a block's header was written over, or a block was written after it had been freed`;
-    case Kind.RECORD:
-      return `the counters of a thread's record, at ${at}, are wrong`;
+    case Kind.THREAD_HEAP:
+      return `the counters of a thread heap, at ${at}, are wrong`;
     case Kind.OVERRUN:
       return `block ${block} was written beyond its end, at ${at}; it stays allocated`;
     case Kind.FREED:

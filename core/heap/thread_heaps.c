@@ -11,35 +11,35 @@
 
 PLAIT_COLD_BEGIN
 
-static struct plait_record *record_at(uint32_t index) {
-  plait_ref_t ref = plait_load_near(&plait_heap()->records[index]);
+static struct plait_thread_heap *theap_at(uint32_t index) {
+  plait_ref_t ref = plait_load_near(&plait_heap()->thread_heaps[index]);
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-static void clear_lists(struct plait_record *record) {
-  plait__own_clear(record);
-  plait_put64(&record->bin_mask, 0);
-  plait_put(&record->empty_page, 0);
-  plait_put(&record->top, 0);
-  plait_put(&record->grower, 0);
-  plait_put(&record->last, 0);
-  plait_put(&record->spare, 0);
-  plait_put(&record->slices, 0);
-  plait_put(&record->medium_live, 0);
+static void clear_lists(struct plait_thread_heap *theap) {
+  plait__own_clear(theap);
+  plait_put64(&theap->bin_mask, 0);
+  plait_put(&theap->empty_page, 0);
+  plait_put(&theap->top, 0);
+  plait_put(&theap->grower, 0);
+  plait_put(&theap->last, 0);
+  plait_put(&theap->spare, 0);
+  plait_put(&theap->slices, 0);
+  plait_put(&theap->medium_live, 0);
 }
 
-static int owns_memory(struct plait_record *record) {
-  if (plait_get(&record->stale) != 0 || plait_get(&record->slices) != 0 || plait_get64(&record->remote) != 0) return 1;
+static int owns_memory(struct plait_thread_heap *theap) {
+  if (plait_get(&theap->stale) != 0 || plait_get(&theap->slices) != 0 || plait_get64(&theap->remote) != 0) return 1;
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++)
-    if (plait_get(&record->classes[class].count) != 0) return 1;
+    if (plait_get(&theap->classes[class].count) != 0) return 1;
   return 0;
 }
 
 static void count_orphans(void) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    struct plait_record *record = record_at(i);
-    if (record != NULL && plait_get(&record->thread) == 0 && owns_memory(record)) count++;
+    struct plait_thread_heap *theap = theap_at(i);
+    if (theap != NULL && plait_get(&theap->thread) == 0 && owns_memory(theap)) count++;
   }
   plait_put(&plait_heap()->orphans, count);
 }
@@ -47,13 +47,13 @@ static void count_orphans(void) {
 /* ---- taking over, under the lock ---- */
 
 /* The region becomes the record's, whatever state its blocks were left in. */
-static void absorb_region(struct plait_record *record, uint32_t index, uint32_t slices) {
+static void absorb_region(struct plait_thread_heap *theap, uint32_t index, uint32_t slices) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER, free = 0;
   uint32_t before = 0, live = 0;
   /* the first one last: its owner is the region's, should this thread die meanwhile */
   for (uint32_t i = slices; i-- > 0;) {
     struct plait_slice *slice = plait__slice(index + i);
-    near_store(&slice->owner, plait_ref(record), memory_order_seq_cst); /* see plait__medium_deliver() */
+    near_store(&slice->owner, plait_ref(theap), memory_order_seq_cst); /* see plait__remote_push() */
     if (i != 0) plait_put(&slice->tag, plait__tag(PLAIT__PART, i));
   }
   while (at < end) {
@@ -71,7 +71,7 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
       before += size;
     } else {
-      if (free != 0) plait__block_put(record, free, before);
+      if (free != 0) plait__block_put(theap, free, before);
       free = state == PLAIT__BLOCK_FREE ? at : 0;
       live += free == 0;
       plait_put(&block->before, before);
@@ -79,42 +79,42 @@ static void absorb_region(struct plait_record *record, uint32_t index, uint32_t 
     }
     at += size;
   }
-  if (free != 0) plait__block_put(record, free, before);
+  if (free != 0) plait__block_put(theap, free, before);
   struct plait_block *last = plait_at(end);
   plait_put(&last->before, before);
   plait_put(&last->tag, PLAIT__BLOCK_END);
-  plait_put(&record->last, index);
-  plait_put(&record->slices, plait_get(&record->slices) + slices);
-  plait_put(&record->medium_live, plait_get(&record->medium_live) + live);
+  plait_put(&theap->last, index);
+  plait_put(&theap->slices, plait_get(&theap->slices) + slices);
+  plait_put(&theap->medium_live, plait_get(&theap->medium_live) + live);
 }
 
 /* Pages of the slice that were `former`'s, or were lost between two owners, become the record's. */
-static void absorb_pages(struct plait_record *record, uint32_t former, struct plait_slice *slice) {
+static void absorb_pages(struct plait_thread_heap *theap, uint32_t former, struct plait_slice *slice) {
   uint32_t pages = PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag));
   for (uint32_t i = 0; i < pages; i++) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
     if (owner != former && (owner != PLAIT__ABANDONED || plait__page_remote(page) == 0)) continue;
-    if (owner != plait_ref(record) &&
-        !near_compare_exchange(&page->owner, &owner, plait_ref(record), memory_order_seq_cst, memory_order_relaxed))
+    if (owner != plait_ref(theap) &&
+        !near_compare_exchange(&page->owner, &owner, plait_ref(theap), memory_order_seq_cst, memory_order_relaxed))
       continue; /* another thread was quicker */
     plait__page_rebuild(page);
-    plait__own_link(record, page);
+    plait__own_link(theap, page);
   }
 }
 
 /* All that was the record `former`'s becomes the record's and is put onto its lists. */
-static void absorb(struct plait_record *record, uint32_t former) {
+static void absorb(struct plait_thread_heap *theap, uint32_t former) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load_near(&slice->tag), length = plait__rest(tag);
     if (plait__kind(tag) == PLAIT__PAGES) {
-      absorb_pages(record, former, slice);
-      if (plait_get(&slice->owner) == former && former != plait_ref(record)) plait__slice_inherit(record, index);
+      absorb_pages(theap, former, slice);
+      if (plait_get(&slice->owner) == former && former != plait_ref(theap)) plait__slice_adopt(theap, index);
       length = 1;
     } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == former) {
-      absorb_region(record, index, length);
+      absorb_region(theap, index, length);
     }
     if (length == 0) return; /* somebody wrote over the table */
     index += length;
@@ -123,43 +123,43 @@ static void absorb(struct plait_record *record, uint32_t former) {
 
 /* What lies on the record's stacks is freed or passed on. `draining` may be a part of `remote`: then its thread died
    after naming it and before taking it. */
-static void settle(struct plait_record *record) {
-  plait_ref_t draining = plait_get(&record->draining);
-  plait_ref_t header = (plait_ref_t)near_load(&record->remote, memory_order_acquire);
-  for (; header != 0 && draining != 0; header = plait_get(plait__under(header)))
-    if (header == draining) plait_put(&record->draining, draining = 0);
-  plait__medium_settle(record);
-  if (near_load(&record->remote, memory_order_seq_cst) != 0) plait__medium_drain(record);
+static void settle(struct plait_thread_heap *theap) {
+  plait_ref_t draining = plait_get(&theap->draining);
+  plait_ref_t header = (plait_ref_t)near_load(&theap->remote, memory_order_acquire);
+  for (; header != 0 && draining != 0; header = plait_get(plait__remote_next(header)))
+    if (header == draining) plait_put(&theap->draining, draining = 0);
+  plait__remote_settle(theap);
+  if (near_load(&theap->remote, memory_order_seq_cst) != 0) plait__remote_drain(theap);
 }
 
-static void rebuild(struct plait_record *record) {
-  plait_put(&record->stale, 1);
-  clear_lists(record);
-  absorb(record, plait_ref(record));
-  settle(record);
-  plait__pages_release_empty(record);
-  plait__sweep(record);
-  plait_put(&record->stale, 0);
+static void rebuild(struct plait_thread_heap *theap) {
+  plait_put(&theap->stale, 1);
+  clear_lists(theap);
+  absorb(theap, plait_ref(theap));
+  settle(theap);
+  plait__pages_release_empty(theap);
+  plait__sweep(theap);
+  plait_put(&theap->stale, 0);
 }
 
 void plait__stranded(void) {
-  if (plait__runs_lock() != 0) return;
+  if (plait__heap_lock() != 0) return;
   plait_put(&plait_heap()->orphans, plait_get(&plait_heap()->orphans) + 1); /* who looks for it counts anew */
-  plait__runs_unlock();
+  plait__heap_unlock();
 }
 
-static int take_over_one(struct plait_record *record) {
+static int adopt_one(struct plait_thread_heap *theap) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    struct plait_record *from = record_at(i);
-    if (from == NULL || from == record || plait_get(&from->thread) != 0 || !owns_memory(from)) continue;
+    struct plait_thread_heap *from = theap_at(i);
+    if (from == NULL || from == theap || plait_get(&from->thread) != 0 || !owns_memory(from)) continue;
     plait_put(&from->stale, 1);
-    absorb(record, plait_ref(from));
+    absorb(theap, plait_ref(from));
     clear_lists(from);
     settle(from); /* nothing is its own any more: all is passed on */
     plait_put(&from->stale, 0);
-    plait__medium_drain(record); /* what that passed on may be all that its caller can have */
-    plait__pages_release_empty(record);
-    plait__sweep(record);
+    plait__remote_drain(theap); /* what that passed on may be all that its caller can have */
+    plait__pages_release_empty(theap);
+    plait__sweep(theap);
     count_orphans();
     return 1;
   }
@@ -168,85 +168,85 @@ static int take_over_one(struct plait_record *record) {
 }
 
 #if PLAIT_DEATHS
-int plait__adopt(struct plait_record *record) {
-  return plait_get(&plait_heap()->orphans) != 0 && take_over_one(record);
+int plait__adopt(struct plait_thread_heap *theap) {
+  return plait_get(&plait_heap()->orphans) != 0 && adopt_one(theap);
 }
 #else
 /* Where no death is ever known, nothing is nobody's before a thread has left: only programs that say so link what it
    takes. Volatile, or the compiler would name the function here. */
-static int (*volatile taking_over)(struct plait_record *record);
+static int (*volatile adopting)(struct plait_thread_heap *theap);
 
-int plait__adopt(struct plait_record *record) {
-  return plait_get(&plait_heap()->orphans) != 0 && taking_over(record);
+int plait__adopt(struct plait_thread_heap *theap) {
+  return plait_get(&plait_heap()->orphans) != 0 && adopting(theap);
 }
 #endif
 
 /* ---- a thread and its record ---- */
 
 /* The record of slot `index`, made if there is none: NULL if bookkeeping needs a slice. Under the lock. */
-static struct plait_record *record_create(uint32_t index) {
-  struct plait_record *record = record_at(index);
-  if (record != NULL) return record;
+static struct plait_thread_heap *theap_create(uint32_t index) {
+  struct plait_thread_heap *theap = theap_at(index);
+  if (theap != NULL) return theap;
   /* The statics' last slice may have room for a record where the heap has no slice yet: see plait__free(). */
-  plait_ref_t ref = plait_get(&plait_heap()->leaves[0]) == 0 ? 0 : plait__meta(sizeof(struct plait_record));
+  plait_ref_t ref = plait_get(&plait_heap()->chunks[0]) == 0 ? 0 : plait__meta(sizeof(struct plait_thread_heap));
   if (ref == 0) return NULL;
-  record = plait_at(ref);
-  plait_put(&record->index, index);
-  plait__own_clear(record);
-  plait__lists_clear(record->partial, PLAIT_HEAP_SHIFT_COUNT); /* all else is zero */
-  near_store(&plait_heap()->records[index], ref, memory_order_release);
-  return record;
+  theap = plait_at(ref);
+  plait_put(&theap->index, index);
+  plait__own_clear(theap);
+  plait__lists_clear(theap->partial, PLAIT_HEAP_SHIFT_COUNT); /* all else is zero */
+  near_store(&plait_heap()->thread_heaps[index], ref, memory_order_release);
+  return theap;
 }
 
 /* The record becomes the caller's. Threads that share a place share its record. Under the lock. */
-static void record_take(struct plait_record *record, plait_thread_t self) {
-  uint32_t thread = plait_get(&record->thread);
-  if (PLAIT_DEATHS && ((thread != 0 && thread != self) || plait_get(&record->stale) != 0)) rebuild(record);
-  plait_put(&record->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
+static void theap_take(struct plait_thread_heap *theap, plait_thread_t self) {
+  uint32_t thread = plait_get(&theap->thread);
+  if (PLAIT_DEATHS && ((thread != 0 && thread != self) || plait_get(&theap->stale) != 0)) rebuild(theap);
+  plait_put(&theap->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
 }
 
-struct plait_record *plait__bind(void) {
-  struct plait_record *record = plait__mine();
+struct plait_thread_heap *plait__bind(void) {
+  struct plait_thread_heap *theap = plait__mine();
   plait_thread_t self = plait_self_id();
-  while (record == NULL && self != 0) {
-    if (plait__runs_lock() != 0) return NULL;
-    record = record_create(plait_thread_index(self));
-    int again = record == NULL && plait__sweep(NULL);
-    if (record != NULL) record_take(record, self);
-    plait__runs_unlock();
-    if (record == NULL && !again && plait__grow(1) != 0) return NULL;
+  while (theap == NULL && self != 0) {
+    if (plait__heap_lock() != 0) return NULL;
+    theap = theap_create(plait_thread_index(self));
+    int again = theap == NULL && plait__sweep(NULL);
+    if (theap != NULL) theap_take(theap, self);
+    plait__heap_unlock();
+    if (theap == NULL && !again && plait__grow(1) != 0) return NULL;
   }
-  plait__set_room(record);
-  return record;
+  plait__set_thread_heap(theap);
+  return theap;
 }
 
 void plait_heap_leave(void) {
-  struct plait_record *record = plait__mine();
-  int locked = record != NULL && plait__runs_lock() == 0;
-  plait__set_room(NULL);
+  struct plait_thread_heap *theap = plait__mine();
+  int locked = theap != NULL && plait__heap_lock() == 0;
+  plait__set_thread_heap(NULL);
   if (!locked) return;
-  plait_put(&record->thread, 0);
+  plait_put(&theap->thread, 0);
   count_orphans();
 #if !PLAIT_DEATHS
-  taking_over = take_over_one;
+  adopting = adopt_one;
 #endif
-  plait__runs_unlock();
+  plait__heap_unlock();
 }
 
-void plait_heap_recover(plait_thread_t dead) {
+void plait_heap_recover(plait_thread_t exited) {
   struct plait_heap *heap = plait_heap();
-  struct plait_record *record = record_at(plait_thread_index(dead));
-  int concerned = record != NULL && plait_get(&record->thread) == dead;
-  if (plait__runs_lock() == 0) {
+  struct plait_thread_heap *theap = theap_at(plait_thread_index(exited));
+  int concerned = theap != NULL && plait_get(&theap->thread) == exited;
+  if (plait__heap_lock() == 0) {
     plait__repair(); /* it may have freed a large block, and not come to joining it with its neighbours */
     if (concerned) {
-      rebuild(record);
-      plait_put(&record->thread, 0);
+      rebuild(theap);
+      plait_put(&theap->thread, 0);
       count_orphans();
     }
-    plait__runs_unlock();
+    plait__heap_unlock();
   }
-  plait_lock_wake(&heap->runs);
+  plait_lock_wake(&heap->lock);
 }
 
 /* ---- after the death of a thread that held the lock ---- */
@@ -257,8 +257,8 @@ static void repair_meta(void) {
   uint32_t end = plait_get(&heap->end), index = (plait_get(&heap->meta) - 1) / PLAIT_SLICE_SIZE;
   int known = index < end && plait__kind(plait_get(&plait__slice(index)->tag)) == PLAIT__META;
   if (index >= plait_get(&heap->first) && !known) plait_put(&heap->meta, 0);
-  for (uint32_t i = 0; i < PLAIT_HEAP_LEAF_LIMIT; i++)
-    if (plait_get(&heap->leaves[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->leaves[i], 0);
+  for (uint32_t i = 0; i < PLAIT_HEAP_CHUNK_LIMIT; i++)
+    if (plait_get(&heap->chunks[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->chunks[i], 0);
 }
 
 /*
@@ -272,14 +272,15 @@ static uint32_t repair_used(uint32_t index) {
     struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + i;
     uint32_t owner = plait_load_near(&page->owner);
     if (owner != 0) used |= 1u << i;
-    if (owner != PLAIT__POOLED) continue;
+    if (owner != PLAIT__SHARED) continue;
     plait__page_rebuild(page);
-    if (plait__used(plait_get(&page->tally)) == 0) { /* its thread was about to unmake it, or to see that it can be */
+    if (plait__used(plait_get(&page->free_state)) ==
+        0) { /* its thread was about to unmake it, or to see that it can be */
       near_store(&page->owner, 0, memory_order_release);
       used &= ~(1u << i);
       continue;
     }
-    struct plait_page_list *list = &plait_heap()->pooled[plait_get8(&page->class)];
+    struct plait_page_list *list = &plait_heap()->shared_pages[plait_get8(&page->class)];
     plait__page_link(list, &list->link, page);
   }
   plait_put(&slice->used, used);
@@ -293,12 +294,12 @@ static void clear_inside(uint32_t from, uint32_t to) {
 void plait__repair(void) {
   struct plait_heap *heap = plait_heap();
   repair_meta();
-  plait__runs_clear();
+  plait__spans_clear();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    struct plait_record *record = record_at(i);
-    if (record != NULL) plait__lists_clear(record->partial, PLAIT_HEAP_SHIFT_COUNT);
+    struct plait_thread_heap *theap = theap_at(i);
+    if (theap != NULL) plait__lists_clear(theap->partial, PLAIT_HEAP_SHIFT_COUNT);
   }
-  plait__lists_clear(heap->pooled, PLAIT_HEAP_CLASS_COUNT);
+  plait__lists_clear(heap->shared_pages, PLAIT_HEAP_CLASS_COUNT);
   uint32_t end = plait_get(&heap->end), used = 0, free = 0, length;
   for (uint32_t index = plait_get(&heap->first); index < end; index += length) {
     struct plait_slice *slice = plait__slice(index);
@@ -315,10 +316,10 @@ void plait__repair(void) {
       plait_put(&plait__slice(start)->tag, plait__tag(PLAIT__FREE, slices));
       if (start != index) plait_put(&slice->tag, PLAIT__NONE);
       free = start;
-      if (index + length == end) plait__run_put(start, slices);
+      if (index + length == end) plait__span_put(start, slices);
       continue;
     }
-    if (free != 0) plait__run_put(free, index - free);
+    if (free != 0) plait__span_put(free, index - free);
     free = 0;
     if (kind != PLAIT__GAP) used += length;
     for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) /* not FREED: `freed` of a record may name it */
@@ -330,8 +331,8 @@ void plait__repair(void) {
   plait_put(&heap->used, used);
   if (used > plait_get(&heap->peak)) plait_put(&heap->peak, used);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
-    struct plait_record *record = record_at(i);
-    if (record != NULL && plait_get(&record->stale) != 0 && plait_get(&record->thread) == 0) rebuild(record);
+    struct plait_thread_heap *theap = theap_at(i);
+    if (theap != NULL && plait_get(&theap->stale) != 0 && plait_get(&theap->thread) == 0) rebuild(theap);
   }
   count_orphans();
 }
