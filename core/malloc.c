@@ -1,13 +1,13 @@
 /*
- * malloc: the heap for programs of others, as one translation unit: libplait_heap.a (wasm32, with and without threads)
- * and libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the face.
+ * malloc: the heap for other programs, as one translation unit: libplait_heap.a (wasm32, with and without threads) and
+ * libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the API.
  *
- * A thread enters at its first call. There are PLAIT_SLOT_LIMIT places; one of them is shared by those threads that
- * find no place, and by those that have given theirs up because they end: they take turns in it, under a lock of their
- * own.
+ * A thread enters at its first call, which claims one of PLAIT_SLOT_LIMIT slots. One slot is shared by threads that
+ * find no free slot, and by threads that have released theirs because they end. They use it in turn, under a lock of
+ * its own.
  *
- * Invariants: `state` is READY before any thread has a place; a process has one space, which is never unmapped. Lock
- * order: `shared`, then the heap's.
+ * Invariants: `state` is READY before any thread has a slot. A process has one space, which is never unmapped. Lock
+ * order: `shared`, then the heap's lock.
  */
 #define PLAIT_HEAP_LIBRARY 1
 #ifndef _GNU_SOURCE
@@ -33,8 +33,8 @@
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
 #define MOST_PAGES 65536u
 #define LEAST_PAGES 256u
-#define SHARED_PLACE 256u /* slot 0, in its first generation */
-#define FIRST_PLACE 1u
+#define SHARED_THREAD 256u /* thread id of slot 0, in its first generation */
+#define FIRST_SLOT 1u
 
 #ifdef __wasm__
 #define PUBLIC __attribute__((visibility("default")))
@@ -49,10 +49,10 @@
 
 enum { NONE, READY, FAILED };
 static plait_word_t state; /* one of the above */
-/* held by who starts the heap, and by a thread without a place while it is in the shared one */
+/* held by the thread that starts the heap, and by a thread without a slot while it uses the shared one */
 static struct plait_lock shared;
 
-/* How often a thread without a place has called: it asks for one each so many calls. */
+/* How often a thread without a slot has called: once in so many calls it tries to claim one. */
 static _Thread_local uint32_t calls;
 #define ASK_EACH 256u
 
@@ -60,7 +60,7 @@ static _Thread_local uint32_t calls;
 
 #ifdef __wasm__
 
-/* The linker has made room for the statics already. */
+/* The linker has reserved memory for the statics already. */
 static int start_memory(void) {
   return plait_heap_init(FIRST, MOST_PAGES);
 }
@@ -75,14 +75,14 @@ static void started_thread(void) {
 #else
 
 static pthread_key_t at_exit_of_thread;
-static _Thread_local int ends; /* the thread has given its place up, and gets no other */
+static _Thread_local int ends; /* the thread has released its slot, and gets no other */
 
 static void thread_exits(void *value);
 static void before_fork(void);
 static void after_fork(void);
 static void after_fork_in_child(void);
 
-/* Where the whole cannot be had (ulimit -v, strict accounting of memory), half of it may do. */
+/* If the whole size is refused (ulimit -v, strict overcommit), half of it may be granted. */
 static int start_memory(void) {
   uint32_t pages = MOST_PAGES;
   int rc;
@@ -97,7 +97,7 @@ static void started_process(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-/* Whether there is anything to look at. */
+/* Whether there is a space to look at. */
 PLAIT_TINY int has_space(void) {
   return plait_platform_base != NULL;
 }
@@ -112,14 +112,17 @@ static PLAIT_COLD void lock_shared(void) {
   plait_lock_acquire(&shared);
 }
 
-/* The lock is held for microseconds here, once: who has no place yet spins for it, for it may be a browser's page. */
+/*
+ * Here the lock is held for microseconds, once. A thread that has no slot yet spins for it, because it may be the main
+ * thread of a browser.
+ */
 static PLAIT_COLD int start(void) {
   if (plait_load_near(&state) == NONE) {
-    int rc = -PLAIT_EAGAIN; /* another thread has been quicker */
+    int rc = -PLAIT_EAGAIN; /* another thread was faster */
     lock_shared();
     if (plait_load_near(&state) == NONE) {
       rc = start_memory();
-      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].life, SHARED_PLACE | PLAIT_SLOT_LIVE);
+      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].life, SHARED_THREAD | PLAIT_SLOT_LIVE);
       near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
     }
     plait_lock_release(&shared);
@@ -131,12 +134,12 @@ static PLAIT_COLD int start(void) {
 /* ---- entering ---- */
 
 /*
- * Whether a thread may sleep while it waits for another. Natively any may; in wasm32 the first thread that allocates
- * may not, because it may be a browser's page, where waiting is an error: it spins.
+ * Whether a thread may sleep while it waits for another. Natively all threads may. In wasm32 the first thread that
+ * allocates spins instead: it may be the main thread of a browser, where waiting throws.
  */
 static int may_block(plait_thread_t thread) {
 #ifdef __wasm__
-  return plait_thread_index(thread) > FIRST_PLACE;
+  return plait_thread_index(thread) > FIRST_SLOT;
 #else
   (void)thread;
   return 1;
@@ -144,8 +147,8 @@ static int may_block(plait_thread_t thread) {
 }
 
 /*
- * Before a call into the heap: 1 in a place of its own, 2 in the shared one (leave it afterwards), 0 if there is no
- * heap. Its record a thread gets when it allocates.
+ * Before a call into the heap. 1: the thread is in a slot of its own; 2: in the shared one, which it must leave
+ * afterwards; 0: there is no heap. A thread gets its thread heap when it allocates.
  */
 static PLAIT_COLD int ready(void) {
   if (!start()) return 0;
@@ -157,7 +160,8 @@ static PLAIT_COLD int ready(void) {
     return 1;
   }
   if (!THREADS) return 0;
-  plait_slot_enter(SHARED_PLACE, 1); /* it may sleep: a browser's page has come before so many others */
+  /* it may sleep: a browser's main thread has claimed a slot before so many others */
+  plait_slot_enter(SHARED_THREAD, 1);
   lock_shared();
   return 2;
 }
@@ -178,8 +182,10 @@ void plait_heap_thread_done(void) {
 
 #ifndef __wasm__
 
-/* Other keys' destructors, and the C library itself, may still free and allocate: in the shared place, for nobody would
-   give another one back. */
+/*
+ * Other keys' destructors, and the C library itself, may still free and allocate. They use the shared slot, because
+ * another slot would never be released.
+ */
 static void thread_exits(void *value) {
   (void)value;
   plait_heap_thread_done();
@@ -188,36 +194,36 @@ static void thread_exits(void *value) {
 
 /* ---- fork ---- */
 
-/* Nobody is in the middle of the slice table, or in the shared place, while the process is copied. */
+/* While the process is copied, no thread changes the slice table or uses the shared slot. */
 static void before_fork(void) {
   lock_shared();
-  if (plait_self_id() == 0) plait_slot_enter(SHARED_PLACE, 1);
+  if (plait_self_id() == 0) plait_slot_enter(SHARED_THREAD, 1);
   plait__heap_lock();
 }
 
 static void after_fork(void) {
   plait__heap_unlock();
-  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
+  if (plait_self_id() == SHARED_THREAD) plait_slot_leave();
   plait_lock_release(&shared);
 }
 
-/* The other threads are not in the copy: to it, they have died where they were. */
+/* The other threads are not in the copy. To the copy they have exited where they were. */
 static void after_fork_in_child(void) {
   plait__heap_unlock();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
     plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
-    if (thread == plait_self_id() || thread == SHARED_PLACE || !plait_thread_note_death(thread)) continue;
+    if (thread == plait_self_id() || thread == SHARED_THREAD || !plait_thread_note_death(thread)) continue;
     plait_heap_recover(thread);
     plait_slot_release(slot);
   }
-  if (plait_self_id() == SHARED_PLACE) plait_slot_leave();
-  near_store(&shared.word, 0, memory_order_seq_cst); /* whoever waited for it is not here */
+  if (plait_self_id() == SHARED_THREAD) plait_slot_leave();
+  near_store(&shared.word, 0, memory_order_seq_cst); /* the threads that waited for it are not in the copy */
 }
 
 #endif
 
-/* ---- the face ---- */
+/* ---- the API ---- */
 
 PLAIT_TINY void *pointer(plait_ref_t block) {
   if (block != 0) return plait_at(block);
@@ -227,7 +233,7 @@ PLAIT_TINY void *pointer(plait_ref_t block) {
   return NULL;
 }
 
-/* The reference of what the program calls a block; 0 for what cannot be one. */
+/* The reference of a program's pointer; 0 for a pointer that cannot be a block. */
 PLAIT_TINY plait_ref_t reference(const void *block) {
 #ifndef __wasm__
   if ((uintptr_t)block - (uintptr_t)plait_platform_base > UINT32_MAX) return 0;
@@ -242,7 +248,10 @@ static PLAIT_COLD void *malloc_cold(size_t size) {
   return block;
 }
 
-/* No number for the heap. Where all sizes are references, it refuses by itself what is too large. */
+/*
+ * Whether the size exceeds what the heap's numbers can express. Where a size has 32 bits, the heap itself refuses sizes
+ * that are too large.
+ */
 PLAIT_TINY int beyond(size_t size) {
   return sizeof size != sizeof(plait_ref_t) && size > LARGEST;
 }
@@ -261,17 +270,14 @@ PUBLIC void *malloc(size_t size) {
   return allocate(size);
 }
 
-/*
- * For the rest of the family. Natively not malloc() itself, because a program may have put its own in the place of
- * that.
- */
+/* malloc() for the rest of the family. Natively it is not malloc() itself, because a program may have replaced that. */
 #ifdef __wasm__
 #define own_malloc malloc
 #else
 #define own_malloc allocate
 #endif
 
-/* Needs no place: a thread that only frees has none. */
+/* Needs no slot: a thread that only frees has none. */
 PUBLIC void free(void *block) {
   if (has_space()) plait__free(reference(block));
 }

@@ -1,18 +1,20 @@
 /*
- * cuts: slices that are cut into pages, and which of their pages are unused.
+ * carve: slices that are carved into pages, and which of their pages are unused.
  *
- * Each record has its own, so that threads do not work in one slice side by side: their processors fetch lines ahead,
- * and would take them from each other. Only when the memory cannot grow any more a thread takes pages of another's.
+ * Each thread heap has slices of its own, so that threads do not work side by side in one slice: their processors
+ * prefetch lines, and would take these from each other. Only if the memory cannot grow any more, a thread takes pages
+ * from another thread heap's slices.
  *
  * Invariants, under the lock
- * - A slice with an unused page is on the list of its owner for its page size; `used` has a bit for each other page.
- *   Both are derived: a page is in use when its owner word is not 0.
- * - A slice's page records lie in one piece, and stay its own whatever it is used for later. As long as it is cut in
- *   one way, each stands for the same place; when it is cut anew, no hint names one any more.
+ * - A slice with an unused page is on its owner's list for its page size. `used` has a bit for each page in use. Both
+ *   are derived: a page is in use if its owner word is not 0.
+ * - A slice's page records lie in one piece. They remain the slice's, whatever it is used for later. While it stays
+ *   carved in one way, each record stands for the same place. When it is carved anew, no entry of the page map names a
+ *   record any more.
  */
 #include "internal.h"
 
-#define RESERVED_AT_ONCE 8u /* page records that are set apart at once, at least; a slice has 1, 2, 4, 8 or 16 */
+#define RESERVED_AT_ONCE 8u /* at least so many page records are reserved at once; a slice has 1, 2, 4, 8 or 16 */
 
 PLAIT_COLD_BEGIN
 
@@ -43,7 +45,7 @@ void plait__slice_adopt(struct plait_thread_heap *theap, uint32_t index) {
   if (partial) plait__partial_link(slice, shift);
 }
 
-/* A slice of anybody's with an unused page of this size; 0 if there is none. */
+/* A slice of any thread heap with an unused page of this size; 0 if there is none. */
 static uint32_t slice_of_others(uint32_t shift) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t theap = plait_get(&plait_heap()->thread_heaps[i]);
@@ -54,7 +56,7 @@ static uint32_t slice_of_others(uint32_t shift) {
 }
 
 /*
- * Bookkeeping memory for `count` page records, apart from those of other threads for the same reason; 0 if there is
+ * Metadata memory for `count` page records, separate from those of other threads for the same reason; 0 if there is
  * none.
  */
 static plait_ref_t page_records_reserve(struct plait_thread_heap *theap, uint32_t count) {
@@ -69,7 +71,7 @@ static plait_ref_t page_records_reserve(struct plait_thread_heap *theap, uint32_
   return at;
 }
 
-/* A slice of the record's with an unused page of this size, cut now if need be; 0 if there is no room. */
+/* A slice of the thread heap with an unused page of this size, carved now if necessary; 0 if there is no room. */
 static uint32_t slice_of_own(struct plait_thread_heap *theap, uint32_t shift) {
   uint32_t index = first_partial(plait_ref(theap), shift), pages = PLAIT_SLICE_SIZE >> shift;
   if (index != 0) return index;

@@ -1,9 +1,9 @@
 /*
  * heap check: walks the slice table, every page, every block of every region, and every list, and compares what it
- * meets with what is derived from it. A death may have lost a block that was on its way to its owner: such a block is
- * REMOTE and on no stack, which is allowed.
+ * finds with what is derived from it. An exited thread may have lost a block that was on its way to its owner. Such a
+ * block is REMOTE and on no remote free list, which is allowed.
  *
- * Invariant: plait__fault_set() names what is looked at, so that it says what was wrong when a check ends early.
+ * Invariant: plait__fault_set() names what is being checked, so that it says what was wrong when a check ends early.
  */
 #include "internal.h"
 
@@ -17,7 +17,7 @@ static int fail(void) {
   return -PLAIT_EILSEQ;
 }
 
-/* Whether a header may lie there: what a reference that was written over names is not looked at. */
+/* Whether a header may lie there. If a reference was overwritten, what it names is not read. */
 static int is_inside(plait_ref_t header) {
   uint32_t index = header / PLAIT_SLICE_SIZE;
   return header % 16 == 0 && index >= plait_get(&plait_heap()->first) && index < plait_get(&plait_heap()->end);
@@ -29,7 +29,7 @@ static int is_thread_heap(uint32_t owner) {
   return 0;
 }
 
-/* Whether the hints for the page's blocks name it, and what is guessed from them is right. */
+/* Whether the page map's entries for the page's blocks name it, and yield the right numbers. */
 static int is_mapped(struct plait_page *page, uint32_t base, uint32_t shift) {
   struct plait_metadata_chunk *chunk =
       plait_at(plait_get(&plait_heap()->chunks[base / PLAIT_SLICE_SIZE / PLAIT_HEAP_CHUNK_SLICES]));
@@ -44,8 +44,8 @@ static int is_mapped(struct plait_page *page, uint32_t base, uint32_t shift) {
 }
 
 /*
- * Whether the page's list is what its states and its tally say. What others have freed is on it when its owner has
- * collected that.
+ * Whether the page's free list agrees with its states and its free state. Blocks that other threads have freed are on
+ * the list after its owner has collected them.
  */
 static int is_listed(struct plait_page *page, uint32_t count) {
   uint32_t free_state = plait_get(&page->free_state), number = free_state % 256, used = plait__used(free_state),
@@ -99,7 +99,7 @@ static int check_pages(uint32_t index, uint32_t shift) {
   return used == plait_get(&slice->used) && used != 0 ? 0 : fail();
 }
 
-/* Adds what it meets to `live` and `listed`: blocks that are not free, and free ones that belong on a bin. */
+/* Counts into `live` and `listed`: blocks that are not free, and free ones that belong on a bin. */
 static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_t *listed) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER;
   uint32_t before = 0, was_free = 0, owner = plait_get(&plait__slice(index)->owner);
@@ -129,7 +129,7 @@ static int check_region(uint32_t index, uint32_t slices, uint32_t *live, uint32_
   return plait_get(&last->tag) == PLAIT__BLOCK_END && plait_get(&last->before) == before ? 0 : fail();
 }
 
-/* The lists hold `pages` pages, all whose owner is `owner`. */
+/* The lists hold `pages` pages, and `owner` owns all of them. */
 static int check_lists(const struct plait_page_list *lists, uint32_t count_of_lists, uint32_t owner, uint32_t pages) {
   for (uint32_t class = 0; class < count_of_lists; class++) {
     plait_ref_t list = plait_ref(&lists[class]), prev = list, ref = plait_get(&lists[class].link.next);
@@ -146,7 +146,7 @@ static int check_lists(const struct plait_page_list *lists, uint32_t count_of_li
   return pages == 0 ? 0 : fail();
 }
 
-/* The record's bins hold `listed` free blocks of its own regions, and its counters agree. */
+/* The thread heap's bins hold `listed` free blocks of its own regions, and its counters agree. */
 static int check_thread_heap(struct plait_thread_heap *theap, uint32_t live, uint32_t listed) {
   checking(PLAIT_FAULT_THREAD_HEAP, theap);
   if (plait_get(&theap->medium_live) != live) return fail();
@@ -178,7 +178,9 @@ static int check_thread_heap(struct plait_thread_heap *theap, uint32_t live, uin
   return before && plait_get(&theap->grower_end) == top + (tag & ~15u) ? 0 : fail();
 }
 
-/* Where the record allocates lies in pages that are on its lists: what it frees there is noted in the same place. */
+/*
+ * The current pages are on the thread heap's lists. Each page names the word where the class's current page is noted.
+ */
 static int check_current(struct plait_thread_heap *theap) {
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) {
     struct plait_page_list *list = &theap->classes[class];
@@ -195,7 +197,7 @@ static int check_current(struct plait_thread_heap *theap) {
   return 0;
 }
 
-/* Takes the slices that the record has unused pages in off `partial`. */
+/* Subtracts from `partial` the slices in which the thread heap has unused pages. */
 static int check_partial(struct plait_thread_heap *theap, uint32_t *partial) {
   for (uint32_t i = 0; i < PLAIT_HEAP_SHIFT_COUNT; i++) {
     plait_ref_t list = plait_ref(&theap->partial[i]), prev = list, ref = plait_get(&theap->partial[i].link.next);
@@ -254,7 +256,7 @@ static int check_thread_heaps(void) {
   return check_lists(heap->shared_pages, PLAIT_HEAP_CLASS_COUNT, PLAIT__SHARED, count_pages(PLAIT__SHARED));
 }
 
-/* Takes the free runs that it meets on the list off `free_runs`. */
+/* Subtracts from `free_spans` the free spans on the list. */
 static int check_bin(uint32_t bin, uint32_t *free_spans) {
   struct plait_heap *heap = plait_heap();
   struct plait_link *list = &heap->span_bins[bin];
@@ -273,7 +275,7 @@ static int check_bin(uint32_t bin, uint32_t *free_spans) {
   return plait_get(&list->prev) == prev ? 0 : fail();
 }
 
-/* The slice table, and the lists that are made from it. */
+/* Checks the slice table, and the lists that are derived from it. */
 static int check_spans(int quiescent) {
   struct plait_heap *heap = plait_heap();
   uint32_t first = plait_get(&heap->first), end = plait_get(&heap->end), used = 0, free_spans = 0, partial = 0, length;

@@ -1,20 +1,19 @@
 /*
- * heap debug: with -DPLAIT_HEAP_DEBUG=1, stands between the heap and all who use it, and finds what they do wrong. The
- * heap itself is the same, and knows nothing of it.
+ * heap debug: with -DPLAIT_HEAP_DEBUG=1, this layer lies between the heap and its callers, and detects their errors.
+ * The heap itself is the same, and does not know the layer.
  *
- * - A block gets a few bytes more than were asked for. Behind its end lie bytes of a pattern, and at the end of its
- *   room its size, twice. Freeing it looks at them: who has written beyond the end is told so, and the block stays
+ * - A block gets a few bytes more than requested. Behind its end lie bytes of a pattern. At the end of its room stands
+ *   its size, twice. Freeing checks them. If a thread has written beyond the end, the free fails, and the block stays
  *   allocated.
- * - A block that is freed is filled with a pattern and kept for a while, until its thread has freed some more. A byte
- *   that has changed by then was written after the block had been freed: the thread's next allocation, or a check, says
- *   so.
- * - What a block holds at first is neither zero nor what was there before, and realloc() always moves.
+ * - A freed block is filled with a pattern and kept until its thread has freed some more blocks. A byte that has
+ *   changed by then was written after the free. The thread's next allocation reports it, or a check.
+ * - The first contents of a block are neither zero nor what was there before, and realloc() always moves.
  *
  * It works for the threads of one process.
  *
- * Invariant: the blocks that thread n keeps stand in `kept[n]`; only that thread writes there. To the heap they are
- * live, to all others free. A thread that dies may lose one more block than else; what it kept, its slot's next thread
- * frees.
+ * Invariant: `kept[n]` names the blocks that thread n keeps; only that thread writes there. They are live to the heap,
+ * and free to everyone else. A thread that exits may lose one block more than without this layer. The next thread in
+ * its slot frees what it kept.
  */
 #ifdef PLAIT_HEAP_DEBUG
 #undef plait_heap_alloc
@@ -26,12 +25,12 @@
 #undef plait_heap_place
 #include "internal.h"
 
-#define FRESH 0xCD  /* what a block holds at first, in each byte */
+#define FRESH 0xCD  /* the first contents of a block, in each byte */
 #define BEHIND 0xFD /* what lies behind its end */
-#define FREED 0xDD  /* what it holds when it is free */
+#define FREED 0xDD  /* its contents when it is free */
 #define TRAILER 8u
 #define KEPT 32u
-#define KEPT_ROOM 16384u /* larger blocks are given back at once */
+#define KEPT_ROOM 16384u /* larger blocks are freed at once */
 
 plait_ref_t plait__bare_alloc(uint32_t size);
 plait_ref_t plait__bare_alloc_aligned(uint32_t size, uint32_t alignment);
@@ -39,10 +38,10 @@ int plait__bare_free(plait_ref_t block);
 uint32_t plait__bare_size(plait_ref_t block);
 enum plait_heap_place plait__bare_place(plait_ref_t block);
 
-static plait_word_t kept[PLAIT_SLOT_LIMIT][KEPT]; /* blocks, the oldest where `turn` points to; 0 none */
+static plait_word_t kept[PLAIT_SLOT_LIMIT][KEPT]; /* blocks; `turn` points to the oldest; 0: none */
 static plait_word_t turn[PLAIT_SLOT_LIMIT];
 
-/* ---- what stands at the end of a block's room ---- */
+/* ---- the trailer: the end of a block's room ---- */
 
 enum state { LIVE, GONE, BROKEN };
 
@@ -60,30 +59,33 @@ static enum state state_of_block(plait_ref_t block, uint32_t room) {
   return size <= room - TRAILER && check <= GONE ? (enum state)check : BROKEN;
 }
 
-/* The first byte between two references that is not `byte`; 0 none. */
+/* The first byte between two references that is not `byte`; 0 if there is none. */
 static plait_ref_t other_byte(plait_ref_t from, plait_ref_t to, uint8_t byte) {
   for (; from < to; from++)
     if (*(uint8_t *)plait_at(from) != byte) return from;
   return 0;
 }
 
-/* ---- blocks that were freed ---- */
+/* ---- freed blocks ---- */
 
-/* The first byte of a kept block that was written since; 0 none. */
+/* The first byte of a kept block that was written after the free; 0 if there is none. */
 static plait_ref_t written_since(plait_ref_t block) {
   plait_ref_t end = block + plait__bare_size(block) - TRAILER;
   plait_ref_t written = other_byte(block, end, FREED);
   return written != 0 || state_of_block(block, end + TRAILER - block) == GONE ? written : end;
 }
 
-/* Notes what is wrong with a kept block: nonzero if there is something. */
+/* Records the fault of a kept block: nonzero if there is one. */
 static int is_damaged(plait_ref_t block) {
   plait_ref_t written = written_since(block);
   if (written != 0) plait__fault_set(PLAIT_FAULT_FREED, written, block);
   return written != 0;
 }
 
-/* Gives the caller's oldest block back, if it keeps that many. A damaged one stays where it is. */
+/*
+ * Frees the caller's oldest kept block, if the caller keeps the full number. A damaged block stays where it is; then
+ * the result is 0.
+ */
 static int give_oldest_back(void) {
   uint32_t self = plait_thread_index(plait_self_id());
   plait_word_t *place = &kept[self][plait_get(&turn[self]) % KEPT];
@@ -95,7 +97,7 @@ static int give_oldest_back(void) {
   return 1;
 }
 
-/* Looks at the caller's oldest block; a damaged one is lost, and 0 the answer. */
+/* Checks the caller's oldest kept block. If it is damaged, it is lost, and the result is 0. */
 static int check_oldest(void) {
   uint32_t self = plait_thread_index(plait_self_id());
   plait_word_t *place = &kept[self][plait_get(&turn[self]) % KEPT];
@@ -128,7 +130,7 @@ int plait__debug_check(void) {
 
 static plait_ref_t allocate(uint32_t size, uint32_t alignment, uint8_t byte) {
   if (size > UINT32_MAX - TRAILER || !check_oldest()) return 0;
-  if (size == 0) size = 1; /* plait_heap_size() says 0 of what is no block */
+  if (size == 0) size = 1; /* because plait_heap_size() returns 0 for what is no block */
   plait_ref_t block = plait__bare_alloc_aligned(size + TRAILER, alignment);
   for (uint32_t i = 0; block == 0 && i < KEPT; i++) {
     if (!give_oldest_back()) return 0;
@@ -168,7 +170,7 @@ PLAIT_EXPORT enum plait_heap_place plait_heap_place(plait_ref_t block) {
   return place == PLAIT_PLACE_LIVE && plait_heap_size(block) == 0 ? PLAIT_PLACE_FREE : place;
 }
 
-/* 0 for a live block that is as it should be; else what plait_heap_free() answers. */
+/* 0 for an undamaged live block; else what plait_heap_free() returns. */
 static int check_live(plait_ref_t block) {
   uint32_t room = plait__bare_size(block);
   enum state state = room == 0 ? GONE : state_of_block(block, room);

@@ -1,6 +1,6 @@
 /*
- * heap fast: the hot paths, for plait_heap_alloc() and malloc() alike. None has a fence, or a lock but for large
- * blocks.
+ * heap fast: the hot paths, shared by plait_heap_alloc() and malloc(). None has a fence. Only those of large blocks
+ * take a lock.
  */
 #ifndef PLAIT_HEAP_FAST_H
 #define PLAIT_HEAP_FAST_H
@@ -9,7 +9,7 @@
 
 /* ---- small blocks; see pages.c ---- */
 
-/* The first block on the page's list. `tally`: the page's, which says that there is one. */
+/* Takes the first block on the page's free list. `free_state`: the page's, which says that there is one. */
 PLAIT_TINY plait_ref_t plait__page_take(struct plait_page *page, uint32_t free_state) {
   uint32_t number = free_state % 256;
   plait_byte_t *state = plait__state(page, number);
@@ -18,7 +18,7 @@ PLAIT_TINY plait_ref_t plait__page_take(struct plait_page *page, uint32_t free_s
   return plait_get(&page->base) + number * plait_get16(&page->step);
 }
 
-/* A block of the class from the page that the record's spot names; 0 if that has none. */
+/* A block of the class from the thread heap's current page; 0 if that page has none. */
 PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_thread_heap *theap, uint32_t class) {
   struct plait_page *page = plait_at(plait_get(&theap->current[class]));
   uint32_t free_state = plait_get(&page->free_state);
@@ -26,18 +26,19 @@ PLAIT_TINY plait_ref_t plait__page_alloc(struct plait_thread_heap *theap, uint32
 }
 
 /*
- * A block has been freed into the page: the next one of the class comes from there, because it is still in a cache. But
- * not if more blocks are free in the page that the spot names: the fewer a page has, the sooner it has none, which a
- * processor does not guess.
+ * A block has been freed into the page. The next block of the class comes from there, because it is still in a cache.
+ * The exception: the current page has more free blocks. The fewer free blocks a page has, the sooner it runs out, and a
+ * processor does not predict that.
  */
 PLAIT_TINY void plait__page_prefer_emptier(struct plait_page *page, uint32_t free_state) {
   plait_word_t *current = plait_at(plait_get(&page->current_word));
   plait_ref_t now = plait_get(current);
   uint32_t other = plait_get(&((struct plait_page *)plait_at(now))->free_state);
-  plait_put(current, free_state << 1 <= other << 1 ? plait_ref(page) : now); /* without the bit for PREFER_EMPTIER */
+  /* shifted: without the bit PREFER_EMPTIER */
+  plait_put(current, free_state << 1 <= other << 1 ? plait_ref(page) : now);
 }
 
-/* Frees block `number` of the record's own page: 1, or 0 if it is none that is in use. */
+/* Frees block `number` of the thread heap's own page: 1, or 0 if that block is not in use. */
 PLAIT_TINY int plait__small_free_local(struct plait_thread_heap *theap, struct plait_page *page, uint32_t number) {
   plait_byte_t *state = plait__state(page, number);
   if (plait_get8(state) != PLAIT__SMALL_LIVE) return 0;
@@ -45,7 +46,7 @@ PLAIT_TINY int plait__small_free_local(struct plait_thread_heap *theap, struct p
   plait_put8(state, free_state);
   free_state = ((free_state & ~255u) | number) - 256;
   plait_put(&page->free_state, free_state);
-  if (__builtin_expect((int32_t)free_state < 256, 0)) { /* PREFER_EMPTIER, or it was the last block in use */
+  if (__builtin_expect((int32_t)free_state < 256, 0)) { /* PREFER_EMPTIER is set, or it was the last block in use */
     plait__page_prefer_emptier(page, free_state);
     if (plait__used(free_state) == 0) plait__page_release_if_empty(theap, page);
   }
@@ -55,9 +56,9 @@ PLAIT_TINY int plait__small_free_local(struct plait_thread_heap *theap, struct p
 /* ---- medium blocks; see regions.c ---- */
 
 /*
- * A live block that lies in front of the record's top becomes longer by a part of that, or is long enough: 1; 0 if it
- * is another one, or is to become shorter, or longer than that. Any reference will do: the record says which it is, and
- * what it reads depends on nothing that the last step has written far away.
+ * A live block in front of the thread heap's top grows into a part of the top, or is long enough already: 1. 0 if it is
+ * another block, or is to shrink, or to grow beyond the top. Accepts any reference: the thread heap says which block it
+ * is. Nothing that is read here depends on distant stores of the last call.
  */
 PLAIT_TINY int plait__medium_grow(struct plait_thread_heap *theap, plait_ref_t block, uint32_t size) {
   plait_ref_t header = block - PLAIT__HEADER;
@@ -73,14 +74,14 @@ PLAIT_TINY int plait__medium_grow(struct plait_thread_heap *theap, plait_ref_t b
 
 /* ---- any block ---- */
 
-/* A block of more than the small sizes; 0 if there is none, or the thread has no record yet. */
+/* A block larger than small ones; 0 if there is none, or the thread has no thread heap yet. */
 PLAIT_TINY plait_ref_t plait__alloc_more(uint32_t size) {
   struct plait_thread_heap *theap = plait__mine();
   if (theap == NULL || size <= PLAIT_HEAP_SMALL_LIMIT) return 0;
   return size <= PLAIT_HEAP_MEDIUM_LIMIT ? plait__medium_alloc(theap, size) : plait__large_alloc(size, 1);
 }
 
-/* A small block; 0 if there is none, it is no small one, or the thread has no record yet. */
+/* A small block; 0 if there is none, `size` is not small, or the thread has no thread heap yet. */
 PLAIT_TINY plait_ref_t plait__alloc_small(uint32_t size) {
   struct plait_thread_heap *theap = plait__mine();
   if (theap == NULL || size > PLAIT_HEAP_SMALL_LIMIT) return 0;
@@ -90,16 +91,16 @@ PLAIT_TINY plait_ref_t plait__alloc_small(uint32_t size) {
 }
 
 /*
- * Frees a block: 1, or 0 if there is none; then nothing is done. With a record or without. What it reads was made
- * visible to the caller together with the block. Of what is no block the description may be read while it is being
- * made: it is found by way of references, and each of these was stored after what it refers to.
+ * Frees a block: 1; 0 if it is no live block, then nothing changes. The caller needs no thread heap. What is read about
+ * a block was made visible to the caller together with the block. If there is no block, a description may be read while
+ * another thread makes it. That is safe: it is found through references, and each was stored after what it refers to.
  */
 static inline __attribute__((always_inline)) int plait__free(plait_ref_t block) {
   struct plait_thread_heap *theap = plait__mine();
   plait_ref_t mine = plait_ref(theap);
   /*
-   * Small programs have no other: what comes from one place need not wait for the block. Where there is a record, there
-   * is this one.
+   * Small programs have no other chunk, and a load from a fixed address need not wait for the block's address. Where
+   * there is a thread heap, this chunk exists.
    */
   plait_ref_t chunk_ref = plait_get(&plait_heap()->chunks[0]);
   if (theap == NULL) {

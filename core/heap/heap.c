@@ -1,9 +1,7 @@
-/*
- * heap: which of the room's parts a block is for. See heap.h for the whole.
- */
+/* heap: the API; chooses the part of the heap that handles a block. See heap.h for the whole. */
 #include "fast.h"
 
-#define MOST_SLICES 65535u /* so that the end of the last one is still a number of 32 bits */
+#define MOST_SLICES 65535u /* so that the end of the last slice still fits 32 bits */
 
 _Thread_local int plait__fresh;
 #ifndef PLAIT_HEAP_LIBRARY
@@ -15,15 +13,16 @@ PLAIT_COLD int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   uint32_t limit = maximum_pages < MOST_SLICES ? maximum_pages : MOST_SLICES;
   first = (first + PLAIT_HEAP_GRANULE - 1) & ~(PLAIT_HEAP_GRANULE - 1);
   uint32_t index = (first + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
-  if (PLAIT_PLATFORM_ALONE && index >= limit) return -PLAIT_ENOMEM; /* else the memory says so, when it is to grow */
+  /* else the memory itself fails when it is to grow */
+  if (PLAIT_PLATFORM_ALONE && index >= limit) return -PLAIT_ENOMEM;
   plait_put(&heap->first, index);
   plait_put(&heap->end, index);
   plait_put(&heap->touched, index);
   plait_put(&heap->limit, limit);
-  plait_put(&heap->meta, first); /* what is left of the first slice serves for bookkeeping */
+  plait_put(&heap->meta, first); /* the rest of the first slice serves as metadata memory */
   plait__spans_clear();
   plait__classes_init();
-  /* if that is more than the statics have; else it grows when it is first asked */
+  /* if the memory has more than the statics need; else it grows at the first request */
   plait__extend(index, plait_platform_pages());
   return 0;
 }
@@ -70,7 +69,10 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) return failed(0);
   if (alignment <= 16) return plait__alloc_cold(size);
   if (size == 0) size = 1;
-  /* Pages start at multiples of 4 KiB: a block is aligned if its size is. The largest size is a multiple of all. */
+  /*
+   * Pages start at multiples of 4 KiB, so a block is aligned if its size is. The largest size is a multiple of all
+   * alignments.
+   */
   if (((size - 1) | (alignment - 1)) < PLAIT_HEAP_SMALL_LIMIT) {
     uint32_t class = plait__class_of((size + alignment - 1) & ~(alignment - 1));
     while (plait__class_size(class) % alignment != 0) class++;
@@ -84,7 +86,7 @@ PLAIT_EXPORT PLAIT_COLD plait_ref_t plait_heap_alloc_aligned(uint32_t size, uint
   return failed(plait__large_alloc(size, alignment));
 }
 
-/* The room of the live large block, 0 if there is none. `tag`: the slice's. */
+/* How many bytes the live large block has room for, 0 if there is none. `tag`: the slice's. */
 PLAIT_TINY uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_ref_t block) {
   uint32_t offset = block % PLAIT_SLICE_SIZE;
   return plait__kind(tag) == PLAIT__LARGE && offset == plait_get(&slice->used)
@@ -92,10 +94,10 @@ PLAIT_TINY uint32_t large_size(struct plait_slice *slice, uint32_t tag, plait_re
       : 0;
 }
 
-/* The slice of a reference, NULL if it lies outside of the heap. */
+/* The slice of a reference; NULL outside of the described memory. */
 static inline struct plait_slice *slice_of(plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
-  /* acquire: pairs with the release in plait__extend(), so that what is not yet described is seen as nothing. */
+  /* acquire: pairs with the release in plait__extend(), so that a slice without a description reads as no slice. */
   plait_ref_t chunk = plait_load_near(&plait_heap()->chunks[index / PLAIT_HEAP_CHUNK_SLICES]);
   return chunk == 0 ? NULL : &((struct plait_metadata_chunk *)plait_at(chunk))->slices[index % PLAIT_HEAP_CHUNK_SLICES];
 }
@@ -123,17 +125,20 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
   if (kind == PLAIT__PAGES) return plait__small_place(slice, block);
   if (kind == PLAIT__REGION || kind == PLAIT__PART) return plait__medium_place(block);
   if (large_size(slice, plait_load(&slice->tag), block) != 0) return PLAIT_PLACE_LIVE;
-  /* Inside a run: its first slice is some way back. */
+  /* Inside a span: its first slice is some way back. */
   while (index > first && plait__kind(plait_load(&plait__slice(index)->tag)) == PLAIT__NONE) index--;
   kind = plait__kind(plait_load(&plait__slice(index)->tag));
   if (kind == PLAIT__LARGE) return PLAIT_PLACE_INSIDE;
-  /* of the last block */
+  /* the place where the last block of the span began */
   int starts = index == block / PLAIT_SLICE_SIZE && block % PLAIT_SLICE_SIZE == plait_get(&slice->used);
   if (starts && (kind == PLAIT__FREE || kind == PLAIT__FREED)) return PLAIT_PLACE_FREE;
   return PLAIT_PLACE_UNUSED;
 }
 
-/* In the library for wasm32, malloc() and free() are the same: without a second copy of the hot paths it is smaller. */
+/*
+ * In the library for wasm32, malloc() and free() do the same as plait_heap_alloc() and plait_heap_free(). They are
+ * called here, because the code is smaller without a second copy of the hot paths.
+ */
 #if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
 void *malloc(size_t size);
 void free(void *block);
@@ -145,19 +150,20 @@ void free(void *block);
 #endif
 
 /*
- * Some processors copy more than 2 KiB twenty times slower than less when target and source lie alike in their 4 KiB,
- * as blocks do.
+ * On some processors a copy of more than 2 KiB is twenty times slower if target and source have the same offset in 4
+ * KiB, as blocks do.
  */
 #define COPIED_AT_ONCE 1024u
 /*
- * In WebAssembly copying is a call into the host: the first bytes are there sooner by themselves, and small blocks have
- * no others.
+ * In WebAssembly a bulk copy is a call into the host. So the first bytes are copied word by word, which is faster, and
+ * a small block has no others.
  */
 #define COPIED_BY_WORDS 64u
 
 /*
- * What does not fit where it is, or would waste half of that. Who grows a block will do it again: it gets a place in a
- * region with room behind it; a small one only if the one before has grown long, else half as much more.
+ * For a block that does not fit where it is, or would waste half of its room. A block that has grown once is likely to
+ * grow again. So it gets a place in a region with room behind it. A small block gets one only if the last such block
+ * has grown long; else it gets half as much room again.
  */
 static inline plait_ref_t move(struct plait_thread_heap *mine, plait_ref_t block, uint32_t size, uint32_t has) {
   uint32_t kept = size < has ? size : has, ample = size;
@@ -170,7 +176,7 @@ static inline plait_ref_t move(struct plait_thread_heap *mine, plait_ref_t block
   if (moved == 0) moved = alloc(size);
   if (moved == 0) return size > has ? failed(0) : block;
   plait_platform_reach(plait_at(block + kept - 1)); /* another thread may have allocated it */
-  uint32_t at = 0;                                  /* both have room for whole words, and for one in any case */
+  uint32_t at = 0;                                  /* both have room for whole words, and for at least one */
   do plait_put64(plait_at(moved + at), plait_get64(plait_at(block + at)));
   while ((at += 8) < kept && at < COPIED_BY_WORDS);
   for (; at < kept; at += COPIED_AT_ONCE)
@@ -180,7 +186,7 @@ static inline plait_ref_t move(struct plait_thread_heap *mine, plait_ref_t block
   return moved;
 }
 
-/* As plait_heap_realloc(), for the C library's face too; 0 is no live block to it. `mine`: plait__mine(). */
+/* As plait_heap_realloc(), also for the C library's API. To this function 0 is no live block. `mine`: plait__mine(). */
 static inline __attribute__((always_inline)) plait_ref_t plait__realloc(
     struct plait_thread_heap *mine, plait_ref_t block, uint32_t size) {
   uint32_t has = plait__small_size(block);
@@ -204,7 +210,7 @@ PLAIT_EXPORT plait_ref_t plait_heap_realloc(plait_ref_t block, uint32_t size) {
   return block == 0 ? plait__alloc_cold(size) : plait__realloc(mine, block, size);
 }
 
-/* ---- what is wrong ---- */
+/* ---- faults ---- */
 
 static _Thread_local struct plait_heap_fault fault;
 

@@ -1,11 +1,9 @@
-/*
- * large: blocks that are a run of slices of their own. See heap.h for the whole, and slices.c for what the tags mean.
- */
+/* large: blocks with a span of their own. See heap.h for the whole, and slices.c for the meaning of the tags. */
 #include "internal.h"
 
 PLAIT_COLD_BEGIN
 
-#define MOST_PUT_OFF 16u /* slices of a block that is freed without the lock */
+#define MOST_PUT_OFF 16u /* the most slices of a block that is freed without the lock */
 #define ENDS_APART 4096u /* bytes between two places where a large block may end */
 
 PLAIT_TINY uint32_t slices_for(uint32_t size) {
@@ -13,11 +11,10 @@ PLAIT_TINY uint32_t slices_for(uint32_t size) {
 }
 
 /*
- * How far behind its run's start a block begins, as far as there is room: such that it ends in one of 16 lines of its
- * last slice, which one of them being a matter of the size, and begins in one of the first 64 lines of its first slice.
- * So what begins or ends in a slice does so where something has before, in lines that a cache still has. If all began
- * at multiples of 64 KiB, they would end in any of 1024 lines, which are in no cache, and their first lines would share
- * a few sets of every cache.
+ * How far behind its span's start a block begins, if there is room. It ends in one of 16 lines of its last slice,
+ * depending on its size, and begins in one of the first 64 lines of its first slice. So blocks begin and end in lines
+ * where earlier blocks have, and which a cache still has. If all began at multiples of 64 KiB, they would end in any of
+ * 1024 lines, which are in no cache. And their first lines would share a few sets of every cache.
  */
 PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
   uint32_t offset = ((behind * 0x9E3779B1u >> 26) * 64 - size) & (ENDS_APART - 64);
@@ -36,12 +33,12 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
     plait__heap_unlock();
     if (plait__grow(need) != 0 && !plait__relinquish(mine)) return 0;
   }
-  uint32_t skip = (0u - index) & apart, at = index + skip; /* one less than a power of two */
+  uint32_t skip = (0u - index) & apart, at = index + skip; /* `apart` is one less than a power of two */
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);
   plait__fresh = at >= plait_get(&plait_heap()->touched);
   plait_put(&plait__slice_inline(at)->used, offset);
   plait__span_take(index, skip + slices, plait__tag(skip != 0 ? PLAIT__FREED : PLAIT__LARGE, skip + slices));
-  if (skip != 0) { /* what lies in front of the block goes back; the second tag is the commit */
+  if (skip != 0) { /* the part in front of the block is freed again; the second tag is the commit */
     plait__tag_set(at, plait__tag(PLAIT__LARGE, slices));
     plait__tag_set(index, plait__tag(PLAIT__FREED, skip));
     plait__span_free(index, skip);
@@ -50,7 +47,10 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   return at * PLAIT_SLICE_SIZE + offset;
 }
 
-/* Of several threads that free one block the exchange has one winner. FREED is the truth; who makes it free is open. */
+/*
+ * If several threads free one block, one of them wins the exchange. FREED is authoritative; which thread makes the span
+ * free is open.
+ */
 PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
   uint32_t index = block / PLAIT_SLICE_SIZE;
   struct plait_thread_heap *mine = plait__mine();
@@ -59,7 +59,7 @@ PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
   if (!atomic_compare_exchange_strong_explicit(&slice->tag, &tag, freed, memory_order_acq_rel, memory_order_relaxed))
     return 0;
   if (mine != NULL && slices <= MOST_PUT_OFF && plait_get(&mine->freed) == 0) {
-    plait_put(&mine->freed, index); /* whenever it has the lock next */
+    plait_put(&mine->freed, index); /* freed when the thread has the lock next */
     return 1;
   }
   if (plait__heap_lock() != 0) return 1; /* the next repair makes it free */
@@ -72,14 +72,14 @@ int plait__large_resize(plait_ref_t block, uint32_t size) {
   uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
   if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__heap_lock() != 0) return 0;
   uint32_t want = slices_for(size + offset), tag = plait__tag_of(index), have = plait__rest(tag);
-  /* what comes or goes */
+  /* the slices that are added or removed */
   uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay;
   int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
   int fits = is_block && (want <= have || plait__make_free(part, slices));
   if (fits && slices != 0) {
-    if (want > have) plait__span_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* nobody's yet */
+    if (want > have) plait__span_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* no block owns them yet */
     else plait__tag_set(part, plait__tag(PLAIT__FREED, slices));
-    /* The commit: an exchange, because another thread may be freeing the block. acq_rel, as there. */
+    /* The commit: an exchange, because another thread may free the block now. acq_rel, as there. */
     fits = near_compare_exchange(
         &plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel, memory_order_relaxed);
     if (fits == (want < have)) plait__span_free(part, slices);

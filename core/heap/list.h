@@ -1,11 +1,12 @@
 /*
- * list: doubly linked rings. The heap's lists of pages, slices and free blocks are all of this one kind.
+ * list: doubly linked rings. The heap's lists of pages, slices and free blocks are all of this kind.
  *
  * Invariants
- * - A list is a link that starts and ends the ring: `next` is its first, `prev` its last member; an empty list is its
- *   own neighbour. So putting in and taking out never ask whether there is a neighbour.
+ * - A list is a link that starts and ends the ring: `next` is its first member, `prev` its last. An empty list is its
+ *   own neighbor. So insertion and removal never test whether there is a neighbor.
  * - A link is the first member of the struct that it links: a reference to one is a reference to the other.
- * - Lists are made from words that say what is true (heap.h), and made anew after a death: no store here is a commit.
+ * - Lists are derived from authoritative words (heap.h), and rebuilt after a thread has exited. So no store here is a
+ *   commit.
  */
 #ifndef PLAIT_HEAP_LIST_H
 #define PLAIT_HEAP_LIST_H
@@ -13,8 +14,8 @@
 #include "../platform/platform.h"
 
 struct plait_link {
-  plait_word_t next; /* reference of the next link; of the list itself at the end */
-  plait_word_t prev; /* reference of the link before it; of the list itself at the start */
+  plait_word_t next; /* reference of the next link; at the end, of the list itself */
+  plait_word_t prev; /* reference of the previous link; at the start, of the list itself */
 };
 
 PLAIT_TINY struct plait_link *plait__link(plait_ref_t ref) {
@@ -30,7 +31,9 @@ PLAIT_TINY int plait__list_is_empty(struct plait_link *list) {
   return plait_get(&list->next) == plait_ref(list);
 }
 
-/* Puts `link` behind `before`, a member or the list itself: as its first then. */
+/*
+ * Inserts `link` after `before`, which is a member or the list itself. After the list itself, it is the first member.
+ */
 PLAIT_TINY void plait__list_put(struct plait_link *before, struct plait_link *link) {
   plait_ref_t ref = plait_ref(link), next = plait_get(&before->next);
   plait_put(&link->next, next);
@@ -39,7 +42,7 @@ PLAIT_TINY void plait__list_put(struct plait_link *before, struct plait_link *li
   plait_put(&before->next, ref);
 }
 
-/* Takes `link` out of the list that it is on: whether it was the only member. */
+/* Removes `link` from its list: whether it was the only member. */
 PLAIT_TINY int plait__list_take(struct plait_link *link) {
   plait_ref_t next = plait_get(&link->next), prev = plait_get(&link->prev);
   plait_put(&plait__link(next)->prev, prev);

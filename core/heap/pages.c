@@ -1,53 +1,55 @@
 /*
- * pages: small blocks. A page is 4 to 32 KiB of a slice, cut into blocks of one size; its record lies apart.
+ * pages: small blocks. A page is 4 to 64 KiB of a slice, divided into blocks of one size. Its record lies elsewhere.
  *
  * Invariants
- * - A block is in use when its state is LIVE and its bit in `remote` is not set; else it is free. Where no block is, no
+ * - A block is in use if its state is LIVE and its bit in `remote` is not set; else it is free. Where no block is, no
  *   state is LIVE.
- * - Only the owner writes states, tally and links; others set bits of `remote`, of LIVE blocks. The owner collects them
- *   by putting them onto the page's list, which changes the state, and clearing the bits then: between the two both say
- *   the same.
- * - The list of free blocks, and the tally, are made from states and bits, and made anew after a death.
- * - A page whose owner word names a record is on that record's list for its class. The record allocates from the page
- *   that its spot for the class names: one on that list, or `empty`. Freeing may move it; any would do. An ABANDONED
- *   page is on no list and had no free block when it was given up.
- * - Giving up is: store ABANDONED, then look at `remote`. Freeing is: set the bit in `remote`, then look at the owner.
- *   So one of the two sees the other (both in sequential consistency), and whoever wins the exchange of the owner word
- *   has the page. A bit that was seen by nobody, because its thread died in between, is found by the next free into the
- *   page, or by the next recovery.
- * - `freed` spares the owner a look at `remote` in pages that nobody else frees into: it is set before the first bit
- *   there, and stays. Whoever gives a page up, or gets one, looks in any case.
- * - Each page on a record's lists has the record's word `aimed` as that bit of its tally; linking it sees to that,
- *   after a death, too.
- * - `empty_page` of a record is a hint: what it names may be unmade, another's, or in use by then, which its owner and
- *   tally say.
- * - A SHARED page is on the heap's list for its class; it enters and leaves under the lock, whose holder is its owner.
- *   Its last free block is noticed in the same way: pooling stores the owner, then looks whether all blocks are free;
- *   freeing the other way round. Of two that free the last two, the later one sees both.
+ * - Only the owner writes states, free state and links. Other threads set bits of `remote`, and only those of LIVE
+ *   blocks. The owner collects them: it puts the blocks onto the page's free list, which changes their states, and then
+ *   clears the bits. Between the two, both say that the block is free.
+ * - The free list and the free state are derived from states and bits, and rebuilt after a thread has exited.
+ * - A page whose owner word names a thread heap is on that thread heap's list for its class. The thread heap allocates
+ *   from its current page for the class: one on that list, or `empty`. Freeing may change which page is current,
+ *   because any of them would do. An ABANDONED page is on no list, and had no free block when it was abandoned.
+ * - Abandoning a page means: store ABANDONED, then read `remote`. Freeing means: set the bit in `remote`, then read the
+ *   owner. Both are sequentially consistent, so one of the two sees the other. The thread whose exchange of the owner
+ *   word succeeds has the page. If a thread exits between setting the bit and reading the owner, nobody may have seen
+ *   the bit. The next free into the page finds it, or the next recovery.
+ * - `freed` spares the owner a read of `remote` in pages that no other thread frees into. It is set before the first
+ *   bit, and stays set. A thread that abandons or receives a page reads `remote` in any case.
+ * - The PREFER_EMPTIER bit in the free state of each page on a thread heap's lists equals the thread heap's
+ *   `prefer_emptier`. Linking the page ensures that, after an exit, too.
+ * - `empty_page` of a thread heap is only a hint. Its page may have been given back, may have another owner, or may be
+ *   in use by now. The page's owner and free state tell.
+ * - A SHARED page is on the shared page list for its class. It enters and leaves the list under the lock, and the
+ *   lock's holder is its owner. Its last remote free is noticed in the same way: sharing a page stores the owner, then
+ *   tests whether all blocks are free; freeing does the reverse. If two threads free the last two blocks, the later one
+ *   sees both.
  */
 #include "fast.h"
 
-#define FEW_BLOCKS 40u /* classes from here on have so few blocks in a page that pages are worth being emptied */
-#define PAGE_PROBES 8u /* pages of a list that are looked at for a free block before another page is had */
+#define FEW_BLOCKS 40u /* from this class on a page has so few blocks that emptying pages pays */
+#define PAGE_PROBES 8u /* pages of a list that are searched for a free block before another page is fetched */
 #define FEW_PAGES 8u   /* see few_pages() */
-#define FEW_MEDIUM 8u  /* so many blocks in regions are few */
+#define FEW_MEDIUM 8u  /* up to so many blocks in regions are few */
 #define PREFER_EMPTIER_FROM \
-  24u /* from this class on, above 512 bytes, pages do not last: they have 28 blocks, and fewer */
-/* one of so many pages that come to their end decides whether each free looks where the next block is to come from */
+  24u /* from this class on, above 512 bytes, a page has at most 28 blocks, so pages soon run out */
+/* one of so many pages that run out decides whether each free chooses the page of the next block */
 #define DECIDE_EACH 64u
-#define FORGETFUL 65536u /* one of so many has its class thought to be shared by nobody, until it is seen again */
+/* one of so many pages that run out clears `remotely_freed` of its class, until the next remote free is seen */
+#define FORGETFUL 65536u
 
 /*
- * Page sizes by class, and from class 8 on by four classes, a digit each: PLAIT__MOST_BLOCKS blocks, or somewhat more,
- * which are left out, if they are small; at least 8, and in whole slices 4.
+ * Page sizes by class; from class 8 on a digit stands for four classes. Pages of the smallest blocks hold
+ * PLAIT__MOST_BLOCKS, or slightly more, which are left out. Other pages hold at least 8, and whole slices at least 4.
  */
 #define SMALLEST_SHIFTS 0x32222110u
 #define SHIFTS 0x444442222332200ull
 
 /*
- * Multiples of 16 up to 128; then eight for each power of two up to 1 KiB; then what cuts a slice into 60 blocks, 56,
- * 52 and so on to 28 (15 to 8 in a page of 16 KiB), 25, 22, 20, 18, 16, 14, 13, 12 and so on down to 4: so little is
- * left at a page's end.
+ * Block sizes are multiples of 16 up to 128, then eight for each power of two up to 1 KiB. The larger ones divide a
+ * slice into 60 blocks, 56, 52 and so on to 28 (15 to 8 in a page of 16 KiB), then 25, 22, 20, 18, 16, 14, 13, 12 and
+ * so on down to 4. So little is left at a page's end.
  */
 PLAIT_COLD void plait__classes_init(void) {
   struct plait_heap *heap = plait_heap();
@@ -58,31 +60,31 @@ PLAIT_COLD void plait__classes_init(void) {
     heap->class_info[class] = (uint16_t)(most | shift);
     for (; size <= most; size += 16) heap->class_of_unit[unit++] = (uint8_t)class;
   }
-  plait_put(&heap->empty.free_state, UINT32_MAX); /* none, and fewer than any other page has */
+  plait_put(&heap->empty.free_state, UINT32_MAX); /* no free block, and fewer than any other page has */
   plait__lists_clear(heap->shared_pages, PLAIT_HEAP_CLASS_COUNT);
 }
 
-/* ---- lists of a record ---- */
+/* ---- lists of a thread heap ---- */
 
 /*
- * So many full pages a thread keeps of a class whose blocks others free, too: of larger blocks none, because nobody
- * else can use them.
+ * How many full pages a thread keeps of a class whose blocks other threads free, too. None of larger blocks, because no
+ * other thread could use them.
  */
 static inline uint32_t few_pages(uint32_t class) {
   return class < PREFER_EMPTIER_FROM ? FEW_PAGES : 0;
 }
 
 /*
- * So many pages of a class may be full and yet stay their owner's, who will free into them. If others free them, too,
- * it keeps few: they would wait for it, half empty, while others run. Of whole slices fewer: what an owner keeps that
- * does nothing any more is lost to the others until it comes back.
+ * How many full pages of a class stay their owner's, because it is likely to free into them. If other threads free into
+ * them, too, the owner keeps few: the pages would wait for it, half empty, while other threads run. Of whole slices it
+ * keeps fewer, because what an idle owner keeps is lost to the others until it is active again.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
   if (plait_get(&list->remotely_freed)) return few_pages(class);
   return class >= FEW_BLOCKS ? 32 : 64;
 }
 
-/* A thread that has so many of a class does not take over more. Those that are full count, too. */
+/* A thread that has so many pages of a class adopts no more. Full pages count, too. */
 static inline uint32_t enough_pages(struct plait_page_list *list, uint32_t class) {
   return plait_get(&list->remotely_freed) ? few_pages(class) + 1 : 32;
 }
@@ -101,22 +103,22 @@ static PLAIT_COLD void page_unlink(struct plait_page_list *list, struct plait_pa
   plait_put(&list->count, plait_get(&list->count) - 1);
 }
 
-/* From where a class's blocks come, until some are found or freed. */
+/* The class has no current page, until one is found or a block is freed. */
 PLAIT_TINY void clear_current(plait_word_t *current) {
   plait_put(current, plait_ref(&plait_heap()->empty));
 }
 
-/* Whether each free into the page looks where the next block is to come from: as its owner, the record, has it. */
+/* The page gets the preference of its owner: whether each free into it chooses the page of the next block. */
 static PLAIT_COLD void copy_preference(struct plait_thread_heap *theap, struct plait_page *page) {
   plait_put(
       &page->free_state, (plait_get(&page->free_state) & ~PLAIT__PREFER_EMPTIER) | plait_get(&theap->prefer_emptier));
 }
 
 /*
- * A page of the class has come to its end. Aiming, the look at each free at where the next block comes from, pays where
- * pages last for a few blocks only, and is a tenth of a small block's time where they last long. So now and then the
- * page that comes to its end decides: what most of them are. It is done for all pages then, or for none, because a
- * processor does not guess for which.
+ * A page of the class has run out of blocks. Choosing the page of the next block at each free pays if pages run out
+ * after a few blocks. It costs a tenth of a small block's time if they last long. So now and then the page that ran out
+ * decides, because most pages that run out are of that kind. The choice holds for all pages at once, because a
+ * processor cannot predict it page by page.
  */
 PLAIT_TINY void note_end(struct plait_thread_heap *theap, uint32_t class) {
   uint32_t ends = plait_get(&theap->ends) + 1,
@@ -132,7 +134,7 @@ PLAIT_TINY void note_end(struct plait_thread_heap *theap, uint32_t class) {
       copy_preference(theap, plait_at(at));
 }
 
-/* From which page of the class on a search goes: the one in use; the list itself if there is none. */
+/* Where a search of the class starts: the current page, or the list itself if there is none. */
 PLAIT_TINY struct plait_link *search_start(struct plait_thread_heap *theap, uint32_t class) {
   plait_ref_t current = plait_get(&theap->current[class]);
   return current == plait_ref(&plait_heap()->empty) ? &theap->classes[class].link : plait__link(current);
@@ -170,15 +172,17 @@ PLAIT_COLD void plait__own_clear(struct plait_thread_heap *theap) {
 /* ---- pages; under the lock ---- */
 
 /*
- * Writes down what the numbers of the page's blocks are guessed from. The reference of block n is `base + (odd * n <<
- * turn)`, and `base` a multiple of the page's size, 2^shift. Times the inverse of `odd`, modulo 2^32, it is a multiple
- * of 2^shift, + (n << turn): so the places from `turn` on and below `shift` are n. The factor has those above shifted
- * out already; those below `turn` are 0 for a block, and rotated to the top. Different places in the page have
- * different numbers, and the blocks have the lowest: so all others have the number of no block.
+ * Writes the page's entries in the page map, from which block numbers are computed. The reference of block n is `base +
+ * (odd * n << turn)`; `base` is a multiple of the page's size, 2^shift. Multiplied by the inverse of `odd`, modulo
+ * 2^32, it is a multiple of 2^shift, plus (n << turn). So the bits from `turn` on and below `shift` are n. The factor
+ * has the bits above shifted out already. The bits below `turn` are 0 for a block, and are rotated to the top.
+ * Different places in the page have different numbers, and the blocks have the lowest. So every other place has a
+ * number that no block has.
  */
 PLAIT_TINY void map_page(struct plait_page *page, uint32_t base, uint32_t size, uint32_t shift) {
-  uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* right in its last 3 bits */
-  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse;                         /* in twice as many each time */
+  uint32_t turn = (uint32_t)__builtin_ctz(size), odd = size >> turn, inverse = odd; /* correct in its last 3 bits */
+  /* each step doubles the correct bits */
+  for (int i = 0; i < 4; i++) inverse *= 2 - odd * inverse;
   uint32_t word = plait_ref(page) | (32 - shift + turn);
   struct plait_page_map_entry *entry = plait__page_map_entry(plait__chunk(base / PLAIT_SLICE_SIZE), base),
                               *end = entry + (1u << shift) / PLAIT_HEAP_GRANULE;
@@ -188,7 +192,7 @@ PLAIT_TINY void map_page(struct plait_page *page, uint32_t base, uint32_t size, 
   }
 }
 
-/* Makes the page one of the class, all of whose blocks are free and listed in order. */
+/* Makes the page one of the class. All blocks are free, and listed in order. */
 static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_t class) {
   uint32_t size = plait__class_size(class), shift = plait__class_shift(class), count = (1u << shift) / size;
   if (count > PLAIT__MOST_BLOCKS) count = PLAIT__MOST_BLOCKS;
@@ -204,7 +208,10 @@ static PLAIT_ONCE void page_init(struct plait_page *page, uint32_t base, uint32_
   plait_put8(&page->class, class);
 }
 
-/* A fresh page of the class for the record, from others' slices if `any`: NULL if there is no room. Under the lock. */
+/*
+ * A new page of the class for the thread heap; NULL if there is no room. `any`: also from slices of other thread heaps.
+ * Under the lock.
+ */
 static PLAIT_COLD struct plait_page *page_create(struct plait_thread_heap *theap, uint32_t class, int any) {
   uint32_t shift = plait__class_shift(class), index = plait__carve_find(theap, shift, any);
   if (index == 0) return NULL;
@@ -212,13 +219,13 @@ static PLAIT_COLD struct plait_page *page_create(struct plait_thread_heap *theap
   uint32_t at = (uint32_t)__builtin_ctz(~plait_get(&slice->used));
   struct plait_page *page = (struct plait_page *)plait_at(plait_get(&slice->pages)) + at;
   page_init(page, index * PLAIT_SLICE_SIZE + (at << shift), class);
-  /* The commit; release: pairs with the acquire of whoever frees into it. */
+  /* The commit; release: pairs with the acquire of a thread that frees into the page. */
   near_store(&page->owner, plait_ref(theap), memory_order_release);
   plait__carve_take(index, at);
   return page;
 }
 
-/* ---- the owner's side ---- */
+/* ---- what the owner does ---- */
 
 PLAIT_ONCE uint32_t plait__page_remote(struct plait_page *page) {
   uint32_t count = 0;
@@ -241,13 +248,13 @@ PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
     for (uint64_t left = bits; left != 0; left &= left - 1) {
       uint32_t number = word * 64 + (uint32_t)__builtin_ctzll(left);
       plait_byte_t *state = plait__state(page, number);
-      /* freed twice at the same instant, or its owner died here */
+      /* freed twice at the same instant, or its owner exited here */
       if (plait_get8(state) != PLAIT__SMALL_LIVE) continue;
       plait_put8(state, free_state);
       free_state = ((free_state & ~255u) | number) - 256;
     }
     plait_put(&page->free_state, free_state);                         /* first: see is_all_freed() */
-    near_fetch_and(&page->remote[word], ~bits, memory_order_seq_cst); /* see the invariant on giving up */
+    near_fetch_and(&page->remote[word], ~bits, memory_order_seq_cst); /* see the invariant on abandoning */
   }
   return collected;
 }
@@ -255,7 +262,7 @@ PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
 #if PLAIT_DEATHS
 PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
   uint32_t used = 0, head = PLAIT__SMALL_END;
-  plait__page_collect(page); /* the tally may be wrong, but no bit is left of what is not LIVE */
+  plait__page_collect(page); /* the free state may be wrong, but then no bit is left of a block that is not LIVE */
   for (uint32_t number = plait_get8(&page->count); number-- > 0;) {
     plait_byte_t *state = plait__state(page, number);
     if (plait_get8(state) == PLAIT__SMALL_LIVE) {
@@ -269,13 +276,13 @@ PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
 }
 #endif
 
-/* Whether all blocks of the page are free. Its owner; under the lock if it is pooled. */
+/* Whether all blocks of the page are free. For the page's owner; under the lock if it is SHARED. */
 static int is_empty(struct plait_page *page) {
   plait__page_collect(page);
   return plait__used(plait_get(&page->free_state)) == 0;
 }
 
-/* Gives a page without blocks in use, which is on no list any more, back to its slice. Under the lock. */
+/* Gives a page back to its slice. It has no block in use and is on no list. Under the lock. */
 static PLAIT_COLD void page_destroy(struct plait_page *page) {
   uint32_t base = plait_get(&page->base), index = base / PLAIT_SLICE_SIZE;
   near_store(&page->owner, 0, memory_order_release);
@@ -299,8 +306,9 @@ PLAIT_COLD int plait__pages_release_empty(struct plait_thread_heap *theap) {
 }
 
 /*
- * A page that is wholly free, and listed so, goes back to its slice when the next one is: what is allocated and freed
- * in turn does not make a page each time. But not if it has small blocks, and its list has no other.
+ * A page whose blocks are all on its free list goes back to its slice when the next such page appears. So a program
+ * that allocates and frees in turn does not make a page each time. The exception: a page of small blocks that is the
+ * only one on its list stays.
  */
 PLAIT_COLD void plait__page_release_if_empty(struct plait_thread_heap *theap, struct plait_page *page) {
   uint32_t class = plait_get8(&page->class);
@@ -311,15 +319,15 @@ PLAIT_COLD void plait__page_release_if_empty(struct plait_thread_heap *theap, st
   if (kept == 0) return;
   page = plait_at(kept);
   if (plait_get(&page->owner) != plait_ref(theap) || plait__used(plait_get(&page->free_state)) != 0) return;
-  if (plait__heap_try_lock() != 0) return; /* it stays, and may be taken into use; a later free into it tries again */
+  if (plait__heap_try_lock() != 0) return; /* the page stays, and may be used again; a later free into it tries again */
   own_unlink(theap, page);
   page_destroy(page);
   plait__heap_unlock();
 }
 
 /*
- * A page whose owner word says SHARED by now goes onto its list, or if all its blocks are free, back to its slice.
- * Under the lock.
+ * A page whose owner word is SHARED goes onto the shared page list. If all its blocks are free, it goes back to its
+ * slice. Under the lock.
  */
 static PLAIT_COLD void settle_shared(struct plait_page *page, int listed) {
   struct plait_page_list *list = &plait_heap()->shared_pages[plait_get8(&page->class)];
@@ -329,7 +337,9 @@ static PLAIT_COLD void settle_shared(struct plait_page *page, int listed) {
   page_destroy(page);
 }
 
-/* A page of the record's own, on no list, goes to whoever needs one. 0 if the lock is not to be had at once. */
+/*
+ * Puts a page of the caller's own, which is on no list, onto the shared page list. 0 if the lock is not free at once.
+ */
 static PLAIT_COLD int share_page(struct plait_page *page) {
   if (plait__heap_try_lock() != 0) return 0;
   near_store(&page->owner, PLAIT__SHARED, memory_order_seq_cst);
@@ -339,14 +349,15 @@ static PLAIT_COLD int share_page(struct plait_page *page) {
 }
 
 /*
- * Makes an abandoned page the record's, and puts it onto its list; or leaves it to others, if there are enough. Another
- * thread may be quicker. No other page is touched: find_own() goes from one to the next.
+ * The thread heap adopts an abandoned page and puts it onto its list. If it has enough pages, it shares the page
+ * instead. Another thread may be faster. No other page is changed, because find_own() walks from one to the next.
  */
 static PLAIT_COLD void adopt_page(struct plait_thread_heap *theap, struct plait_page *page) {
   uint32_t owner = PLAIT__ABANDONED;
   if (!near_compare_exchange(&page->owner, &owner, plait_ref(theap), memory_order_seq_cst, memory_order_relaxed))
     return;
-  plait_platform_reach(plait_at(plait_get(&page->base))); /* the blocks; whoever frees has asked for the record alone */
+  /* the blocks: a thread that frees has reached for the page record only */
+  plait_platform_reach(plait_at(plait_get(&page->base)));
   plait__page_collect(page);
   uint32_t class = plait_get8(&page->class);
   struct plait_page_list *list = &theap->classes[class];
@@ -354,14 +365,14 @@ static PLAIT_COLD void adopt_page(struct plait_thread_heap *theap, struct plait_
   plait__own_link(theap, page);
 }
 
-/* A page of the record's without a free block: nobody's, until somebody frees into it. */
+/* A page of the thread heap without a free block: it has no owner until a thread frees into it. */
 static PLAIT_COLD void abandon(struct plait_thread_heap *theap, struct plait_page *page) {
   own_unlink(theap, page);
   near_store(&page->owner, PLAIT__ABANDONED, memory_order_seq_cst);
   if (plait__page_remote(page) != 0) adopt_page(theap, page);
 }
 
-/* Takes the page that was pooled first: NULL if there is none. Under the lock. */
+/* Takes the page that was shared first: NULL if there is none. Under the lock. */
 static PLAIT_COLD struct plait_page *page_from_shared(struct plait_thread_heap *theap, uint32_t class) {
   struct plait_page_list *list = &plait_heap()->shared_pages[class];
   if (plait_get(&list->count) == 0) return NULL;
@@ -373,10 +384,10 @@ static PLAIT_COLD struct plait_page *page_from_shared(struct plait_thread_heap *
 }
 
 /*
- * Looks for a page of the record's own with free blocks, from the one in use on, which others may have freed into: the
- * first that is met, or, of a class with few blocks in a page, the one that has least of them, so that others get
- * empty. The next blocks come from there: 1, or 0 if none is met. Those that are full are given up, if there are too
- * many; first of all the one that has come to its end.
+ * Searches the thread heap's pages for one with free blocks, starting with the current page; other threads may have
+ * freed into them. It takes the first one. Of a class with few blocks in a page it takes the one with fewest free
+ * blocks, so that others become empty. That page is current then: 1, or 0 if none is found. If the list holds too many
+ * full pages, they are abandoned, starting with the page that was just exhausted.
  */
 PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_t probes) {
   struct plait_page_list *list = &theap->classes[class];
@@ -391,7 +402,7 @@ PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_
     if (plait_get(&page->freed) != 0 && plait__page_collect(page)) plait_put(&list->remotely_freed, 1);
     uint32_t free = free_count(page);
     if (free == 0) {
-      plait_put(current, plait_ref(page)); /* the next search goes on from here */
+      plait_put(current, plait_ref(page)); /* the next search starts here */
       if (plait_get(&list->count) > full_pages(list, class)) abandon(theap, page);
     } else if (free < least) {
       least = free, best = page;
@@ -402,7 +413,10 @@ PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_
   return best != NULL;
 }
 
-/* Puts a page with free blocks onto the record's list, or what a record of nobody has had: 0, or -PLAIT_ENOMEM. */
+/*
+ * Puts a page with free blocks onto the thread heap's list, or adopts a thread heap without a thread: 0, or
+ * -PLAIT_ENOMEM.
+ */
 static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class) {
   for (int any = 0;;) {
     if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
@@ -422,9 +436,9 @@ static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class) {
 }
 
 /*
- * Lays a small block in a region, where it can grow; 0. If the class has no page, and the record few blocks in regions:
- * such a thread needs no pages. But not if the block there that was freed last had not grown long: it works with small
- * blocks.
+ * Places a small block in a region, where it can grow; or returns 0. Only if the class has no page, and the thread heap
+ * has few blocks in regions: such a thread needs no pages. But not if the block freed last in a region had not grown
+ * long, because then the thread works with small blocks.
  */
 static PLAIT_COLD plait_ref_t lay_small(struct plait_thread_heap *theap, uint32_t class) {
   if (class >= FEW_BLOCKS || plait_get(&theap->classes[class].count) != 0 ||
@@ -444,7 +458,7 @@ PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_thread_heap *theap, uint3
       if (any_place && (block = lay_small(theap, class)) != 0) return block;
       if (refill(theap, class) != 0) {
         if (probes == UINT32_MAX) return 0;
-        probes = UINT32_MAX; /* the others may have some */
+        probes = UINT32_MAX; /* now try the pages that the first search has left out */
         continue;
       }
     }
@@ -456,13 +470,13 @@ PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_thread_heap *theap, uint3
 /* ---- freeing ---- */
 
 /*
- * Somebody has freed into a page that is nobody's: it gets an owner, or goes back to its slice if it is wholly free.
- * Who has no record, and gets none, leaves it to the pool.
+ * A thread has freed into a page without an owner. The page gets an owner, or goes back to its slice if it is wholly
+ * free. A thread that has no thread heap, and gets none, shares the page.
  */
 static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
   struct plait_thread_heap *mine = plait__mine();
   if (owner == PLAIT__ABANDONED) {
-    /* Binding may grow the memory, which nobody does with a lock. */
+    /* Binding may grow the memory, which must not happen while a lock is held. */
     if (mine == NULL && !plait_self_holds()) mine = plait__bind();
     if (mine != NULL) {
       adopt_page(mine, page);
@@ -478,8 +492,8 @@ static PLAIT_COLD void freed_into(struct plait_page *page, uint32_t owner) {
 }
 
 /*
- * Whether no block of the pooled page is in use. The bits are read first: what its holder clears meanwhile has left the
- * tally before.
+ * Whether no block of the SHARED page is in use. The bits are read first: a bit that the owner clears in the meantime
+ * has left the free state before.
  */
 PLAIT_TINY int is_all_freed(struct plait_page *page) {
   return plait__page_remote(page) >= plait__used(plait_get(&page->free_state));

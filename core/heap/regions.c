@@ -1,35 +1,38 @@
 /*
- * regions: medium blocks. A region is a run of slices that belongs to a record, cut into blocks, each behind a header:
+ * regions: medium blocks. A region is a span that belongs to a thread heap. It is divided into blocks, each behind a
+ * header:
  *
  *     | header | payload | header | payload | ... | END |      a header: struct plait_block, 16 bytes
  *
  * Invariants
- * - Walking from the region's first header by each tag's size meets the END header in the region's last 16 bytes. Each
- *   change that a walk can see is one store to one tag. (A region that was made longer or shorter by a thread that died
- *   meanwhile has its END early: then the rest is free.)
- * - Only the owner of the region allocates, joins and splits. Others turn a block's tag from LIVE into REMOTE, in one
- *   exchange that only one thread wins, and then push it onto the stack of the region's owner.
- * - A free block is on a bin, the top, or too short for either to matter: then its link is its own neighbour. The top
- *   lies behind the block that was cut or has grown last, and is used for others when the bins have nothing. So a block
- *   that grows on moves no links.
- * - The record's `grower` is the block in front of the top, and `grower_end` where the top ends; or `grower` is 0. So a
- *   block that grows on is known by its reference, and the end does not change.
+ * - A walk starts at the region's first header and goes on by each tag's size. It meets the END header in the region's
+ *   last 16 bytes. Each change that a walk can see is one store to one tag. (If a thread exits while it makes a region
+ *   longer or shorter, END comes early: then the rest is free.)
+ * - Only the owner of the region allocates, joins and splits. Other threads change a block's tag from LIVE to REMOTE,
+ *   in one exchange that only one thread wins. Then they push the block onto the remote free list of the region's
+ *   owner.
+ * - A free block is on a bin, or is the top, or is too short for either. A block that is too short has itself as its
+ *   list's neighbor. The top lies behind the block that was split off or has grown last. Other blocks are taken from it
+ *   if the bins have none. So a block that keeps growing moves no links.
+ * - The thread heap's `grower` is the block in front of the top, and `grower_end` is where the top ends; or `grower` is
+ *   0. So a block that keeps growing is known by its reference, and the end does not change.
  * - `before`, the bins, the top, the grower and the counters are derived from the tags.
- * - A header that is joined with the block before it loses its mark, so that no pointer to it is ever taken for a
+ * - A header that is joined with the block in front loses its mark, so that no reference to it is ever taken for a
  *   block.
  *
- * What happens to a region is made of three steps: block_take() (a free block is on no bin any more),
- * plait__block_put() (bytes become a free block, on its bin) and lay() (bytes become a live block and the top). Each
- * writes first what a walk does not see, and a tag last.
+ * Every change of a region consists of three steps: block_take() (a free block leaves its bin), plait__block_put()
+ * (bytes become a free block on its bin) and lay() (bytes become a live block and the top). Each step first writes what
+ * a walk does not see, and a tag last.
  */
 #include "internal.h"
 
 #define LEAST_SIZE (PLAIT__LEAST - PLAIT__HEADER)
-#define LEAST_LISTED 2048u /* no smaller free block is on a bin: requests are larger */
-/* how many blocks of a bin are looked at before the next bin is taken; where nothing else has room, all */
+#define LEAST_LISTED 2048u /* no smaller free block is on a bin, because requests are larger */
+/* how many blocks of a bin are tried before the next bin; all of them if nothing else has room */
 #define BLOCK_PROBES 2u
-#define LEAST_SLICES 2u /* of a new region, if there are: a block of the largest size fits */
-#define TRIM_SLICES 8u  /* free slices at a region's end that are given back, together with an eighth of all */
+#define LEAST_SLICES 2u /* of a new region, if they are free: a block of the largest size fits */
+/* a region's free end is given back if it has so many slices, plus an eighth of the thread heap's slices */
+#define TRIM_SLICES 8u
 
 PLAIT_TINY uint32_t size_of(uint32_t tag) {
   return tag & ~15u;
@@ -60,9 +63,9 @@ static PLAIT_COLD uint32_t total_for(uint32_t size) {
   return plait__total_of(size < LEAST_SIZE ? LEAST_SIZE : size);
 }
 
-/* ---- free blocks: put onto a bin, taken off it, found. What else happens to a region is made of these. ---- */
+/* ---- free blocks: on a bin, off a bin, search; other changes consist of these ---- */
 
-/* Eight bins for each power of two from 2 Ki on; the last one is for all that is longer. */
+/* Eight bins for each power of two from 2 KiB on; the last bin holds all longer blocks. */
 PLAIT_TINY uint32_t bin_of(uint32_t size) {
   uint32_t log = 31u - (uint32_t)__builtin_clz(size), bin = log * 8 + (size >> (log - 3)) - 96;
   return bin < PLAIT_HEAP_BIN_COUNT ? bin : PLAIT_HEAP_BIN_COUNT - 1;
@@ -94,7 +97,10 @@ static PLAIT_ONCE void block_take(struct plait_thread_heap *theap, plait_ref_t h
   }
 }
 
-/* A free block of at least `size` bytes; 0 none, among `looks` of those that may be too short, and all others. */
+/*
+ * A free block of at least `size` bytes; 0 if none is found. In a bin whose blocks may be too short, at most `probes`
+ * are tried.
+ */
 static PLAIT_COLD plait_ref_t find(struct plait_thread_heap *theap, uint32_t size, uint32_t probes) {
   for (uint64_t mask = plait_get64(&theap->bin_mask) & ~0ull << bin_of(size); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &theap->bins[__builtin_ctzll(mask)];
@@ -107,12 +113,12 @@ static PLAIT_COLD plait_ref_t find(struct plait_thread_heap *theap, uint32_t siz
   return top != 0 && tag_at(top) >= size ? top : 0;
 }
 
-/* ---- splitting and joining; the region's owner only ---- */
+/* ---- splitting and joining; only for the region's owner ---- */
 
 /*
- * The `all` bytes from `header` on, of which a walk sees no more than the first header, become a live block of `total`
- * bytes, and the top, if the rest is worth a header: the block may grow into it. The commit, unless the walk does not
- * see `header` either.
+ * The `all` bytes from `header` on become a live block of `total` bytes. A walk sees no more than the first header of
+ * these bytes. If the rest is worth a header, it becomes the top, and the block may grow into it. This is the commit,
+ * unless the walk does not see `header` either.
  */
 static PLAIT_ONCE void lay(struct plait_thread_heap *theap, plait_ref_t header, uint32_t all, uint32_t total) {
   plait_ref_t top = plait_get(&theap->top);
@@ -128,8 +134,8 @@ static PLAIT_ONCE void lay(struct plait_thread_heap *theap, plait_ref_t header, 
 }
 
 /*
- * Takes `total` bytes out of the free block at `at`, from `front` on: the block that is live then. From its end most
- * often; from elsewhere for alignment, and with `front` 0 for a block that is going to grow.
+ * Takes `total` bytes out of the free block at `at`, from `front` on, and returns the live block. Mostly they are its
+ * end. For alignment they lie elsewhere; `front` is 0 for a block that is going to grow.
  */
 static PLAIT_ONCE plait_ref_t split_off(
     struct plait_thread_heap *theap, plait_ref_t at, uint32_t front, uint32_t total) {
@@ -152,12 +158,12 @@ static PLAIT_COLD uint32_t slices_of(uint32_t index) {
   return plait__rest(plait_load_near(&plait__slice(index)->tag));
 }
 
-/* Where the END header is of what ends before slice `behind`. */
+/* Where the END header lies of a region that ends before slice `behind`. */
 PLAIT_TINY plait_ref_t end_before(uint32_t behind) {
   return behind * PLAIT_SLICE_SIZE - PLAIT__HEADER;
 }
 
-/* Whether the region's first block is free and all there is. */
+/* Whether the whole region is one free block. */
 static PLAIT_COLD int is_whole(uint32_t index) {
   return tag_at(index * PLAIT_SLICE_SIZE) ==
       ((slices_of(index) * PLAIT_SLICE_SIZE - PLAIT__HEADER) | PLAIT__BLOCK_FREE);
@@ -165,10 +171,7 @@ static PLAIT_COLD int is_whole(uint32_t index) {
 
 /* ---- regions; under the lock ---- */
 
-/*
- * Gives back what lies behind the region's first `keep` slices. pre: no block is in use there; with `keep` 0, in all of
- * it.
- */
+/* Gives back what lies behind the region's first `keep` slices. pre: no block is in use there. */
 static PLAIT_COLD void region_trim(struct plait_thread_heap *theap, uint32_t index, uint32_t keep) {
   uint32_t slices = slices_of(index), from = index + keep, trimmed = slices - keep;
   plait_ref_t end = end_before(index + slices), last = end - plait_get(&plait__block(end)->before);
@@ -189,8 +192,8 @@ static PLAIT_COLD void region_trim(struct plait_thread_heap *theap, uint32_t ind
 }
 
 /*
- * Gives the record a free block of at least `total` bytes: at the end of its region at `index`, which becomes longer
- * for it, or in a new region if `index` is 0. 0 if there is no room.
+ * Gives the thread heap a free block of at least `total` bytes. It lies at the end of the region at `index`, which
+ * becomes longer, or in a new region if `index` is 0. Returns 0 if there is no room.
  */
 static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total, uint32_t least) {
   uint32_t slices = 0, have = 0, at;
@@ -203,9 +206,9 @@ static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t ind
     have = is_free_tag(tag_at(header - before)) ? before : 0;
   } else {
     more += LEAST_SLICES;
-    total += PLAIT__HEADER; /* it has an END to make */
+    total += PLAIT__HEADER; /* an END must be made */
   }
-  /* If that was too far down its bin to be found, it is found when it is longer. */
+  /* At least one slice: if the free end was long enough, but too far down its bin, the longer one is found. */
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
   if (need < least) need = least;
   if (more < need) more = need;
@@ -229,7 +232,7 @@ static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t ind
     plait_put(&plait__slice(i)->owner, plait_ref(theap));
     if (i != at) plait_put(&plait__slice(i)->tag, plait__tag(PLAIT__PART, i - index));
   }
-  plait__span_take(at, more, plait__tag(PLAIT__FREED, more)); /* not on a list any more, and nobody's yet */
+  plait__span_take(at, more, plait__tag(PLAIT__FREED, more)); /* on no list any more, and not owned yet */
   plait_put(&plait__slice(index)->tag, plait__tag(PLAIT__REGION, slices + more));
   if (at != index) plait_put(&plait__slice(at)->tag, plait__tag(PLAIT__PART, slices));
   plait__block_put(theap, header, end - header);
@@ -245,13 +248,13 @@ PLAIT_COLD int plait__sweep(struct plait_thread_heap *theap) {
     struct plait_slice *slice = plait__slice(index);
     uint32_t tag = plait_load_near(&slice->tag), kind = plait__kind(tag),
              length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
-    if (length == 0) break; /* somebody wrote over the table */
+    if (length == 0) break; /* the table was overwritten */
     int whole =
         kind == PLAIT__REGION && theap != NULL && plait_get(&slice->owner) == plait_ref(theap) && is_whole(index);
     if (kind == PLAIT__FREED || whole) {
       if (whole) region_trim(theap, index, 0);
       else plait__span_free(index, length);
-      index = before, length = 0; /* it has been joined with what is free around it */
+      index = before, length = 0; /* it has been joined with the free spans around it */
       given = 1;
     }
     before = index;
@@ -268,8 +271,8 @@ PLAIT_COLD int plait__relinquish(struct plait_thread_heap *theap) {
 }
 
 /*
- * Makes room for a block of `total` bytes, behind the region at `index` if that is not 0. Whether there is. Not under
- * the lock.
+ * Makes room for a block of `total` bytes; behind the region at `index`, if that is not 0. Whether there is room. pre:
+ * the caller does not have the lock.
  */
 static PLAIT_COLD int make_room(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
   uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
@@ -288,21 +291,24 @@ static PLAIT_COLD int make_room(struct plait_thread_heap *theap, uint32_t index,
 
 /* ---- freeing; without the lock ---- */
 
-/* Shortens the region, or gives it back, if the lock is to be had at once. If not, it stays as it is, and serves on. */
+/*
+ * Shortens the region or gives it back, if the lock is free at once. If not, the region stays as it is, and remains
+ * usable.
+ */
 static PLAIT_COLD void try_to_trim(struct plait_thread_heap *theap, uint32_t index, uint32_t keep) {
   if (plait__heap_try_lock() != 0) return;
   region_trim(theap, index, keep);
   plait__heap_unlock();
 }
 
-/* Looks at a free block of about a slice or more: is there something to give back? */
+/* Checks whether a free block of about a slice or more has slices to give back. */
 static PLAIT_COLD void give_back(struct plait_thread_heap *theap, plait_ref_t header, uint32_t size) {
   uint32_t index = region_of(header), slices = slices_of(index), spare = plait_get(&theap->spare);
   if (size >= (TRIM_SLICES + plait_get(&theap->slices) / 8) * PLAIT_SLICE_SIZE &&
       tag_at(header + size) == PLAIT__BLOCK_END)
     try_to_trim(theap, index, slices + 2 - size / PLAIT_SLICE_SIZE);
   if (!is_whole(index)) return;
-  /* One region that is wholly free is kept: the longer one. */
+  /* Of two regions that are wholly free, the longer one is kept. */
   plait_put(&theap->spare, index);
   if (spare == 0 || spare == index || !is_whole(spare)) return;
   if (slices_of(spare) > slices_of(index)) {
@@ -321,13 +327,14 @@ PLAIT_ONCE void plait__medium_release(struct plait_thread_heap *theap, plait_ref
     block_take(theap, header + size);
     size += size_of(next);
   }
-  plait_put(plait__mark_of(header), 0);       /* before the commit: it may be no header any more then */
-  if (is_free_tag(tag_at(header - before))) { /* not of the first: it is before itself, and not free */
+  plait_put(plait__mark_of(header), 0); /* before the commit, because afterwards it may be no header any more */
+  /* not for the first header: its `before` is 0, so it finds itself, and that is not free */
+  if (is_free_tag(tag_at(header - before))) {
     header -= before;
     size += before;
     block_take(theap, header);
   }
-  if (plait_get(&theap->top) != top) { /* what is joined with the top is the top */
+  if (plait_get(&theap->top) != top) { /* a block that is joined with the top is the top */
     plait_put(&theap->top, header);
     set_before(header + size, size);
     set_tag_at(header, size | PLAIT__BLOCK_FREE);
@@ -335,18 +342,18 @@ PLAIT_ONCE void plait__medium_release(struct plait_thread_heap *theap, plait_ref
     plait__block_put(theap, header, size);
   }
   count_live(theap, UINT32_MAX);
-  /* Of the region that is kept when it is wholly free, there is less to give back. */
+  /* The kept region only gives back its end, so it needs a larger free block. */
   uint32_t least = header == plait_get(&theap->spare) * PLAIT_SLICE_SIZE ? TRIM_SLICES * PLAIT_SLICE_SIZE
                                                                          : PLAIT_SLICE_SIZE - PLAIT__HEADER;
   if (size >= least) give_back(theap, header, size);
 }
 
-/* ---- what the rest of the room calls ---- */
+/* ---- what the other files call ---- */
 
 /* A free block of at least `size` bytes, made if there is none; 0 without memory. */
 static PLAIT_COLD plait_ref_t find_or_make(struct plait_thread_heap *theap, uint32_t size) {
   plait_ref_t at;
-  if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter one is on no bin, and would not be found */
+  if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter block is on no bin, and would not be found */
   if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
   while ((at = find(theap, size, BLOCK_PROBES)) == 0)
     if (!make_room(theap, 0, size)) return find(theap, size, UINT32_MAX);
@@ -406,7 +413,7 @@ PLAIT_COLD enum plait_heap_place plait__medium_place(plait_ref_t block) {
   uint32_t index = region_of(block);
   plait_ref_t at = index * PLAIT_SLICE_SIZE;
   plait_ref_t end = at + plait__rest(plait_load(&plait__slice(index)->tag)) * PLAIT_SLICE_SIZE - PLAIT__HEADER;
-  /* the owner may be changing it: each step is checked, the answer is a hint */
+  /* the owner may change the region now: each step is checked, and the result may be out of date */
   for (uint32_t size; at < end; at += size) {
     uint32_t tag = tag_at(at), live = (tag & 15u) == PLAIT__BLOCK_LIVE;
     size = size_of(tag);
@@ -430,7 +437,7 @@ PLAIT_COLD int plait__medium_resize(
       lay(mine, header, all, total);
       return 1;
     }
-    /* The region's end: it may become longer. */
+    /* The end of the region: it may become longer. */
     if (tag_at(header + all) != PLAIT__BLOCK_END || !make_room(mine, region_of(header), total - have)) return 0;
   }
 }

@@ -1,11 +1,12 @@
 /*
- * returns: medium blocks that other threads have freed, on their way back. Each record has a stack of them.
+ * remote frees: medium blocks that other threads have freed. Each thread heap has a remote free list, a stack.
  *
  * Invariants
- * - A block on a stack, or on a `draining` list, is REMOTE; whoever takes it off frees it, or passes it on to the owner
- *   that its region has by now.
- * - The stack is pushed by compare-and-swap, and taken whole. Its owner names what it takes in `draining` before: a
- *   thread that dies between the two has it on both, and settle() in thread_heaps.c frees it once.
+ * - A block on a remote free list, or on a `draining` list, is REMOTE. The thread that takes it off frees it, or pushes
+ *   it onto the list of the region's present owner.
+ * - Blocks are pushed by compare-and-swap, and the list is taken as a whole. Before its owner takes it, it stores the
+ *   first block in `draining`. If the thread exits between the two, the blocks are on both lists, and settle() in
+ *   thread_heaps.c frees them once.
  */
 #include "internal.h"
 
@@ -16,14 +17,14 @@ static void push(struct plait_thread_heap *theap, plait_ref_t header) {
   do {
     plait_put(plait__remote_next(header), (uint32_t)head);
     next = ((head >> 32) + 1) << 32 | header;
-    /* release: pairs with the acquire in drain; sequentially consistent: see below. */
+    /* release: pairs with the acquire in drain. Sequentially consistent: see below. */
   } while (
       !atomic_compare_exchange_weak_explicit(&theap->remote, &head, next, memory_order_seq_cst, memory_order_relaxed));
 }
 
 /*
- * The owner may be nobody, and be taken over meanwhile: this looks at it after the push, and taking over looks at the
- * stack after it has changed the owner.
+ * The owner may have no thread, and the region may be adopted at this time. So this function reads the owner again
+ * after the push, and adopting reads the remote free list after it has changed the owner.
  */
 void plait__remote_push(plait_ref_t header) {
   plait_word_t *owner = &plait__slice(header / PLAIT_SLICE_SIZE)->owner;

@@ -1,25 +1,26 @@
 /*
- * slices: the address-indexed table, runs of slices, growth. See heap.h for the whole.
+ * slices: the slice table, spans of slices, growth. See heap.h for the whole.
  *
  * Invariants, under the lock
- * - Walking from `first` by each run's length meets exactly `end`. Every change that a walk can see is one store to one
- *   tag, made after all that it reveals is in place. Tags inside a run do not count; those that could be taken for a
- *   live block are wiped before the lock is given back.
- * - Each free run is on the list for its length; its first slice says where it lies, its last one how long it is. No
- *   two free runs touch. These are derived: plait__repair() makes them from the tags. No slice but the first of a free
- *   run has the tag of one; so what the slice in front of a run says of its length is true if there is such a tag that
- *   far back.
- * - One change is made without the lock: who frees a large block turns LARGE into FREED, which nobody else touches but
- *   to make it free, under the lock: its thread when it has the lock next (`freed` says where to look), or whoever
- *   finds that memory ends or grows over it, or a repair. If it has been made free before, the tag says so.
+ * - A walk from `first` by each span's length meets exactly `end`. Every change that a walk can see is one store to one
+ *   tag, made after all that it reveals is in place. Tags inside a span do not count. Those that could be taken for a
+ *   live block are cleared before the lock is released.
+ * - Each free span is on the list for its length. Its first slice says where it lies, its last one how long it is. No
+ *   two free spans are adjacent. All of this is derived: plait__repair() rebuilds it from the tags.
+ * - Only the first slice of a free span has the tag of one. So `back` of the slice in front of a span is the length of
+ *   a free span there, if the tag that many slices back says the same.
+ * - One change is made without the lock: a thread that frees a large block turns its tag from LARGE to FREED. After
+ *   that, the tag only changes when the span becomes free, under the lock. That is done by the same thread when it has
+ *   the lock next (`freed` names the span), by a thread that runs out of memory or grows over the span, or by a repair.
+ *   The tag tells whether it was made free before.
  */
 #include "internal.h"
 
 PLAIT_COLD_BEGIN
 
 #define CHUNK_BYTES ((uint32_t)sizeof(struct plait_metadata_chunk))
-#define KEPT_PART 32u  /* of the limit: one of these for each step of enum plait_heap_use */
-#define MOST_KEPT 256u /* slices; 16 MiB, which is enough for a hundred threads */
+#define KEPT_PART 32u  /* of the limit: for each step of enum plait_heap_use, one of so many parts is kept */
+#define MOST_KEPT 256u /* slices: 16 MiB, enough for a hundred threads */
 
 #ifdef __wasm__
 _Alignas(64) struct plait_heap plait__heap_root;
@@ -60,22 +61,22 @@ void plait__heap_unlock(void) {
   plait_lock_release(&plait_heap()->lock);
 }
 
-/* ---- free runs; all under the lock ---- */
+/* ---- free spans; all under the lock ---- */
 
-/* Lengths up to 16 have a list each; above, there is one for each power of two. Length 0 is that of nobody. */
+/* Each length up to 16 has a list; above there is one for each power of two. Length 0 is that of `no_span`. */
 PLAIT_TINY uint32_t span_bin(uint32_t slices) {
   return slices <= 16 ? slices : 44u - (uint32_t)__builtin_clz(slices);
 }
 
 /*
- * Where a neighbour is not free, `no_span` stands for it: a free run of no slices, which is on no list, or on its own.
- * Whether there is one is as good as random, and a processor that guesses wrong loses more time than the stores take.
+ * If a neighbor is not free, `no_span` stands for it: a free span of no slices, on no list, or on its own. Whether a
+ * neighbor is free is close to random, and a mispredicted branch costs more time than the stores.
  */
 PLAIT_TINY struct plait_slice *if_free(struct plait_slice *slice) {
   return plait__kind(plait_get(&slice->tag)) == PLAIT__FREE ? slice : &plait_heap()->no_span;
 }
 
-/* The free run that ends in front of slice `index`. */
+/* The free span that ends in front of slice `index`, or `no_span`. */
 PLAIT_TINY struct plait_slice *span_before(uint32_t index) {
   struct plait_heap *heap = plait_heap();
   uint32_t back = index > plait_get(&heap->first) ? plait_get(&plait__slice_inline(index - 1)->back) : 0;
@@ -83,13 +84,13 @@ PLAIT_TINY struct plait_slice *span_before(uint32_t index) {
   return plait_get(&slice->tag) == plait__tag(PLAIT__FREE, back) ? slice : &heap->no_span;
 }
 
-/* Takes the free run off its list: its length. The mask is corrected by whoever finds the list empty. */
+/* Takes the free span off its list and returns its length. A search that finds the list empty corrects the mask. */
 PLAIT_TINY uint32_t span_unlink(struct plait_slice *slice) {
   plait__list_take(&slice->link);
   return plait__rest(plait_get(&slice->tag));
 }
 
-/* Makes what starts at `slice`, number `index`, a free run: the tag is the commit. */
+/* Makes `slices` slices from `slice`, at `index`, a free span: the tag is the commit. */
 static PLAIT_ONCE void span_put(struct plait_slice *slice, uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t bin = span_bin(slices);
@@ -116,7 +117,9 @@ PLAIT_TINY int may_take(uint32_t slices) {
   return (void)slices, 1;
 }
 #else
-/* Whether as much as enum plait_heap_use says stays free for others. Exact under the lock, a hint without it. */
+/*
+ * Whether enough stays free for other uses, as enum plait_heap_use says. Exact under the lock, approximate without it.
+ */
 static int may_take(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t limit = plait_get(&heap->limit), part = limit / KEPT_PART < MOST_KEPT ? limit / KEPT_PART + 1 : MOST_KEPT;
@@ -129,8 +132,8 @@ PLAIT_ONCE uint32_t plait__span_find(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   if (!may_take(slices)) return 0;
   /*
-   * A list of several lengths may hold none that is long enough. All of it is looked at: each run there is more than a
-   * MiB.
+   * A list of several lengths may hold no span that is long enough. It is searched to its end, because each of its
+   * spans is longer than 1 MiB.
    */
   for (uint32_t mask = plait_get(&heap->span_mask) & ~0u << span_bin(slices); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &heap->span_bins[__builtin_ctz(mask)];
@@ -149,7 +152,7 @@ inline void plait__touch(uint32_t behind) {
   if (behind > plait_get(&heap->touched)) plait_put(&heap->touched, behind);
 }
 
-/* `slices` more are in use. */
+/* Counts `slices` more in use. */
 PLAIT_TINY void count_used(uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   uint32_t used = plait_get(&heap->used) + slices;
@@ -166,7 +169,7 @@ PLAIT_ONCE void plait__span_take(uint32_t index, uint32_t slices, uint32_t tag) 
   count_used(slices);
 }
 
-/* Joins the run at `index`, whatever its tag, with the free runs around it. */
+/* Joins the span at `index`, whatever its tag, with the free spans around it. */
 PLAIT_ONCE void plait__span_free(uint32_t index, uint32_t slices) {
   struct plait_heap *heap = plait_heap();
   struct plait_slice *slice = plait__slice_inline(index), *no_span = &heap->no_span;
@@ -180,7 +183,7 @@ PLAIT_ONCE void plait__span_free(uint32_t index, uint32_t slices) {
   plait_put(&after->tag, PLAIT__NONE);
 }
 
-/* The large block that the caller has freed without the lock, if it is still FREED, becomes free. */
+/* Makes the large block free that the caller has freed without the lock, if it is still FREED. */
 PLAIT_TINY void settle_freed(struct plait_thread_heap *mine) {
   uint32_t index = mine == NULL ? 0 : plait_get(&mine->freed);
   if (index == 0) return;
@@ -211,9 +214,9 @@ int plait__make_free(uint32_t index, uint32_t slices) {
   return length >= slices && may_take(slices);
 }
 
-/* ---- bookkeeping memory ---- */
+/* ---- metadata memory ---- */
 
-/* The piece that is cut up ends where its slice does; a new one begins with a slice. */
+/* The present piece of metadata memory ends where its slice does. A new piece starts with a slice. */
 static void meta_take(plait_ref_t ref, uint32_t bytes) {
   plait_put(&plait_heap()->meta, ref + bytes);
   plait_zero_near(plait_at(ref), bytes);
@@ -227,7 +230,7 @@ plait_ref_t plait__meta(uint32_t bytes) {
     if (index == 0) return 0;
     ref = index * PLAIT_SLICE_SIZE;
   }
-  meta_take(ref, bytes); /* first: a slice of bookkeeping that nobody knows would be lost */
+  meta_take(ref, bytes); /* first: a slice of metadata that `meta` does not name would be lost */
   if (index != 0) plait__span_take(index, 1, plait__tag(PLAIT__META, 1));
   return ref;
 }
@@ -244,12 +247,13 @@ void plait__extend(uint32_t at, uint32_t to) {
   if (PLAIT_PLATFORM_ALONE) at = end, to = plait_platform_pages();
   if (to > limit) to = limit;
   if (at >= to) return;
-  uint32_t donor = at; /* slices from `at` to here are taken for bookkeeping */
+  uint32_t donor = at; /* slices from `at` to here are taken for metadata */
   uint32_t from = end / PLAIT_HEAP_CHUNK_SLICES, last = (to - 1) / PLAIT_HEAP_CHUNK_SLICES;
-  /* the first one is there in any case: see plait__free() */
+  /* the first chunk is always made: see plait__free() */
   for (uint32_t chunk = 0; chunk <= last; chunk = chunk < from ? from : chunk + 1) {
     if (plait_get(&heap->chunks[chunk]) != 0) continue;
-    plait_ref_t ref = plait__meta(CHUNK_BYTES); /* of what is free already: new slices are to lie behind the old ones */
+    /* from free slices, because new slices are to lie behind the old ones */
+    plait_ref_t ref = plait__meta(CHUNK_BYTES);
     if (ref == 0) {
       if (donor == to) return;
       ref = donor++ * PLAIT_SLICE_SIZE;
@@ -259,23 +263,24 @@ void plait__extend(uint32_t at, uint32_t to) {
     plait__page_map_clear(((struct plait_metadata_chunk *)plait_at(ref))->page_map, PLAIT_HEAP_CHUNK_ENTRIES);
     near_store(&heap->chunks[chunk], ref, memory_order_release);
   }
-  plait__tag_set(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next one is written over it */
+  plait__tag_set(end, plait__tag(PLAIT__GAP, at - end)); /* if there is none, the next tag overwrites it */
   plait__tag_set(at, plait__tag(PLAIT__META, donor - at));
   if (donor < to) plait__tag_set(donor, plait__tag(PLAIT__FREED, to - donor));
-  /* The commit; release: pairs with the acquire of whoever checks a reference against it. */
+  /* The commit; release: pairs with the acquire of a thread that compares a reference with it. */
   near_store(&heap->end, to, memory_order_release);
   plait_put(&heap->used, plait_get(&heap->used) + to - at);
   if (donor < to) plait__span_free(donor, to - donor);
 }
 
-/* How many of `slices` are lacking behind `from`, where the memory ends. A hint, if without the lock. */
+/* How many of `slices` are missing behind `from`, where the memory ends. Approximate without the lock. */
 static uint32_t lacking(uint32_t slices, uint32_t from) {
   uint32_t end = plait_load_near(&plait_heap()->end);
   uint32_t back = end == plait_get(&plait_heap()->first) ? 0 : plait_get(&plait__slice(end - 1)->back);
-  return from == end && back < slices ? slices - back : slices; /* the run that the heap ends with needs less */
+  /* if the heap ends with a free span, fewer are needed */
+  return from == end && back < slices ? slices - back : slices;
 }
 
-/* Grows by a 64th, if that is more: growth costs little in the long run. */
+/* Grows by a 64th if that is more, so that growth costs little in the long run. */
 static int64_t grow_by(uint32_t *slices, uint32_t from) {
   uint32_t need = *slices;
   if (need < from / 64) *slices = from / 64;
@@ -290,9 +295,9 @@ int plait__grow(uint32_t slices) {
   uint32_t pages = plait_platform_pages(), end = plait_load_near(&heap->end), limit = plait_get(&heap->limit);
   if (pages > limit) pages = limit;
   if (!may_take(slices)) return -PLAIT_ENOMEM;
-  if (pages <= end) { /* else another thread has grown, and is about to tell */
+  if (pages <= end) { /* else another thread has grown the memory, and is about to extend the heap */
     uint32_t want = lacking(slices, end);
-    if (want > limit - end || grow_by(&want, end) < 0) /* quicker */
+    if (want > limit - end || grow_by(&want, end) < 0) /* another thread was faster */
       return end < limit && (plait_load_near(&heap->end) > end || plait_platform_pages() > end) ? 0 : -PLAIT_ENOMEM;
   }
   if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
@@ -303,7 +308,7 @@ int plait__grow(uint32_t slices) {
 
 #else
 
-/* Under the lock, so that what this heap grows comes in order; between may lie what others have grown. */
+/* Under the lock, so that the heap extends itself in order. In between may lie memory that other code has grown. */
 int plait__grow(uint32_t slices) {
   if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
   uint32_t from = plait_platform_pages(), want = lacking(slices, from);

@@ -1,22 +1,22 @@
 /*
- * heap stats: what the heap is used for, counted from the slice table, the page records and the threads' records.
+ * heap stats: what the heap is used for, counted from the slice table, the page records and the thread heaps.
  *
- * Invariant: blocks themselves are never looked at, and nothing is followed that could go away: descriptions of slices,
- * page records and threads' records stay what they are for good. So it is safe whatever other threads do meanwhile;
- * each number is right at some instant, and none is below zero.
+ * Invariant: blocks themselves are never read, and no reference is followed to memory that could go away. Entries of
+ * the slice table, page records and thread heaps keep their places for good. So counting is safe while other threads
+ * work. Each number is right at some instant, and none is below zero.
  */
 #include "internal.h"
 
 PLAIT_COLD_BEGIN
 
-/* Blocks of the page that are free. */
+/* How many blocks of the page are free. */
 static uint32_t count_free(struct plait_page *page, uint32_t count) {
   uint32_t free = 0;
   while (count-- > 0) free += (uint32_t)plait__is_free(page, count);
   return free;
 }
 
-/* The entry of the record that owns a page, looked for where the last one was found first; NULL if none does. */
+/* The entry of the thread heap that owns a page, NULL if none does. The search starts at the last result. */
 static struct plait_heap_thread_stats *entry_of(
     struct plait_heap_details *out, const plait_ref_t *theaps, uint32_t owner, uint32_t *last) {
   for (uint32_t i = 0; i < out->thread_count; i++, *last = (*last + 1) % out->thread_count)
@@ -24,7 +24,7 @@ static struct plait_heap_thread_stats *entry_of(
   return NULL;
 }
 
-/* Small blocks in use in the slice's pages. `out`: NULL, or where more is counted. */
+/* Small blocks in use in the slice's pages. `out`: NULL, or where the details are added. */
 static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plait_heap_details *out,
     const plait_ref_t *theaps, uint32_t *last) {
   uint32_t live = 0;
@@ -44,7 +44,10 @@ static uint32_t add_pages(struct plait_slice *slice, uint32_t shift, struct plai
   return live;
 }
 
-/* Medium blocks in use, by record. `records`: filled with where the records lie that have an entry in `out`. */
+/*
+ * Medium blocks in use, by thread heap. `theaps`: filled with the references of the thread heaps that have an entry in
+ * `out`.
+ */
 static uint32_t add_thread_heaps(struct plait_heap_details *out, plait_ref_t *theaps) {
   uint32_t live = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
@@ -65,7 +68,7 @@ static uint32_t add_thread_heaps(struct plait_heap_details *out, plait_ref_t *th
   return live;
 }
 
-/* Records of nobody that own nothing are not worth an entry. */
+/* Removes the entries of thread heaps without a thread that own nothing. */
 static void drop_empty(struct plait_heap_details *out) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < out->thread_count; i++) {
@@ -76,8 +79,9 @@ static void drop_empty(struct plait_heap_details *out) {
 }
 
 /*
- * Counts everything, in one walk over the slice table, from run to run. A run may be split or joined meanwhile: then
- * some slices are missed, or met inside of a run, where they count for nothing. `more`: NULL, or zero.
+ * Counts everything in one walk over the slice table, from span to span. Another thread may split or join a span
+ * meanwhile. Then some slices are missed, or read inside of a span, where they count for nothing. `more`: NULL, or
+ * zeroed.
  */
 static void count(struct plait_heap_stats *out, struct plait_heap_details *more) {
   struct plait_heap *heap = plait_heap();

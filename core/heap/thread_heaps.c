@@ -1,11 +1,12 @@
 /*
- * records: who allocates from what, and what becomes of it when a thread is gone.
+ * thread heaps: which thread allocates from what, and what happens to it after the thread has exited.
  *
  * Invariants
- * - A record is changed by the thread that is bound to it, or under the lock when nobody is. The owner words of pages
- *   and regions are the truth; its lists, bins and counters are made from that by absorb().
- * - `stale` is set before the lists stop being right for whoever comes next, and cleared when they are again. So a
- *   thread that dies while it takes over or rebuilds a record leaves it stale, and the next one starts anew.
+ * - A thread heap is changed by the thread that is bound to it. If there is none, it is changed under the lock. The
+ *   owner words of pages and regions are authoritative; absorb() derives lists, bins and counters from them.
+ * - `stale` is set before the lists stop being right for the next thread, and cleared when they are right again. So if
+ *   a thread exits while it adopts or rebuilds a thread heap, the thread heap stays stale, and the next thread starts
+ *   over.
  */
 #include "internal.h"
 
@@ -44,13 +45,13 @@ static void count_orphans(void) {
   plait_put(&plait_heap()->orphans, count);
 }
 
-/* ---- taking over, under the lock ---- */
+/* ---- adopting, under the lock ---- */
 
-/* The region becomes the record's, whatever state its blocks were left in. */
+/* The thread heap gets the region, whatever state its blocks were left in. */
 static void absorb_region(struct plait_thread_heap *theap, uint32_t index, uint32_t slices) {
   plait_ref_t at = index * PLAIT_SLICE_SIZE, end = at + slices * PLAIT_SLICE_SIZE - PLAIT__HEADER, free = 0;
   uint32_t before = 0, live = 0;
-  /* the first one last: its owner is the region's, should this thread die meanwhile */
+  /* the first slice last: its owner is the region's, in case this thread exits now */
   for (uint32_t i = slices; i-- > 0;) {
     struct plait_slice *slice = plait__slice(index + i);
     near_store(&slice->owner, plait_ref(theap), memory_order_seq_cst); /* see plait__remote_push() */
@@ -59,16 +60,18 @@ static void absorb_region(struct plait_thread_heap *theap, uint32_t index, uint3
   while (at < end) {
     struct plait_block *block = plait_at(at);
     uint32_t tag = plait_get(&block->tag), state = tag & 15u, size = tag & ~15u;
-    /* An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
-       written over by the program; it stays as it is, in one piece, and is never given out. */
+    /*
+     * An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
+     * overwritten by the program. It stays as it is, in one piece, and is never allocated.
+     */
     if (PLAIT_DEATHS && state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
     if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END)
       state = PLAIT__BLOCK_LIVE, size = end - at;
-    /* Only a tag that is wrong is written: a live block may be freed by another thread meanwhile. */
+    /* Only a wrong tag is written, because another thread may free a live block at this time. */
     if ((size | state) != tag) plait_put(&block->tag, size | state);
     /* its thread was about to free it */
     else if (state != PLAIT__BLOCK_FREE) plait_put(plait__mark_of(at), plait__mark(at));
-    if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that nobody has joined */
+    if (state == PLAIT__BLOCK_FREE && free != 0) { /* two free blocks that are not joined */
       before += size;
     } else {
       if (free != 0) plait__block_put(theap, free, before);
@@ -88,7 +91,7 @@ static void absorb_region(struct plait_thread_heap *theap, uint32_t index, uint3
   plait_put(&theap->medium_live, plait_get(&theap->medium_live) + live);
 }
 
-/* Pages of the slice that were `former`'s, or were lost between two owners, become the record's. */
+/* The thread heap gets pages of the slice that `former` owned, or that were lost between two owners. */
 static void absorb_pages(struct plait_thread_heap *theap, uint32_t former, struct plait_slice *slice) {
   uint32_t pages = PLAIT_SLICE_SIZE >> plait__rest(plait_get(&slice->tag));
   for (uint32_t i = 0; i < pages; i++) {
@@ -97,13 +100,13 @@ static void absorb_pages(struct plait_thread_heap *theap, uint32_t former, struc
     if (owner != former && (owner != PLAIT__ABANDONED || plait__page_remote(page) == 0)) continue;
     if (owner != plait_ref(theap) &&
         !near_compare_exchange(&page->owner, &owner, plait_ref(theap), memory_order_seq_cst, memory_order_relaxed))
-      continue; /* another thread was quicker */
+      continue; /* another thread was faster */
     plait__page_rebuild(page);
     plait__own_link(theap, page);
   }
 }
 
-/* All that was the record `former`'s becomes the record's and is put onto its lists. */
+/* The thread heap gets all that the thread heap `former` owned. It is put onto its lists. */
 static void absorb(struct plait_thread_heap *theap, uint32_t former) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end);) {
@@ -116,13 +119,15 @@ static void absorb(struct plait_thread_heap *theap, uint32_t former) {
     } else if (plait__kind(tag) == PLAIT__REGION && plait_get(&slice->owner) == former) {
       absorb_region(theap, index, length);
     }
-    if (length == 0) return; /* somebody wrote over the table */
+    if (length == 0) return; /* the table was overwritten */
     index += length;
   }
 }
 
-/* What lies on the record's stacks is freed or passed on. `draining` may be a part of `remote`: then its thread died
-   after naming it and before taking it. */
+/*
+ * Frees the blocks on the remote free list and on `draining`, or passes them on. `draining` may be a part of `remote`:
+ * then its thread exited after it had named the block and before it took the list.
+ */
 static void settle(struct plait_thread_heap *theap) {
   plait_ref_t draining = plait_get(&theap->draining);
   plait_ref_t header = (plait_ref_t)near_load(&theap->remote, memory_order_acquire);
@@ -144,7 +149,7 @@ static void rebuild(struct plait_thread_heap *theap) {
 
 void plait__stranded(void) {
   if (plait__heap_lock() != 0) return;
-  plait_put(&plait_heap()->orphans, plait_get(&plait_heap()->orphans) + 1); /* who looks for it counts anew */
+  plait_put(&plait_heap()->orphans, plait_get(&plait_heap()->orphans) + 1); /* a search for it counts anew */
   plait__heap_unlock();
 }
 
@@ -155,9 +160,9 @@ static int adopt_one(struct plait_thread_heap *theap) {
     plait_put(&from->stale, 1);
     absorb(theap, plait_ref(from));
     clear_lists(from);
-    settle(from); /* nothing is its own any more: all is passed on */
+    settle(from); /* it owns nothing any more: all is passed on */
     plait_put(&from->stale, 0);
-    plait__remote_drain(theap); /* what that passed on may be all that its caller can have */
+    plait__remote_drain(theap); /* the blocks passed on may be all that the caller can get */
     plait__pages_release_empty(theap);
     plait__sweep(theap);
     count_orphans();
@@ -172,8 +177,10 @@ int plait__adopt(struct plait_thread_heap *theap) {
   return plait_get(&plait_heap()->orphans) != 0 && adopt_one(theap);
 }
 #else
-/* Where no death is ever known, nothing is nobody's before a thread has left: only programs that say so link what it
-   takes. Volatile, or the compiler would name the function here. */
+/*
+ * Where no exit is ever detected, there is nothing to adopt before a thread has left. So only programs that call
+ * plait_heap_leave() link the code for it. Volatile, or the compiler would name the function here.
+ */
 static int (*volatile adopting)(struct plait_thread_heap *theap);
 
 int plait__adopt(struct plait_thread_heap *theap) {
@@ -181,28 +188,28 @@ int plait__adopt(struct plait_thread_heap *theap) {
 }
 #endif
 
-/* ---- a thread and its record ---- */
+/* ---- a thread and its thread heap ---- */
 
-/* The record of slot `index`, made if there is none: NULL if bookkeeping needs a slice. Under the lock. */
+/* The thread heap of slot `index`, made if there is none: NULL if metadata needs a slice. Under the lock. */
 static struct plait_thread_heap *theap_create(uint32_t index) {
   struct plait_thread_heap *theap = theap_at(index);
   if (theap != NULL) return theap;
-  /* The statics' last slice may have room for a record where the heap has no slice yet: see plait__free(). */
+  /* The statics' last slice may have room for a thread heap before the heap has a slice: see plait__free(). */
   plait_ref_t ref = plait_get(&plait_heap()->chunks[0]) == 0 ? 0 : plait__meta(sizeof(struct plait_thread_heap));
   if (ref == 0) return NULL;
   theap = plait_at(ref);
   plait_put(&theap->index, index);
   plait__own_clear(theap);
-  plait__lists_clear(theap->partial, PLAIT_HEAP_SHIFT_COUNT); /* all else is zero */
+  plait__lists_clear(theap->partial, PLAIT_HEAP_SHIFT_COUNT); /* all other fields are zero */
   near_store(&plait_heap()->thread_heaps[index], ref, memory_order_release);
   return theap;
 }
 
-/* The record becomes the caller's. Threads that share a place share its record. Under the lock. */
+/* Binds the thread heap to the caller. Threads that share a slot share its thread heap. Under the lock. */
 static void theap_take(struct plait_thread_heap *theap, plait_thread_t self) {
   uint32_t thread = plait_get(&theap->thread);
   if (PLAIT_DEATHS && ((thread != 0 && thread != self) || plait_get(&theap->stale) != 0)) rebuild(theap);
-  plait_put(&theap->thread, self); /* it may be counted among the orphans: who looks for one counts anew */
+  plait_put(&theap->thread, self); /* it may be counted in `orphans`; a search counts anew */
 }
 
 struct plait_thread_heap *plait__bind(void) {
@@ -238,7 +245,7 @@ void plait_heap_recover(plait_thread_t exited) {
   struct plait_thread_heap *theap = theap_at(plait_thread_index(exited));
   int concerned = theap != NULL && plait_get(&theap->thread) == exited;
   if (plait__heap_lock() == 0) {
-    plait__repair(); /* it may have freed a large block, and not come to joining it with its neighbours */
+    plait__repair(); /* it may have freed a large block, and not joined it with its neighbors */
     if (concerned) {
       rebuild(theap);
       plait_put(&theap->thread, 0);
@@ -249,9 +256,9 @@ void plait_heap_recover(plait_thread_t exited) {
   plait_lock_wake(&heap->lock);
 }
 
-/* ---- after the death of a thread that held the lock ---- */
+/* ---- after the exit of a thread that held the lock ---- */
 
-/* What was about to become bookkeeping memory is none; what lies behind the end does not count. */
+/* Memory that was about to become metadata is none. What lies behind the end does not count. */
 static void repair_meta(void) {
   struct plait_heap *heap = plait_heap();
   uint32_t end = plait_get(&heap->end), index = (plait_get(&heap->meta) - 1) / PLAIT_SLICE_SIZE;
@@ -261,10 +268,7 @@ static void repair_meta(void) {
     if (plait_get(&heap->chunks[i]) / PLAIT_SLICE_SIZE >= end) plait_put(&heap->chunks[i], 0);
 }
 
-/*
- * Which pages of the slice are in use; puts those that are pooled onto their lists, but for those without blocks in
- * use.
- */
+/* Which pages of the slice are in use. Puts its shared pages onto their lists, except those without a block in use. */
 static uint32_t repair_used(uint32_t index) {
   struct plait_slice *slice = plait__slice(index);
   uint32_t shift = plait__rest(plait_get(&slice->tag)), used = 0;
@@ -275,7 +279,7 @@ static uint32_t repair_used(uint32_t index) {
     if (owner != PLAIT__SHARED) continue;
     plait__page_rebuild(page);
     if (plait__used(plait_get(&page->free_state)) ==
-        0) { /* its thread was about to unmake it, or to see that it can be */
+        0) { /* its thread was about to give it back, or to see that it can */
       near_store(&page->owner, 0, memory_order_release);
       used &= ~(1u << i);
       continue;
@@ -306,12 +310,12 @@ void plait__repair(void) {
     uint32_t tag = plait_load_near(&slice->tag);
     enum plait__slice_kind kind = plait__kind(tag);
     length = kind == PLAIT__PAGES ? 1 : plait__rest(tag);
-    /* somebody wrote over the table: no more from here */
+    /* the table was overwritten: stop here */
     if (length == 0 || length > end - index) length = end - index;
     if (kind == PLAIT__PAGES && repair_used(index) == 0) kind = PLAIT__FREE;
     if (kind == PLAIT__FREED) kind = PLAIT__FREE;
     if (kind != PLAIT__REGION) clear_inside(index + 1, index + length);
-    if (kind == PLAIT__FREE) { /* joined with what is free in front of it; listed when all of it is known */
+    if (kind == PLAIT__FREE) { /* joined with the free slices in front; listed when all of the span is known */
       uint32_t start = free == 0 ? index : free, slices = index + length - start;
       plait_put(&plait__slice(start)->tag, plait__tag(PLAIT__FREE, slices));
       if (start != index) plait_put(&slice->tag, PLAIT__NONE);
@@ -322,7 +326,7 @@ void plait__repair(void) {
     if (free != 0) plait__span_put(free, index - free);
     free = 0;
     if (kind != PLAIT__GAP) used += length;
-    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) /* not FREED: `freed` of a record may name it */
+    for (uint32_t i = 1; kind == PLAIT__REGION && i < length; i++) /* not FREED: `freed` of a thread heap may name it */
       plait_put(&plait__slice(index + i)->tag, plait__tag(PLAIT__PART, i));
     uint32_t shift = plait__rest(tag);
     if (kind == PLAIT__PAGES && plait_get(&slice->used) != (1ull << (PLAIT_SLICE_SIZE >> shift)) - 1)

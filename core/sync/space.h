@@ -162,7 +162,7 @@ plait_thread_t plait_self_id(void);
   }
 #endif
 
-/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
+/* The calling thread's thread heap, which core/heap sets. Null after entering. */
 PLAIT_OF_THREAD(void *, thread_heap)
 
 /* Whether the calling thread holds a lock that the slot knows of. */

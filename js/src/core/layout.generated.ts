@@ -89,26 +89,26 @@ export const Space = {
 /** `struct plait_slice` of core/heap/heap.h. */
 export const Slice = {
   BYTES: 32,
-  /** FREE, first slice: its place on the list for its length; PAGES: on its owner's list */
+  /** FREE, first slice: its place on the list for its length; PAGES: its place on its owner's list */
   link: 0,
   /** kind in the low four bits, and a length or distance in slices; the table is in internal.h */
   tag: 8,
-  /** REGION, PART: the record that allocates from it; PAGES: that takes its unused pages; FREE: its own index */
+  /** REGION, PART: the thread heap that allocates from it; PAGES: the one that takes its unused pages; FREE: its own index */
   owner: 12,
-  /** the last slice of a free run: the run's length; PAGES: its own index | 65536; others: a number that may be out of date */
+  /** last slice of a free span: the span's length; PAGES: its own index | 65536; others: any number, maybe out of date */
   back: 16,
-  /** page records that this slice has, in use or not; 0 if it never had any */
+  /** page records that belong to this slice, in use or not; 0 if it never had any */
   pages: 20,
   /** how many page records `pages` has room for */
   capacity: 24,
-  /** PAGES: a bit for each page in use; LARGE: bytes from the run's start to the block */
+  /** PAGES: a bit for each page in use; LARGE: bytes from the span's start to the block */
   used: 28,
 } as const;
 
 /** `struct plait_page_map_entry` of core/heap/heap.h. */
 export const PageMapEntry = {
   BYTES: 8,
-  /** reference of a page record of the same slice, or of the heap's `empty` page, | by how much the product is rotated */
+  /** reference of a page record of the same slice, or of the heap's `empty` page, | how far the product is rotated */
   page: 0,
   /** what a block's reference is multiplied by; see map_page() in pages.c */
   factor: 4,
@@ -117,26 +117,26 @@ export const PageMapEntry = {
 /** `struct plait_metadata_chunk` of core/heap/heap.h. */
 export const MetadataChunk = {
   BYTES: 20480,
-  /** the slices */
+  /** their entries in the slice table */
   slices: 0,
-  /** for each 4 KiB */
+  /** an entry for each 4 KiB */
   pageMap: 4096,
 } as const;
 
 /** `struct plait_page` of core/heap/heap.h. */
 export const Page = {
   BYTES: 320,
-  /** its place on the owner's list for the class, or on the heap's */
+  /** its place on the owner's list for the class, or on the shared page list */
   link: 0,
-  /** 0 no page, 1 abandoned, 2^32 - 1 pooled, else the record that owns it */
+  /** 0: no page, 1: abandoned, 2^32 - 1: shared, else the thread heap that owns it */
   owner: 8,
-  /** 1: others have freed blocks since the page was made */
+  /** 1: other threads have freed blocks since the page was made */
   freed: 12,
   /** reference of block 0 */
   base: 16,
-  /** reference of the word of its owner's record that says which page the next block comes from */
+  /** reference of the word in its owner's thread heap that names the current page of the class */
   currentWord: 20,
-  /** blocks that are not on the list of free ones << 8 | number of the first that is; | PLAIT__PREFER_EMPTIER */
+  /** blocks that are not on the free list << 8 | number of the first one that is; | PLAIT__PREFER_EMPTIER */
   freeState: 24,
   /** bytes from one block to the next */
   step: 28,
@@ -144,7 +144,7 @@ export const Page = {
   count: 30,
   /** size class */
   class: 31,
-  /** a byte for each block: in use, or the number of the next on the list; its owner writes it */
+  /** a byte for each block: in use, or the number of the next on the free list; the owner writes it */
   states: 32,
   /** a bit for each block: freed by another thread, and not collected yet; mostly in a cache line of its own */
   remote: 288,
@@ -153,11 +153,11 @@ export const Page = {
 /** `struct plait_block` of core/heap/heap.h. */
 export const Block = {
   BYTES: 16,
-  /** FREE: on its bin; else `next` is a number made from its own reference; REMOTE: `prev` is the next on its owner's stack */
+  /** FREE: its place on its bin; else `next` is a mark made from its own reference; REMOTE: `prev` is the next on its owner's remote free list */
   link: 0,
   /** bytes up to the next header, a multiple of 16, and the state in the low four bits */
   tag: 8,
-  /** bytes back to the header before this one; 0: the region's first */
+  /** bytes back to the previous header; 0: the region's first */
   before: 12,
 } as const;
 
@@ -168,60 +168,60 @@ export const PageList = {
   link: 0,
   /** how many there are */
   count: 8,
-  /** 1: others have freed blocks of the class in the record's own pages, of late; a hint */
+  /** 1: others have lately freed blocks of the class in the thread heap's pages; approximate */
   remotelyFreed: 12,
 } as const;
 
 /** `struct plait_thread_heap` of core/heap/heap.h. */
 export const ThreadHeap = {
   BYTES: 1792,
-  /** count << 32 | first medium block that others have freed; a stack */
+  /** the remote free list: count << 32 | first medium block that others have freed */
   remote: 0,
   /** zero; other threads write this cache line */
   padding: 8,
-  /** id of the thread that is bound to it; 0 none */
+  /** id of the thread that is bound to it; 0: none */
   thread: 64,
-  /** which slot's it is */
+  /** the slot's index */
   index: 68,
-  /** 1: lists and counters are not to be trusted, and made anew before use */
+  /** 1: lists and counters may be wrong, and are rebuilt before use */
   stale: 72,
   /** blocks taken off `remote`, and not freed yet */
   draining: 76,
-  /** index of the region that was made or extended last; 0 none */
+  /** index of the region that was made or extended last; 0: none */
   last: 80,
   /** slices in its regions */
   slices: 84,
   /** medium blocks in its regions that are not free */
   mediumLive: 88,
-  /** index of a region that may be wholly free; 0 none */
+  /** index of a region that may be wholly free; 0: none */
   spare: 92,
-  /** a bit for each bin that may have blocks; the others are not in use */
+  /** a bit for each bin that may have blocks; the other bins are not initialized */
   binMask: 96,
-  /** free medium blocks by size: a list for each range */
+  /** free medium blocks: a list for each range of sizes */
   bins: 104,
-  /** where its next blocks come from, by size class: one of its pages, or the heap's `empty` */
+  /** by size class, the page that the next blocks come from: one of its own, or the heap's `empty` */
   current: 488,
   /** its pages, by size class */
   classes: 716,
-  /** slices with an unused page, by page size; under `lock` */
+  /** slices with an unused page, by page size; under the heap's lock */
   partial: 1628,
-  /** page records set apart for it: reference of the first, | how many; under `lock` */
+  /** page records reserved for it: reference of the first, | how many; under the heap's lock */
   reserved: 1708,
-  /** index of a large block that it has freed without the lock; a hint; 0 none */
+  /** index of a large block that it has freed without the lock; may be out of date; 0: none */
   freed: 1712,
-  /** how often a page had no block for it any more (wraps) */
+  /** how often a page ran out of free blocks (wraps) */
   ends: 1716,
-  /** the free medium block behind the one that has grown last, on no bin; 0 none */
+  /** the free medium block behind the one that grew last, on no bin; 0: none */
   top: 1720,
-  /** header of the block in front of the top; 0: there is no top, or it is not known */
+  /** header of the block in front of the top; 0: there is no top, or the block is not known */
   grower: 1724,
-  /** where the top behind it ends */
+  /** where the top ends */
   growerEnd: 1728,
-  /** PLAIT__PREFER_EMPTIER if its pages' tallies have that bit, else 0 */
+  /** PLAIT__PREFER_EMPTIER if the free states of its pages have that bit, else 0 */
   preferEmptier: 1732,
-  /** a page that may have no block in use, and yet is kept; 0 none */
+  /** a page that is kept although it may have no block in use; 0: none */
   emptyPage: 1736,
-  /** bytes of the medium block that it has freed last; 0: of none yet */
+  /** bytes of the medium block that it freed last; 0: none yet */
   released: 1740,
   /** zero */
   unused: 1744,
@@ -230,9 +230,9 @@ export const ThreadHeap = {
 /** `struct plait_heap` of core/heap/heap.h. */
 export const Heap = {
   BYTES: 5784,
-  /** nobody's page, without blocks: in place of one where there is none */
+  /** a page without blocks or owner: stands for a page where there is none */
   empty: 0,
-  /** guards the slice table and the records of nobody */
+  /** guards the slice table, and thread heaps without a thread */
   lock: 320,
   /** index from which on no slice has ever been used: their bytes are zero */
   touched: 328,
@@ -240,31 +240,31 @@ export const Heap = {
   used: 332,
   /** most slices that were ever in use */
   peak: 336,
-  /** records of nobody that may own memory */
+  /** thread heaps without a thread that may own memory */
   orphans: 340,
-  /** next unused byte of bookkeeping memory, up to the end of its slice; a slice's start: there is none */
+  /** next unused byte of metadata memory, up to the end of its slice; the start of a slice: none is left */
   meta: 344,
-  /** a bit for each list of free runs that is not empty, and for some that have been */
+  /** a bit for each list of free spans that is not empty, and for some that have become empty */
   spanMask: 348,
-  /** stands for a free run where there is none: what is written into it does not count */
+  /** stands for a free span where there is none: what is written into it has no effect */
   noSpan: 352,
-  /** the free runs of each length range; the first list is nobody's */
+  /** the free spans of each range of lengths; the first list is that of `no_span` */
   spanBins: 384,
-  /** zero; what is above is written by many, what is below read by all */
+  /** zero; many threads write what is above, all read what is below */
   padding: 616,
   /** index of the first slice */
   first: 640,
-  /** index behind the last slice */
+  /** index after the last slice */
   end: 644,
   /** index that the heap must not grow beyond */
   limit: 648,
-  /** allocations answered with 0 (wraps) */
+  /** allocations that returned 0 (wraps) */
   failed: 652,
-  /** where the descriptions of each 8 MiB lie; 0 none yet */
+  /** metadata chunks, one for each 8 MiB; 0: none yet */
   chunks: 656,
-  /** where each slot's record lies; 0 none yet */
+  /** each slot's thread heap; 0: none yet */
   threadHeaps: 2704,
-  /** pages with free blocks for whoever needs them first */
+  /** the shared page lists: pages with free blocks and without an owner */
   sharedPages: 3728,
   /** by size class: bytes in a block, | n: a page has 4 KiB << n */
   classInfo: 4640,
@@ -275,15 +275,15 @@ export const Heap = {
 /** `struct plait_heap_stats` of core/heap/heap.h. */
 export const HeapStats = {
   BYTES: 32,
-  /** slices under the heap, in bytes */
+  /** slices that the heap covers, in bytes */
   reservedBytes: 0,
-  /** slices in use: pages, regions, large blocks, bookkeeping */
+  /** slices in use: pages, regions, large blocks, metadata */
   usedBytes: 8,
-  /** most that used_bytes has been */
+  /** the highest used_bytes so far */
   peakBytes: 16,
   /** blocks that are allocated and not freed */
   liveBlocks: 24,
-  /** allocations answered with 0 */
+  /** allocations that returned 0 */
   failed: 28,
 } as const;
 
@@ -292,7 +292,7 @@ export const HeapClassStats = {
   BYTES: 16,
   /** bytes in a block */
   size: 0,
-  /** pages that are cut into such blocks */
+  /** pages with blocks of this size */
   pages: 4,
   /** blocks of these pages that are in use */
   used: 8,
@@ -303,15 +303,15 @@ export const HeapClassStats = {
 /** `struct plait_heap_thread_stats` of core/heap/heap.h. */
 export const HeapThreadStats = {
   BYTES: 20,
-  /** id of the thread; 0: nobody's */
+  /** id of the thread; 0: none */
   thread: 0,
-  /** the host's name for the thread: Node's threadId, 0 where there is none */
+  /** the host's name for the thread: Node's threadId; 0: it has none */
   hostId: 4,
-  /** pages that are its own; of those that are full most are nobody's */
+  /** pages that it owns; most full pages have no owner */
   pages: 8,
   /** slices in its regions of medium blocks */
   slices: 12,
-  /** medium blocks in use in these regions, whoever allocated them */
+  /** medium blocks in use in these regions, whichever thread allocated them */
   blocks: 16,
 } as const;
 
@@ -320,11 +320,11 @@ export const HeapDetails = {
   BYTES: 6088,
   /** the same as plait_heap_stats() */
   total: 0,
-  /** slices cut into pages of small blocks */
+  /** slices carved into pages of small blocks */
   pageSlices: 32,
   /** slices in regions of medium blocks */
   regionSlices: 36,
-  /** slices of bookkeeping */
+  /** slices of metadata */
   metaSlices: 40,
   /** slices in large blocks in use */
   largeSlices: 44,
@@ -334,7 +334,7 @@ export const HeapDetails = {
   threadCount: 52,
   /** small blocks by size class */
   classes: 56,
-  /** what belongs to whom */
+  /** thread heaps in use */
   threads: 968,
 } as const;
 
@@ -345,7 +345,7 @@ export const HeapFault = {
   kind: 0,
   /** reference of what is wrong: the structure, or the byte that was written */
   at: 4,
-  /** BLOCK: the block in front of it, whose user may have written beyond its end; OVERRUN, FREED: which */
+  /** BLOCK: the block in front, whose user may have written beyond its end; OVERRUN, FREED: the block that is damaged */
   block: 8,
 } as const;
 
@@ -956,7 +956,7 @@ export const HEAP_SHIFT_COUNT = 5;
 export const HEAP_BIN_COUNT = 48;
 export const HEAP_SPAN_BIN_COUNT = 29;
 export const HEAP_SMALL_LIMIT = 16384;
-/** up to here classes lie close; a block that has grown beyond it lies in a region */
+/** up to here size classes are fine-grained; a block that has grown beyond it lies in a region */
 export const HEAP_FINE_LIMIT = 2048;
 export const HEAP_MEDIUM_LIMIT = 65536;
 /** sizes up to the small limit in units of 16 bytes, and 0 */
@@ -1024,19 +1024,19 @@ export const SlotState = {
 export const HeapFaultKind = {
   /** nothing */
   NONE: 0,
-  /** the description of a slice cannot be true, or disagrees with its neighbours */
+  /** the entry of a slice cannot be true, or contradicts its neighbors */
   TABLE: 1,
-  /** the lists of free slices, or the counters, disagree with the table */
+  /** the lists of free spans, or the counters, contradict the slice table */
   SPANS: 2,
-  /** the record of a page cannot be true */
+  /** a page record cannot be true */
   PAGE: 3,
-  /** a list of pages disagrees with their records */
+  /** a list of pages contradicts the page records */
   PAGES: 4,
   /** the header of a medium block cannot be true */
   BLOCK: 5,
-  /** the lists of free medium blocks disagree with their headers */
+  /** the lists of free medium blocks contradict their headers */
   BINS: 6,
-  /** the counters of a thread's record disagree with what it owns */
+  /** the counters of a thread heap contradict what it owns */
   THREAD_HEAP: 7,
   /** debug builds: a block was written beyond its end */
   OVERRUN: 8,
@@ -1046,13 +1046,13 @@ export const HeapFaultKind = {
 
 /** `enum plait_heap_use`. */
 export const HeapUse = {
-  /** coordinators, whatever it is, and threads that have not attached: all there is */
+  /** coordinators, for any purpose, and threads that have not attached: may use all there is */
   COORDINATION: 0,
   /** threads and pools */
   THREADS: 1,
-  /** tasks, and what they bring along */
+  /** tasks, and what they carry */
   TASKS: 2,
-  /** the program's own blocks; unless it says other, what a thread asks for that has attached */
+  /** the program's own blocks: the default of a thread that has attached */
   BLOCKS: 3,
   /** files */
   FILES: 4,
@@ -1062,7 +1062,7 @@ export const HeapUse = {
 export const HeapPlace = {
   /** the start of a live block */
   LIVE: 0,
-  /** the start of a block that is free, and may have been freed before */
+  /** the start of a free block, which may have been freed before */
   FREE: 1,
   /** inside a live block */
   INSIDE: 2,
