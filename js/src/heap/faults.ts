@@ -1,5 +1,5 @@
 /**
- * What the heap refuses, and what is wrong with it, in words.
+ * The errors of the heap: refused calls, and faults that were found.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -7,12 +7,12 @@ import { HeapFaultKind as Kind, HeapFault as Layout, HeapPlace as Place } from '
 import { outOfMemory, type Space } from '../core/space.ts';
 import { withFrame } from './frame.ts';
 
-/** An argument outside its range; `code` is Node's. */
+/** The error for an argument outside its range; `code` is Node's. */
 export function outOfRange(message: string): RangeError & { readonly code: string } {
   return Object.assign(new RangeError(message), { code: 'ERR_OUT_OF_RANGE' });
 }
 
-/** The error for what should have been a live block's reference. */
+/** The error for a reference that names no live block. */
 export function invalidPointer(space: Space, block: number): PlaitError {
   return new PlaitError('ERR_PLAIT_INVALID_POINTER', `${block} ${whyInvalid(space, block)}`);
 }
@@ -35,7 +35,7 @@ function whyInvalid(space: Space, block: number): string {
   }
 }
 
-/** What the core found to be wrong, if it did: a check, or an allocation or a free of a debug build. */
+/** The fault that the core found, if any: in a check, or in an allocation or a free of a debug build. */
 function fault(space: Space): PlaitError | undefined {
   return withFrame(space, Layout.BYTES, (frame) => {
     space.core.plait_abi_heap_fault(frame);
@@ -73,17 +73,17 @@ function whatIsWrong(kind: number, at: number, block: number): string {
   }
 }
 
-/** The error for an allocation that the core has refused. */
+/** The error for an allocation that the core refused. */
 export function refused(space: Space, size: number): PlaitError {
   return fault(space) ?? outOfMemory(size);
 }
 
-/** The error for a block that the core would not free. */
+/** The error for a block that the core did not free. */
 export function notFreed(space: Space, block: number): PlaitError {
   return fault(space) ?? invalidPointer(space, block);
 }
 
-/** The error for a check that has found something. */
+/** The error for a check that found a fault. */
 export function corrupt(space: Space): PlaitError {
   return fault(space) ?? new PlaitError('ERR_PLAIT_CORRUPT', "a pool's structure breaks its invariant");
 }

@@ -1,12 +1,13 @@
 /**
  * Room on the thread's own stack, for structures that the core fills in.
  *
- * Invariant: the stack pointer is as before when a call returns, whatever it throws. The core works below it meanwhile.
+ * Invariant: when a call returns or throws, the stack pointer is as before. Until then the core works below the
+ * structure.
  */
 
 import type { Space } from '../core/space.ts';
 
-/** Calls `use` with the reference of `size` bytes that are the caller's until it returns. */
+/** Calls `use` with the reference of `size` bytes. They belong to the caller until `use` returns. */
 export function withFrame<Result>(space: Space, size: number, use: (frame: number) => Result): Result {
   const stack = space.core.__stack_pointer;
   const top = stack.value;

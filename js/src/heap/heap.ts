@@ -1,10 +1,10 @@
 /**
  * heap: memory of the common space, for any thread.
  *
- * A block is named by its reference, a number that means the same to every thread. It lives until somebody frees it,
- * on whatever thread; JavaScript's garbage collector knows nothing of it.
+ * A reference names a block: a number that means the same to every thread. The block lives until a thread frees it.
+ * JavaScript's garbage collector does not know it.
  *
- * Invariant: what is refused has changed nothing.
+ * Invariant: a refused call has changed nothing.
  */
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
@@ -19,9 +19,9 @@ import { type HeapStats, readStats } from './stats.ts';
 
 /** Options of {@link Heap.alloc} and {@link Heap.bytes}. */
 export interface AllocOptions {
-  /** The reference is a multiple of it: a power of two, up to 2147483648. 16, if not given. */
+  /** The reference is a multiple of this power of two, up to 2147483648. The default is 16. */
   readonly alignment?: number | undefined;
-  /** Whether all bytes are zero; else they are whatever was there before. */
+  /** Whether all bytes are zero. If not, the contents are unspecified. */
   readonly zeroed?: boolean | undefined;
 }
 
@@ -33,7 +33,7 @@ function checkSize(size: number): void {
   throw outOfRange(`size must be a whole number from 0 to ${LARGEST}, not ${size}`);
 }
 
-/** The heap of one space. All methods may be called on any thread that is attached to the space. */
+/** The heap of one space. Every thread that is attached to the space may call all methods. */
 export class Heap {
   readonly #space: () => Space;
 
@@ -51,10 +51,10 @@ export class Heap {
   }
 
   /**
-   * A block of `size` bytes, aligned to 16, with unspecified contents.
+   * Allocates a block of `size` bytes, aligned to 16, with unspecified contents.
    *
-   * @throws {RangeError} ERR_OUT_OF_RANGE if `size` is not a whole number from 0 to 4294901759, or for an alignment
-   *   that is no power of two
+   * @throws {RangeError} ERR_OUT_OF_RANGE if `size` is not a whole number from 0 to 4294901759, or the alignment is no
+   *   power of two
    * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY
    */
   alloc(size: number, options?: AllocOptions): number {
@@ -67,11 +67,12 @@ export class Heap {
   }
 
   /**
-   * Makes a block larger or smaller: its new reference, which is the old one if it could stay where it is. The bytes up
-   * to the smaller of both sizes are kept. Given a view from {@link bytes}, it returns the view that takes its place.
+   * Makes a block larger or smaller and returns its new reference. That is the old one if the block could stay in
+   * place. The bytes up to the smaller of both sizes are kept. Given a view from {@link bytes}, it returns the view
+   * that replaces it.
    *
    * @throws {RangeError} as {@link alloc}
-   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY: the block stays as it is. ERR_PLAIT_INVALID_POINTER, as {@link free}
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY: the block is unchanged. ERR_PLAIT_INVALID_POINTER, as {@link free}
    */
   realloc(block: number, size: number): number;
   realloc(view: HeapBytes, size: number): HeapBytes;
@@ -88,9 +89,9 @@ export class Heap {
   }
 
   /**
-   * `size` bytes of shared memory as a `Uint8Array` that stands for its block: free it with `free(view)` or `using
-   * view`, or give it to a task with `pool.run(view, { give: true })`, which copies nothing. The garbage collector does
-   * not free it.
+   * Allocates `size` bytes of shared memory and returns a `Uint8Array` that owns the block. Free it with `free(view)`
+   * or `using view`. Or give it to a task with `pool.run(view, { give: true })`, which copies nothing. The garbage
+   * collector does not free it.
    *
    * @throws as {@link alloc}
    */
@@ -100,10 +101,10 @@ export class Heap {
   }
 
   /**
-   * Reads a file of the host straight into shared memory: as `node:fs`'s `readFileSync`, but the bytes are those of
-   * {@link bytes}, so a task can be given them without a copy. Node only; blocks the thread while it reads.
+   * Reads a file of the host directly into shared memory, like `readFileSync` of `node:fs`. The result is a view as
+   * from {@link bytes}, so it can be given to a task without a copy. Node only; blocks the thread while it reads.
    *
-   * @throws what `node:fs` throws for the path, and as {@link alloc}; nothing stays open or allocated then
+   * @throws what `node:fs` throws for the path, and as {@link alloc}; then nothing stays open or allocated
    * @throws {PlaitError} ERR_PLAIT_UNSUPPORTED in browsers
    */
   readFileSync(path: string | URL | Uint8Array): HeapBytes {
@@ -115,10 +116,10 @@ export class Heap {
   }
 
   /**
-   * Gives a block back, by its reference or by the view that `bytes()` returned.
+   * Frees a block, named by its reference or by the view that `bytes()` returned.
    *
-   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block, and says what it is; nothing changes
-   *   then
+   * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER for anything but a live block; the message says what it is, and
+   *   nothing changes
    */
   free(block: number | Uint8Array): void {
     const space = this.#space();
@@ -140,7 +141,7 @@ export class Heap {
   }
 
   /**
-   * How many bytes a live block has room for: what was asked for, or somewhat more, which is the caller's to use.
+   * How many bytes a live block has room for: the requested size, or somewhat more. The caller may use all of it.
    *
    * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER, as {@link free}
    */
@@ -152,8 +153,8 @@ export class Heap {
   }
 
   /**
-   * The bytes from `block` on as a view on shared memory: no copy. The view does not keep the block alive, and nobody
-   * checks that there is one.
+   * The bytes from `block` on as a view on shared memory, without a copy. The view does not keep the block alive, and
+   * the heap does not check that there is one.
    *
    * @throws {RangeError} ERR_OUT_OF_RANGE for numbers that are no place in the memory
    */
@@ -169,8 +170,9 @@ export class Heap {
   }
 
   /**
-   * The reference of a view's first byte: what another thread gives to its own `view()` to see the same bytes. The view
-   * may come from `bytes()` or `view()`, be a part of one, or have been sent here from another thread by `postMessage`.
+   * The reference of a view's first byte. Another thread passes it to its own `view()` to see the same bytes. The view
+   * may come from `bytes()` or `view()`, may be a part of such a view, or may have come from another thread by
+   * `postMessage`.
    *
    * @throws {PlaitError} ERR_PLAIT_INVALID_POINTER if it lies in other memory
    */
@@ -179,16 +181,20 @@ export class Heap {
     throw new PlaitError('ERR_PLAIT_INVALID_POINTER', "the view does not lie in this heap's memory");
   }
 
-  /** Counters, each right at some instant and read one after another. On any thread, at any time; nobody waits. */
+  /**
+   * Counters. Each is right at some instant, but they are read one after another. Any thread may call this at any time;
+   * it never blocks.
+   */
   stats(): HeapStats {
     return readStats(this.#space());
   }
 
   /**
-   * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside, and checks more.
+   * Walks the whole space, for tests and bug reports. `quiescent` says that no other thread is inside; then more is
+   * checked.
    *
-   * @throws {PlaitError} ERR_PLAIT_CORRUPT, and says what is wrong and where; ERR_PLAIT_OUT_OF_MEMORY: there is no room
-   *   to count in
+   * @throws {PlaitError} ERR_PLAIT_CORRUPT; the message says what is wrong and where. ERR_PLAIT_OUT_OF_MEMORY: the
+   *   check found no room for its counters
    */
   check(options: { readonly quiescent?: boolean | undefined } = {}): void {
     const space = this.#space();

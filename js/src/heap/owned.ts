@@ -1,9 +1,9 @@
 /**
- * Views that stand for a block of shared memory, and who has to free it.
+ * Views that own a block of shared memory, and who frees it.
  *
- * Apart from heap.ts, because pools and their workers need no more of it than this.
+ * Separate from heap.ts, because pools and their workers need no more of the heap than this.
  *
- * Invariant: a block that a view owns is freed once, by whoever takes the view out of `owned`.
+ * Invariant: a block that a view owns is freed once, by the function that removes the view from `owned`.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -12,39 +12,39 @@ import { threadWide } from '../core/thread-wide.ts';
 import { invalidPointer, notFreed } from './faults.ts';
 
 /**
- * Bytes of a block, as `heap.bytes()` returns them: an ordinary `Uint8Array` on shared memory that frees its block at
- * the end of a `using` declaration's scope, where the runtime knows `Symbol.dispose`.
+ * Bytes of a block, as `heap.bytes()` returns them: an ordinary `Uint8Array` on shared memory. Where the runtime knows
+ * `Symbol.dispose`, it frees its block at the end of a `using` declaration's scope.
  */
 export type HeapBytes = Uint8Array<SharedArrayBuffer> & Disposable;
 
-/** A block that a view from `bytes()` stands for. */
+/** A block that a view from `bytes()` owns. */
 interface Owned {
   readonly space: Space;
   readonly block: number;
 }
 
-/** The views that own their block: in here from bytes() until free() or until they are given away. */
+/** The views that own their block: from bytes() until free(), or until they are given away. */
 const owned = threadWide('owned views', () => new WeakMap<Uint8Array, Owned>());
 
-/** The block that a view owns in a space, or undefined if it owns none there. */
+/** The block that a view owns in a space; undefined if it owns none there. */
 export function ownedBlock(view: unknown, space: Space): number | undefined {
   const found = view instanceof Uint8Array ? owned.get(view) : undefined;
   return found?.space === space ? found.block : undefined;
 }
 
-/** Whether a view owns its block, in whatever space. */
+/** Whether a view owns its block, in any space. */
 export function isOwned(view: unknown): boolean {
   return view instanceof Uint8Array && owned.has(view);
 }
 
-/** A view owns its block no longer: somebody else frees it. */
+/** Ends a view's ownership of its block: the block is freed elsewhere. */
 export function disown(view: Uint8Array): void {
   owned.delete(view);
 }
 
 /**
- * A property of each view rather than a method of a subclass: slices, copies and what `structuredClone` makes stay
- * ordinary Uint8Arrays, and so do the views themselves for whoever compares prototypes. Nobody sees it in a listing.
+ * A property of each view, not a method of a subclass. So slices, copies and results of `structuredClone` stay ordinary
+ * Uint8Arrays, and so do the views themselves if prototypes are compared. The property is not enumerable.
  */
 const DISPOSE = {
   value(this: Uint8Array): void {
@@ -53,8 +53,8 @@ const DISPOSE = {
 };
 
 /**
- * Frees the block of a view. One that was freed or given away before is left alone: to be expected at the end of a
- * scope. So is whatever owns no block.
+ * Frees the block that a view owns. Ignores a view that was freed or given away before, because that is to be expected
+ * at the end of a scope, and anything else that owns no block.
  */
 export function release(view: unknown): void {
   const found = owned.get(view as Uint8Array);
@@ -63,7 +63,7 @@ export function release(view: unknown): void {
   freeBlock(found.space, found.block);
 }
 
-/** A view that stands for a block. pre: no other does. */
+/** A view that owns a block. pre: no other view does. */
 export function own(space: Space, block: number, size: number): HeapBytes {
   const view = space.bytes(block, size);
   if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);

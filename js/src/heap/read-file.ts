@@ -1,5 +1,5 @@
 /**
- * Reads a file of the host's straight into a block of the heap: the bytes are where every thread sees them, uncopied.
+ * Reads a file of the host directly into a block of the heap, where every thread sees the bytes without a copy.
  *
  * Invariant: whatever is thrown, the file is closed and the block is freed.
  */
@@ -8,7 +8,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { outOfRange } from './faults.ts';
 
-/** What is used of node:fs. */
+/** The part of node:fs that is used. */
 interface NodeFiles {
   openSync(path: string | URL | Uint8Array): number;
   fstatSync(file: number): { readonly size: number };
@@ -16,16 +16,16 @@ interface NodeFiles {
   closeSync(file: number): void;
 }
 
-/** A block that grows: bytes() of the heap, as far as reading needs it. */
+/** A block that grows: the part of the heap's bytes() that reading needs. */
 export interface Target<View extends Uint8Array> {
   make(size: number): View;
   resize(view: View, size: number): View;
   free(view: View): void;
 }
 
-/** What a file that does not tell its size (a pipe, /proc) is read by. */
+/** Bytes for the first read of a file that does not tell its size (a pipe, /proc). */
 const CHUNK = 65536;
-/** Node takes a length as a signed 32-bit number. */
+/** Node accepts a length as a signed 32-bit number. */
 const LARGEST_READ = 2 ** 30;
 
 let files: NodeFiles | undefined;
@@ -39,7 +39,7 @@ function nodeFiles(): NodeFiles {
   );
 }
 
-/** The contents of the file. What tells no size is read to its end. */
+/** The contents of the file. A file that does not tell its size is read to its end. */
 export function readInto<View extends Uint8Array>(path: string | URL | Uint8Array, target: Target<View>): View {
   const fs = nodeFiles();
   const file = fs.openSync(path);

@@ -1,8 +1,8 @@
 /**
  * The heap's counters, as plait_heap_details() of core/heap/stats.c counts them.
  *
- * Invariant: only bookkeeping is read, so it may be asked on any thread, whatever the others do. Each number is right
- * at some instant; numbers that belong together may be those of two instants.
+ * Invariant: only metadata is read, so any thread may ask at any time, whatever other threads do. Each number is right
+ * at some instant; numbers that belong together may be from two instants.
  */
 
 import {
@@ -20,7 +20,7 @@ import { withFrame } from './frame.ts';
 export interface HeapClassStats {
   /** Bytes in a block. */
   readonly size: number;
-  /** Pages that are cut into such blocks, of 4 to 64 KiB. */
+  /** Heap pages with blocks of this size; each has 4 to 64 KiB. */
   readonly pages: number;
   /** Blocks in use. */
   readonly used: number;
@@ -28,29 +28,29 @@ export interface HeapClassStats {
   readonly free: number;
 }
 
-/** What one thread allocates from. */
+/** What one thread allocates from: its thread heap. */
 export interface HeapThreadStats {
-  /** The thread's id in the space; 0 for what a thread that is gone has left, until another takes it over. */
+  /** The thread's id in the space; 0 for what an exited thread has left, until another thread adopts it. */
   readonly thread: number;
-  /** What the host calls the thread: Node's `threadId`. */
+  /** The host's name for the thread: Node's `threadId`. */
   readonly hostId: number;
-  /** Pages that are its own, with free small blocks or kept for later. A page that is full is nobody's. */
+  /** Heap pages that the thread owns: they have free blocks, or are kept for later. Most full pages have no owner. */
   readonly pages: number;
-  /** Bytes of its regions of medium blocks. */
+  /** Bytes in its regions of medium blocks. */
   readonly regionBytes: number;
-  /** Medium blocks in use in these regions, whoever allocated them. */
+  /** Medium blocks in use in these regions, whichever thread allocated them. */
   readonly mediumBlocks: number;
 }
 
-/** Slices of 64 KiB: the unit in which the heap takes memory, and in which it uses it. */
+/** Slices of 64 KiB: the unit in which the heap takes memory and uses it. */
 export interface HeapSliceStats {
   /** Slices that the heap has. */
   readonly reserved: number;
   /** Slices in use. */
   readonly used: number;
-  /** The most that were ever in use. */
+  /** The highest `used` so far. */
   readonly peak: number;
-  /** Slices in use for pages of small blocks, for regions of medium blocks, for large blocks, and for bookkeeping. */
+  /** Slices in use for pages of small blocks, for regions of medium blocks, for large blocks, and for metadata. */
   readonly pages: number;
   readonly regions: number;
   readonly large: number;
@@ -59,11 +59,11 @@ export interface HeapSliceStats {
 
 /** Counters of a heap. */
 export interface HeapStats {
-  /** Bytes that the heap covers: what it has taken from the system and not given back. */
+  /** Bytes that the heap covers: it has taken them from the system, and does not give them back. */
   readonly reserved: number;
-  /** Bytes in use, in units of 64 KiB: pages of small blocks, regions, large blocks, bookkeeping. */
+  /** Bytes in use, in units of 64 KiB: pages of small blocks, regions, large blocks, metadata. */
   readonly used: number;
-  /** The most that `used` has been. */
+  /** The highest `used` so far. */
   readonly peak: number;
   /** Blocks that are allocated and not freed. */
   readonly liveBlocks: number;
@@ -71,14 +71,14 @@ export interface HeapStats {
   readonly failed: number;
   /** Small blocks, by size. */
   readonly classes: readonly HeapClassStats[];
-  /** Who allocates from what. */
+  /** Thread heaps: which thread allocates from what. */
   readonly threads: readonly HeapThreadStats[];
-  /** Blocks of more than 64 KiB, with slices of their own. */
+  /** Blocks of more than 64 KiB, each with a span of its own. */
   readonly large: { readonly blocks: number; readonly bytes: number };
   readonly slices: HeapSliceStats;
 }
 
-/** Counts what a space's heap is used for. */
+/** Counts what the heap of a space is used for. */
 export function readStats(space: Space): HeapStats {
   return withFrame(space, Layout.BYTES, (frame) => {
     space.core.plait_abi_heap_details(frame);
