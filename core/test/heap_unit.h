@@ -1,5 +1,5 @@
 /*
- * heap unit: what the unit tests of the heap share. Most of them act as several threads by turns, so that everything
+ * heap unit: what the unit tests of the heap share. Most tests act as several threads in turn, so that everything
  * happens in one order.
  */
 #ifndef PLAIT_TEST_HEAP_UNIT_H
@@ -9,14 +9,15 @@
 
 #include "../heap/internal.h"
 
-/* From now on the calling thread is this one, and has a record. */
+/* From now on the calling thread is this one, and has a thread heap. */
 static inline void be(plait_thread_t thread) {
   plait_slot_enter(thread, 1);
   CHECK(plait__bind() != NULL);
 }
 
 /*
- * The calling thread's first few small blocks may grow, and lie in a region: these, so that the next ones lie in pages.
+ * A thread's first few small blocks lie in a region, because they may grow. This allocates them, so that the next ones
+ * lie in pages.
  */
 static inline void take_first(void) {
   for (int i = 0; i < 8; i++) {
@@ -25,7 +26,7 @@ static inline void take_first(void) {
   }
 }
 
-/* Blocks of `size` bytes until memory ends, fewer than `limit`: how many. */
+/* Allocates blocks of `size` bytes until memory ends: how many. Fails from `limit` blocks on. */
 static inline uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) {
   uint32_t count = 0;
   while (count < limit && (blocks[count] = plait_heap_alloc(size)) != 0) count++;
@@ -33,7 +34,7 @@ static inline uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) 
   return count;
 }
 
-/* What the slice table says where the block starts. */
+/* The kind of the slice in which the block starts. */
 static inline uint32_t kind_at(plait_ref_t block) {
   return plait__kind(plait_get(&plait__slice(block / PLAIT_SLICE_SIZE)->tag));
 }

@@ -1,6 +1,6 @@
 /*
- * heap world: for the tests that go through what the heap does step by step. Threads with blocks that are noted inside
- * the space, so that laying out an image of it lays out the notes too; and what must hold afterwards.
+ * heap world: for the tests that execute the heap's operations step by step. Threads have blocks, which are noted
+ * inside the space, so that restoring an image of the space restores the notes, too. Also: what must hold afterwards.
  */
 #ifndef PLAIT_TEST_HEAP_WORLD_H
 #define PLAIT_TEST_HEAP_WORLD_H
@@ -15,8 +15,8 @@
 static plait_thread_t main_id, other, corpse;
 
 /*
- * Where the blocks are noted, in the space: an operation notes what it has got, and strikes it out before it frees it.
- * `moving`: the operation resizes it; its thread may have died with the old block freed already.
+ * Where the blocks are noted, in the space. An operation notes the block that it got, and removes the note before it
+ * frees the block. `moving`: the operation resizes the block; its thread may have exited after the old block was freed.
  */
 struct note {
   plait_word_t at, size, moving;
@@ -29,18 +29,18 @@ static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static uint8_t byte_of(uint32_t place) { return (uint8_t)(place * 7 + 1); }
 
-/* ---- what operations are made of: each leaves one block in flight at most ---- */
+/* ---- the parts of operations: each leaves at most one block in flight ---- */
 
 static void keep(uint32_t place, plait_ref_t block, uint32_t size) {
   if (block == 0) return;
-  memset(plait_at(block), byte_of(place), size < 64 ? size : 64); /* each store of it counts as a death */
+  memset(plait_at(block), byte_of(place), size < 64 ? size : 64); /* each store of it counts as a crash point */
   atomic_store(&note(place)->size, size < 64 ? size : 64);
   atomic_store(&note(place)->at, block);
 }
 
 static void get(uint32_t place, uint32_t size) { keep(place, plait_heap_alloc(size), size); }
 
-/* The same in a region, where other blocks of this size only come by growing. */
+/* The same in a region, where blocks of this size otherwise only come by growing. */
 static void get_medium(uint32_t place, uint32_t size) { keep(place, plait__medium_alloc(plait__bind(), size), size); }
 
 static void note_filled(uint32_t place, plait_ref_t block, uint32_t size) {
@@ -50,15 +50,15 @@ static void note_filled(uint32_t place, plait_ref_t block, uint32_t size) {
   atomic_store(&note(place)->at, block);
 }
 
-/* As get and get_medium, all of the block filled. For preparations. */
+/* As get and get_medium, with the whole block filled. For preparations. */
 static void fill(uint32_t place, uint32_t size) { note_filled(place, plait_heap_alloc(size), size); }
 static void fill_medium(uint32_t place, uint32_t size) {
   note_filled(place, plait__medium_alloc(plait__bind(), size), size);
 }
 
 /*
- * Where blocks were that somebody has struck out, in this scenario: not in the space, so that laying out an image
- * leaves them.
+ * Where blocks were whose notes have been removed, in this scenario. Not in the space, so that restoring an image keeps
+ * them.
  */
 static plait_ref_t dropped[2000];
 static uint32_t dropped_count;
@@ -91,7 +91,7 @@ static void world(uint32_t start, uint32_t most) {
   memset(plait_at(notes_at), 0, PLACES * sizeof(struct note));
 }
 
-/* Whether all bytes are `byte`: each is compared with the next one, many at a time. */
+/* Whether all bytes are `byte`: compares each byte with the next one, many at a time. */
 static int all_are(plait_ref_t block, uint32_t size, uint8_t byte) {
   const uint8_t *bytes = plait_at(block);
   return size == 0 || (bytes[0] == byte && memcmp(bytes, bytes + 1, size - 1) == 0);
@@ -106,7 +106,7 @@ static void check_notes(void) {
   }
 }
 
-/* What anybody would do: it must work, and disturb nothing. */
+/* Ordinary use of the heap: it must work, and must disturb nothing. */
 static void use(uint32_t salt) {
   static const uint32_t sizes[] = {
       16, 16, 40, 40, 100, 300, 512, 600, 600, 1000, 2000, 5000, 5000, 9000, 30000, 60000, 70000, 200000};
@@ -124,7 +124,7 @@ static void use(uint32_t salt) {
   }
 }
 
-/* What lies on the stack of a record that is nobody's will be looked for. */
+/* If blocks lie on the remote free list of a thread heap without a thread, some thread will search for them. */
 static void check_nothing_stranded(void) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
@@ -135,7 +135,7 @@ static void check_nothing_stranded(void) {
   }
 }
 
-/* No page is wholly free and nobody's, but for one for each death. */
+/* No page without an owner is wholly free, except one for each exit. */
 static void check_nothing_left(uint32_t deaths) {
   struct plait_heap *heap = plait_heap();
   uint32_t left = 0;
@@ -155,7 +155,7 @@ static void check_nothing_left(uint32_t deaths) {
   check_nothing_stranded();
 }
 
-/* How many pages are ABANDONED, or SHARED: whether preparations have made what they are to make. */
+/* How many pages are ABANDONED or SHARED, to check that preparations have made them. */
 static uint32_t count_pages(uint32_t owner) {
   struct plait_heap *heap = plait_heap();
   uint32_t pages = 0;
@@ -170,8 +170,8 @@ static uint32_t count_pages(uint32_t owner) {
 }
 
 /*
- * From now on the thread gives up its full pages at once, and takes over hardly any: as if others had freed into its
- * own.
+ * From now on the thread abandons its full pages at once, and adopts hardly any, as if other threads had freed into its
+ * pages.
  */
 static void mark_remotely_freed(void) {
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class ++)

@@ -1,6 +1,6 @@
 /*
- * heap block by block: what is freed wrongly, put off, joined, inherited, and where a block that grows lies. Invariant:
- * what is refused changes nothing.
+ * heap block by block: wrong frees, deferred frees, joining, adopted slices, and the places of growing blocks.
+ * Invariant: a refused call changes nothing.
  */
 #include "heap_unit.h"
 
@@ -19,7 +19,7 @@ static void test_wrong_frees(void) {
     if (any != small && any != medium && any != large)
       CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) == 0);
   }
-  for (uint32_t i = 0; i < 50000; i++) { /* headers that were real once, and are inside of blocks now */
+  for (uint32_t i = 0; i < 50000; i++) { /* headers that were valid once, and lie inside of blocks now */
     plait_ref_t odd = plait_heap_alloc(600 + test_random(&random) % 9000),
                 at = odd + (test_random(&random) % 600 & ~15u);
     if (at != odd) CHECK(plait_heap_free(at) == -PLAIT_EINVAL);
@@ -36,7 +36,10 @@ static void test_wrong_frees(void) {
   CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
 }
 
-/* A page that is not in use, or is being made, has no block, whatever its record says and whichever hints name it. */
+/*
+ * A page that is not in use, or is being made, has no block, whatever its record says and whichever entry of the page
+ * map names it.
+ */
 static void test_page_without_owner(void) {
   test_space(64);
   take_first();
@@ -67,12 +70,12 @@ static void test_joining(void) {
     }
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
     CHECK(test_live_blocks() == 0 && plait_heap_check(1) == 0);
-    plait_ref_t all = plait_heap_alloc(40 * PLAIT_SLICE_SIZE); /* of 58 slices: what the regions were is free again */
+    plait_ref_t all = plait_heap_alloc(40 * PLAIT_SLICE_SIZE); /* of 58 slices: the regions' slices are free again */
     CHECK(all != 0 && plait_heap_free(all) == 0 && plait_heap_check(1) == 0);
   }
 }
 
-/* What a thread that is gone has left of its slices serves who takes over its pages. */
+/* If a thread has exited, the thread that adopts its pages also gets the unused pages of its slices. */
 static void test_inheritance(void) {
   test_space(64);
   plait_thread_t self = plait_self_id(), gone = plait_slot_claim(0);
@@ -92,7 +95,7 @@ static void test_inheritance(void) {
   CHECK(found >= 3 * 14 && plait_heap_check(1) == 0);
 }
 
-static void test_end_of_references(void) { /* the last slice whose end is a number of 32 bits */
+static void test_end_of_references(void) { /* the last slice whose end fits 32 bits */
   CHECK(plait_posix_map(65536, 65536) == 0 && plait_abi_init(UINT32_MAX) == 0 && plait_abi_enter() != 0);
   plait_ref_t first = plait_heap_alloc(3u << 30), second = plait_heap_alloc(900u << 20);
   CHECK(first != 0 && second != 0 && plait_heap_check(1) == 0);
@@ -104,14 +107,15 @@ static void test_end_of_references(void) { /* the last slice whose end is a numb
 }
 
 /*
- * A large block is freed without the lock: at once to everybody who looks, and made free by its thread's next lock, by
- * whoever finds that memory ends, or when its thread leaves. A hint that is out of date harms nobody.
+ * A large block is freed without the lock. Every thread sees it as free at once. Its slices become free when its thread
+ * has the lock next, when another thread finds that memory ends, or when the thread leaves. An outdated `freed` does no
+ * harm.
  */
 static void test_put_off(void) {
   test_space(64);
   plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
   struct plait_heap_stats before, after;
-  plait_ref_t bound = plait_heap_alloc(16); /* a thread without a record takes the lock */
+  plait_ref_t bound = plait_heap_alloc(16); /* a thread without a thread heap takes the lock */
   plait_ref_t first = plait_heap_alloc(500000), second = plait_heap_alloc(500000), block;
   plait_heap_stats(&before);
   CHECK(plait_heap_free(first) == 0 && kind_at(first) == PLAIT__FREED && plait_heap_free(first) == -PLAIT_EINVAL);
@@ -132,7 +136,7 @@ static void test_put_off(void) {
   plait_slot_enter(mine, 1);
   CHECK((block = plait_heap_alloc(65537)) != 0 && plait_heap_check(1) == 0);
   plait_slot_enter(other, 1);
-  CHECK(plait_heap_free(block) == 0); /* the place that the hint names, or another one */
+  CHECK(plait_heap_free(block) == 0); /* the place that `freed` names, or another one */
   for (uint32_t i = 1; i < count; i++) CHECK(plait_heap_free(all[i]) == 0);
   CHECK((block = plait_heap_alloc(65537)) != 0 && plait_heap_free(block) == 0 && plait_heap_free(small) == 0);
   plait_heap_leave();
@@ -142,14 +146,14 @@ static void test_put_off(void) {
 }
 
 /*
- * A block that grows step by step moves once while it is small, and then stays where it is; when many grow in turn,
- * each keeps its bytes and wastes little.
+ * A block that grows step by step moves once while it is small, and then stays in place. If many grow in turn, each
+ * keeps its bytes and wastes little.
  */
 static void test_growing_block(void) {
   test_space(256);
   plait_ref_t many[200] = {0};
   for (uint32_t i = 0; i < 5; i++) CHECK((many[i] = plait_heap_alloc(60000)) != 0);
-  for (uint32_t i = 0; i < 5; i++) CHECK(plait_heap_free(many[i]) == 0); /* a region with much behind a block */
+  for (uint32_t i = 0; i < 5; i++) CHECK(plait_heap_free(many[i]) == 0); /* a region with much room behind a block */
   memset(many, 0, sizeof many);
   for (int round = 0; round < 3; round++) {
     plait_ref_t block = plait_heap_alloc(32);
@@ -163,7 +167,7 @@ static void test_growing_block(void) {
       memset(plait_at(block), round + 1, had = size);
       CHECK(plait_heap_check(1) == 0);
     }
-    /* the second begins in a page: what was freed last had shrunk */
+    /* the second begins in a page, because the block freed last had shrunk */
     CHECK(moves == (round != 0) && plait_heap_check(1) == 0);
     CHECK((block = plait_heap_realloc(block, 40)) != 0 && plait_heap_size(block) <= 256 && plait_heap_free(block) == 0);
   }
@@ -171,7 +175,7 @@ static void test_growing_block(void) {
     for (uint32_t i = 0, wasted = 0; i < 200; i++) {
       plait_ref_t next = plait_heap_realloc(many[i], size);
       CHECK(next != 0 && plait_heap_size(next) >= size);
-      /* the first few are thought to grow on, and then none until they do */
+      /* the first few are expected to grow on, and then none until they do */
       CHECK((wasted += plait_heap_size(next) > 2 * size) <= 8);
       if (many[i] != 0) CHECK(*(uint8_t *)plait_at(next) == (uint8_t)i);
       many[i] = next;
@@ -182,8 +186,8 @@ static void test_growing_block(void) {
 }
 
 /*
- * A block that grows to about the end of what is free behind it: in front of a rest that is worth a header, of one that
- * is not, of none, or beyond.
+ * A block grows to about the end of the free room behind it: in front of a rest that is worth a header, of one that is
+ * not, of none, or beyond.
  */
 static void test_growing_to_the_end_of_the_top(void) {
   test_space(256);
@@ -203,15 +207,15 @@ static void test_growing_to_the_end_of_the_top(void) {
 }
 
 /*
- * A block in front of free room grows into it, is long enough, or is refused what no block can have; one that is no
- * live block is refused, too.
+ * A block in front of free room grows into it, or is long enough, or is refused a size that no block can have. A
+ * reference to no live block is refused, too.
  */
 static void test_growing_into_the_top(void) {
   static const uint32_t too_much[] = {
       0x40000000, 0x80000000, 0xAAAAAAAA, 0xAAAAAAAB, 0xC0000000, 0xFFFEFFFF, 0xFFFFFFE0, 0xFFFFFFFF};
   test_space(256);
   plait_ref_t block = plait_heap_realloc(plait_heap_alloc(32), 48), header = block - PLAIT__HEADER;
-  plait_put(&plait__mine()->released, PLAIT__LEAST); /* so the next one is not thought to grow */
+  plait_put(&plait__mine()->released, PLAIT__LEAST); /* so that the next one is not expected to grow */
   plait_ref_t small = plait_heap_alloc(32);
   plait_word_t *top = &plait__mine()->top;
   CHECK(plait_heap_size(block) == PLAIT__LEAST - PLAIT__HEADER && plait_get(top) == header + PLAIT__LEAST);
@@ -219,7 +223,7 @@ static void test_growing_into_the_top(void) {
     CHECK(plait_heap_realloc(block, too_much[i]) == 0 && plait_heap_realloc(small, too_much[i]) == 0);
     CHECK(plait_heap_size(block) == PLAIT__LEAST - PLAIT__HEADER && plait_heap_size(small) == 32);
   }
-  /* the one before has not grown long */
+  /* the previous one has not grown long */
   CHECK((small = plait_heap_realloc(small, 48)) != 0 && plait_heap_size(small) < 100);
   CHECK(plait_heap_realloc(block, 2100) == block && plait_heap_size(block) == 2112 && plait_get(top) == header + 2128);
   CHECK(plait_heap_realloc(block + 16, 3000) == 0 && plait_heap_realloc(header, 3000) == 0 &&
@@ -230,18 +234,20 @@ static void test_growing_into_the_top(void) {
       plait_heap_realloc(block, 2112) == block && plait_heap_free(block) == 0 && plait_heap_realloc(block, 2200) == 0);
   CHECK(plait_get(top) == next - PLAIT__HEADER + PLAIT__LEAST && plait_heap_free(next) == 0 &&
       plait_heap_realloc(next, 200) == 0);
-  CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* what is joined with the top is the top */
+  CHECK(plait_get(top) == header && plait_heap_check(1) == 0); /* a block that is joined with the top is the top */
   CHECK(test_live_blocks() == 0);
   plait_thread_t mine = plait_self_id();
   CHECK((block = plait_heap_realloc(plait_heap_alloc(32), 1000)) + 1008 == plait_get(top));
   plait_slot_enter(plait_slot_claim(0), 1);
   CHECK(plait_heap_free(block) == 0);
   be(mine);
-  CHECK(plait_heap_realloc(block, 1100) == 0 && plait_heap_check(1) == 0); /* freed, though it lies there as it was */
+  /* it is free, although its bytes are as they were */
+  CHECK(plait_heap_realloc(block, 1100) == 0 && plait_heap_check(1) == 0);
 }
 
 /*
- * Of regions that are wholly free the longest is kept: what has once grown beyond the other finds room there at once.
+ * Of regions that are wholly free the longest is kept. A block that once outgrew the other region finds room there at
+ * once.
  */
 static void test_longest_is_kept(void) {
   test_space(256);
@@ -261,7 +267,7 @@ static void test_longest_is_kept(void) {
   CHECK(plait_heap_free(behind) == 0 && test_live_blocks() == 0);
 }
 
-/* A growing block stays where it is as long as nothing lies behind it; what is let go is used again. */
+/* A growing block stays in place while nothing lies behind it. Freed room is used again. */
 static void test_resizing(void) {
   test_space(256);
   for (int round = 0; round < 3; round++) {

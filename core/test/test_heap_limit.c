@@ -1,6 +1,6 @@
 /*
- * heap where memory ends. Invariant: as long as there is room for what is asked for, whoever keeps it without a block
- * in use, nobody is refused; else that is an answer, and costs nothing.
+ * heap at the end of memory. Invariant: an allocation succeeds if there is room for it, even if another thread keeps
+ * that room without a block in use. Else it fails, and a failure costs nothing.
  */
 #include "heap_unit.h"
 
@@ -9,12 +9,12 @@ static void test_limit(void) {
   static plait_ref_t blocks[200000];
   CHECK(plait_heap_alloc(UINT32_MAX) == 0 && plait_heap_alloc(UINT32_MAX - 15) == 0);
   CHECK(plait_heap_alloc(64 * PLAIT_PAGE_SIZE) == 0 && plait_heap_alloc(1u << 31) == 0);
-  CHECK(plait_platform_pages() < 16); /* what cannot be had costs no growth */
+  CHECK(plait_platform_pages() < 16); /* an impossible request does not grow the memory */
   for (uint32_t size = 20; size < 300000; size *= 7) {
     uint32_t count = fill(blocks, 200000, size);
     CHECK(plait_platform_pages() == 64 && plait_heap_check(1) == 0);
     CHECK(plait_heap_alloc(size) == 0);
-    /* whichever page has room; the first few blocks lie in a region, where a small hole is none */
+    /* whichever page has room; the first few blocks lie in a region, where a small hole does not serve */
     for (uint32_t i = 8; i < count; i += count / 97 + 1)
       CHECK(plait_heap_free(blocks[i]) == 0 && (blocks[i] = plait_heap_alloc(size)) != 0);
     CHECK(plait_heap_realloc(blocks[0], 2000000) == 0 && plait_heap_size(blocks[0]) >= size);
@@ -27,7 +27,7 @@ static void test_limit(void) {
 }
 
 /*
- * Pairs of a thread that allocates and one that frees, with blocks of other sizes each time: what is free then serves
+ * Pairs of threads, one of which allocates and one frees, with other block sizes each time. What becomes free serves
  * the next pair.
  */
 static void test_pairs(void) {
@@ -49,7 +49,7 @@ static void test_pairs(void) {
   }
 }
 
-/* What cannot be had costs no growth, whatever the heap ends with. */
+/* An impossible request does not grow the memory, whatever the heap ends with. */
 static void test_too_much(void) {
   test_space(300);
   plait_ref_t block;
@@ -62,8 +62,8 @@ static void test_too_much(void) {
 }
 
 /*
- * Where memory ends, no thread is refused for what it keeps itself without a block in use, nor for want of a whole
- * page.
+ * At the end of memory, no thread is refused because of memory that it keeps itself without a block in use, or because
+ * no whole page is free.
  */
 static void test_kept_at_limit(void) {
   static plait_ref_t blocks[200000];
@@ -92,8 +92,8 @@ static void test_kept_at_limit(void) {
 }
 
 /*
- * Where memory ends, what other threads have freed without the lock serves who has no record yet, a large block that
- * grows over it, and a region that becomes longer for a block in it.
+ * At the end of memory, blocks that other threads have freed without the lock serve a thread without a thread heap, a
+ * large block that grows over them, and a region that becomes longer.
  */
 static void test_put_off_at_limit(void) {
   static plait_ref_t blocks[200];
@@ -109,7 +109,7 @@ static void test_put_off_at_limit(void) {
     uint32_t count = fill(blocks, 200, 65537), size = what == REGION_GROWS ? 120000 : 300000;
     while ((more = plait_heap_alloc(65536)) != 0) blocks[count++] = more;
     CHECK(plait_heap_realloc(block, size) == 0);
-    struct plait_heap *heap = plait_heap(); /* no room for another record */
+    struct plait_heap *heap = plait_heap(); /* no room for another thread heap */
     while (what == BINDS && (0u - plait_get(&heap->meta)) % PLAIT_SLICE_SIZE >= sizeof(struct plait_thread_heap))
       be(plait_slot_claim(0));
     be(ids[1]);
@@ -124,7 +124,7 @@ static void test_put_off_at_limit(void) {
   }
 }
 
-/* A thread that gets no record where memory ends empties pages that are nobody's: they serve again. */
+/* A thread that gets no thread heap at the end of memory empties pages without an owner. They serve again. */
 static void test_emptied_without_thread_heap(void) {
   test_space(64);
   static plait_ref_t blocks[20000];
@@ -144,10 +144,7 @@ static void test_emptied_without_thread_heap(void) {
   CHECK(large >= 20);
 }
 
-/*
- * A thread that has filled pages of whole slices, and does nothing any more, keeps no more than 32 of a class from the
- * others.
- */
+/* A thread that has filled pages of whole slices and then is idle keeps at most 32 of a class from other threads. */
 static void test_idle_owner(void) {
   test_space(257);
   static plait_ref_t blocks[20000];
@@ -168,7 +165,8 @@ static void test_idle_owner(void) {
 }
 
 /*
- * Of regions that are wholly free one is kept, and those for which another thread had the lock; none where memory ends.
+ * Of regions that are wholly free one is kept, and those that were freed while another thread had the lock. At the end
+ * of memory none is kept.
  */
 static void test_free_regions_at_limit(void) {
   test_space(64);
@@ -177,7 +175,7 @@ static void test_free_regions_at_limit(void) {
   plait_ref_t kept[20];
   for (uint32_t i = 0; i < 12; i += 2) {
     CHECK((kept[i] = plait_heap_alloc(60000)) != 0 && (kept[i + 1] = plait_heap_alloc(60000)) != 0);
-    CHECK(plait_heap_alloc(70000) != 0); /* nothing to join with behind */
+    CHECK(plait_heap_alloc(70000) != 0); /* nothing to join with behind it */
   }
   plait_slot_enter(other, 1);
   CHECK(plait__heap_lock() == 0);
@@ -195,13 +193,13 @@ static void test_free_regions_at_limit(void) {
   CHECK(details.region_slices == 0 && plait_heap_check(1) == 0);
 }
 
-/* A free run that is long enough serves, however many shorter ones lie on the same list in front of it. */
+/* A free span that is long enough serves, however many shorter ones lie in front of it on the same list. */
 static void test_span_behind_shorter_ones(void) {
   test_space(1000);
   static plait_ref_t shorter[60];
   plait_ref_t longer = plait_heap_alloc(30 * PLAIT_SLICE_SIZE);
   CHECK(longer != 0 && plait_heap_alloc(70000) != 0);
-  for (int i = 0; i < 40; i++) /* nothing to join with behind */
+  for (int i = 0; i < 40; i++) /* nothing to join with behind it */
     CHECK((shorter[i] = plait_heap_alloc(17 * PLAIT_SLICE_SIZE)) != 0 && plait_heap_alloc(70000) != 0);
   while (plait_heap_alloc(70000) != 0) {}
   CHECK(plait_heap_free(longer) == 0);
@@ -210,8 +208,8 @@ static void test_span_behind_shorter_ones(void) {
 }
 
 /*
- * Of free blocks that are hardly long enough, or not, two are looked at where there is a longer one; where memory ends,
- * all.
+ * If free blocks are hardly long enough, or slightly too short, two are tried before a longer one is taken. At the end
+ * of memory all are tried.
  */
 static void test_medium_behind_shorter_ones(void) {
   for (uint32_t i = 0; i < 6; i++) {
@@ -232,8 +230,8 @@ static void test_medium_behind_shorter_ones(void) {
 }
 
 /*
- * What a thread that is gone has left may be what others have freed, on its stack: who takes that over where memory
- * ends has it at once. For each way to ask, freed before the thread was gone and after it.
+ * An exited thread may leave blocks on its remote free list. A thread that adopts them at the end of memory can use
+ * them at once. For each kind of request; freed before the thread left and after it.
  */
 static void test_adopted_remote_frees(void) {
   static plait_ref_t blocks[200];
@@ -267,8 +265,8 @@ static void test_adopted_remote_frees(void) {
 }
 
 /*
- * The statics' slice has room for a thread's record before the heap has a slice: what a record relies on is there with
- * it, or there is none.
+ * The statics' slice has room for a thread heap before the heap has a slice. What a thread heap relies on exists with
+ * it, or there is no thread heap.
  */
 static void test_thread_heap_without_slices(void) {
   uint32_t worked = 0;
@@ -289,15 +287,16 @@ static void test_thread_heap_without_slices(void) {
   CHECK(worked >= 5);
 }
 
-/* The slices that nobody uses. */
+/* How many slices are unused. */
 static uint32_t left(void) {
   struct plait_heap *heap = plait_heap();
   return plait_get(&heap->limit) - plait_get(&heap->first) - plait_get(&heap->used);
 }
 
 /*
- * Whoever fills the space leaves one part more of it than the next in rank: by new blocks of every size, by blocks that
- * grow where they lie, and by such as other threads have put off freeing. `size` 0: one that grows.
+ * A use that fills the space leaves one part more of it than the next use in rank. It fills by new blocks of every
+ * size, by blocks that grow in place, and by blocks that other threads have freed without the lock. `size` 0: one that
+ * grows.
  */
 static void fill_for(enum plait_heap_use use, uint32_t size, uint32_t part) {
   static plait_ref_t blocks[200000];
@@ -329,7 +328,10 @@ static void test_kept_for_others(void) {
   }
 }
 
-/* A thread that attaches asks for its stack as threads do, a coordinator as coordinators do; then for blocks. */
+/*
+ * An attaching thread allocates its stack with the rank of threads, and a coordinator with that of coordinators. After
+ * that both allocate blocks.
+ */
 static void test_attached(void) {
   static plait_ref_t blocks[2000];
   plait_thread_t main = test_space(640), other = plait_slot_claim(0), coordinator = plait_slot_claim(0);

@@ -1,6 +1,6 @@
 /*
- * heap and model: random blocks of one thread that acts as several, which live and die. A model in ordinary memory says
- * what must hold: each block keeps its bytes, none lies in another, and each is freed once.
+ * heap and model: random blocks of one thread that acts as several, which start and exit. A model in ordinary memory
+ * says what must hold: each block keeps its bytes, none overlaps another, and each is freed once.
  */
 #include "heap_unit.h"
 
@@ -42,7 +42,10 @@ static void check_overlap(const struct held *blocks, uint32_t count) {
   free(sorted);
 }
 
-/* One thread acts as several, which live and die: what crosses threads happens in an order that a seed repeats. */
+/*
+ * One thread acts as several, which start and exit. So operations across threads happen in an order that a seed
+ * repeats.
+ */
 enum { ACTORS = 5, LIMIT = 2000 };
 static plait_thread_t actors[ACTORS];
 
@@ -53,12 +56,14 @@ static void be_anyone(uint64_t *random, int deaths) {
     plait_abi_recover(actors[actor]);
     plait_thread_t next = plait_slot_claim(0), other = plait_slot_claim(0);
     CHECK(next != 0 && other != 0);
-    if (test_random(random) % 2 == 0) actors[actor] = other, other = next; /* its slot's record stays nobody's */
+    /* its slot's thread heap stays without a thread */
+    if (test_random(random) % 2 == 0) actors[actor] = other, other = next;
     else actors[actor] = next;
     plait_abi_recover(other);
   }
   plait_slot_enter(actors[actor], 1);
-  if (test_random(random) % 8 != 0) plait__bind(); /* else it frees as who has no record, or has not come to it */
+  /* else it frees like a thread that has no thread heap, or has not bound it yet */
+  if (test_random(random) % 8 != 0) plait__bind();
 }
 
 /* A random way to get a block; it holds `block->byte` afterwards. */
@@ -138,9 +143,9 @@ static void test_model_of_deaths(void) { run_model(2048, 1); }
 static void test_model_at_limit(void) { run_model(300, 1); }
 
 /*
- * Whatever is freed, a block is if it is live, and nothing else is: the model has a bit for each place where one may
- * start. Every few thousand rounds other sizes are asked for, and little is kept of the ones before: so slices are cut
- * anew into other pages, by and among several threads, while addresses of blocks that were there once come back.
+ * Freeing any address frees a block if and only if a live block starts there. The model has a bit for each place where
+ * a block may start. Every few thousand rounds the sizes change, and few earlier blocks are kept. So slices are carved
+ * into other pages, by several threads, and addresses of former blocks occur again.
  */
 enum { SPACE = 512, GONE = 4096, SIZES = 3 };
 static uint64_t live_at[SPACE * PLAIT_PAGE_SIZE / 16 / 64];
@@ -174,7 +179,7 @@ static void run_frees(int deaths) {
   for (uint32_t round = 0; round < rounds; round++) {
     snprintf(test_context, sizeof test_context, "round %u", round);
     be_anyone(&random, deaths);
-    if (round % 4096 == 0) { /* most sizes are small ones, as many pages are */
+    if (round % 4096 == 0) { /* most sizes are small, like most pages */
       for (int i = 0; i < SIZES; i++) sizes[i] = 1 + test_random(&random) % (16u << test_random(&random) % 11);
       for (uint32_t keep = test_random(&random) % 4; count > keep; turn++) {
         plait_ref_t at = gone[turn % GONE] = blocks[--count].at;

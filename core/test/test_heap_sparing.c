@@ -1,6 +1,4 @@
-/*
- * heap, what it needs: blocks fill their pages, and full pages wait for nobody in particular.
- */
+/* heap, memory overhead: blocks fill their pages, and no thread keeps many full pages that others free into. */
 #include "heap_unit.h"
 
 enum { BLOCKS = 4096 };
@@ -8,10 +6,7 @@ static plait_ref_t blocks[BLOCKS];
 
 static struct plait_page_list *list_for(uint32_t size) { return &plait__mine()->classes[plait__class_of(size)]; }
 
-/*
- * Where a page holds few blocks, and where blocks are small, they fill it: what is left at its end is less than a
- * fiftieth.
- */
+/* If a page holds few blocks, or its blocks are small, they fill it: less than a fiftieth is left at its end. */
 static void test_full_pages(void) {
   struct plait_heap_details details;
   test_space(64);
@@ -31,8 +26,8 @@ static void test_full_pages(void) {
 enum { IN_PAGE = 170 }; /* blocks of 48 bytes */
 
 /*
- * Where pages do not last, the next block comes from where one was freed last, unless the page that blocks come from
- * has more.
+ * If pages soon run out, the next block comes from the page into which a block was freed last, unless the current page
+ * has more free blocks.
  */
 static void test_page_with_more(void) {
   test_space(64);
@@ -49,19 +44,17 @@ static void test_page_with_more(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Frees one block of each of four pages in turn and allocates as many: each time pages come to their end. */
+/* Frees one block of each of four pages in turn and allocates as many: each time pages run out. */
 static void end_pages(uint32_t size, uint32_t in_page) {
   for (uint32_t i = 0; i < 4 * in_page; i++) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
   for (uint32_t round = 0; round < 200; round++) {
     for (uint32_t i = 0; i < 4 * in_page; i += in_page) CHECK(plait_heap_free(blocks[i]) == 0);
     for (uint32_t i = 0; i < 4 * in_page; i += in_page) CHECK((blocks[i] = plait_heap_alloc(size)) != 0);
   }
-  CHECK(plait_heap_check(1) == 0); /* which sees that all pages have it as their owner */
+  CHECK(plait_heap_check(1) == 0); /* it checks that all pages agree with their owner */
 }
 
-/*
- * Freeing looks where the next block is to come from while it is mostly pages with few blocks that come to their end.
- */
+/* Each free chooses the page of the next block while most pages that run out have few blocks. */
 static void test_prefer_emptier(void) {
   test_space(256);
   take_first();
@@ -74,8 +67,8 @@ static void test_prefer_emptier(void) {
 }
 
 /*
- * Of the pages with few blocks one is kept without any in use: what is allocated and freed in turn makes no page each
- * time.
+ * Of the pages with few blocks one is kept without a block in use. So allocating and freeing in turn does not make a
+ * page each time.
  */
 static void test_empty_page(void) {
   test_space(64);
@@ -91,7 +84,7 @@ static void test_empty_page(void) {
   CHECK(plait_get(&plait_heap()->used) == used && plait_heap_check(1) == 0);
 }
 
-/* And of those with small blocks, where one more than fills a page comes and goes. */
+/* The same for pages of small blocks, when one block more than a page holds comes and goes. */
 static void test_one_more_than_a_page(void) {
   test_space(64);
   take_first();
@@ -104,7 +97,7 @@ static void test_one_more_than_a_page(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Free blocks are found behind any number of full pages, before there are more pages. */
+/* Free blocks are found behind any number of full pages, before a page is made. */
 static void test_behind_full_pages(void) {
   test_space(64);
   take_first();
@@ -118,7 +111,10 @@ static void test_behind_full_pages(void) {
   CHECK(plait_get(&list_for(48)->count) <= ALL / IN_PAGE + 4 && plait_heap_check(1) == 0);
 }
 
-/* A few small blocks lie in a region, and nothing else; beside what comes and goes there, not more than a few stay. */
+/*
+ * A few small blocks lie in a region, and nothing else is used. When blocks come and go, only a few of those that stay
+ * lie there.
+ */
 static void test_few_blocks(void) {
   struct plait_heap_details details;
   test_space(64);
@@ -134,7 +130,7 @@ static void test_few_blocks(void) {
 }
 
 /*
- * A small block that grows does so in a region from the start, if the one before has grown long; blocks that stay small
+ * A small block that grows lies in a region from the start, if the previous one has grown long. Blocks that stay small
  * lie in pages.
  */
 static void test_small_blocks_that_grow(void) {
@@ -157,13 +153,13 @@ static void test_small_blocks_that_grow(void) {
   CHECK(details.threads[0].blocks == 0 && plait_heap_check(1) == 0); /* none has grown */
 }
 
-/* A thread whose blocks others free keeps few pages of their class: of full ones the others are nobody's at once. */
+/* A thread keeps few pages of a class whose blocks other threads free. It abandons its other full pages at once. */
 static void test_full_page_of_shared_class(void) {
   test_space(256);
   plait_thread_t owner = plait_slot_claim(0), other = plait_slot_claim(0);
   be(owner);
   for (uint32_t i = 0; i < 1024; i++) CHECK((blocks[i] = plait_heap_alloc(256)) != 0);
-  CHECK(plait_get(&list_for(256)->count) == 1024 / 64); /* as long as nobody else frees them */
+  CHECK(plait_get(&list_for(256)->count) == 1024 / 64); /* as long as no other thread frees them */
   be(other);
   for (uint32_t i = 0; i < 1024; i += 8) CHECK(plait_heap_free(blocks[i]) == 0);
   be(owner);
@@ -174,7 +170,7 @@ static void test_full_page_of_shared_class(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Blocks that grow once, and live: what is between them serves others. */
+/* Blocks that grow once, and stay. The room between them serves other blocks. */
 static void test_grown_once(void) {
   test_space(4096);
   uint64_t wanted = 0, random = test_seed;

@@ -1,6 +1,6 @@
 /*
- * heap and threads: real ones, that free each other's blocks, make the memory grow at once, and come and go. Invariant:
- * no block is lost or given out twice, and what is let go serves others.
+ * heap and threads: real threads free each other's blocks, make the memory grow at once, and come and go. Invariant: no
+ * block is lost or given out twice, and freed memory serves other threads.
  */
 #include "heap_unit.h"
 
@@ -56,14 +56,17 @@ static void *take_all(void *argument) {
   return NULL;
 }
 
-/* Everybody grows at once; whoever is late to the last growth still gets of it: no room is left over. */
+/*
+ * All threads grow the memory at once. A thread that is too late for the last growth still gets its share: no room is
+ * left over.
+ */
 static void test_growing(void) {
   for (uint32_t round = 0; round < test_work(40); round++) {
     test_space(96);
     atomic_store(&got, 0);
     CHECK(pthread_barrier_init(&barrier, NULL, 6) == 0);
     run_threads(take_all, 6);
-    /* one for bookkeeping */
+    /* one for metadata */
     uint32_t slices = atomic_load(&plait_heap()->limit) - atomic_load(&plait_heap()->first) - 1;
     CHECK(atomic_load(&got) == slices / 2 && test_live_blocks() == atomic_load(&got));
     CHECK(plait_heap_check(1) == 0);
@@ -81,7 +84,7 @@ static void *take_one_at_limit(void *argument) {
   return NULL;
 }
 
-/* Six ask at once, and memory can grow little: nobody is refused while there is room for all. */
+/* Six threads allocate at once while memory can grow little. None is refused while there is room for all. */
 static void test_last_growth(void) {
   for (uint32_t round = 0; round < test_work(600); round++) {
     test_space(14);
@@ -107,7 +110,7 @@ static void *short_life(void *argument) {
   return NULL;
 }
 
-/* A thread that lives on takes over what each short-lived thread leaves, and never lets it go. */
+/* A long-lived thread adopts what each short-lived thread leaves, and must not keep all of it for good. */
 static void test_growth_by_adoption(void) {
   test_space(16384);
   static plait_ref_t blocks[3000];
@@ -127,7 +130,7 @@ static void test_growth_by_adoption(void) {
   CHECK(stats.used_bytes < 8u << 20);
 }
 
-/* A thread that works on with small blocks alone never takes back its medium ones. */
+/* A thread that goes on with small blocks alone still takes its medium blocks back. */
 static plait_ref_t passed[600];
 
 static void *other_frees(void *argument) {
@@ -173,7 +176,7 @@ static void *replace(void *argument) {
   return NULL;
 }
 
-/* Threads that replace each other's blocks, all the time as many, do not hoard what is free between them. */
+/* Threads that replace each other's blocks, with the same total all the time, do not hoard free memory. */
 static void test_hoarding(void) {
   test_space(2048);
   for (uint32_t i = 0; i < COMMON; i++) atomic_store(&common[i], 0);

@@ -1,7 +1,6 @@
 /*
- * malloc: the face of the heap for programs of others, natively. Where nothing is in the way the whole test process
- * allocates with it, C library included; under a sanitizer, which has a malloc of its own, the family has other names.
- * See malloc.mk.
+ * malloc: the heap's API for other programs, natively. If possible, the whole test process allocates with it, C library
+ * included. Under a sanitizer, which has a malloc of its own, the family has other names. See malloc.mk.
  */
 #define PLAIT_HEAP_LIBRARY 1 /* the layout that malloc.c is built with */
 #include "harness.h"
@@ -27,7 +26,7 @@ static uint64_t used(void) {
   return usage.used_bytes;
 }
 
-/* Places of threads that are taken; one is the shared one. */
+/* How many slots are taken; one is the shared one. */
 static uint32_t places(void) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
@@ -48,7 +47,7 @@ static void *filled(size_t size, int byte) {
   return memset(block, byte, size);
 }
 
-static volatile size_t huge = SIZE_MAX; /* volatile: the compiler warns of what is tested here */
+static volatile size_t huge = SIZE_MAX; /* volatile, because the compiler warns of what is tested here */
 
 /* ---- one thread ---- */
 
@@ -61,7 +60,7 @@ static void test_sizes(void) {
     size_t room = malloc_usable_size(block);
     CHECK(room >= size && malloc_usable_size(next) >= size);
     memset(next, 2, malloc_usable_size(next));
-    memset(block, 1, room); /* all of it is the program's */
+    memset(block, 1, room); /* all of it belongs to the program */
     CHECK(is_filled(next, 2, malloc_usable_size(next)));
     free(next);
     CHECK(is_filled(block, 1, room));
@@ -88,7 +87,7 @@ static void test_alignment(void) {
       CHECK(rc != 0 || (posix != NULL && (uintptr_t)posix % alignment == 0));
       if (posix != NULL) memset(posix, 8, sizes[i]);
       CHECK(is_filled(aligned, 7, malloc_usable_size(aligned)));
-      aligned = realloc(aligned, sizes[i] + 100); /* its alignment may go, its bytes stay */
+      aligned = realloc(aligned, sizes[i] + 100); /* its alignment may be lost, its bytes are kept */
       CHECK(aligned != NULL && is_filled(aligned, 7, sizes[i]));
       free(aligned);
       free(posix);
@@ -149,7 +148,7 @@ static void test_realloc(void) {
     CHECK(block != NULL && is_filled(block, 3, size));
   }
   block = realloc(block, 0);
-  CHECK(block != NULL); /* not freed: as in C libraries other than GNU's */
+  CHECK(block != NULL); /* not freed, as in C libraries other than GNU's */
   free(block);
   CHECK(live() == before && plait_heap_is_whole());
 }
@@ -169,7 +168,7 @@ static void test_zeroed(void) {
   CHECK(plait_heap_is_whole());
 }
 
-/* What is no live block is neither freed nor resized; errno outlives a free. */
+/* A pointer to no live block is neither freed nor resized. errno survives a free. */
 static void test_strangers(void) {
   static char outside[64];
   uint32_t before = live();
@@ -186,7 +185,7 @@ static void test_strangers(void) {
   CHECK(malloc_usable_size(stranger) == 0 && plait_heap_is_whole());
 }
 
-/* All of the space, then all of it back: what can be had in the end can be had again. */
+/* All of the space is allocated, and all of it freed. As much can be allocated again. */
 static void test_exhaustion(void) {
   enum { MOST = 100 };
   static void *blocks[2][MOST];
@@ -199,7 +198,7 @@ static void test_exhaustion(void) {
       while ((rest = malloc(step)) != NULL && step > 65536);
     for (uint32_t i = 0; i < counts[round]; i++) free(blocks[round][i]);
     CHECK(plait_heap_is_whole());
-    if (round == 0) break; /* what `rest` has named is lost on purpose, and fills the gaps */
+    if (round == 0) break; /* blocks that `rest` has named are lost on purpose, and fill the gaps */
   }
   while ((blocks[1][counts[1]] = malloc(64u << 20)) != NULL) counts[1]++;
   CHECK(counts[1] == counts[0]);
@@ -303,14 +302,14 @@ static void *together_thread(void *unused) {
 
 static void test_threads(void) {
   pthread_barrier_init(&barrier, NULL, 8);
-  run_threads(8, together_thread); /* the C library keeps something for threads that are gone */
+  run_threads(8, together_thread); /* the C library keeps some blocks for exited threads */
   uint32_t before = live();
   run_threads(8, model_thread);
   snprintf(test_context, sizeof test_context, "%u of %u live, %u places", live(), before, places());
   CHECK(live() == before && places() == 2 && plait_heap_is_whole());
 }
 
-/* More threads than places, all alive at once; each frees what its neighbour has allocated. */
+/* More threads than slots, all alive at once. Each frees what its neighbor has allocated. */
 enum { CROWD = 300 };
 static void *crowd_blocks[CROWD][40];
 static atomic_uint crowd_next;
@@ -341,7 +340,7 @@ static void test_crowd(void) {
   CHECK(live() == before && places() == 2 && plait_heap_is_whole());
 }
 
-/* Threads come and go, and each frees and allocates in the destructors of keys that are younger than the heap's. */
+/* Threads come and go. Each frees and allocates in destructors of keys that were created after the heap's key. */
 static pthread_key_t late_keys[4];
 
 static void late(void *block) {
@@ -349,7 +348,7 @@ static void late(void *block) {
   char *more = filled(100, 1), *large = filled(70000, 2);
   free(large);
   free(more);
-  CHECK(strerror(123456) != NULL); /* the C library keeps the text until the thread is gone, and frees it then */
+  CHECK(strerror(123456) != NULL); /* the C library frees the text after the thread has exited */
 }
 
 static void *late_thread(void *unused) {
@@ -359,8 +358,8 @@ static void *late_thread(void *unused) {
 }
 
 /*
- * A thread that has never allocated, and has no place, sleeps while another has the heap's lock: it must not keep that
- * one from a processor.
+ * A thread that has never allocated has no slot, and sleeps while another has the heap's lock. It must not keep that
+ * thread from a processor.
  */
 static void *waited_for;
 static _Atomic int freeing_thread, lock_is_held;
@@ -410,11 +409,11 @@ static void test_come_and_go(void) {
     for (int i = 0; i < 3; i++) free(results[i]);
     if (round == 20) before = live(), settled = used();
   }
-  /* the shared place, and that of this thread, if it has ever allocated */
+  /* the shared slot, and that of this thread, if it has ever allocated */
   CHECK(live() == before && places() <= 2 && used() <= settled + 20 * 65536 && plait_heap_is_whole());
 }
 
-/* ---- fork; a sanitizer's own allocator does not outlive one among threads ---- */
+/* ---- fork; a sanitizer's own allocator does not survive a fork among threads ---- */
 
 #if !defined __SANITIZE_THREAD__ && !defined __SANITIZE_ADDRESS__
 #define FORKS
@@ -439,7 +438,8 @@ static void *idle_thread(void *unused) {
 }
 
 /*
- * In the child the other threads have died wherever they were: it must be whole, and serve on, with threads of its own.
+ * In the child the other threads have exited wherever they were. The heap must be intact there, and must serve new
+ * threads.
  */
 static void fork_once(void *small, void *medium, void *large) {
   pid_t child = fork();
@@ -476,7 +476,7 @@ static void fork_among(uint32_t busy, uint32_t idle, uint32_t times) {
 
 static void test_fork(void) { fork_among(4, 0, test_rounds(30)); }
 
-/* The busy ones have no place of their own. */
+/* The busy threads have no slot of their own. */
 static void test_fork_in_crowd(void) { fork_among(4, 260, test_rounds(10)); }
 
 #endif

@@ -1,32 +1,29 @@
 /*
- * steps of the heap: a thread vanishes after every single store of what the heap does (see steps.h, also for what it
- * leaves out of long copies), and the thread that recovers it after every store of the recovery. Afterwards everything
- * is looked at: all structures hold, every block of the others holds its bytes, nothing is given out twice, blocks that
- * are zeroed are zero, nothing hangs, and at most one block is lost for each death.
+ * steps of the heap: a thread exits after every single store of the heap's operations (see steps.h, also for what is
+ * left out of long copies). The thread that recovers it exits after every store of the recovery. Afterwards everything
+ * is checked. All structures hold. Every block of the other threads holds its bytes. Nothing is given out twice. Zeroed
+ * blocks are zero. Nothing hangs. At most one block is lost for each exit.
  *
- * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ * Default: every crash point of each operation, and of recoveries after some of them. PLAIT_ROUNDS: all of them.
  */
 #include "heap_world.h"
 
 #ifdef STEPS
 
-/* A block of memory that was never used is not zeroed by hand: what a dead thread has begun there must not show. */
+/* A block of never used memory is not zeroed explicitly. What an exited thread has begun there must not show. */
 static void check_fresh_is_zero(void) {
   plait_ref_t block = plait_heap_alloc_zeroed(12 * PLAIT_SLICE_SIZE);
   if (block != 0) CHECK(all_are(block, 12 * PLAIT_SLICE_SIZE, 0) && plait_heap_free(block) == 0);
 }
 
-/* What is lost is as large as a block, and not as what it was cut from. */
+/* The lost memory is as large as a block, and not as large as what it was split from. */
 static void check_lost_is_no_larger(uint32_t slices) {
   struct plait_heap_details details;
   plait_heap_details(&details);
   CHECK(details.large_slices <= slices);
 }
 
-/*
- * Nobody frees a second time, whatever state the page is in: as many blocks at most as are in flight, one for each
- * death.
- */
+/* No block is freed a second time, whatever state its page is in, except those in flight: one for each exit. */
 static void check_second_frees(uint32_t deaths) {
   uint32_t freed = 0;
   plait__thread_heap =
@@ -42,13 +39,13 @@ static void check_second_frees(uint32_t deaths) {
 static void do_large_aligned(void);
 static void (*dying)(void); /* the operation */
 
-/* `last` is to be recovered by hand; the others of the dead are noted. */
+/* The caller recovers `last` explicitly. The other exited threads are noted. */
 static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   int others_first = variant & 1;
   as(main_id);
   if (!others_first) check_second_frees(deaths);
   if (others_first) check_fresh_is_zero();
-  if (others_first) { /* others meet the lock, the pages and the regions before recovery does */
+  if (others_first) { /* other threads meet the lock, the pages and the regions before recovery does */
     use(0);
     as(other);
     use(50);
@@ -80,7 +77,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   check_nothing_left(deaths);
 }
 
-/* ---- scenarios: what is there before, and the operation whose thread dies ---- */
+/* ---- scenarios: the state before, and the operation whose thread exits ---- */
 
 static void recover_actor(void) { plait_abi_recover(actor); }
 static void recover_corpse(void) { plait_abi_recover(corpse); }
@@ -97,7 +94,7 @@ static void do_pages(void) {
 }
 static void do_empty_pages(void) { plait__bind(), drop_places(0, 130); }
 
-/* What others have freed into one's own pages. */
+/* Blocks in the actor's pages that other threads have freed. */
 static void make_freed(void) { make_pages(), as(other), drop_places(20, 50), drop_places(90, 120), as(actor); }
 static void do_collect(void) {
   for (uint32_t i = 200; i < 290; i++) get(i, 500);
@@ -113,7 +110,7 @@ static void do_claim(void) {
 }
 static void do_claim_all(void) { drop_places(60, 130); }
 
-/* By a thread that has no record, and a lock, so that it gets none. */
+/* By a thread that has no thread heap, and holds a lock, so that it gets none. */
 static void make_abandoned_by_main(void) { as(main_id), mark_remotely_freed(), fill_places(0, 100, 2000), as(actor); }
 static void do_free_with_lock(void) {
   struct plait_lock *lock = &plait_space()->recovery;
@@ -122,7 +119,7 @@ static void do_free_with_lock(void) {
   plait_lock_release(lock);
 }
 
-static void make_shared(void) { /* with several free blocks, of which their next owner knows of one */
+static void make_shared(void) { /* with several free blocks, of which the next owner knows one */
   make_abandoned(), as(other), mark_remotely_freed();
   for (uint32_t i = 64; i < 384; i++)
     if (i % 8 < 3) drop(i);
@@ -143,7 +140,7 @@ static void do_empty_shared(void) {
   for (uint32_t i = 69; i < 384; i += 8) drop(i);
 }
 
-/* Pages of whole slices, with few blocks each: 18 of them lie in 3, of which one has room, and one is full. */
+/* Pages of whole slices, with few blocks each: 18 blocks lie in 3 pages, of which one has room, and one is full. */
 static void make_slices(void) {
   as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9);
 }
@@ -153,7 +150,7 @@ static void do_slices(void) {
 static void do_empty_slices(void) { plait__bind(), drop_places(1, 18), get(20, 16000); }
 static void do_grow_up(void) { resize(10, 9300), resize(11, 9400), resize(12, 30000); }
 
-/* A block that grows out of a page into a region, and there. */
+/* A block that grows out of a page into a region, and on there. */
 static void make_growing(void) { as(actor), fill(0, 30), fill(1, 100), fill_medium(2, 20000); }
 static void do_grow_out(void) {
   resize(0, 60), resize(0, 120), resize(0, 700), resize(0, 9000), resize(1, 3000), resize(0, 50000);
@@ -197,14 +194,17 @@ static void do_large(void) { get(20, 100000), drop(2), get(21, 300000), drop(5),
 static void do_large_resize(void) {
   resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000);
 }
-/* Two large blocks that others have freed lie behind one of the actor's, another one behind a region of its own. */
+/*
+ * Two large blocks that other threads have freed lie behind one of the actor's. Another one lies behind a region of the
+ * actor's.
+ */
 static void make_put_off(void) {
   as(main_id), fill(10, 16), as(other), fill(11, 16), as(corpse), fill(12, 16), as(actor), fill(13, 16);
   fill(0, 150000), fill(1, 150000), fill(2, 150000), fill(3, 60000), fill(4, 150000);
   as(main_id), get(14, 100), drop(1), as(other), get(15, 100), drop(2), as(corpse), get(16, 100), drop(4);
   as(actor), get(17, 100);
 }
-/* What lies behind the actor's region was put off by the thread that is the next to take the lock. */
+/* The block behind the actor's region was freed without the lock, by the thread that takes the lock next. */
 static void make_put_off_behind(void) {
   as(other), fill(11, 16), as(main_id), fill(10, 16), as(actor), fill(13, 16), fill(3, 60000), fill(4, 150000);
   as(main_id), plait__bind(), drop(4), as(actor);
@@ -220,8 +220,9 @@ static void do_grow_far(void) { get(20, 40 * PLAIT_SLICE_SIZE), drop(20), get(21
 
 static void do_grow_very_far(void) { get(20, 520 * PLAIT_SLICE_SIZE), drop(20), get(21, 500); }
 
-static void make_orphan(void) { /* of a record that is nobody's: pages, regions of many slices, blocks on its stack */
-  as(actor), fill(90, 16);      /* bound already, it has no reason to adopt yet */
+/* a thread heap without a thread: pages, regions of many slices, blocks on its remote free list */
+static void make_orphan(void) {
+  as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
   as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
   as(other), fill(77, 60000);
   as(corpse), fill_places(80, 86, 60000), plait_heap_leave();

@@ -1,21 +1,21 @@
 /*
- * turns of the heap: one thread stops at every single instruction of what it does, another one does something of its
- * own there, and the first goes on (see steps.h). Afterwards everything is looked at, as in test_steps_heap.c; nothing
- * at all may be lost. Where the first thread holds the lock, the other one could only wait: such a turn is left out,
- * but for what needs no lock.
+ * turns of the heap: one thread stops after every single instruction of an operation, another thread executes an
+ * operation of its own, and the first goes on (see steps.h). Afterwards everything is checked, as in test_steps_heap.c,
+ * and nothing may be lost. While the first thread holds the lock, the other one could only wait. Such a turn is
+ * skipped, unless the other operation needs no lock.
  *
- * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
+ * Default: some of the instructions, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
  */
 #include "heap_world.h"
 
 #ifdef STEPS
 
-#define DENSE 61u /* one instruction out of so many, where it comes down to few of them */
+#define DENSE 61u /* one instruction out of so many, for operations where few instructions matter */
 
 static const struct turn *now;
 static uint32_t taken; /* whether the other thread had its turn */
 
-/* ---- what there is, and what the two do ---- */
+/* ---- the state before, and the operations of the two threads ---- */
 
 static void make_full_pages(void) { as(actor), fill_places(0, 60, 500), as(other), fill_places(60, 120, 500); }
 static void do_pages(void) {
@@ -30,7 +30,7 @@ static void make_abandoned(void) {
   as(main_id), mark_remotely_freed(), fill_places(0, 350, 2000), as(actor), fill(390, 2000), as(other), fill(391, 2000);
   CHECK(count_pages(PLAIT__ABANDONED) >= 34);
 }
-/* By a thread that has no record, and a lock, so that it gets none. */
+/* By a thread that has no thread heap, and holds a lock, so that it gets none. */
 static void make_abandoned_by_main(void) {
   as(main_id), mark_remotely_freed(), fill_places(0, 120, 2000), as(other), fill(391, 2000);
 }
@@ -48,7 +48,7 @@ static void do_odd(void) {
   for (uint32_t i = 129; i < 152; i += 2) drop(i);
 }
 static void do_one(void) { drop(132); }
-static void make_one_left(void) { /* of each page, two blocks are left; most pages are pooled */
+static void make_one_left(void) { /* of each page, two blocks are left; most pages are shared */
   make_abandoned();
   as(main_id);
   for (uint32_t i = 64; i < 350; i++)
@@ -64,7 +64,7 @@ static void do_last_b(void) {
 static void do_take_shared(void) {
   for (uint32_t i = 350; i < 385; i++) get(i, 2000);
 }
-/* The caller's full pages of the class are nobody's, as if there were too many. */
+/* The caller abandons its full pages of the class, as if it had too many. */
 static void give_up(uint32_t size) {
   struct plait_thread_heap *theap = plait__bind();
   struct plait_page_list *list = &theap->classes[plait__class_of(size)];
@@ -79,8 +79,8 @@ static void give_up(uint32_t size) {
   }
 }
 /*
- * The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One is left in each
- * word. By a thread without a record.
+ * The same with blocks of 208 bytes: 78 in a page, whose bits fill one word and a part of the next. One block is left
+ * in each word. By a thread without a thread heap.
  */
 static void make_one_left_in_each_word(void) {
   as(main_id), mark_remotely_freed(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor),
@@ -98,7 +98,7 @@ static void do_second_word(void) {
   for (uint32_t i = 70; i < 312; i += 78) drop(i);
 }
 
-/* Who takes blocks gives pages up as they fill; another frees one block in each of its pages meanwhile. */
+/* One thread allocates, and abandons pages as they fill. The other frees one block in each of its pages meanwhile. */
 static void make_giving_up(void) {
   as(other), fill(390, 2000), as(actor), mark_remotely_freed(), fill_places(0, 72, 2000);
 }
@@ -143,7 +143,7 @@ static void make_large_bound(void) { make_large(), as(other), plait__bind(), as(
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
-/* Needs no lock: the thread is bound to its record (see between()), and has put nothing off. */
+/* Needs no lock: the thread is bound to its thread heap (see between()), and has no large block to make free. */
 static void do_put_off(void) { drop(7); }
 static void do_repair(void) {
   if (plait__heap_lock() != 0) _exit(8);
@@ -155,7 +155,7 @@ static void do_check(void) {
 }
 static void do_relinquish(void) { plait__relinquish(plait__bind()); }
 static void do_resize_large(void) { resize(2, 70000), resize(2, 130000), resize(5, 400000), drop(4), get(30, 100000); }
-/* One thread resizes what another frees: either may have it, but what was freed stays so. */
+/* One thread resizes the block that another frees. Either may have it, but a freed block stays free. */
 static plait_ref_t shared;
 static int shared_freed;
 static void resize_shared(uint32_t size) {
@@ -180,18 +180,18 @@ static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill_medi
 static void do_bind(void) { drop(3), get_medium(60, 2500), get(61, 20); }
 static void do_bind_too(void) { drop(4), get_medium(62, 2500), get(63, 20); }
 
-/* A block that is free already, of a page that its owner has kept and takes for fewer, larger blocks meanwhile. */
+/* A free block in a page that its owner has kept, and makes one of fewer, larger blocks meanwhile. */
 static plait_ref_t stale;
 static void make_stale(void) {
   as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at),
                                                                    drop_places(0, 28);
 }
 static void do_free_stale(void) { plait_heap_free(stale); }
-/* the hot way, by what was guessed before */
+/* the hot path, with the number computed before */
 static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); }
 static void do_reuse(void) { get(300, 16000); }
 
-/* A block that is free already, while its page's owner learns of that: it stays so, for the owner takes another one. */
+/* A free block, while its page's owner collects it. It stays free, because the owner takes another one. */
 static int stale_rc;
 static void make_freed(void) {
   as(actor), plait__bind(), as(main_id), fill_places(0, 8, 2000), as(other), stale = atomic_load(&note(3)->at), drop(3),
@@ -201,7 +201,7 @@ static void do_free_again(void) { stale_rc = plait_heap_free(stale); }
 static void do_free_again_bound(void) { plait__bind(), stale_rc = plait_heap_free(stale); }
 static void do_size_again(void) { stale_rc = plait_heap_size(stale) == 0 ? -1 : 0; }
 static void do_count_again(void) {
-  uint32_t before = 1 + 5; /* the notes, and what is left of the page; the other thread has one more */
+  uint32_t before = 1 + 5; /* the notes, and the rest of the page; the other thread has one more */
   stale_rc = test_live_blocks() - before <= 1 ? -1 : 0;
 }
 static void do_collect(void) { get(300, 2000); }
@@ -213,8 +213,8 @@ static struct plait_page *page_of(uint32_t place) {
 }
 
 /*
- * Where no block has ever been, behind the last one of a page that is unmade, and made anew for smaller blocks: whoever
- * frees that has guessed already.
+ * A place where no block has ever been: behind the last one of a page that was given back, and then made for smaller
+ * blocks. A thread that frees that place has computed its number before.
  */
 static struct plait_page *tailed;
 static void make_tail(void) {
@@ -233,8 +233,8 @@ static void do_smaller(void) {
 static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
 
 /*
- * As many pages as the actor keeps of a class that others free, all full but one, behind the one in use, that is kept
- * without a block in use.
+ * As many pages as the actor keeps of a class that other threads free. All are full but one, which lies behind the
+ * current page, and is kept without a block in use.
  */
 static void make_kept_empty(void) {
   as(actor), fill_places(580, 590, 20), mark_remotely_freed(), fill_places(0, 9 * 64, 512);
@@ -304,7 +304,7 @@ static void between(void) {
   void *saved = plait__thread_heap;
   plait_ref_t theap = plait_get(&plait_heap()->thread_heaps[plait_thread_index(*now->who)]);
   as(*now->who);
-  /* As when it was there last: to bind, it would wait for the lock. */
+  /* As when it was there last, because binding would wait for the lock. */
   if (now->between == do_put_off || now->between == do_free_shared) plait__thread_heap = plait_at(theap);
   now->between();
   as(actor);
@@ -312,7 +312,7 @@ static void between(void) {
   taken++;
 }
 
-/* A page that is nobody's has no free block: who freed into it, or gave it up, has seen to that. */
+/* A page without an owner has no free block: the thread that freed into it, or abandoned it, has handled that. */
 static void check_nothing_unseen(void) {
   struct plait_heap *heap = plait_heap();
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
@@ -332,7 +332,8 @@ static void aftermath(void) {
   if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
   as(main_id);
   CHECK(plait_heap_check(1) == 0);
-  for (uint32_t i = 301; i < 309 && now->prepare == make_stale; i++) get(i, 16000); /* what the page holds, and more */
+  /* the blocks of the page, and more */
+  for (uint32_t i = 301; i < 309 && now->prepare == make_stale; i++) get(i, 16000);
   check_notes();
   static const plait_thread_t *who[] = {&main_id, &other, &actor};
   for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50);
@@ -354,7 +355,7 @@ static void run_turn(const struct turn *turn, uint32_t every) {
   turn->prepare();
   step_save();
   if (turn->operation == do_give_up && every > DENSE) every = DENSE;
-  if (turn->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it looks at all there is */
+  if (turn->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it reads everything */
   else if (turn->prepare == make_stale || turn->prepare == make_freed || turn->prepare == make_tail) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
