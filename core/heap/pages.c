@@ -28,12 +28,11 @@
  */
 #include "fast.h"
 
-#define FEW_BLOCKS 40u /* from this class on a page has so few blocks that emptying pages pays */
-#define PAGE_PROBES 8u /* pages of a list that are searched for a free block before another page is fetched */
-#define FEW_PAGES 8u   /* see few_pages() */
-#define FEW_MEDIUM 8u  /* up to so many blocks in regions are few */
-#define PREFER_EMPTIER_FROM \
-  24u /* from this class on, above 512 bytes, a page has at most 28 blocks, so pages soon run out */
+#define FEW_BLOCKS 40u   /* from this class on a page has so few blocks that emptying pages pays */
+#define PAGE_PROBES 8u   /* pages of a list that are searched for a free block before another page is fetched */
+#define FEW_PAGES 8u     /* see few_pages() */
+#define FEW_MEDIUM 8u    /* up to so many blocks in regions are few */
+#define EMPTIER_FROM 24u /* from this class on, above 512 bytes, a page has at most 28 blocks, so pages soon run out */
 /* one of so many pages that run out decides whether each free chooses the page of the next block */
 #define DECIDE_EACH 64u
 /* one of so many pages that run out clears `remotely_freed` of its class, until the next remote free is seen */
@@ -71,7 +70,7 @@ PLAIT_COLD void plait__classes_init(void) {
  * other thread could use them.
  */
 static inline uint32_t few_pages(uint32_t class) {
-  return class < PREFER_EMPTIER_FROM ? FEW_PAGES : 0;
+  return class < EMPTIER_FROM ? FEW_PAGES : 0;
 }
 
 /*
@@ -121,8 +120,7 @@ static PLAIT_COLD void copy_preference(struct plait_thread_heap *theap, struct p
  * processor cannot predict it page by page.
  */
 PLAIT_TINY void note_end(struct plait_thread_heap *theap, uint32_t class) {
-  uint32_t ends = plait_get(&theap->ends) + 1,
-           prefer_emptier = class >= PREFER_EMPTIER_FROM ? PLAIT__PREFER_EMPTIER : 0;
+  uint32_t ends = plait_get(&theap->ends) + 1, prefer_emptier = class >= EMPTIER_FROM ? PLAIT__PREFER_EMPTIER : 0;
   plait_put(&theap->ends, ends);
   if (ends % DECIDE_EACH != 0) return;
   if (ends % FORGETFUL == 0) plait_put(&theap->classes[class].remotely_freed, 0);

@@ -278,8 +278,8 @@ static uint32_t repair_used(uint32_t index) {
     if (owner != 0) used |= 1u << i;
     if (owner != PLAIT__SHARED) continue;
     plait__page_rebuild(page);
-    if (plait__used(plait_get(&page->free_state)) ==
-        0) { /* its thread was about to give it back, or to see that it can */
+    /* its thread was about to give it back, or to see that it can */
+    if (plait__used(plait_get(&page->free_state)) == 0) {
       near_store(&page->owner, 0, memory_order_release);
       used &= ~(1u << i);
       continue;
