@@ -275,7 +275,7 @@ static inline struct plait_heap *plait_heap(void) {
 /*
  * What memory is used for. The last part of a space is reserved: each kind leaves one part more free than the kind
  * before it. So files that fill the space leave room for blocks, tasks and threads. Blocks leave room for tasks and
- * threads. If nothing else fits, recovery after an exited thread still can work.
+ * threads. If nothing else fits, recovery after an exited thread can still work.
  */
 enum plait_heap_use {
   /* coordinators, for any purpose, and threads that have not attached: may use all there is */

@@ -58,8 +58,8 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
 /*
  * From here on the caller reaches all memory that the heap has now (see platform.h). Needed with the lock, because
  * other threads may have grown the heap in the meantime: everything that the caller finds lies below `end`. A thread
- * that accesses a single thing without the lock reaches for that alone. A thread reaches what it allocates from: when
- * that became its own, it had the lock or has reached for it. It also reaches for all memory when it enters.
+ * that accesses a single thing without the lock reaches for that alone. A thread reaches what it allocates from, for
+ * one of three reasons: it had the lock when that became its own, it reached for it then, or it did when it entered.
  */
 PLAIT_TINY void plait__reach(void) {
 #ifdef __wasm_atomics__
@@ -418,8 +418,8 @@ struct plait_thread_heap *plait__bind(void);
 /* The thread heap adopts what a thread heap without a thread owns: 1, or 0 if there is none. Under the lock. */
 int plait__adopt(struct plait_thread_heap *theap);
 /*
- * A block was pushed onto the remote free list of a thread heap whose region has meanwhile been adopted. The list must
- * be adopted again.
+ * A block was pushed onto the remote free list of a thread heap that has been adopted in the meantime. It must be
+ * adopted again.
  */
 void plait__stranded(void);
 /* After the lock's owner has exited: rebuilds the lists of the slice table from its tags. Under the lock. */
