@@ -150,8 +150,8 @@ void free(void *block);
 #endif
 
 /*
- * On some processors a copy of more than 2 KiB is twenty times slower if target and source have the same offset in 4
- * KiB, as blocks do.
+ * On some processors copies of more than 2 KiB are twenty times slower if target and source have the same offset in 4
+ * KiB. Blocks often do.
  */
 #define COPIED_AT_ONCE 1024u
 /*

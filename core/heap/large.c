@@ -11,10 +11,10 @@ PLAIT_TINY uint32_t slices_for(uint32_t size) {
 }
 
 /*
- * How far behind its span's start a block begins, if there is room. It ends in one of 16 lines of its last slice,
- * depending on its size, and begins in one of the first 64 lines of its first slice. So blocks begin and end in lines
- * where earlier blocks have, and which a cache still has. If all began at multiples of 64 KiB, they would end in any of
- * 1024 lines, which are in no cache. And their first lines would share a few sets of every cache.
+ * How far behind its span's start a block begins, if there is room. It ends in one of 16 lines of its last slice; its
+ * size says in which. It begins in one of the first 64 lines of its first slice. So blocks begin and end in lines where
+ * earlier blocks have, and which a cache still has. If all began at multiples of 64 KiB, they would end in any of 1024
+ * lines, which are in no cache. And their first lines would share a few sets of every cache.
  */
 PLAIT_TINY uint32_t start_of(uint32_t behind, uint32_t size, uint32_t room) {
   uint32_t offset = ((behind * 0x9E3779B1u >> 26) * 64 - size) & (ENDS_APART - 64);

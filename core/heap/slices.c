@@ -7,11 +7,11 @@
  *   live block are cleared before the lock is released.
  * - Each free span is on the list for its length. Its first slice says where it lies, its last one how long it is. No
  *   two free spans are adjacent. All of this is derived: plait__repair() rebuilds it from the tags.
- * - Only the first slice of a free span has the tag of one. So `back` of the slice in front of a span is the length of
- *   a free span there, if the tag that many slices back says the same.
+ * - Only the first slice of a free span has the tag of one. So `back` of the slice in front of a span may be the length
+ *   of a free span. It is, if the tag that many slices back says the same.
  * - One change is made without the lock: a thread that frees a large block turns its tag from LARGE to FREED. After
- *   that, the tag only changes when the span becomes free, under the lock. That is done by the same thread when it has
- *   the lock next (`freed` names the span), by a thread that runs out of memory or grows over the span, or by a repair.
+ *   that, the tag only changes when the span becomes free, under the lock. The same thread does that when it has the
+ *   lock next; `freed` names the span. Or a thread that runs out of memory or grows over the span does it, or a repair.
  *   The tag tells whether it was made free before.
  */
 #include "internal.h"

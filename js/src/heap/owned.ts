@@ -53,8 +53,8 @@ const DISPOSE = {
 };
 
 /**
- * Frees the block that a view owns. Ignores a view that was freed or given away before, because that is to be expected
- * at the end of a scope, and anything else that owns no block.
+ * Frees the block that a view owns. Ignores whatever owns no block. At the end of a scope that may be a view which was
+ * freed or given away before.
  */
 export function release(view: unknown): void {
   const found = owned.get(view as Uint8Array);
