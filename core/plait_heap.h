@@ -1,7 +1,7 @@
 /*
  * plait_heap: Plait's allocator for other programs. Link libplait_heap.a (wasm32) with --whole-archive, or preload
  * libplait_heap.so (Linux). Then malloc, calloc, realloc, free, aligned_alloc, posix_memalign and malloc_usable_size
- * are these functions. Any thread may call them. docs/heap-library.md says how to build and link.
+ * are these functions. Any thread may call them. docs/guide/malloc.md says how to build and link.
  *
  * - Blocks are aligned to 16 bytes. malloc(0) and realloc(block, 0) return a block that must be freed.
  * - If memory is exhausted, the functions return a null pointer, and posix_memalign returns ENOMEM. errno is set

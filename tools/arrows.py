@@ -27,7 +27,7 @@ ALLOWED = [
         "whoever takes the heap's lock repairs what a dead holder left: pages, regions and runs; where memory ends, "
         "each kind of block asks the others for what they keep",
         "core/heap",
-        "cuts.c pages.c records.c regions.c returns.c slices.c",
+        "carve.c pages.c regions.c remote_frees.c slices.c thread_heaps.c",
     ),
     (
         "messages hold messages, in maps, too; those of pbc are decoded at their first touch, by their metatables",

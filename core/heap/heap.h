@@ -21,7 +21,7 @@
  * Few words are authoritative, and each change to them is one store: the tags of the slice table, the owner of a page,
  * the states and bits of its blocks, the tags of the blocks in a region, and the remote free lists. All lists, bins,
  * back lengths and counters are derived from these words, and rebuilt after a thread has exited inside the heap. So
- * such a thread loses at most the block in flight. docs/heap.md has the proofs.
+ * such a thread loses at most the block in flight. docs/internals/heap-proofs.md has the proofs.
  *
  * Any thread may call the functions, unless they say otherwise. Blocks are aligned to 16 bytes. Where threads may exit
  * at any instruction (PLAIT_DEATHS), no lock is held while the memory grows. Lock order: see lock.h. `lock` guards the
