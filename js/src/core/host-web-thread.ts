@@ -74,12 +74,20 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
   let greeted = false;
   let from = source;
   let worker: Worker;
+  let code = 0;
   let gone = false;
-  const exit = (code: number): void => {
-    if (gone) return;
-    gone = true;
+  const hearEnd = (): void => {
+    // Granted when the thread's own hold on the lock ends, with the thread.
+    void navigator.locks.request(LOCK_PREFIX + hostId, () => {
+      if (!gone) thread.onExit?.(code);
+      gone = true;
+    });
+  };
+  // Chromium lets it go on with what it runs, for two seconds at most. It has its slot and its stack until then.
+  const stop = (): void => {
+    code = 1;
     worker.terminate();
-    thread.onExit?.(code);
+    hearEnd(); // it may be stopped before it is heard that it holds its lock
   };
   const begin = (): void => {
     worker = launch(name, script);
@@ -89,8 +97,7 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
         for (const { message, transfer } of unsent ?? []) worker.postMessage(message, transfer);
         unsent = undefined;
       } else if (data === ALIVE) {
-        // Granted when the thread's own hold on the lock ends, with the thread.
-        void navigator.locks.request(LOCK_PREFIX + hostId, () => exit(0));
+        hearEnd();
       } else {
         thread.onMessage?.(data);
       }
@@ -110,7 +117,7 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
       thread.onError?.(
         event.error ?? new Error(event.message || (started ? 'an error without a message' : NOT_STARTED)),
       );
-      exit(1); // Node ends a thread after an uncaught error; here we do.
+      stop(); // Node ends a thread after an uncaught error; here we do.
     };
   };
   const thread: HostThread = {
@@ -122,10 +129,7 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
       if (unsent === undefined) worker.postMessage(sent, along);
       else unsent.push({ message: sent, transfer: along });
     },
-    terminate() {
-      worker.terminate();
-      setTimeout(exit, 0, 1);
-    },
+    terminate: stop,
     setRef: () => {},
     onMessage: undefined,
     onError: undefined,

@@ -67,6 +67,20 @@ const browserCases: Case[] = [
     },
   },
   {
+    // In Chromium a Worker that was terminated goes on in what it runs, for two seconds at most.
+    name: 'a worker that was stopped and goes on for a while keeps its own memory',
+    async run() {
+      const pool = new Pool(fixture('web-tasks.js'), { threads: 1, grace: 20 });
+      const before = await pool.run(1, { name: 'churn' }).then(() => heap.stats().liveBlocks);
+      const late = pool.run(1000, { name: 'churnOn', timeout: 50 });
+      same(await late.catch((error) => error.code), 'ERR_PLAIT_TASK_TIMEOUT');
+      await pool.run(1200, { name: 'churnOn' });
+      await pool.close();
+      ok(heap.stats().liveBlocks <= before, 'no block is left');
+      heap.check();
+    },
+  },
+  {
     name: 'many threads and main use the heap at once',
     async run() {
       const pool = new Pool(fixture('web-tasks.js'), { threads: 3 });
@@ -109,7 +123,8 @@ const browserCases: Case[] = [
       thread.onError = (error: unknown) => {
         why = error;
       };
-      thread.post({ role: 'coordinator', space: { ...commonSpace().handle, layoutVersion: 999 } });
+      const space = { ...commonSpace().handle, layoutVersion: 999 };
+      thread.post({ role: 'worker', space, module: fixture('web-tasks.js') });
       same(await new Promise((resolve) => Object.assign(thread, { onExit: resolve })), 1, 'the exit code');
       ok(/layout 999/.test(String((why as Error)?.message)), `the reason, not ${why}`);
     },
