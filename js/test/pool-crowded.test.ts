@@ -245,6 +245,19 @@ test('a task with retries is run again when one beside it did not stop', LIMIT, 
   }
 });
 
+test('a task with retries is run again though the pool closes meanwhile', LIMIT, async (t) => {
+  const flags = newFlags();
+  const options = { threads: 1, concurrentTasksPerWorker: 2, grace: 20, workerData: { flags } };
+  const pool = owned(t, new Pool(tasks, options));
+  const beside = pool.run(200, { name: 'pause', retries: 1 });
+  const stuck = rejection(pool.run(1, { name: 'announce', timeout: 50 }));
+  await until(() => Atomics.load(flags, 0) === 1);
+  const closed = pool.close();
+  assert.equal((await stuck).code, 'ERR_PLAIT_TASK_TIMEOUT');
+  assert.equal(await beside, 200);
+  await closed;
+});
+
 test('tasks that are rejected because the pool was closed by force share the error', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const running = rejection(pool.run(60000, { name: 'pause' }));

@@ -291,6 +291,30 @@ test('close: tasks of other threads on a worker that cannot be stopped are rejec
   other[Symbol.dispose]();
 });
 
+for (const ends of [false, true]) {
+  const what = ends ? 'is run again when that has ended, and waited for' : 'is rejected when close() gives that up';
+  test(`close: a task with retries beside one that cannot be stopped ${what}`, LIMIT, async (t) => {
+    const path = join(ownFolder(t), 'native');
+    const space = openSpace({ maximum: 2 ** 27 });
+    const pool = owned(t, new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 2, grace: 20, space }));
+    const other = owned(t, connect(pool.handle, { space }));
+    const beside = other.run(ends ? 3000 : 60000, { name: 'pause', retries: 1 });
+    const outcome = ends ? beside : rejection(beside);
+    const late = rejection(other.run(path, { name: 'beNative', timeout: 100 }));
+    await until(() => existsSync(`${path}.begun`));
+    const closed = ends ? pool.close() : rejection(pool.close());
+    assert.equal((await late).code, 'ERR_PLAIT_TASK_TIMEOUT');
+    // less than what close() waits for, and then more than that, with the task
+    if (ends) setTimeout(() => writeFileSync(`${path}.release`, ''), 3000);
+    else assert.equal(((await outcome) as { code?: string }).code, 'ERR_PLAIT_WORKER_DIED');
+    if (ends) assert.equal(await outcome, 3000);
+    assert.equal(((await closed) as { code?: string } | undefined)?.code, ends ? undefined : 'ERR_PLAIT_CLOSE_TIMEOUT');
+    writeFileSync(`${path}.release`, '');
+    await until(() => existsSync(`${path}.ended`));
+    other[Symbol.dispose]();
+  });
+}
+
 test(
   'a worker that sits in native code, where nothing stops it, is detached at once: late tasks, late modules',
   LIMIT,

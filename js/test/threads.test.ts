@@ -11,7 +11,9 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
+import type { HostThread } from '../../dist/core/host.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
+import { EndingThreads } from '../../dist/task/coordinator/ending-threads.js';
 import { CoordinatedPool } from '../../dist/task/coordinator/pool-supervisor.js';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';
@@ -349,10 +351,35 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
       },
     },
   });
-  new CoordinatedPool({} as never, watched, options as never, listener, []);
+  new CoordinatedPool({} as never, watched, options as never, listener, new EndingThreads(watched), []);
   assert.equal(looks, 1);
   space.core.plait_pool_attend(pool);
   await until(() => looks >= 3);
+});
+
+test('what needs locks waits for the end of threads that were stopped within one', async () => {
+  const space = openSpace({ maximum: 2 ** 26 });
+  const slot = slotOf(space, space.thread); // stands for that of both threads
+  const ending = new EndingThreads(space);
+  const done: string[] = [];
+  const newThread = (name: string): HostThread =>
+    ({ hostId: space.load(slot + Slot.hostId), terminate: () => done.push(`stop ${name}`) }) as never;
+  const [one, two] = [newThread('one'), newThread('two')];
+  ending.stop(one);
+  ending.stop(two);
+  ending.whenNoLock(() => done.push('before'));
+  await null;
+  assert.deepEqual(done.splice(0), ['before', 'stop one', 'stop two']);
+  Atomics.store(space.u32, (slot + Slot.heldCount) >>> 2, 1);
+  ending.whenNoLock(() => done.push('first'));
+  ending.whenNoLock(() => done.push('second'));
+  ending.ended(one);
+  assert.equal(done.length, 0);
+  ending.ended(two);
+  assert.deepEqual(done.splice(0), ['first', 'second']);
+  ending.whenNoLock(() => done.push('at once'));
+  assert.deepEqual(done, ['at once']);
+  Atomics.store(space.u32, (slot + Slot.heldCount) >>> 2, 0);
 });
 
 test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async (t) => {

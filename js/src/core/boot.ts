@@ -137,6 +137,15 @@ export function recoverStartedBy(space: Space, hostId: number): void {
   }
 }
 
+/** Says that a thread is gone, so that nobody waits for its locks. Whoever says so recovers it, too. */
+export function noteDeath(space: Space, hostId: number): void {
+  for (const thread of threadsOfHost(space, hostId)) {
+    const generation = thread & ~255;
+    const life = (slotOf(space, thread) + Slot.life) >>> 2;
+    Atomics.compareExchange(space.i32, life, generation | SlotState.LIVE, generation | SlotState.DEAD);
+  }
+}
+
 /**
  * Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as
  * WORKER_DIED.

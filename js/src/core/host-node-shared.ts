@@ -4,7 +4,7 @@ import type { MessagePort as NodePort } from 'node:worker_threads';
 import type { HostPort } from './host-types.ts';
 import { threadWide } from './thread-wide.ts';
 
-/** Threads that were started here and may linger: they are not recovered when the host tells of their end. */
+/** Threads of Plait's own that were started here: whoever started one recovers it when it has ended. */
 export const keptApart: Set<number> = threadWide('threads kept apart', () => new Set<number>());
 
 /** See `threadsLinger` of Host. */

@@ -104,9 +104,7 @@ export function startThread(options: ThreadOptions, script: string): HostThread 
   worker.on('error', (error) => thread.onError?.(error));
   // Deno says that of a thread that it has stopped at once, though it goes on while it is busy.
   worker.on('exit', (code) => (life !== undefined && greeted && stopped) || exit(code));
-  if (life !== undefined) {
-    wrapPort(life.port1).onClose = () => exit(1);
-    keptApart.add(worker.threadId);
-  }
+  if (life !== undefined) wrapPort(life.port1).onClose = () => exit(1);
+  keptApart.add(worker.threadId);
   return thread;
 }

@@ -3,8 +3,8 @@
  * pool allows, and, when the pool closes and nothing is queued, those for which no task will come.
  *
  * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not
- * entered the pool yet is told so by its end. One that has become ready meanwhile, and whose word of that is still on its way, finishes what it has
- * taken.
+ * entered the pool yet is told so by its end. One that has become ready meanwhile, and whose word of that is still on
+ * its way, finishes what it has taken.
  */
 
 import { slotOf, threadsOfHost } from '../../core/boot.ts';
@@ -24,7 +24,7 @@ export class LateLoads {
   readonly #timers = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
 
   /**
-   * `timeout`: milliseconds that loading may take; 0: any time. `stopped` hears of each worker that is stopped here;
+   * `timeout`: milliseconds that loading may take; 0: any time. `stopped` hears of each worker that is to be stopped;
    * `stopping` says why.
    */
   constructor(space: Space, timeout: number, stopped: (worker: WorkerRecord) => void) {
@@ -58,13 +58,13 @@ export class LateLoads {
   /** False: it has a task, or a lock is stuck. */
   #stop(worker: WorkerRecord, why: 'overdue' | 'force'): boolean {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-    if (thread !== undefined) {
+    if (thread === undefined) worker.thread.terminate();
+    else {
       // One that has a task is ready, and only its word of that is late: it is not even told.
       if (this.#hasTask(thread) || this.#space.core.plait_worker_retire(thread) < 0) return false;
       if (this.#hasTask(thread)) return false;
     }
     worker.stopping = why;
-    worker.thread.terminate();
     if (why === 'overdue') {
       worker.error = new Error(`it was not loaded within the pool's loadTimeout of ${this.#timeout} ms`);
       worker.hasError = true;

@@ -19,6 +19,7 @@ import type {
   ToCoordinator,
   WatchThread,
 } from '../protocol.ts';
+import { EndingThreads } from './ending-threads.ts';
 import { CoordinatedPool } from './pool-supervisor.ts';
 import { publish } from './publish.ts';
 import { startWorker } from './start-worker.ts';
@@ -32,6 +33,7 @@ export function coordinate(start: CoordinatorStart): void {
 class Coordinator {
   readonly #start: CoordinatorStart;
   #attached: Space | undefined;
+  #ending: EndingThreads | undefined;
   readonly #pools = new Map<number, CoordinatedPool>();
   readonly #modules = new Map<number, string>();
   #isPublished = false;
@@ -82,7 +84,8 @@ class Coordinator {
     this.#modules.set(pool, message.module);
     // Workers take longer to boot than this thread to attach, so they begin first.
     const first = startFirst(this.#start, message);
-    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, first));
+    this.#ending ??= new EndingThreads(this.#space);
+    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, this.#ending, first));
     // Whoever finds this thread's socket is to find a pool behind it.
     if (!this.#isPublished) publish(this.#space, () => this.#modules);
     this.#isPublished = true;

@@ -19,7 +19,7 @@
  * two of `#workers` have one seat.
  */
 
-import { threadsOfHost } from '../../core/boot.ts';
+import { noteDeath } from '../../core/boot.ts';
 import { PlaitError } from '../../core/errors.ts';
 import { host } from '../../core/host.ts';
 import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
@@ -38,6 +38,7 @@ import type {
   PoolEvent,
 } from '../protocol.ts';
 import { wordOf } from '../protocol.ts';
+import type { EndingThreads } from './ending-threads.ts';
 import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
 import { LateTasks } from './late-tasks.ts';
@@ -74,6 +75,7 @@ export class CoordinatedPool {
   readonly #space: Space;
   readonly #options: OpenPool;
   readonly #listener: PoolListener;
+  readonly #ending: EndingThreads;
   readonly #workers = new Set<WorkerRecord>();
   readonly #detached = new Set<WorkerRecord>();
   readonly #deaths: WorkerDeaths;
@@ -85,6 +87,8 @@ export class CoordinatedPool {
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
+  /** It will be looked at when no lock is a dead thread's. */
+  #isDue = false;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
   #closing = false;
   #isForced = false;
@@ -93,18 +97,20 @@ export class CoordinatedPool {
   #failures = 0;
   #loadError: unknown;
 
-  /** `first`: the threads of the first workers, by seat, which boot and have said nothing. */
+  /** `ending`: of all pools in the space. `first`: the first workers' threads, by seat; they have said nothing yet. */
   constructor(
     how: CoordinatorStart,
     space: Space,
     options: OpenPool,
     listener: PoolListener,
+    ending: EndingThreads,
     first: readonly HostThread[],
   ) {
     this.#how = how;
     this.#space = space;
     this.#options = options;
     this.#listener = listener;
+    this.#ending = ending;
     this.#deaths = new WorkerDeaths(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
     const lookIn = (milliseconds: number): void => this.#lookIn(milliseconds);
@@ -166,7 +172,15 @@ export class CoordinatedPool {
   }
 
   #look(): void {
-    if (this.#ended) return;
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#ending.whenNoLock(() => {
+      this.#isDue = false;
+      if (!this.#ended) this.#lookNow();
+    });
+  }
+
+  #lookNow(): void {
     this.#lateTasks.look();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
@@ -256,6 +270,7 @@ export class CoordinatedPool {
       since: performance.now(),
     };
     this.#workers.add(worker);
+    if (!this.#isForced) this.#waitNoLonger();
     this.#lateLoads.begin(worker);
     this.#count(P.born);
     this.#setWord(P.threads, this.#workers.size);
@@ -267,7 +282,11 @@ export class CoordinatedPool {
       worker.error = error;
       worker.hasError = true;
     };
-    thread.onExit = (code) => this.#exited(worker, code);
+    thread.onExit = (code) => {
+      noteDeath(this.#space, thread.hostId);
+      this.#ending.ended(thread);
+      this.#ending.whenNoLock(() => this.#exited(worker, code));
+    };
   }
 
   #hear(worker: WorkerRecord, message: FromWorker): void {
@@ -309,6 +328,7 @@ export class CoordinatedPool {
     this.#lateLoads.end(worker);
     if (this.#detached.delete(worker)) {
       this.#deaths.recover(worker, code);
+      if (!this.#ended && this.#word(P.state) === PoolState.CLOSING) this.#serveRest(); // what is run again is queued
       this.#endIfLast();
       return;
     }
@@ -344,7 +364,6 @@ export class CoordinatedPool {
   /** A worker's task has been told to stop, and goes on; the worker takes no other. */
   #stopLate(worker: WorkerRecord): void {
     worker.stopping = 'overdue';
-    worker.thread.terminate();
     this.#detach(worker);
   }
 
@@ -357,8 +376,9 @@ export class CoordinatedPool {
     this.#detach(worker);
   }
 
-  /** A worker takes no task any more and was stopped; nothing waits for its end. */
+  /** A worker takes no task any more: it is stopped, and nothing waits for its end. */
   #detach(worker: WorkerRecord): void {
+    this.#ending.stop(worker.thread);
     this.#lateLoads.end(worker);
     this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached one
     const reason = this.#countEnd(worker);
@@ -414,11 +434,19 @@ export class CoordinatedPool {
     else this.#end(false);
   }
 
+  #waitNoLonger(): void {
+    clearTimeout(this.#stuckTimer);
+    this.#stuckTimer = undefined;
+  }
+
   #end(isStuck: boolean): void {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
-    clearTimeout(this.#stuckTimer);
+    this.#waitNoLonger();
+    // What was to be run again after the end of a detached worker is not: nobody would.
+    if (this.#detached.size > 0) this.#space.core.plait_pool_end(this.#options.pool, PoolState.CLOSED);
+    for (const worker of this.#detached) this.#deaths.detach(worker);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
     this.#space.core.plait_pool_attend(this.#options.pool);
     this.#listener.closed(isStuck);
@@ -428,20 +456,22 @@ export class CoordinatedPool {
   close(force: boolean): void {
     this.#closing = true;
     if (!force) this.#serveRest();
-    else if (!this.#isForced) this.#stopAll();
-    this.#isForced ||= force;
+    else if (!this.#isForced) {
+      this.#isForced = true;
+      this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+      this.#ending.whenNoLock(() => this.#stopAll());
+    }
     this.#endIfLast();
   }
 
   /** Each worker is told to take no more before it is stopped; a stuck lock is asked for again. */
   #stopAll(): void {
-    this.#stuckTimer ??= setTimeout(() => this.#end(true), STUCK_MS);
+    if (this.#ended) return;
     for (const worker of [...this.#workers]) {
-      const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       worker.stopping = 'force';
-      worker.thread.terminate();
-      if (thread === undefined || this.#space.core.plait_worker_retire(thread) >= 0) this.#detach(worker);
+      if (this.#deaths.retire(worker)) this.#detach(worker);
+      else this.#ending.stop(worker.thread);
     }
-    if (this.#workers.size > 0 && !this.#ended) setTimeout(() => this.#stopAll(), LOCK_RETRY_MS);
+    if (this.#workers.size > 0) setTimeout(() => this.#stopAll(), LOCK_RETRY_MS);
   }
 }

@@ -60,7 +60,15 @@ export class WorkerDeaths {
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
   }
 
-  /** The worker was stopped, and may go on for a while: what it runs ends now. */
+  /** The worker takes no further task; one that has not entered the pool is stopped. False: a lock is stuck. */
+  retire(worker: EndedWorker): boolean {
+    const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
+    if (thread !== undefined) return this.#space.core.plait_worker_retire(thread) >= 0;
+    worker.thread.terminate();
+    return true;
+  }
+
+  /** The worker takes no further task, and may go on for a while: what it runs ends now. */
   detach(worker: EndedWorker): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) return;
