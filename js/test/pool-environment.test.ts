@@ -54,7 +54,7 @@ async function program(source: string, flags: readonly string[] = []): Promise<u
 
 for (const [kind, options, blocked = 0] of [
   ['a fixed size', '{ threads: 2 }'],
-  ["the first worker's thread is the coordinator", '{ threads: 2 }', 150],
+  ['this thread is blocked meanwhile', '{ threads: 2 }', 150],
   ['workers that start when they are needed', '{ minThreads: 0, maxThreads: 2 }'],
   ['limits of memory', '{ threads: 1, resourceLimits: { maxOldGenerationSizeMb: 64 } }'],
 ] as const) {

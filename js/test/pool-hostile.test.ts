@@ -53,7 +53,6 @@ test('what a task posts itself to whoever started its thread is heard by nobody'
     { type: 'leaves' },
     { type: 'ends' },
   ];
-  // The first worker's thread was started by this one, and the others', or with several tasks all, by the coordinator.
   for (const concurrentTasksPerWorker of [1, 2]) {
     const pool = owned(
       t,

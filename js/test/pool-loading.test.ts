@@ -12,7 +12,6 @@ import { owned } from './owned.ts';
 const tasks = new URL('../../js/test/fixtures/loads-late.js', import.meta.url);
 const LIMIT = { timeout: 60000 };
 
-/** Pools with and without a first worker that this thread has started itself. */
 const KINDS: PoolOptions[] = [{ threads: 1 }, { threads: 2 }, { threads: 1, concurrentTasksPerWorker: 2 }];
 /** How loading does not end. A module that spins can only be stopped. */
 const WAYS = ['spins', 'awaits'];

@@ -142,8 +142,8 @@ test(
   },
 );
 
-test('a close by force ends what the first worker runs for others, with main blocked', LIMIT, async (t) => {
-  const space = openSpace({ maximum: 2 ** 26 }); // and so a coordinator, and a first worker, of its own
+test('a close by force ends what a worker runs for others, with main blocked', LIMIT, async (t) => {
+  const space = openSpace({ maximum: 2 ** 26 });
   const counters = new Int32Array(new SharedArrayBuffer(4));
   const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 1, space }));
   await pool.run(1);
@@ -187,7 +187,7 @@ test('a worker that runs out of memory rejects its task with a code, and is repl
 });
 
 test('what was caught after all is no reason for a later end', LIMIT, async (t) => {
-  const space = openSpace({ maximum: 2 ** 26 }); // for a first worker, of whose end nobody hears but what it says
+  const space = openSpace({ maximum: 2 ** 26 });
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, space }));
   const reasons: string[] = [];
   pool.on('end', ({ reason }) => reasons.push(reason));
@@ -225,7 +225,7 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
   }
 });
 
-test('main has never turned its event loop: its first worker is stopped, dies and is replaced', LIMIT, async (t) => {
+test('main has never turned its event loop: its worker is stopped, dies and is replaced', LIMIT, async (t) => {
   const died = (code: string, reason: string, run: (pool: Pool) => unknown, check: (error: Error) => void) =>
     new Promise<void>((resolve) => {
       const space = openSpace({ maximum: 2 ** 26 });
@@ -285,7 +285,7 @@ test('main has never turned its event loop: its first worker is stopped, dies an
   );
 });
 
-test('a first worker that reaches its memory limit says so, with main blocked', LIMIT, async () => {
+test('a worker that reaches its memory limit says so, with main blocked', LIMIT, async () => {
   const program = `
     import { Pool } from 'plait';
     const pool = new Pool(${JSON.stringify(fixture('tasks.js').href)}, { threads: 1 });
