@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { attach, commonSpace, connect, Heap, heap, openSpace, Pool, workerOptions } from 'plait';
 import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/core/boot.js';
-import type { HostThread } from '../../dist/core/host.js';
+import type { HostThread } from '../../dist/core/host-types.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { EndingThreads } from '../../dist/task/coordinator/ending-threads.js';
 import { CoordinatedPool } from '../../dist/task/coordinator/pool-supervisor.js';
