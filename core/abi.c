@@ -53,19 +53,19 @@ PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) 
 }
 
 PLAIT_EXPORT void plait_abi_detach(void) {
-  plait_thread_note_death(plait_self_id());
+  plait_thread_note_exit(plait_self_id());
 }
 
 /* pre: holds the recovery lock; the slot is DEAD. */
 static plait_ref_t recover_slot(struct plait_slot *slot) {
-  plait_thread_t id = (atomic_load(&slot->life) & ~255u) | (uint32_t)(slot - plait_space()->slots);
+  plait_thread_t id = (atomic_load(&slot->generation_state) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
   if (plait_fs_recover(id) != 0) return 0;               /* stays DEAD: for a later sweep */
   if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
   if (stack != 0) plait_heap_free(stack);
-  atomic_fetch_add_explicit(&plait_space()->deaths, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&plait_space()->exits, 1, memory_order_relaxed);
   plait_slot_release(slot);
   return task;
 }
@@ -82,7 +82,7 @@ static plait_ref_t recover_dead(plait_thread_t thread, int swept) {
   if (atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed) != 0) return 0;
   if (plait_lock_acquire(&plait_space()->recovery) < 0) return 0;
   struct plait_slot *slot = plait_slot_of(thread);
-  if (atomic_load_explicit(&slot->life, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_DEAD) &&
+  if (atomic_load_explicit(&slot->generation_state, memory_order_acquire) == ((thread & ~255u) | PLAIT_SLOT_EXITED) &&
       !(swept && is_coordinated(slot)))
     task = recover_slot(slot);
   plait_lock_release(&plait_space()->recovery);
@@ -101,9 +101,9 @@ static void sweep_except(plait_thread_t except) {
   if (left != 0) plait_abi_settle(left);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    uint32_t life = atomic_load_explicit(&slot->life, memory_order_acquire);
-    plait_thread_t thread = (life & ~255u) | i;
-    if ((life & 255u) != PLAIT_SLOT_DEAD || thread == except) continue;
+    uint32_t generation_state = atomic_load_explicit(&slot->generation_state, memory_order_acquire);
+    plait_thread_t thread = (generation_state & ~255u) | i;
+    if ((generation_state & 255u) != PLAIT_SLOT_EXITED || thread == except) continue;
     for (plait_ref_t task; (task = recover_dead(thread, 1)) != 0;)
       if (plait_abi_settle(task) != 0) break;
   }
@@ -114,7 +114,7 @@ PLAIT_EXPORT void plait_abi_sweep(void) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
-  plait_thread_note_death(thread);
+  plait_thread_note_exit(thread);
   sweep_except(thread); /* those whose recoverer died before it was done, as `thread` may have done */
   return recover_dead(thread, 0);
 }

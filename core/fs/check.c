@@ -40,32 +40,34 @@ static struct plait_inode *inode_of(uint32_t number) {
 }
 
 /* Whether `ref` is an inode in use, in this life. */
-static int is_inode(struct census *census, plait_ref_t ref, uint32_t life) {
+static int is_inode(struct census *census, plait_ref_t ref, uint32_t generation_kind) {
   struct plait_inode *inode = plait_at(ref);
   uint32_t number = plait_get(&inode->number);
   return ref != 0 && number < census->inodes && inode_of(number) == inode &&
-      plait_get(plait__fs_owner(&plait_fs()->inodes, number)) == PLAIT__FS_IN_USE && plait_get(&inode->life) == life;
+      plait_get(plait__fs_owner(&plait_fs()->inodes, number)) == PLAIT__FS_IN_USE &&
+      plait_get(&inode->generation_kind) == generation_kind;
 }
 
 static int check_name(
-    struct census *census, struct plait_inode *directory, struct plait_fs_record *record, uint64_t *bytes) {
+    struct census *census, struct plait_inode *directory, struct plait_fs_directory_record *record, uint64_t *bytes) {
   plait_ref_t ref = plait_get(&record->entry);
   struct plait_fs_entry *entry = plait_at(ref);
   uint32_t length = is_block(ref, sizeof *entry) ? plait_get(&entry->length) : 0;
   if (length == 0 || length > PLAIT_FS_NAME_MAX || !is_block(ref, sizeof *entry + length))
     return fs_wrong(PLAIT_FS_FAULT_ENTRY, record);
-  if (!is_inode(census, plait_get(&entry->inode), plait_get(&entry->life)))
+  if (!is_inode(census, plait_get(&entry->inode), plait_get(&entry->generation_kind)))
     return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
   struct plait__fs_name name = {
       (const uint8_t *)entry->name, length, plait__fs_hash((const uint8_t *)entry->name, length)};
   struct plait__fs_node found;
-  struct plait_fs_record *at;
-  if (plait__fs_lookup((struct plait__fs_node){directory, plait_get(&directory->life)}, name, &found, &at) != 0 ||
+  struct plait_fs_directory_record *at;
+  if (plait__fs_lookup((struct plait__fs_node){directory, plait_get(&directory->generation_kind)}, name, &found, &at) !=
+          0 ||
       at != record)
     return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
   struct tally *tally = &census->tallies[plait_get(&found.inode->number)];
   tally->names++;
-  if (plait__fs_kind(found.life) == PLAIT_FS_DIRECTORY) {
+  if (plait__fs_kind(found.generation_kind) == PLAIT_FS_DIRECTORY) {
     census->tallies[plait_get(&directory->number)].folders++;
     if (plait_get(&found.inode->parent) != plait_ref(directory)) return fs_wrong(PLAIT_FS_FAULT_INODE, found.inode);
   }
@@ -82,13 +84,13 @@ static int check_directory(struct census *census, struct plait_inode *directory)
            capacity = ref == 0 ? 0 : plait_get(&table->capacity);
   if (ref != 0) {
     census->blocks++;
-    uint64_t size = sizeof *table + (uint64_t)capacity * sizeof(struct plait_fs_record) +
+    uint64_t size = sizeof *table + (uint64_t)capacity * sizeof(struct plait_fs_directory_record) +
         ((uint64_t)plait_get(&table->mask) + 1) * 4;
     if (!is_block(ref, size) || count > capacity || plait_get(&table->mask) < capacity)
       return fs_wrong(PLAIT_FS_FAULT_TABLE, table);
   }
   for (uint32_t i = 0; i < count; i++) {
-    struct plait_fs_record *record = &table->records[i];
+    struct plait_fs_directory_record *record = &table->records[i];
     if (plait_get64(&record->cookie) <= cookie) return fs_wrong(PLAIT_FS_FAULT_TABLE, record);
     cookie = plait_get64(&record->cookie);
     if (plait_get(&record->entry) == 0) continue;
@@ -146,11 +148,11 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
   if (plait_get(&inode->mount) != 0 && (mount == NULL || plait_get(&mount->inode) != plait_ref(inode)))
     return fs_wrong(PLAIT_FS_FAULT_MOUNT, inode);
   uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
-  if ((plait_get(&inode->version) & 1) || (holder != 0 && plait_thread_alive(holder)))
+  if ((plait_get(&inode->sequence) & 1) || (holder != 0 && plait_thread_alive(holder)))
     return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   int rc = check_ranges(census, inode);
   if (rc != 0) return rc;
-  switch (plait__fs_kind(plait_get(&inode->life))) {
+  switch (plait__fs_kind(plait_get(&inode->generation_kind))) {
     case PLAIT_FS_DIRECTORY: return check_directory(census, inode);
     case PLAIT_FS_FILE: return check_file(census, inode);
     case PLAIT_FS_SYMLINK:
@@ -162,7 +164,7 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
 
 static int check_counts(struct plait_inode *inode, const struct tally *tally) {
   uint32_t links = plait_get(&inode->links), number = plait_get(&inode->number);
-  int directory = plait__fs_kind(plait_get(&inode->life)) == PLAIT_FS_DIRECTORY;
+  int directory = plait__fs_kind(plait_get(&inode->generation_kind)) == PLAIT_FS_DIRECTORY;
   if (plait_get(&inode->opens) != tally->opens || plait_get(&inode->pins) != tally->pins)
     return fs_wrong(PLAIT_FS_FAULT_OPENS, inode);
   if (links == 0 && tally->opens == 0) return fs_wrong(PLAIT_FS_FAULT_LOST, inode);
@@ -180,11 +182,11 @@ static int check_opens(struct census *census) {
     if ((owner == 0) != (state == 0) || (owner != 0 && !plait_thread_alive(owner)))
       return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
     if (state == PLAIT_FS_CLOSED) continue;
-    if (state == PLAIT_FS_FAR) {
+    if (state == PLAIT_FS_MOUNTED) {
       if (plait__fs_mount_of(plait_get(&open->mount)) == NULL) return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
       continue;
     }
-    if (!is_inode(census, plait_get(&open->inode), plait_get(&open->life)))
+    if (!is_inode(census, plait_get(&open->inode), plait_get(&open->generation_kind)))
       return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
     struct tally *tally =
         &census->tallies[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
@@ -206,7 +208,7 @@ static int check_mounts(struct census *census) {
     struct plait_inode *inode = plait_at(plait_get(&mount->inode));
     int covers = above != 0
         ? plait_get(&mount->inode) == 0 && plait__fs_mount_of(above) != NULL
-        : is_inode(census, plait_ref(inode), plait_get(&inode->life)) && plait_get(&inode->mount) == number;
+        : is_inode(census, plait_ref(inode), plait_get(&inode->generation_kind)) && plait_get(&inode->mount) == number;
     if (number >= below || plait_get(&mount->place) > plait_get(&mount->length) || !covers)
       return fs_wrong(PLAIT_FS_FAULT_MOUNT, mount);
     below = number;
@@ -222,15 +224,17 @@ static int check_all(struct census *census) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_get(&fs->threads[i]);
     if (ref == 0) continue;
-    struct plait_fs_thread *record = plait_at(ref);
-    census->blocks += 1 + (plait_get(&record->scratch) != 0);
-    held += plait_get64(&record->held);
-    files += plait_get(&record->files);
-    watchers += plait_get(&record->watching);
-    uint32_t busy = plait_get(&record->state) | plait_get(&record->hand_count) | plait_get(&record->target_count);
-    int watches = plait_get(&record->thread) == 0 && plait_get(&record->watching) != 0;
-    if (busy != 0 || watches || plait_get64(&record->reserved) != 0 || plait_get(&record->reserved_files) != 0)
-      return fs_wrong(PLAIT_FS_FAULT_JOURNAL, record);
+    struct plait_fs_thread *thread_record = plait_at(ref);
+    census->blocks += 1 + (plait_get(&thread_record->scratch) != 0);
+    held += plait_get64(&thread_record->held);
+    files += plait_get(&thread_record->files);
+    watchers += plait_get(&thread_record->watching);
+    uint32_t busy = plait_get(&thread_record->state) | plait_get(&thread_record->reserved_count) |
+        plait_get(&thread_record->target_count);
+    int watches = plait_get(&thread_record->thread) == 0 && plait_get(&thread_record->watching) != 0;
+    if (busy != 0 || watches || plait_get64(&thread_record->quota_bytes) != 0 ||
+        plait_get(&thread_record->quota_files) != 0)
+      return fs_wrong(PLAIT_FS_FAULT_JOURNAL, thread_record);
   }
   if (watchers != plait_get(&fs->watchers)) return fs_wrong(PLAIT_FS_FAULT_JOURNAL, fs);
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++) {
@@ -239,7 +243,8 @@ static int check_all(struct census *census) {
     if (plait_get(&inode->number) != i) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
     if (owner == PLAIT__FS_IN_USE) rc = check_inode(census, inode);
     else if (owner != 0) return fs_wrong(PLAIT_FS_FAULT_LOST, inode);
-    else if (plait__fs_kind(plait_get(&inode->life)) != PLAIT_FS_NONE) return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
+    else if (plait__fs_kind(plait_get(&inode->generation_kind)) != PLAIT_FS_NONE)
+      return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   }
   if (rc == 0) rc = check_opens(census);
   if (rc == 0) rc = check_mounts(census);
@@ -250,7 +255,7 @@ static int check_all(struct census *census) {
   struct plait_fs_items *items[] = {&fs->inodes, &fs->opens};
   for (int i = 0; i < 2; i++) {
     uint32_t chunks = plait_get(&items[i]->count);
-    census->blocks += chunks + (chunks + PLAIT_FS_LEAF_CHUNKS - 1) / PLAIT_FS_LEAF_CHUNKS;
+    census->blocks += chunks + (chunks + PLAIT_FS_CHUNK_TABLE_SIZE - 1) / PLAIT_FS_CHUNK_TABLE_SIZE;
   }
   return rc;
 }

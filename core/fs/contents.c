@@ -114,7 +114,7 @@ int64_t plait__fs_contents_read(
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
     count = -PLAIT_EBADF;
     uint64_t now = atomic_load_explicit(&node.inode->size, memory_order_acquire);
-    if (plait_load(&node.inode->life) != node.life || !plait__fs_read_valid(&read)) continue;
+    if (plait_load(&node.inode->generation_kind) != node.generation_kind || !plait__fs_read_valid(&read)) continue;
     *size = now;
     count = position >= now ? 0 : (int64_t)least64(length, now - position);
     if (count > 0) copy_out(&read, position, plait_at(to), (uint32_t)count);
@@ -179,11 +179,11 @@ static void put_bytes(struct plait_inode *inode, uint64_t from, uint64_t to, con
 }
 
 static void stage_held(struct plait_fs_thread *mine, int64_t more) {
-  plait__fs_stage64(mine, &mine->held, plait__fs_staged64(mine, &mine->held) + (uint64_t)more);
+  plait__fs_tx_stage64(mine, &mine->held, plait__fs_tx_staged64(mine, &mine->held) + (uint64_t)more);
 }
 
 static int usable_node(struct plait__fs_node node) {
-  return plait_get(&node.inode->life) == node.life;
+  return plait_get(&node.inode->generation_kind) == node.generation_kind;
 }
 
 /* ---- adding extents ---- */
@@ -222,11 +222,11 @@ static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inod
     plait_ref_t block, plait_ref_t new_map, uint32_t keep) {
   uint32_t length = (uint32_t)least64(plait_heap_size(block), shape->gap.limit - shape->gap.start);
   if (shape->gap.start < plait_get64(&inode->size)) plait_zero(plait_at(block), length);
-  plait__fs_target(mine, inode);
+  plait__fs_tx_target(mine, inode);
   stage_held(mine, length);
   if (shape->first) {
-    plait__fs_stage(mine, &inode->block, block);
-    plait__fs_stage(mine, &inode->length, length);
+    plait__fs_tx_stage(mine, &inode->block, block);
+    plait__fs_tx_stage(mine, &inode->length, length);
   } else {
     struct plait_fs_map *from = map_of(inode), *to = shape->capacity != 0 ? plait_at(new_map) : from;
     uint32_t count = from == NULL ? 0 : plait_get(&from->count), next = shape->gap.next;
@@ -240,16 +240,16 @@ static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inod
         plait_put(&new->block, plait_get(&old->block));
       }
       plait_put(&to->count, count + 1);
-      if (from != NULL) plait__fs_drop(mine, shape->map, 0, 0, 1);
-      plait__fs_stage(mine, &inode->map, new_map);
+      if (from != NULL) plait__fs_tx_defer_free(mine, shape->map, 0, 0, 1);
+      plait__fs_tx_stage(mine, &inode->map, new_map);
     } else {
-      plait__fs_stage(mine, &to->count, count + 1);
+      plait__fs_tx_stage(mine, &to->count, count + 1);
     }
     plait_put64(&to->extents[next].offset, shape->gap.start);
     plait_put(&to->extents[next].length, length);
     plait_put(&to->extents[next].block, block);
   }
-  plait__fs_commit(mine, keep);
+  plait__fs_tx_commit(mine, keep);
 }
 
 static int same_shape(struct plait_inode *inode, const struct shape *a, const struct shape *b) {
@@ -260,7 +260,7 @@ static int same_shape(struct plait_inode *inode, const struct shape *a, const st
 /* One block of at least a piece of what is wanted; as much as there is. */
 static plait_ref_t take_piece(struct plait_fs_thread *mine, uint32_t size) {
   for (;; size /= 2) {
-    plait_ref_t block = plait__fs_fits(mine, size, 0) ? plait__fs_take(mine, size) : 0;
+    plait_ref_t block = plait__fs_quota_reserve(mine, size, 0) ? plait__fs_tx_reserve(mine, size) : 0;
     if (block != 0 || size <= LEAST_PIECE) return block;
   }
 }
@@ -277,7 +277,7 @@ static uint64_t resolve_position(
 static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node, enum where where, uint64_t *position,
     uint32_t length, struct plait_fs_open *open) {
   struct plait_inode *inode = node.inode;
-  uint32_t keep = plait_get(&mine->hand_count), uses = open == NULL ? 0 : plait_load(&open->uses);
+  uint32_t keep = plait_get(&mine->reserved_count), uses = open == NULL ? 0 : plait_load(&open->uses);
   struct shape shape, again;
   uint64_t at = *position;
   for (;;) {
@@ -290,10 +290,10 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
     if (rc == 0) plan_extent(inode, *position + length, &shape);
     plait__fs_unlock(&inode, 1);
     if (rc != 0) return rc;
-    plait__fs_begin(mine);
+    plait__fs_tx_begin(mine);
     plait_ref_t block = take_piece(mine, shape.size), map = 0;
     if (block != 0 && shape.capacity != 0)
-      map = plait__fs_take(mine, sizeof(struct plait_fs_map) + shape.capacity * sizeof(struct plait_fs_extent));
+      map = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_map) + shape.capacity * sizeof(struct plait_fs_extent));
     if (block == 0 || (shape.capacity != 0 && map == 0)) rc = -PLAIT_ENOSPC;
     if (rc == 0) rc = plait__fs_lock(&inode, 1);
     if (rc == 0) {
@@ -304,8 +304,8 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
       }
       plait__fs_unlock(&inode, 1);
     }
-    plait__fs_abort(mine, keep);
-    plait__fs_unreserve(mine);
+    plait__fs_tx_abort(mine, keep);
+    plait__fs_quota_release(mine);
     if (rc != 0) return rc;
   }
 }
@@ -324,15 +324,15 @@ int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_
     return rc;
   }
   uint64_t size = plait_get64(&inode->size), end = position + length;
-  plait__fs_begin(mine);
-  if (position < size) plait__fs_disturb(mine, inode);
+  plait__fs_tx_begin(mine);
+  if (position < size) plait__fs_write_begin(mine, inode);
   else put_bytes(inode, size, position, NULL);
-  plait__fs_target(mine, inode);
+  plait__fs_tx_target(mine, inode);
   put_bytes(inode, position, end, plait_at(from));
-  if (end > size) plait__fs_stage64(mine, &inode->size, end);
+  if (end > size) plait__fs_tx_stage64(mine, &inode->size, end);
   plait__fs_stage_times(mine, inode, now, 1);
-  if (open != NULL && where != AT) plait__fs_stage64(mine, &open->position, end);
-  plait__fs_commit(mine, plait_get(&mine->hand_count));
+  if (open != NULL && where != AT) plait__fs_tx_stage64(mine, &open->position, end);
+  plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
   plait__fs_unlock(&inode, 1);
   return (int64_t)length;
 }
@@ -343,26 +343,26 @@ void plait__fs_stage_empty(struct plait_fs_thread *mine, struct plait_inode *ino
   struct plait_fs_map *map = map_of(inode);
   plait_ref_t block = plait_get(&inode->block);
   stage_held(mine, -(int64_t)plait__fs_contents_held(inode));
-  plait__fs_stage(mine, &inode->block, 0);
-  plait__fs_stage(mine, &inode->length, 0);
-  plait__fs_stage(mine, &inode->map, 0);
-  plait__fs_stage64(mine, &inode->size, 0);
-  if (block != 0) plait__fs_drop(mine, block, 0, 0, 1);
-  if (map != NULL) plait__fs_drop(mine, plait_ref(map), 0, plait_get(&map->count), 1);
+  plait__fs_tx_stage(mine, &inode->block, 0);
+  plait__fs_tx_stage(mine, &inode->length, 0);
+  plait__fs_tx_stage(mine, &inode->map, 0);
+  plait__fs_tx_stage64(mine, &inode->size, 0);
+  if (block != 0) plait__fs_tx_defer_free(mine, block, 0, 0, 1);
+  if (map != NULL) plait__fs_tx_defer_free(mine, plait_ref(map), 0, plait_get(&map->count), 1);
 }
 
 void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t links, uint32_t opens) {
-  plait__fs_stage(mine, &inode->links, links);
-  plait__fs_stage(mine, &inode->opens, opens);
+  plait__fs_tx_stage(mine, &inode->links, links);
+  plait__fs_tx_stage(mine, &inode->opens, opens);
   if (links != 0 || opens != 0) return;
-  uint32_t life = plait_get(&inode->life);
-  if (plait__fs_kind(life) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
-  else if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
-  plait__fs_stage(mine, &inode->life, (life & ~3u) + 4);
+  uint32_t generation_kind = plait_get(&inode->generation_kind);
+  if (plait__fs_kind(generation_kind) == PLAIT_FS_FILE) plait__fs_stage_empty(mine, inode);
+  else if (plait_get(&inode->block) != 0) plait__fs_tx_defer_free(mine, plait_get(&inode->block), 0, 0, 1);
+  plait__fs_tx_stage(mine, &inode->generation_kind, (generation_kind & ~3u) + 4);
   plait_word_t *owner = plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number));
-  plait__fs_stage(mine, owner, plait_self_id());
-  plait__fs_stage(mine, &mine->files, plait__fs_staged(mine, &mine->files) - 1);
-  plait_put(&mine->released, plait_ref(owner));
+  plait__fs_tx_stage(mine, owner, plait_self_id());
+  plait__fs_tx_stage(mine, &mine->files, plait__fs_tx_staged(mine, &mine->files) - 1);
+  plait_put(&mine->released_owner, plait_ref(owner));
 }
 
 /* Drops the extents of the map that start at `size` or behind. Under the lock. */
@@ -373,27 +373,27 @@ static void stage_cut(struct plait_fs_thread *mine, struct plait_inode *inode, u
   while (kept > 0 && plait_get64(&map->extents[kept - 1].offset) >= size)
     freed += plait_get(&map->extents[--kept].length);
   if (kept != count) {
-    plait__fs_drop(mine, plait_ref(map), kept, count, kept == 0);
-    if (kept == 0) plait__fs_stage(mine, &inode->map, 0);
-    else plait__fs_stage(mine, &map->count, kept);
+    plait__fs_tx_defer_free(mine, plait_ref(map), kept, count, kept == 0);
+    if (kept == 0) plait__fs_tx_stage(mine, &inode->map, 0);
+    else plait__fs_tx_stage(mine, &map->count, kept);
   }
   if (size == 0 && plait_get(&inode->block) != 0 && plait_get(&inode->pins) == 0) {
-    plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
+    plait__fs_tx_defer_free(mine, plait_get(&inode->block), 0, 0, 1);
     freed += plait_get(&inode->length);
-    plait__fs_stage(mine, &inode->block, 0);
-    plait__fs_stage(mine, &inode->length, 0);
+    plait__fs_tx_stage(mine, &inode->block, 0);
+    plait__fs_tx_stage(mine, &inode->length, 0);
   }
   if (freed != 0) stage_held(mine, -(int64_t)freed);
 }
 
 static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node) {
   struct plait_inode *inode = node.inode;
-  uint32_t keep = plait_get(&mine->hand_count), used = 0, length = 0;
+  uint32_t keep = plait_get(&mine->reserved_count), used = 0, length = 0;
   plait_word_t *block = NULL, *room = NULL;
   plait_ref_t smaller = 0;
   for (int turn = 0; turn < 2; turn++) { /* the first finds out how much, the second does it */
     if (plait__fs_lock(&inode, 1) != 0) break;
-    plait__fs_begin(mine);
+    plait__fs_tx_begin(mine);
     uint64_t size = plait_get64(&inode->size);
     int changed = 0;
     if (usable_node(node)) {
@@ -401,9 +401,9 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
       changed = plait_get(&mine->store_count) != 0;
     }
     if (changed) {
-      plait__fs_target(mine, inode);
-      plait__fs_commit(mine, plait_get(&mine->hand_count));
-      plait__fs_begin(mine);
+      plait__fs_tx_target(mine, inode);
+      plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
+      plait__fs_tx_begin(mine);
     }
     struct plait_fs_map *map = map_of(inode);
     struct plait_fs_extent *last =
@@ -418,18 +418,18 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
     if (turn == 1 && wasteful && need == used) {
       plait_copy(plait_at(smaller), plait_at(plait_get(block)), need);
       uint32_t has = (uint32_t)least64(plait_heap_size(smaller), length);
-      plait__fs_target(mine, inode);
-      plait__fs_drop(mine, plait_get(block), 0, 0, 1);
-      plait__fs_stage(mine, block, smaller);
-      plait__fs_stage(mine, room, has);
+      plait__fs_tx_target(mine, inode);
+      plait__fs_tx_defer_free(mine, plait_get(block), 0, 0, 1);
+      plait__fs_tx_stage(mine, block, smaller);
+      plait__fs_tx_stage(mine, room, has);
       stage_held(mine, (int64_t)has - length);
-      plait__fs_commit(mine, keep);
+      plait__fs_tx_commit(mine, keep);
     }
     plait__fs_unlock(&inode, 1);
     used = need;
-    if (turn == 1 || !wasteful || (smaller = plait__fs_take(mine, need)) == 0) break;
+    if (turn == 1 || !wasteful || (smaller = plait__fs_tx_reserve(mine, need)) == 0) break;
   }
-  plait__fs_abort(mine, keep);
+  plait__fs_tx_abort(mine, keep);
 }
 
 int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, double now) {
@@ -442,20 +442,20 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
     return -PLAIT_EBADF;
   }
   uint64_t old = plait_get64(&inode->size);
-  plait__fs_begin(mine);
+  plait__fs_tx_begin(mine);
   if (size < old) {
     if (plait_get(&inode->pins) != 0) { /* who has it mapped sees zeros from here on */
-      plait__fs_disturb(mine, inode);
+      plait__fs_write_begin(mine, inode);
       put_bytes(inode, size, least64(old, plait_get(&inode->length)), NULL);
     }
     stage_cut(mine, inode, size);
   } else {
     put_bytes(inode, old, size, NULL);
   }
-  plait__fs_target(mine, inode);
-  plait__fs_stage64(mine, &inode->size, size);
+  plait__fs_tx_target(mine, inode);
+  plait__fs_tx_stage64(mine, &inode->size, size);
   plait__fs_stage_times(mine, inode, now, 1);
-  plait__fs_commit(mine, plait_get(&mine->hand_count));
+  plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
   plait__fs_unlock(&inode, 1);
   if (size < old) trim_contents(mine, node);
   return 0;
@@ -466,8 +466,8 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   struct plait_inode *inode = node.inode;
   plait_ref_t block = 0;
   if (length != 0) { /* a block of its own: who dies before the commit leaves the old contents, and none of the new */
-    if (!plait__fs_fits(mine, length, 0)) return -PLAIT_ENOSPC;
-    block = given ? from : plait__fs_take(mine, length);
+    if (!plait__fs_quota_reserve(mine, length, 0)) return -PLAIT_ENOSPC;
+    block = given ? from : plait__fs_tx_reserve(mine, length);
     if (block == 0) return -PLAIT_ENOSPC;
     if (!given) plait_copy(plait_at(block), plait_at(from), length);
   }
@@ -476,18 +476,18 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   if (!usable_node(node)) rc = -PLAIT_EBADF;
   else if (plait_get(&inode->pins) != 0) rc = -PLAIT_EAGAIN;
   if (rc == 0) {
-    plait__fs_begin(mine);
-    plait__fs_target(mine, inode);
+    plait__fs_tx_begin(mine);
+    plait__fs_tx_target(mine, inode);
     plait__fs_stage_empty(mine, inode);
     if (length != 0) {
       uint32_t has = plait_heap_size(block);
-      plait__fs_stage(mine, &inode->block, block);
-      plait__fs_stage(mine, &inode->length, has);
-      plait__fs_stage64(mine, &inode->size, length);
+      plait__fs_tx_stage(mine, &inode->block, block);
+      plait__fs_tx_stage(mine, &inode->length, has);
+      plait__fs_tx_stage64(mine, &inode->size, length);
       stage_held(mine, has);
     }
     plait__fs_stage_times(mine, inode, now, 1);
-    plait__fs_commit(mine, 0);
+    plait__fs_tx_commit(mine, 0);
   }
   plait__fs_unlock(&inode, 1);
   return rc;
@@ -495,8 +495,8 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
 
 /* What was taken and set aside and is not the file's goes back. Returns `rc`. */
 static int pin_over(struct plait_fs_thread *mine, int rc) {
-  plait__fs_abort(mine, 0);
-  plait__fs_unreserve(mine);
+  plait__fs_tx_abort(mine, 0);
+  plait__fs_quota_release(mine);
   return rc;
 }
 
@@ -513,30 +513,30 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
     else if (!whole && plait_get(&inode->pins) != 0) rc = -PLAIT_EBUSY; /* it has grown since somebody mapped it */
     else if (size > UINT32_MAX) rc = -PLAIT_ENOSPC;
     else if (whole || have >= size) {
-      plait__fs_begin(mine);
-      plait__fs_target(mine, inode);
+      plait__fs_tx_begin(mine);
+      plait__fs_tx_target(mine, inode);
       if (!whole) {
-        struct plait__fs_read read = {.inode = inode, .version = plait_get(&inode->version)};
+        struct plait__fs_read read = {.inode = inode, .sequence = plait_get(&inode->sequence)};
         copy_out(&read, 0, plait_at(block), (uint32_t)size);
         plait__fs_stage_empty(mine, inode);
-        plait__fs_stage(mine, &inode->block, block);
-        plait__fs_stage(mine, &inode->length, plait_heap_size(block));
-        plait__fs_stage64(mine, &inode->size, size);
+        plait__fs_tx_stage(mine, &inode->block, block);
+        plait__fs_tx_stage(mine, &inode->length, plait_heap_size(block));
+        plait__fs_tx_stage64(mine, &inode->size, size);
         stage_held(mine, plait_heap_size(block));
       }
-      plait__fs_stage(mine, &inode->pins, plait_get(&inode->pins) + 1);
-      plait__fs_stage(mine, &inode->opens, plait_get(&inode->opens) + 1);
+      plait__fs_tx_stage(mine, &inode->pins, plait_get(&inode->pins) + 1);
+      plait__fs_tx_stage(mine, &inode->opens, plait_get(&inode->opens) + 1);
       plait__fs_stage_open(mine, fd, 2, node, 0);
       plait_put(&mine->result.block, whole ? plait_get(&inode->block) : block);
       plait_put64(&mine->result.size, size);
-      uint32_t hands = plait_get(&mine->hand_count);
-      plait__fs_commit(mine, whole ? hands : 0);
+      uint32_t reserved_blocks = plait_get(&mine->reserved_count);
+      plait__fs_tx_commit(mine, whole ? reserved_blocks : 0);
       plait__fs_unlock(&inode, 1);
       return pin_over(mine, 0);
     }
     plait__fs_unlock(&inode, 1);
     if (pin_over(mine, rc) != 0) return rc;
-    block = plait__fs_fits(mine, size, 0) ? plait__fs_take(mine, (uint32_t)size) : 0;
+    block = plait__fs_quota_reserve(mine, size, 0) ? plait__fs_tx_reserve(mine, (uint32_t)size) : 0;
     if (block == 0) return pin_over(mine, -PLAIT_ENOSPC);
     have = size;
   }

@@ -41,15 +41,15 @@ static int has_name(const struct plait_fs_entry *entry, struct plait__fs_name na
 }
 
 int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name, struct plait__fs_node *found,
-    struct plait_fs_record **at) {
+    struct plait_fs_directory_record **at) {
   struct plait_inode *inode = directory.inode;
   struct plait__fs_read read = {.inode = inode};
   int rc;
   do {
     rc = -PLAIT_ENOENT;
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
-    if (plait_load(&inode->life) != directory.life) continue;
-    if (plait__fs_kind(directory.life) != PLAIT_FS_DIRECTORY) {
+    if (plait_load(&inode->generation_kind) != directory.generation_kind) continue;
+    if (plait__fs_kind(directory.generation_kind) != PLAIT_FS_DIRECTORY) {
       rc = -PLAIT_ENOTDIR;
       continue;
     }
@@ -59,10 +59,10 @@ int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name
     uint32_t capacity = plait_load(&table->capacity), mask = plait_load(&table->mask);
     if (!plait__fs_read_valid(&read)) continue; /* only now are these two a table's */
     plait_word_t *cells = plait__fs_cells(table, capacity);
-    for (uint32_t i = name.hash & mask, looks = 0; looks <= mask; i = (i + 1) & mask, looks++) {
+    for (uint32_t i = name.hash & mask, probes = 0; probes <= mask; i = (i + 1) & mask, probes++) {
       uint32_t cell = plait_load(&cells[i]);
       if (cell == 0 || cell > capacity) break;
-      struct plait_fs_record *record = &table->records[cell - 1];
+      struct plait_fs_directory_record *record = &table->records[cell - 1];
       if (plait_load(&record->hash) != name.hash) continue;
       plait_ref_t entry_ref = plait_load(&record->entry);
       if (entry_ref == 0) continue;
@@ -70,7 +70,7 @@ int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name
       struct plait_fs_entry *entry = plait_at(entry_ref);
       if (!has_name(entry, name)) continue;
       plait_ref_t node = plait_load(&entry->inode);
-      found->life = plait_load(&entry->life);
+      found->generation_kind = plait_load(&entry->generation_kind);
       found->inode = plait_at(node);
       if (at != NULL) *at = record;
       rc = 0;
@@ -104,13 +104,13 @@ static uint32_t cells_for(uint32_t capacity) {
 /* The live records of the directory into a new table, which nobody knows yet. Under the directory's lock. */
 static void fill_table(struct plait_fs_table *to, uint32_t capacity, struct plait_inode *directory) {
   uint32_t cells = cells_for(capacity), count = 0;
-  plait_zero(to, sizeof *to + capacity * sizeof(struct plait_fs_record) + cells * 4);
+  plait_zero(to, sizeof *to + capacity * sizeof(struct plait_fs_directory_record) + cells * 4);
   plait_put(&to->capacity, capacity);
   plait_put(&to->mask, cells - 1);
   plait_ref_t ref = plait_get(&directory->block);
   struct plait_fs_table *from = plait_at(ref);
   for (uint32_t i = 0, old = ref == 0 ? 0 : plait_get(&from->count); i < old; i++) {
-    struct plait_fs_record *record = &from->records[i];
+    struct plait_fs_directory_record *record = &from->records[i];
     if (plait_get(&record->entry) == 0) continue;
     plait_put(&to->records[count].entry, plait_get(&record->entry));
     plait_put(&to->records[count].hash, plait_get(&record->hash));
@@ -122,18 +122,19 @@ static void fill_table(struct plait_fs_table *to, uint32_t capacity, struct plai
 
 int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node directory) {
   struct plait_inode *inode = directory.inode;
-  uint32_t keep = plait_get(&mine->hand_count);
+  uint32_t keep = plait_get(&mine->reserved_count);
   for (;;) {
     uint32_t capacity = plait_load(&inode->block) == 0 ? FIRST_CAPACITY : NEXT_CAPACITY,
              live = plait_load(&inode->live);
     while (capacity < live * 2) capacity *= 2;
-    plait__fs_begin(mine);
-    uint32_t size = sizeof(struct plait_fs_table) + capacity * sizeof(struct plait_fs_record) + cells_for(capacity) * 4;
-    plait_ref_t block = plait__fs_take(mine, size);
+    plait__fs_tx_begin(mine);
+    uint32_t size =
+        sizeof(struct plait_fs_table) + capacity * sizeof(struct plait_fs_directory_record) + cells_for(capacity) * 4;
+    plait_ref_t block = plait__fs_tx_reserve(mine, size);
     if (block == 0) return -PLAIT_ENOSPC;
     int rc = plait__fs_lock(&inode, 1), done = 1;
     if (rc == 0) {
-      if (plait_get(&inode->life) != directory.life || plait_get(&inode->links) == 0) {
+      if (plait_get(&inode->generation_kind) != directory.generation_kind || plait_get(&inode->links) == 0) {
         rc = -PLAIT_ENOENT;
       } else if (plait__fs_has_room(inode)) {
         /* Another thread was quicker. */
@@ -141,14 +142,14 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
         done = 0;
       } else {
         fill_table(plait_at(block), capacity, inode);
-        if (plait_get(&inode->block) != 0) plait__fs_drop(mine, plait_get(&inode->block), 0, 0, 1);
-        plait__fs_target(mine, inode);
-        plait__fs_stage(mine, &inode->block, block);
-        plait__fs_commit(mine, keep);
+        if (plait_get(&inode->block) != 0) plait__fs_tx_defer_free(mine, plait_get(&inode->block), 0, 0, 1);
+        plait__fs_tx_target(mine, inode);
+        plait__fs_tx_stage(mine, &inode->block, block);
+        plait__fs_tx_commit(mine, keep);
       }
       plait__fs_unlock(&inode, 1);
     }
-    plait__fs_abort(mine, keep);
+    plait__fs_tx_abort(mine, keep);
     if (rc != 0 || done) return rc;
   }
 }
@@ -156,7 +157,7 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
 /* ---- changes ---- */
 
 plait_ref_t plait__fs_new_entry(struct plait_fs_thread *mine, struct plait__fs_name name) {
-  plait_ref_t ref = plait__fs_take(mine, sizeof(struct plait_fs_entry) + ((name.length + 3) & ~3u));
+  plait_ref_t ref = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_entry) + ((name.length + 3) & ~3u));
   if (ref == 0) return 0;
   struct plait_fs_entry *entry = plait_at(ref);
   plait_put(&entry->length, name.length);
@@ -171,12 +172,13 @@ plait_ref_t plait__fs_new_entry(struct plait_fs_thread *mine, struct plait__fs_n
 void plait__fs_fill_entry(plait_ref_t ref, struct plait__fs_node node) {
   struct plait_fs_entry *entry = plait_at(ref);
   plait_put(&entry->inode, plait_ref(node.inode));
-  plait_put(&entry->life, node.life);
+  plait_put(&entry->generation_kind, node.generation_kind);
 }
 
 static void stage_size(struct plait_fs_thread *mine, struct plait_inode *directory, int names, int bytes) {
-  plait__fs_stage(mine, &directory->live, plait__fs_staged(mine, &directory->live) + (uint32_t)names);
-  plait__fs_stage64(mine, &directory->size, plait__fs_staged64(mine, &directory->size) + (uint64_t)(int64_t)bytes);
+  plait__fs_tx_stage(mine, &directory->live, plait__fs_tx_staged(mine, &directory->live) + (uint32_t)names);
+  plait__fs_tx_stage64(
+      mine, &directory->size, plait__fs_tx_staged64(mine, &directory->size) + (uint64_t)(int64_t)bytes);
 }
 
 void plait__fs_stage_insert(
@@ -189,28 +191,29 @@ void plait__fs_stage_insert(
   plait_put(&table->records[number].hash, name.hash);
   plait_put64(&table->records[number].cookie, cookie);
   while (plait_get(&cells[i]) != 0) i = (i + 1) & mask;
-  plait__fs_stage(mine, &cells[i], number + 1);
-  plait__fs_stage(mine, &table->count, number + 1);
-  plait__fs_stage64(mine, &directory->cookie, cookie);
+  plait__fs_tx_stage(mine, &cells[i], number + 1);
+  plait__fs_tx_stage(mine, &table->count, number + 1);
+  plait__fs_tx_stage64(mine, &directory->cookie, cookie);
   stage_size(mine, directory, 1, (int)name.length);
 }
 
 void plait__fs_stage_remove(
-    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record) {
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_directory_record *record) {
   struct plait_fs_entry *entry = plait_at(plait_get(&record->entry));
   stage_size(mine, directory, -1, -(int)plait_get(&entry->length));
-  plait__fs_drop(mine, plait_get(&record->entry), 0, 0, 1);
-  plait__fs_stage(mine, &record->entry, 0);
+  plait__fs_tx_defer_free(mine, plait_get(&record->entry), 0, 0, 1);
+  plait__fs_tx_stage(mine, &record->entry, 0);
 }
 
-void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_record *record, plait_ref_t entry) {
-  plait__fs_drop(mine, plait_get(&record->entry), 0, 0, 1);
-  plait__fs_stage(mine, &record->entry, entry);
+void plait__fs_stage_replace(
+    struct plait_fs_thread *mine, struct plait_fs_directory_record *record, plait_ref_t entry) {
+  plait__fs_tx_defer_free(mine, plait_get(&record->entry), 0, 0, 1);
+  plait__fs_tx_stage(mine, &record->entry, entry);
 }
 
 void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *inode, double now, int contents) {
-  if (contents) plait__fs_stage64(mine, &inode->mtime, plait__fs_time(now));
-  plait__fs_stage64(mine, &inode->ctime, plait__fs_time(now));
+  if (contents) plait__fs_tx_stage64(mine, &inode->mtime, plait__fs_time(now));
+  plait__fs_tx_stage64(mine, &inode->ctime, plait__fs_time(now));
 }
 
 /* ---- listing ---- */
@@ -233,8 +236,9 @@ int plait__fs_list_into(
   uint64_t last = 0;
   uint32_t many = 0, listed = 0;
   plait_ref_t ref = plait_load(&directory->block);
-  if (plait_load(&directory->life) != node.life || plait_load(&directory->links) == 0) return -PLAIT_ENOENT;
-  if (plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  if (plait_load(&directory->generation_kind) != node.generation_kind || plait_load(&directory->links) == 0)
+    return -PLAIT_ENOENT;
+  if (plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   if (ref != 0 && plait__fs_read_valid(read)) {
     struct plait_fs_table *table = plait_at(ref);
     uint32_t capacity = plait_load(&table->capacity), count = plait_load(&table->count);
@@ -246,7 +250,7 @@ int plait__fs_list_into(
       if (!plait__fs_read_valid(read)) return 0;
       if (entry_ref == 0) continue;
       struct plait_fs_entry *entry = plait_at(entry_ref);
-      uint32_t length = plait_load(&entry->length), life = plait_load(&entry->life);
+      uint32_t length = plait_load(&entry->length), generation_kind = plait_load(&entry->generation_kind);
       if (length > PLAIT_FS_NAME_MAX || (uint32_t)(kinds - names) < length + 8) break;
       for (uint32_t k = 0; k < length; k += 4) {
         uint32_t word = plait_load(&entry->name[k / 4]);
@@ -255,7 +259,7 @@ int plait__fs_list_into(
       }
       names += length;
       *names++ = '/';
-      *--kinds = (uint8_t)plait__fs_kind(life);
+      *--kinds = (uint8_t)plait__fs_kind(generation_kind);
       last = cookie;
       listed++;
     }

@@ -34,14 +34,14 @@
 #define PLAIT_FS_SCRATCH 65536u
 #define PLAIT_FS_MOUNT_MAX 20480u
 #define PLAIT_FS_CHUNK_ITEMS 64u
-#define PLAIT_FS_LEAF_CHUNKS 1024u
-#define PLAIT_FS_LEAF_LIMIT 64u
+#define PLAIT_FS_CHUNK_TABLE_SIZE 1024u
+#define PLAIT_FS_CHUNK_TABLE_LIMIT 64u
 #define PLAIT_FS_STORE_LIMIT 64u
-#define PLAIT_FS_HAND_LIMIT 8u
-#define PLAIT_FS_DROP_LIMIT 8u
+#define PLAIT_FS_RESERVED_LIMIT 8u
+#define PLAIT_FS_DEFERRED_LIMIT 8u
 #define PLAIT_FS_TARGET_LIMIT 4u
 
-/* What an inode is: the low two bits of its `life`. */
+/* What an inode is: the low two bits of its `generation_kind`. */
 enum plait_fs_kind {
   PLAIT_FS_NONE = 0,       /* free */
   PLAIT_FS_FILE = 1,       /* a regular file */
@@ -75,35 +75,35 @@ enum plait_fs_set_bit {
 };
 
 /*
- * A file, a directory or a symbolic link. All but `life`, `version` and `lock` means what it says only while `life`
- * stays.
+ * A file, a directory or a symbolic link. All but `generation_kind`, `sequence` and `lock` means what it says only
+ * while `generation_kind` stays.
  */
 struct plait_inode {
-  plait_word_t life;        /* generation << 2 | enum plait_fs_kind */
-  plait_word_t version;     /* odd while it is being changed; up by two with each change */
-  struct plait_lock lock;   /* held by who changes it */
-  plait_word_t links;       /* names that it has; directory: and "." and one ".." for each directory in it */
-  plait_word_t opens;       /* descriptors that it is open under */
-  plait_word_t mode;        /* permission bits */
-  plait_word_t uid;         /* owner */
-  plait_word_t gid;         /* group */
-  plait_word_t pins;        /* mappings of its first extent */
-  plait_word_t block;       /* file: first extent, from byte 0 on; symlink: target; directory: table; 0 none */
-  plait_word_t length;      /* file: bytes that `block` has room for */
-  plait_word_t map;         /* file: further extents, 0 none */
-  plait_word_t parent;      /* directory: the directory it is in */
-  plait_word_t live;        /* directory: how many names are in it */
-  plait_word_t ranges;      /* first of the locks on byte ranges, 0 none */
-  plait_word_t signal;      /* goes up when such a lock is given back: what others sleep on */
-  plait_word_t number;      /* which inode it is: 0 the root directory */
-  plait_word64_t cookie;    /* directory: that of the name that was made last */
-  plait_word64_t size;      /* bytes; directory: bytes of its names */
-  plait_word64_t atime;     /* nanoseconds since 1970: created or set; reading does not change it */
-  plait_word64_t mtime;     /* contents changed */
-  plait_word64_t ctime;     /* anything changed */
-  plait_word64_t birthtime; /* created */
-  plait_word_t mount;       /* directory: number of the mount that covers it, 0 none */
-  plait_word_t unused;      /* zero */
+  plait_word_t generation_kind; /* generation << 2 | enum plait_fs_kind */
+  plait_word_t sequence;        /* odd while it is being changed; up by two with each change */
+  struct plait_lock lock;       /* held by who changes it */
+  plait_word_t links;           /* names that it has; directory: and "." and one ".." for each directory in it */
+  plait_word_t opens;           /* descriptors that it is open under */
+  plait_word_t mode;            /* permission bits */
+  plait_word_t uid;             /* owner */
+  plait_word_t gid;             /* group */
+  plait_word_t pins;            /* mappings of its first extent */
+  plait_word_t block;           /* file: first extent, from byte 0 on; symlink: target; directory: table; 0 none */
+  plait_word_t length;          /* file: bytes that `block` has room for */
+  plait_word_t map;             /* file: further extents, 0 none */
+  plait_word_t parent;          /* directory: the directory it is in */
+  plait_word_t live;            /* directory: how many names are in it */
+  plait_word_t ranges;          /* first of the locks on byte ranges, 0 none */
+  plait_word_t signal;          /* goes up when such a lock is given back: what others sleep on */
+  plait_word_t number;          /* which inode it is: 0 the root directory */
+  plait_word64_t cookie;        /* directory: that of the name that was made last */
+  plait_word64_t size;          /* bytes; directory: bytes of its names */
+  plait_word64_t atime;         /* nanoseconds since 1970: created or set; reading does not change it */
+  plait_word64_t mtime;         /* contents changed */
+  plait_word64_t ctime;         /* anything changed */
+  plait_word64_t birthtime;     /* created */
+  plait_word_t mount;           /* directory: number of the mount that covers it, 0 none */
+  plait_word_t unused;          /* zero */
 };
 _Static_assert(sizeof(struct plait_inode) == 128, "two cache lines");
 
@@ -123,7 +123,7 @@ struct plait_fs_map {
 };
 
 /* One name in a directory: the truth. The index behind the records is made from them. */
-struct plait_fs_record {
+struct plait_fs_directory_record {
   plait_word_t entry;    /* block with the name, 0: removed */
   plait_word_t hash;     /* of the name */
   plait_word64_t cookie; /* numbers the names of the directory in the order in which they were made */
@@ -131,19 +131,19 @@ struct plait_fs_record {
 
 /* A directory's names, in the order in which they were made, and an index of 2 * capacity cells or more behind them. */
 struct plait_fs_table {
-  plait_word_t capacity;            /* records there is room for */
-  plait_word_t count;               /* records in use, removed ones included */
-  plait_word_t mask;                /* cells of the index, less one: a power of two less one */
-  plait_word_t unused;              /* zero */
-  struct plait_fs_record records[]; /* the records, then the cells: 0, or the number of a record, from 1 */
+  plait_word_t capacity;                      /* records there is room for */
+  plait_word_t count;                         /* records in use, removed ones included */
+  plait_word_t mask;                          /* cells of the index, less one: a power of two less one */
+  plait_word_t unused;                        /* zero */
+  struct plait_fs_directory_record records[]; /* the records, then the cells: 0, or the number of a record, from 1 */
 };
 
 /* A name and what it names. */
 struct plait_fs_entry {
-  plait_word_t inode;  /* what it names */
-  plait_word_t life;   /* which life of it */
-  plait_word_t length; /* bytes of the name */
-  plait_word_t name[]; /* the bytes, and zeros up to a whole word */
+  plait_word_t inode;           /* what it names */
+  plait_word_t generation_kind; /* which life of it */
+  plait_word_t length;          /* bytes of the name */
+  plait_word_t name[];          /* the bytes, and zeros up to a whole word */
 };
 
 /* A lock on a range of a file's bytes. Belongs to a descriptor, as those of flock() do. */
@@ -158,25 +158,25 @@ struct plait_fs_range {
 
 /* What a descriptor is. */
 enum plait_fs_open_state {
-  PLAIT_FS_CLOSED = 0, /* not open */
-  PLAIT_FS_OPEN = 1,   /* open */
-  PLAIT_FS_MAPPED = 2, /* a mapping */
-  PLAIT_FS_FAR = 3,    /* open behind a mount: a binding does what is done with it */
+  PLAIT_FS_CLOSED = 0,  /* not open */
+  PLAIT_FS_OPEN = 1,    /* open */
+  PLAIT_FS_MAPPED = 2,  /* a mapping */
+  PLAIT_FS_MOUNTED = 3, /* open behind a mount: a binding does what is done with it */
 };
 
 /* An open file. */
 struct plait_fs_open {
-  plait_word_t state;      /* enum plait_fs_open_state */
-  plait_word_t inode;      /* what is open; 0 if it is a mount's */
-  plait_word_t life;       /* which life of it */
-  plait_word_t flags;      /* enum plait_fs_flag */
-  plait_word64_t position; /* where the next read or write without a place goes */
-  plait_word_t uses;       /* goes up each time the descriptor is opened or closed */
-  plait_word_t mount;      /* a mount's: its number */
-  plait_word64_t device;   /* a mount's: with `file`, what is open, in the backend's numbers */
-  plait_word64_t file;     /* a mount's: see `device` */
-  plait_word_t host;       /* a mount's: the opener's own descriptor, in the backend's numbers */
-  plait_word_t unused[3];  /* zero */
+  plait_word_t state;           /* enum plait_fs_open_state */
+  plait_word_t inode;           /* what is open; 0 if it is a mount's */
+  plait_word_t generation_kind; /* which life of it */
+  plait_word_t flags;           /* enum plait_fs_flag */
+  plait_word64_t position;      /* where the next read or write without a place goes */
+  plait_word_t uses;            /* goes up each time the descriptor is opened or closed */
+  plait_word_t mount;           /* a mount's: its number */
+  plait_word64_t device;        /* a mount's: with `file`, what is open, in the backend's numbers */
+  plait_word64_t file;          /* a mount's: see `device` */
+  plait_word_t host;            /* a mount's: the opener's own descriptor, in the backend's numbers */
+  plait_word_t unused[3];       /* zero */
 };
 _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
 
@@ -186,8 +186,8 @@ _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
  * opened it.
  */
 struct plait_fs_items {
-  plait_word_t count;                       /* chunks there are */
-  plait_word_t leaves[PLAIT_FS_LEAF_LIMIT]; /* where the references of each 1024 chunks lie */
+  plait_word_t count;                                    /* chunks there are */
+  plait_word_t chunk_tables[PLAIT_FS_CHUNK_TABLE_LIMIT]; /* where the references of each 1024 chunks lie */
 };
 
 /* How a thread finds a free inode, or descriptor. See plait__fs_claim(). */
@@ -205,7 +205,7 @@ struct plait_fs_store {
 };
 
 /* What is freed when a change has been made. */
-struct plait_fs_drop {
+struct plait_fs_deferred_free {
   plait_word_t block; /* the block */
   plait_word_t from;  /* if it is a map: the extents from here */
   plait_word_t to;    /* up to here are freed first */
@@ -257,27 +257,30 @@ struct plait_fs_result {
 struct plait_fs_thread {
   plait_word_t thread;    /* id of the thread whose journal it is; 0 none */
   struct plait_lock lock; /* held by who settles the journal of a dead thread; its own thread needs none */
-  /* 0: `hands` is nobody else's; 1: committed, the stores are to be made; 2: they are, `drops` is to be freed */
+  /*
+   * 0: `reserved_blocks` is nobody else's; 1: committed, the stores are to be made; 2: they are, `deferred_frees` is to
+   * be freed
+   */
   plait_word_t state;
-  plait_word_t target_count;                          /* how many of `targets` are in use */
-  plait_word_t store_count;                           /* of `stores` */
-  plait_word_t hand_count;                            /* of `hands` */
-  plait_word_t drop_count;                            /* of `drops` */
-  plait_word_t targets[PLAIT_FS_TARGET_LIMIT];        /* inodes that change */
-  plait_word_t hands[PLAIT_FS_HAND_LIMIT];            /* blocks allocated for a change that is not committed yet */
-  struct plait_fs_drop drops[PLAIT_FS_DROP_LIMIT];    /* what becomes free by the change */
-  struct plait_fs_store stores[PLAIT_FS_STORE_LIMIT]; /* the change */
+  plait_word_t target_count;                             /* how many of `targets` are in use */
+  plait_word_t store_count;                              /* of `stores` */
+  plait_word_t reserved_count;                           /* of `reserved_blocks` */
+  plait_word_t deferred_count;                           /* of `deferred_frees` */
+  plait_word_t targets[PLAIT_FS_TARGET_LIMIT];           /* inodes that change */
+  plait_word_t reserved_blocks[PLAIT_FS_RESERVED_LIMIT]; /* blocks allocated for a change that is not committed yet */
+  struct plait_fs_deferred_free deferred_frees[PLAIT_FS_DEFERRED_LIMIT]; /* what becomes free by the change */
+  struct plait_fs_store stores[PLAIT_FS_STORE_LIMIT];                    /* the change */
   /* bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
   plait_word64_t held;
-  plait_word64_t reserved;       /* bytes that are set aside for a change that will count them in `held` */
-  plait_word_t files;            /* inodes, counted in the same way (wraps) */
-  plait_word_t reserved_files;   /* inodes that are set aside */
-  plait_word_t watching;         /* how often the slot's thread is among `watchers` of struct plait_fs */
-  struct plait_fs_search inodes; /* for a free inode */
-  struct plait_fs_search opens;  /* for a free descriptor */
-  plait_word_t scratch;          /* block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
-  plait_word_t released;         /* whose-word of an inode or descriptor that was given up and is not free yet */
-  plait_word_t keep; /* how many of the first `hands` are for a later change than the one that is being made */
+  plait_word64_t quota_bytes;        /* bytes that are set aside for a change that will count them in `held` */
+  plait_word_t files;                /* inodes, counted in the same way (wraps) */
+  plait_word_t quota_files;          /* inodes that are set aside */
+  plait_word_t watching;             /* how often the slot's thread is among `watchers` of struct plait_fs */
+  struct plait_fs_search inodes;     /* for a free inode */
+  struct plait_fs_search opens;      /* for a free descriptor */
+  plait_word_t scratch;              /* block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
+  plait_word_t released_owner;       /* whose-word of an inode or descriptor that was given up and is not free yet */
+  plait_word_t keep;                 /* how many of `reserved_blocks`, from the first, are for a later transaction */
   struct plait_fs_result result;     /* of the last call */
   uint8_t first[PLAIT_FS_PATH_MAX];  /* the path of a call; of two, the first */
   uint8_t second[PLAIT_FS_PATH_MAX]; /* the second path of a call */
@@ -296,7 +299,7 @@ struct plait_fs {
   plait_word_t mounts;                    /* the mount that was made last, 0 none */
   plait_word_t mount_count;               /* number of the mount that was made last, also of those that are gone */
   plait_word_t mount_changes;             /* goes up when a mount or a watcher comes or goes */
-  plait_word_t far_closes;                /* goes up when a mount's descriptor is closed */
+  plait_word_t mounted_closes;            /* goes up when a mount's descriptor is closed */
   plait_word_t moves;                     /* 1: directories are moved under `rename` only, since there was a mount */
   plait_word64_t limit_bytes;             /* most bytes that contents may hold, 0 no limit */
   struct plait_fs_items inodes;           /* all inodes */
@@ -361,7 +364,7 @@ double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
 
 /*
  * Opens, writes and closes. `given`: `from` is a block of the heap that becomes the file's, whatever happens; it was
- * noted with plait_fs_hold(). -PLAIT_EBADF: the flags do not say that it is for writing.
+ * noted with plait_fs_tx_reserve(). -PLAIT_EBADF: the flags do not say that it is for writing.
  */
 int plait_fs_write_file(
     uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now);
@@ -370,8 +373,8 @@ int plait_fs_write_file(
  * A block for the caller to fill, which is freed if the thread vanishes before it passes it on or drops it. 0: no
  * memory.
  */
-plait_ref_t plait_fs_hold(uint32_t size);
-void plait_fs_unhold(void);
+plait_ref_t plait_fs_tx_reserve(uint32_t size);
+void plait_fs_tx_unreserve(void);
 
 /* Moves where a descriptor stands. */
 double plait_fs_seek(int fd, double offset, int whence);
@@ -439,7 +442,7 @@ int plait_fs_unmount(uint32_t length);
  * A block of PLAIT_FS_MOUNT_MAX bytes for that, which the caller frees; 0 without memory. It is for threads: who reads
  * needs it.
  */
-plait_ref_t plait_fs_mount_room(void);
+plait_ref_t plait_fs_mount_buffer(void);
 
 /*
  * The `index`th mount's text to where there are PLAIT_FS_MOUNT_MAX bytes: its number, or -PLAIT_ENOENT. `result.links`:
@@ -456,13 +459,13 @@ int plait_fs_locate(uint32_t length, int how);
  * A descriptor for what the backend of a mount has open as `host`. `result.block`: where its record lies;
  * `result.links`: its `uses`, as long as it is this one. -PLAIT_ENOENT: the mount is gone.
  */
-int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file);
+int plait_fs_mounted_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file);
 
 /* Closes a mount's descriptor: 0, -PLAIT_EBADF. What the backend has open stays, and is the binding's business. */
-int plait_fs_far_close(int fd);
+int plait_fs_mounted_close(int fd);
 
 /* The struct plait_fs_open of a mount's descriptor, 0 if it is none. */
-plait_ref_t plait_fs_far(int fd);
+plait_ref_t plait_fs_mounted(int fd);
 
 /*
  * The calling thread watches once more (1), or once less (-1): see plait_fs.changes. Ends with the thread. 0,
@@ -471,7 +474,7 @@ plait_ref_t plait_fs_far(int fd);
 int plait_fs_watch(int change);
 
 /* Settles what a dead thread has left. pre: the recovery lock is held; its slot is DEAD. 0, or -PLAIT_ETIMEDOUT. */
-int plait_fs_recover(plait_thread_t dead);
+int plait_fs_recover(plait_thread_t exited);
 
 /* Walks everything: 0, or -PLAIT_EILSEQ. `quiescent`: no other thread is at it. */
 int plait_fs_check(int quiescent);

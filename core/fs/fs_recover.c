@@ -4,31 +4,31 @@
  */
 #include "internal.h"
 
-int plait_fs_recover(plait_thread_t dead) {
-  plait_ref_t ref = plait_load(&plait_fs()->threads[plait_thread_index(dead)]);
-  plait_word_t *scratch = &plait_slot_of(dead)->scratch; /* see plait_fs_enter */
+int plait_fs_recover(plait_thread_t exited) {
+  plait_ref_t ref = plait_load(&plait_fs()->threads[plait_thread_index(exited)]);
+  plait_word_t *scratch = &plait_slot_of(exited)->scratch; /* see plait_fs_enter */
   if (ref != 0 && plait_load(scratch) == ref) plait_put(scratch, 0);
   if (ref == 0) return 0;
-  struct plait_fs_thread *record = plait_at(ref);
-  if (plait_load(&record->thread) != dead) return 0;
-  int rc = plait__fs_settle_record(record, dead);
+  struct plait_fs_thread *thread_record = plait_at(ref);
+  if (plait_load(&thread_record->thread) != exited) return 0;
+  int rc = plait__fs_recover_journal(thread_record, exited);
   if (rc != 0) return rc;
   if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory to work with: later */
   struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
-  for (uint32_t i = 0; (i = plait__fs_owned(opens, dead, i)) != UINT32_MAX; i++) {
+  for (uint32_t i = 0; (i = plait__fs_find_owned(opens, exited, i)) != UINT32_MAX; i++) {
     plait_word_t *owner = plait__fs_owner(opens, i);
-    uint32_t whose = dead;
+    uint32_t whose = exited;
     if ((rc = plait__fs_close_number(plait__fs_mine(), i, 0)) == -PLAIT_ETIMEDOUT) return rc;
     /* Claimed and not opened, or closed and not free yet: it is still its own. */
     if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
   }
-  for (uint32_t i = 0; (i = plait__fs_owned(inodes, dead, i)) != UINT32_MAX; i++)
-    plait__fs_disown(plait__fs_item(inodes, sizeof(struct plait_inode), i));
-  if ((rc = plait__fs_unwatch(record)) != 0) return rc;
+  for (uint32_t i = 0; (i = plait__fs_find_owned(inodes, exited, i)) != UINT32_MAX; i++)
+    plait__fs_release_inode(plait__fs_item(inodes, sizeof(struct plait_inode), i));
+  if ((rc = plait__fs_unwatch(thread_record)) != 0) return rc;
   /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
-  if ((rc = plait_lock_acquire(&record->lock)) < 0) return rc;
-  plait_put(&record->released, 0);
-  plait_put(&record->thread, 0);
-  plait_lock_release(&record->lock);
+  if ((rc = plait_lock_acquire(&thread_record->lock)) < 0) return rc;
+  plait_put(&thread_record->released_owner, 0);
+  plait_put(&thread_record->thread, 0);
+  plait_lock_release(&thread_record->lock);
   return 0;
 }

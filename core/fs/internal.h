@@ -13,14 +13,14 @@
 #define PLAIT__FS_DEEPEST (1u << 20) /* directories one in another that are gone through upwards */
 #define PLAIT__FS_READS 64u          /* how often a reader is overtaken before it takes the lock */
 
-static inline enum plait_fs_kind plait__fs_kind(uint32_t life) {
-  return (enum plait_fs_kind)(life & 3u);
+static inline enum plait_fs_kind plait__fs_kind(uint32_t generation_kind) {
+  return (enum plait_fs_kind)(generation_kind & 3u);
 }
 
 /* One life of an inode: what a name, or an open descriptor, means. */
 struct plait__fs_node {
   struct plait_inode *inode;
-  uint32_t life;
+  uint32_t generation_kind;
 };
 
 /* ---- journal.c ---- */
@@ -31,38 +31,38 @@ static inline struct plait_fs_thread *plait__fs_mine(void) {
 }
 
 /* Starts a change. Blocks in hand stay in hand. */
-void plait__fs_begin(struct plait_fs_thread *mine);
+void plait__fs_tx_begin(struct plait_fs_thread *mine);
 /*
  * A block for the change that is about to be made; 0 without memory. No lock is held. It is for files, or for what
  * `use` says.
  */
-plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size);
-plait_ref_t plait__fs_take_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size);
+plait_ref_t plait__fs_tx_reserve(struct plait_fs_thread *mine, uint32_t size);
+plait_ref_t plait__fs_tx_reserve_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size);
 /* Adds a store to the change. */
-void plait__fs_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value);
-void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value);
+void plait__fs_tx_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value);
+void plait__fs_tx_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value);
 /* What the word will be after the change as it stands. */
-uint32_t plait__fs_staged(struct plait_fs_thread *mine, const plait_word_t *at);
-uint64_t plait__fs_staged64(struct plait_fs_thread *mine, const plait_word64_t *at);
+uint32_t plait__fs_tx_staged(struct plait_fs_thread *mine, const plait_word_t *at);
+uint64_t plait__fs_tx_staged64(struct plait_fs_thread *mine, const plait_word64_t *at);
 /* The inode is among what changes. Under its lock. */
-void plait__fs_target(struct plait_fs_thread *mine, struct plait_inode *inode);
+void plait__fs_tx_target(struct plait_fs_thread *mine, struct plait_inode *inode);
 /* Its version is odd from here on: bytes that readers can see are about to change. */
-void plait__fs_disturb(struct plait_fs_thread *mine, struct plait_inode *inode);
+void plait__fs_write_begin(struct plait_fs_thread *mine, struct plait_inode *inode);
 /* The block, or the extents of the map in it from `from` to `to`, become free with the change. */
-void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole);
+void plait__fs_tx_defer_free(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole);
 /* Somebody may be watching. */
-void plait__fs_notice(void);
+void plait__fs_notify_watchers(void);
 /* Makes the change: the commit. The first `keep` blocks in hand stay there. */
-void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep);
+void plait__fs_tx_commit(struct plait_fs_thread *mine, uint32_t keep);
 /* Forgets the change, and gives back the blocks in hand but the first `keep`. */
-void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep);
+void plait__fs_tx_abort(struct plait_fs_thread *mine, uint32_t keep);
 /*
- * After a lock was taken over: finishes what the dead have left in their journals. 0; -PLAIT_ETIMEDOUT: `unsettled` is
- * one whose journal another thread is at, and does not end.
+ * After a lock was taken over: finishes what the dead have left in their journals. 0; -PLAIT_ETIMEDOUT: `unrecovered`
+ * is one whose journal another thread is at, and does not end.
  */
-int plait__fs_settle_all(plait_thread_t *unsettled);
+int plait__fs_recover_journals(plait_thread_t *unrecovered);
 /* The same for one record, if it is still the dead thread's. 0, -PLAIT_ETIMEDOUT. */
-int plait__fs_settle_record(struct plait_fs_thread *record, plait_thread_t dead);
+int plait__fs_recover_journal(struct plait_fs_thread *record, plait_thread_t exited);
 
 /* Takes a lock of the room; settles if it was a dead thread's. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_acquire(struct plait_lock *lock);
@@ -80,7 +80,7 @@ void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t numbe
  * The first item from `number` on that is the thread's; UINT32_MAX: there is none. What is a living thread's may change
  * meanwhile.
  */
-uint32_t plait__fs_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number);
+uint32_t plait__fs_find_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number);
 /* Claims a free item for the calling thread: its number, or -PLAIT_ENOSPC. No lock is held. */
 int plait__fs_claim(
     struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search);
@@ -88,24 +88,24 @@ int plait__fs_claim(
 struct plait_inode *plait__fs_new_inode(
     struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now, int *error);
 /* Gives back an inode that was claimed and not published, or freed. */
-void plait__fs_disown(struct plait_inode *inode);
+void plait__fs_release_inode(struct plait_inode *inode);
 /* The commit makes the inode used: publishes it. */
 void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inode);
 /* After the commit: what was freed by it may be claimed. */
-void plait__fs_release(struct plait_fs_thread *mine);
+void plait__fs_release_owner(struct plait_fs_thread *mine);
 /* The root directory. NULL before the first record was made. */
 struct plait_inode *plait__fs_root_inode(void);
 /* Whether `above` is `node` or lies above it. Under `rename`, or where no directory in between can move. */
 int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node);
 /*
  * Whether another `bytes` and `files` are within the limits; then they are set aside for the calling thread, until
- * plait__fs_unreserve(), which who asks calls when a change has counted them, or when there is none.
+ * plait__fs_quota_release(), which who asks calls when a change has counted them, or when there is none.
  */
-int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files);
+int plait__fs_quota_reserve(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files);
 /* Nothing is set aside any more. release: who sees that sees what a change has counted. */
-static inline void plait__fs_unreserve(struct plait_fs_thread *record) {
-  if (plait_get64(&record->reserved) != 0) atomic_store_explicit(&record->reserved, 0, memory_order_release);
-  if (plait_get(&record->reserved_files) != 0) atomic_store_explicit(&record->reserved_files, 0, memory_order_release);
+static inline void plait__fs_quota_release(struct plait_fs_thread *record) {
+  if (plait_get64(&record->quota_bytes) != 0) atomic_store_explicit(&record->quota_bytes, 0, memory_order_release);
+  if (plait_get(&record->quota_files) != 0) atomic_store_explicit(&record->quota_files, 0, memory_order_release);
 }
 static inline uint64_t plait__fs_time(double now) {
   return (uint64_t)(int64_t)(now * 1e6);
@@ -115,7 +115,7 @@ static inline uint64_t plait__fs_time(double now) {
 
 struct plait__fs_read {
   struct plait_inode *inode;
-  uint32_t version, tries;
+  uint32_t sequence, tries;
   int locked, failed;
 };
 
@@ -124,7 +124,7 @@ int plait__fs_read_begin(struct plait__fs_read *read);
 int plait__fs_read_end(struct plait__fs_read *read);
 /* Whether what was read so far may be believed: asked before a reference is followed. */
 static inline int plait__fs_read_valid(const struct plait__fs_read *read) {
-  return plait_load(&read->inode->version) == read->version;
+  return plait_load(&read->inode->sequence) == read->sequence;
 }
 
 /* ---- open_file.c ---- */
@@ -153,7 +153,7 @@ struct plait__fs_name {
 uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length);
 /* What the name names; `record`, if not null: where. 0, -ENOENT, -ENOTDIR, -ETIMEDOUT. */
 int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name, struct plait__fs_node *found,
-    struct plait_fs_record **record);
+    struct plait_fs_directory_record **record);
 /* Makes room for another name. No lock is held. 0, -ENOENT, -ENOSPC, -ETIMEDOUT. */
 int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node directory);
 int plait__fs_has_room(struct plait_inode *directory);
@@ -168,8 +168,8 @@ void plait__fs_fill_entry(plait_ref_t entry, struct plait__fs_node node);
 void plait__fs_stage_insert(
     struct plait_fs_thread *mine, struct plait_inode *directory, struct plait__fs_name name, plait_ref_t entry);
 void plait__fs_stage_remove(
-    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_record *record);
-void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_record *record, plait_ref_t entry);
+    struct plait_fs_thread *mine, struct plait_inode *directory, struct plait_fs_directory_record *record);
+void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_directory_record *record, plait_ref_t entry);
 void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *inode, double now, int contents);
 /*
  * Lists names from the cursor on into the thread's scratch: how many, or what plait_fs_list() fails with. Between
@@ -240,7 +240,7 @@ uint64_t plait__fs_contents_held(struct plait_inode *inode);
  * Gives back all locks that the descriptor has: 1 if there were some, and then the signal is due. Under the inode's
  * lock.
  */
-int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
+int plait__fs_ranges_release(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd);
 /* Wakes who waits for a lock. */
 void plait__fs_ranges_signal(struct plait_inode *inode);
 
@@ -251,7 +251,7 @@ struct plait_fs_mount *plait__fs_mount_of(uint32_t number);
 /* Whether a mount lies in the directory, or over it. Under `rename`. */
 int plait__fs_has_mount(struct plait_inode *directory);
 /* Closes a mount's descriptor, whoever's it is: 0, -EBADF, -ETIMEDOUT. */
-int plait__fs_far_close(uint32_t fd);
+int plait__fs_mounted_close(uint32_t fd);
 
 /* ---- tree.c ---- */
 

@@ -10,7 +10,7 @@
 #include "internal.h"
 
 #define WORDS_IN_LINE 16u
-#define RESERVE_TURNS 64u
+#define QUOTA_TRIES 64u
 #define CREDIT_OF_CLAIM 16u
 #define MOST_CREDIT 1024u
 
@@ -22,8 +22,8 @@ static struct plait_inode *inode_at(plait_ref_t chunk, uint32_t index) {
 
 static plait_ref_t chunk_of(struct plait_fs_items *items, uint32_t number) {
   uint32_t chunk = number / PLAIT_FS_CHUNK_ITEMS;
-  plait_ref_t leaf = plait_load(&items->leaves[chunk / PLAIT_FS_LEAF_CHUNKS]);
-  return plait_load((plait_word_t *)plait_at(leaf) + chunk % PLAIT_FS_LEAF_CHUNKS);
+  plait_ref_t table = plait_load(&items->chunk_tables[chunk / PLAIT_FS_CHUNK_TABLE_SIZE]);
+  return plait_load((plait_word_t *)plait_at(table) + chunk % PLAIT_FS_CHUNK_TABLE_SIZE);
 }
 
 plait_word_t *plait__fs_owner(struct plait_fs_items *items, uint32_t number) {
@@ -34,7 +34,7 @@ void *plait__fs_item(struct plait_fs_items *items, uint32_t size, uint32_t numbe
   return (uint8_t *)plait_at(chunk_of(items, number) + PLAIT_FS_CHUNK_ITEMS * 4) + number % PLAIT_FS_CHUNK_ITEMS * size;
 }
 
-uint32_t plait__fs_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number) {
+uint32_t plait__fs_find_owned(struct plait_fs_items *items, plait_thread_t thread, uint32_t number) {
   uint32_t end = plait_load(&items->count) * PLAIT_FS_CHUNK_ITEMS;
   while (number < end) {
     const plait_word_t *owners = plait_at(chunk_of(items, number));
@@ -53,11 +53,11 @@ struct plait_inode *plait__fs_root_inode(void) {
 static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
   for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
     plait_put(&inode_at(chunk, i)->number, number + i);
-    plait_put(&inode_at(chunk, i)->life, 4);
+    plait_put(&inode_at(chunk, i)->generation_kind, 4);
   }
   if (number != 0) return;
   struct plait_inode *root = inode_at(chunk, 0);
-  plait_put(&root->life, 4 | PLAIT_FS_DIRECTORY);
+  plait_put(&root->generation_kind, 4 | PLAIT_FS_DIRECTORY);
   plait_put(&root->links, 2);
   plait_put(&root->mode, 0755);
   plait_put(&root->parent, plait_ref(root));
@@ -66,40 +66,40 @@ static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
 
 /* Adds a chunk if there are `count` of them still. 0, -PLAIT_ENOSPC, -PLAIT_ETIMEDOUT. */
 static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, uint32_t count) {
-  uint32_t keep = plait_get(&mine->hand_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
-  if (count == PLAIT_FS_LEAF_LIMIT * PLAIT_FS_LEAF_CHUNKS) return -PLAIT_ENOSPC;
-  plait__fs_begin(mine);
+  uint32_t keep = plait_get(&mine->reserved_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
+  if (count == PLAIT_FS_CHUNK_TABLE_LIMIT * PLAIT_FS_CHUNK_TABLE_SIZE) return -PLAIT_ENOSPC;
+  plait__fs_tx_begin(mine);
   int is_inodes = size == sizeof(struct plait_inode);
   /* There is a root in any case; and what files hold is to be read where they have filled the space. */
   enum plait_heap_use use = count == 0 ? PLAIT_FOR_THREADS : is_inodes ? PLAIT_FOR_FILES : PLAIT_FOR_TASKS;
   enum plait_heap_use before = plait_heap_use(use);
   plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64),
-              leaf = plait_get(&items->leaves[count / PLAIT_FS_LEAF_CHUNKS]);
+              table = plait_get(&items->chunk_tables[count / PLAIT_FS_CHUNK_TABLE_SIZE]);
   plait_heap_use(before);
   if (chunk == 0) return -PLAIT_ENOSPC;
-  plait_put(&mine->hands[keep], chunk);
-  plait_put(&mine->hand_count, keep + 1);
+  plait_put(&mine->reserved_blocks[keep], chunk);
+  plait_put(&mine->reserved_count, keep + 1);
   plait_zero(plait_at(chunk), bytes);
   if (is_inodes) lay_out_inodes(chunk, count * PLAIT_FS_CHUNK_ITEMS);
   else if (count == 0)
     for (uint32_t i = 0; i < PLAIT__FS_FIRST_OPEN; i++)
       plait_put((plait_word_t *)plait_at(chunk) + i, PLAIT__FS_IN_USE);
   int rc = -PLAIT_ENOSPC;
-  plait_ref_t new_leaf = leaf == 0 ? plait__fs_take_for(mine, use, PLAIT_FS_LEAF_CHUNKS * 4) : 0;
-  if ((leaf != 0 || new_leaf != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
+  plait_ref_t new_table = table == 0 ? plait__fs_tx_reserve_for(mine, use, PLAIT_FS_CHUNK_TABLE_SIZE * 4) : 0;
+  if ((table != 0 || new_table != 0) && (rc = plait__fs_acquire(&plait_fs()->tables)) == 0) {
     if (plait_get(&items->count) == count) {
-      if (leaf == 0) {
-        plait_zero(plait_at(new_leaf), PLAIT_FS_LEAF_CHUNKS * 4);
-        plait__fs_stage(mine, &items->leaves[count / PLAIT_FS_LEAF_CHUNKS], leaf = new_leaf);
+      if (table == 0) {
+        plait_zero(plait_at(new_table), PLAIT_FS_CHUNK_TABLE_SIZE * 4);
+        plait__fs_tx_stage(mine, &items->chunk_tables[count / PLAIT_FS_CHUNK_TABLE_SIZE], table = new_table);
       }
-      plait__fs_stage(mine, (plait_word_t *)plait_at(leaf) + count % PLAIT_FS_LEAF_CHUNKS, chunk);
-      plait__fs_stage(mine, &items->count, count + 1);
-      if (is_inodes && count == 0) plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1); /* the root */
-      plait__fs_commit(mine, keep);
+      plait__fs_tx_stage(mine, (plait_word_t *)plait_at(table) + count % PLAIT_FS_CHUNK_TABLE_SIZE, chunk);
+      plait__fs_tx_stage(mine, &items->count, count + 1);
+      if (is_inodes && count == 0) plait__fs_tx_stage(mine, &mine->files, plait_get(&mine->files) + 1); /* the root */
+      plait__fs_tx_commit(mine, keep);
     }
     plait_lock_release(&plait_fs()->tables);
   }
-  plait__fs_abort(mine, keep); /* nothing, if it was committed */
+  plait__fs_tx_abort(mine, keep); /* nothing, if it was committed */
   return rc;
 }
 
@@ -216,18 +216,18 @@ struct use {
   uint32_t files;
 };
 
-/* What all have together; `reserved`: and what they have set aside. */
-static struct use in_use(int reserved) {
+/* What all have together; `quota_bytes`: and what they have set aside. */
+static struct use in_use(int quota_bytes) {
   struct use use = {0, 0};
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
     if (ref == 0) continue;
-    struct plait_fs_thread *record = plait_at(ref);
+    struct plait_fs_thread *thread_record = plait_at(ref);
     /* What is set aside is read first: where it is not any more, it has been counted. */
-    if (reserved) use.bytes += atomic_load_explicit(&record->reserved, memory_order_seq_cst);
-    if (reserved) use.files += atomic_load_explicit(&record->reserved_files, memory_order_seq_cst);
-    use.bytes += atomic_load_explicit(&record->held, memory_order_acquire);
-    use.files += plait_load(&record->files);
+    if (quota_bytes) use.bytes += atomic_load_explicit(&thread_record->quota_bytes, memory_order_seq_cst);
+    if (quota_bytes) use.files += atomic_load_explicit(&thread_record->quota_files, memory_order_seq_cst);
+    use.bytes += atomic_load_explicit(&thread_record->held, memory_order_acquire);
+    use.files += plait_load(&thread_record->files);
   }
   return use;
 }
@@ -238,21 +238,21 @@ static int is_within(struct use use, int bytes, int files) {
       (!files || use.files <= plait_get(&plait_fs()->limit_files));
 }
 
-int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files) {
+int plait__fs_quota_reserve(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files) {
   int counts_bytes = bytes != 0 && plait_get64(&plait_fs()->limit_bytes) != 0,
       counts_files = files != 0 && plait_get(&plait_fs()->limit_files) != 0;
   if (!counts_bytes && !counts_files) return 1;
-  for (uint32_t turns = 0; turns < RESERVE_TURNS; turns++) {
+  for (uint32_t turns = 0; turns < QUOTA_TRIES; turns++) {
     struct use use = in_use(0);
     if (!is_within((struct use){use.bytes + bytes, use.files + files}, counts_bytes, counts_files)) return 0;
     /* Of two who do this at once one sees what the other has set aside: each says so first, and reads then. */
-    if (counts_bytes) atomic_exchange_explicit(&mine->reserved, bytes, memory_order_seq_cst);
-    if (counts_files) atomic_exchange_explicit(&mine->reserved_files, files, memory_order_seq_cst);
+    if (counts_bytes) atomic_exchange_explicit(&mine->quota_bytes, bytes, memory_order_seq_cst);
+    if (counts_files) atomic_exchange_explicit(&mine->quota_files, files, memory_order_seq_cst);
     if (is_within(in_use(1), counts_bytes, counts_files)) return 1;
     /* There is room for one, but not for all who are at it: whoever tries again first gets it. */
-    if (counts_bytes) atomic_store_explicit(&mine->reserved, 0, memory_order_release);
+    if (counts_bytes) atomic_store_explicit(&mine->quota_bytes, 0, memory_order_release);
     /* not what was set aside before */
-    if (counts_files) atomic_store_explicit(&mine->reserved_files, 0, memory_order_release);
+    if (counts_files) atomic_store_explicit(&mine->quota_files, 0, memory_order_release);
     for (uint32_t i = (plait_thread_index(plait_self_id()) * 7 + turns) % 64; i > 0; i--) plait_platform_pause();
   }
   return 0;
@@ -261,11 +261,11 @@ int plait__fs_fits(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files)
 struct plait_inode *plait__fs_new_inode(
     struct plait_fs_thread *mine, enum plait_fs_kind kind, uint32_t mode, double now, int *error) {
   *error = -PLAIT_ENOSPC;
-  if (!plait__fs_fits(mine, 0, 1)) return NULL;
+  if (!plait__fs_quota_reserve(mine, 0, 1)) return NULL;
   struct plait_fs_items *inodes = &plait_fs()->inodes;
   int number = plait__fs_claim(mine, inodes, sizeof(struct plait_inode), &mine->inodes);
   if (number < 0) {
-    plait__fs_unreserve(mine);
+    plait__fs_quota_release(mine);
     *error = number;
     return NULL;
   }
@@ -289,26 +289,26 @@ struct plait_inode *plait__fs_new_inode(
   plait_put64(&inode->mtime, time);
   plait_put64(&inode->ctime, time);
   plait_put64(&inode->birthtime, time);
-  plait_put(&inode->life, (plait_get(&inode->life) & ~3u) | kind);
+  plait_put(&inode->generation_kind, (plait_get(&inode->generation_kind) & ~3u) | kind);
   return inode;
 }
 
-void plait__fs_disown(struct plait_inode *inode) {
-  uint32_t life = plait_get(&inode->life);
-  if (plait__fs_kind(life) != PLAIT_FS_NONE) plait_put(&inode->life, (life & ~3u) + 4);
+void plait__fs_release_inode(struct plait_inode *inode) {
+  uint32_t generation_kind = plait_get(&inode->generation_kind);
+  if (plait__fs_kind(generation_kind) != PLAIT_FS_NONE) plait_put(&inode->generation_kind, (generation_kind & ~3u) + 4);
   /* release: pairs with the acquire of the next claim. */
   atomic_store_explicit(plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number)), 0, memory_order_release);
 }
 
 void plait__fs_stage_born(struct plait_fs_thread *mine, struct plait_inode *inode) {
-  plait__fs_stage(mine, plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number)), PLAIT__FS_IN_USE);
-  plait__fs_stage(mine, &mine->files, plait_get(&mine->files) + 1);
+  plait__fs_tx_stage(mine, plait__fs_owner(&plait_fs()->inodes, plait_get(&inode->number)), PLAIT__FS_IN_USE);
+  plait__fs_tx_stage(mine, &mine->files, plait_get(&mine->files) + 1);
 }
 
-void plait__fs_release(struct plait_fs_thread *mine) {
-  plait_ref_t owner = plait_get(&mine->released);
+void plait__fs_release_owner(struct plait_fs_thread *mine) {
+  plait_ref_t owner = plait_get(&mine->released_owner);
   if (owner == 0) return;
-  plait_put(&mine->released, 0);
+  plait_put(&mine->released_owner, 0);
   if (plait_get((plait_word_t *)plait_at(owner)) == plait_self_id())
     atomic_store_explicit((plait_word_t *)plait_at(owner), 0, memory_order_release);
 }

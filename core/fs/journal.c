@@ -7,18 +7,19 @@
  * - A lock is taken over from a dead thread only together with settle_all(): what it guards is right before anybody
  *   looks. Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others
  *   wait for it.
- * - A block is named by `hands` until the change that publishes it is committed, or it is given back. `hand_count` goes
- *   down before `state` goes to 0: a block that was published is never taken for one that was not.
- * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `drops`, which nobody
- *   else can reach any more. Locks are held for shorter so.
+ * - A block is named by `reserved_blocks` until the change that publishes it is committed, or it is given back.
+ *   `reserved_count` goes down before `state` goes to 0: a block that was published is never taken for one that was
+ *   not.
+ * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `deferred_frees`,
+ *   which nobody else can reach any more. Locks are held for shorter so.
  * - What is freed is forgotten first: a death in between loses one block, and never frees one twice.
  * - No change frees a block that it also writes to.
  */
 #include "internal.h"
 
-#define LOOKS 16000u
+#define CHECKS 16000u
 #define LONGEST_TURN 1024u
-#define ODD_LOOKS 4000u
+#define ODD_CHECKS 4000u
 
 #ifdef __SANITIZE_THREAD__ /* knows no fences */
 static void full_fence(void) {
@@ -35,23 +36,23 @@ static inline void full_fence(void) {
 _Alignas(64) struct plait_fs plait__fs_root;
 #endif
 
-static void free_dropped(struct plait_fs_thread *record);
+static void run_deferred_frees(struct plait_fs_thread *thread_record);
 
-void plait__fs_begin(struct plait_fs_thread *mine) {
-  if (plait_get(&mine->state) == 2) free_dropped(mine); /* the second change under one lock */
+void plait__fs_tx_begin(struct plait_fs_thread *mine) {
+  if (plait_get(&mine->state) == 2) run_deferred_frees(mine); /* the second change under one lock */
   plait_put(&mine->store_count, 0);
 }
 
-plait_ref_t plait__fs_take(struct plait_fs_thread *mine, uint32_t size) {
-  return plait__fs_take_for(mine, PLAIT_FOR_FILES, size);
+plait_ref_t plait__fs_tx_reserve(struct plait_fs_thread *mine, uint32_t size) {
+  return plait__fs_tx_reserve_for(mine, PLAIT_FOR_FILES, size);
 }
 
-plait_ref_t plait__fs_take_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size) {
-  uint32_t count = plait_get(&mine->hand_count);
+plait_ref_t plait__fs_tx_reserve_for(struct plait_fs_thread *mine, enum plait_heap_use use, uint32_t size) {
+  uint32_t count = plait_get(&mine->reserved_count);
   plait_ref_t block = plait_heap_alloc_for(use, size);
   if (block == 0) return 0;
-  plait_put(&mine->hands[count], block);
-  plait_put(&mine->hand_count, count + 1);
+  plait_put(&mine->reserved_blocks[count], block);
+  plait_put(&mine->reserved_count, count + 1);
   return block;
 }
 
@@ -71,25 +72,25 @@ static void stage_store(struct plait_fs_thread *mine, plait_ref_t at, uint32_t w
   plait_put(&mine->store_count, count + 1);
 }
 
-void plait__fs_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value) {
+void plait__fs_tx_stage(struct plait_fs_thread *mine, plait_word_t *at, uint32_t value) {
   stage_store(mine, plait_ref(at), 0, value);
 }
 
-void plait__fs_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value) {
+void plait__fs_tx_stage64(struct plait_fs_thread *mine, plait_word64_t *at, uint64_t value) {
   stage_store(mine, plait_ref(at), 1, value);
 }
 
-uint32_t plait__fs_staged(struct plait_fs_thread *mine, const plait_word_t *at) {
+uint32_t plait__fs_tx_staged(struct plait_fs_thread *mine, const plait_word_t *at) {
   struct plait_fs_store *store = find_store(mine, plait_ref(at));
   return store == NULL ? plait_get(at) : (uint32_t)plait_get64(&store->value);
 }
 
-uint64_t plait__fs_staged64(struct plait_fs_thread *mine, const plait_word64_t *at) {
+uint64_t plait__fs_tx_staged64(struct plait_fs_thread *mine, const plait_word64_t *at) {
   struct plait_fs_store *store = find_store(mine, plait_ref(at));
   return store == NULL ? plait_get64(at) : plait_get64(&store->value);
 }
 
-void plait__fs_target(struct plait_fs_thread *mine, struct plait_inode *inode) {
+void plait__fs_tx_target(struct plait_fs_thread *mine, struct plait_inode *inode) {
   uint32_t count = plait_get(&mine->target_count);
   for (uint32_t i = 0; i < count; i++)
     if (plait_get(&mine->targets[i]) == plait_ref(inode)) return;
@@ -98,29 +99,29 @@ void plait__fs_target(struct plait_fs_thread *mine, struct plait_inode *inode) {
 }
 
 static void make_odd(struct plait_inode *inode) {
-  plait_put(&inode->version, plait_get(&inode->version) | 1);
+  plait_put(&inode->sequence, plait_get(&inode->sequence) | 1);
 }
 
 /* release: pairs with the acquire in plait__fs_read_begin. */
 static void make_even(struct plait_inode *inode) {
-  uint32_t version = plait_get(&inode->version);
-  if (version & 1) atomic_store_explicit(&inode->version, version + 1, memory_order_release);
+  uint32_t sequence = plait_get(&inode->sequence);
+  if (sequence & 1) atomic_store_explicit(&inode->sequence, sequence + 1, memory_order_release);
 }
 
-void plait__fs_disturb(struct plait_fs_thread *mine, struct plait_inode *inode) {
-  plait__fs_target(mine, inode);
+void plait__fs_write_begin(struct plait_fs_thread *mine, struct plait_inode *inode) {
+  plait__fs_tx_target(mine, inode);
   make_odd(inode);
   full_fence(); /* pairs with the fence in contents.c: who has seen a new byte sees the version */
 }
 
-void plait__fs_drop(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole) {
-  uint32_t count = plait_get(&mine->drop_count);
-  struct plait_fs_drop *drop = &mine->drops[count];
-  plait_put(&drop->block, block);
-  plait_put(&drop->from, from);
-  plait_put(&drop->to, to);
-  plait_put(&drop->whole, (uint32_t)whole);
-  plait_put(&mine->drop_count, count + 1);
+void plait__fs_tx_defer_free(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole) {
+  uint32_t count = plait_get(&mine->deferred_count);
+  struct plait_fs_deferred_free *deferred = &mine->deferred_frees[count];
+  plait_put(&deferred->block, block);
+  plait_put(&deferred->from, from);
+  plait_put(&deferred->to, to);
+  plait_put(&deferred->whole, (uint32_t)whole);
+  plait_put(&mine->deferred_count, count + 1);
 }
 
 /* Frees what `word` names, which forgets it first. */
@@ -131,111 +132,115 @@ static void free_named(plait_word_t *word) {
   plait_heap_free(block);
 }
 
-static void make_drop(struct plait_fs_drop *drop) {
-  plait_ref_t ref = plait_get(&drop->block);
+static void run_deferred_free(struct plait_fs_deferred_free *deferred) {
+  plait_ref_t ref = plait_get(&deferred->block);
   if (ref == 0) return;
   struct plait_fs_map *map = plait_at(ref);
-  for (uint32_t i = plait_get(&drop->from), to = plait_get(&drop->to); i < to; i++) free_named(&map->extents[i].block);
-  if (plait_get(&drop->whole)) free_named(&drop->block);
+  for (uint32_t i = plait_get(&deferred->from), to = plait_get(&deferred->to); i < to; i++)
+    free_named(&map->extents[i].block);
+  if (plait_get(&deferred->whole)) free_named(&deferred->block);
 }
 
 /* Frees what the change has made free: no lock is needed. pre: state is 2. */
-static void free_dropped(struct plait_fs_thread *record) {
-  for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
-  plait_put(&record->drop_count, 0);
-  plait_put(&record->state, 0);
+static void run_deferred_frees(struct plait_fs_thread *thread_record) {
+  for (uint32_t i = 0, deferred_frees = plait_get(&thread_record->deferred_count); i < deferred_frees; i++)
+    run_deferred_free(&thread_record->deferred_frees[i]);
+  plait_put(&thread_record->deferred_count, 0);
+  plait_put(&thread_record->state, 0);
 }
 
 /*
  * Whether all that is dropped is out of everybody's reach: a map that stays in use is its file's again without the
  * lock.
  */
-static int drops_whole(struct plait_fs_thread *record) {
-  for (uint32_t i = plait_get(&record->drop_count); i-- > 0;)
-    if (!plait_get(&record->drops[i].whole)) return 0;
+static int frees_only_whole(struct plait_fs_thread *thread_record) {
+  for (uint32_t i = plait_get(&thread_record->deferred_count); i-- > 0;)
+    if (!plait_get(&thread_record->deferred_frees[i].whole)) return 0;
   return 1;
 }
 
 /* Makes the change in the journal, from the start or again. pre: state is 1. */
-static void finish_journal(struct plait_fs_thread *record) {
-  uint32_t targets = plait_get(&record->target_count), stores = plait_get(&record->store_count);
-  for (uint32_t i = 0; i < targets; i++) make_odd(plait_at(plait_get(&record->targets[i])));
+static void apply_journal(struct plait_fs_thread *thread_record) {
+  uint32_t targets = plait_get(&thread_record->target_count), stores = plait_get(&thread_record->store_count);
+  for (uint32_t i = 0; i < targets; i++) make_odd(plait_at(plait_get(&thread_record->targets[i])));
   if (targets != 0) full_fence();
   for (uint32_t i = 0; i < stores; i++) {
-    struct plait_fs_store *store = &record->stores[i];
+    struct plait_fs_store *store = &thread_record->stores[i];
     void *at = plait_at(plait_get(&store->at));
     if (plait_get(&store->wide)) plait_put64(at, plait_get64(&store->value));
     else plait_put(at, (uint32_t)plait_get64(&store->value));
   }
-  for (uint32_t i = 0; i < targets; i++) make_even(plait_at(plait_get(&record->targets[i])));
-  uint32_t later = plait_get(&record->drop_count) != 0 && drops_whole(record);
+  for (uint32_t i = 0; i < targets; i++) make_even(plait_at(plait_get(&thread_record->targets[i])));
+  uint32_t later = plait_get(&thread_record->deferred_count) != 0 && frees_only_whole(thread_record);
   if (!later) {
-    for (uint32_t i = 0, drops = plait_get(&record->drop_count); i < drops; i++) make_drop(&record->drops[i]);
-    plait_put(&record->drop_count, 0);
+    for (uint32_t i = 0, deferred_frees = plait_get(&thread_record->deferred_count); i < deferred_frees; i++)
+      run_deferred_free(&thread_record->deferred_frees[i]);
+    plait_put(&thread_record->deferred_count, 0);
   }
-  plait_put(&record->hand_count, plait_get(&record->keep));
-  plait_put(&record->target_count, 0);
-  plait_put(&record->state, later ? 2 : 0);
+  plait_put(&thread_record->reserved_count, plait_get(&thread_record->keep));
+  plait_put(&thread_record->target_count, 0);
+  plait_put(&thread_record->state, later ? 2 : 0);
 }
 
 /* Gives back what is in hand from `keep` on; nothing was changed. pre: state is 0. */
-static void undo_journal(struct plait_fs_thread *record, uint32_t keep) {
-  for (uint32_t i = plait_get(&record->target_count); i-- > 0;) make_even(plait_at(plait_get(&record->targets[i])));
-  plait_put(&record->target_count, 0);
-  plait_put(&record->drop_count, 0);
-  for (uint32_t i = plait_get(&record->hand_count); i-- > keep;) {
-    free_named(&record->hands[i]);
-    plait_put(&record->hand_count, i);
+static void roll_back_journal(struct plait_fs_thread *thread_record, uint32_t keep) {
+  for (uint32_t i = plait_get(&thread_record->target_count); i-- > 0;)
+    make_even(plait_at(plait_get(&thread_record->targets[i])));
+  plait_put(&thread_record->target_count, 0);
+  plait_put(&thread_record->deferred_count, 0);
+  for (uint32_t i = plait_get(&thread_record->reserved_count); i-- > keep;) {
+    free_named(&thread_record->reserved_blocks[i]);
+    plait_put(&thread_record->reserved_count, i);
   }
 }
 
-void plait__fs_notice(void) {
+void plait__fs_notify_watchers(void) {
   struct plait_fs *fs = plait_fs();
   if (plait_get(&fs->watchers) == 0) return;
   atomic_fetch_add_explicit(&fs->changes, 1, memory_order_release);
   plait_platform_notify(&fs->changes, UINT32_MAX);
 }
 
-void plait__fs_commit(struct plait_fs_thread *mine, uint32_t keep) {
+void plait__fs_tx_commit(struct plait_fs_thread *mine, uint32_t keep) {
   plait_put(&mine->keep, keep);
   plait_put(&mine->state, 1);
-  finish_journal(mine);
-  plait__fs_notice();
+  apply_journal(mine);
+  plait__fs_notify_watchers();
 }
 
-void plait__fs_abort(struct plait_fs_thread *mine, uint32_t keep) {
-  if (plait_get(&mine->state) == 2) free_dropped(mine);
-  undo_journal(mine, keep);
+void plait__fs_tx_abort(struct plait_fs_thread *mine, uint32_t keep) {
+  if (plait_get(&mine->state) == 2) run_deferred_frees(mine);
+  roll_back_journal(mine, keep);
 }
 
 /* ---- after a death ---- */
 
 /* pre: the record's lock is held, and its owner is dead. */
-static void settle_journal(struct plait_fs_thread *record) {
-  if (plait_load(&record->state) == 1) finish_journal(record);
-  if (plait_get(&record->state) == 2) free_dropped(record);
-  undo_journal(record, 0);
-  plait__fs_unreserve(record);
+static void recover_journal(struct plait_fs_thread *thread_record) {
+  if (plait_load(&thread_record->state) == 1) apply_journal(thread_record);
+  if (plait_get(&thread_record->state) == 2) run_deferred_frees(thread_record);
+  roll_back_journal(thread_record, 0);
+  plait__fs_quota_release(thread_record);
 }
 
-int plait__fs_settle_record(struct plait_fs_thread *record, plait_thread_t dead) {
-  int rc = plait_lock_acquire(&record->lock);
+int plait__fs_recover_journal(struct plait_fs_thread *thread_record, plait_thread_t exited) {
+  int rc = plait_lock_acquire(&thread_record->lock);
   if (rc < 0) return rc;
-  if (plait_load(&record->thread) == dead) settle_journal(record);
-  plait_lock_release(&record->lock);
+  if (plait_load(&thread_record->thread) == exited) recover_journal(thread_record);
+  plait_lock_release(&thread_record->lock);
   return 0;
 }
 
-int plait__fs_settle_all(plait_thread_t *unsettled) {
+int plait__fs_recover_journals(plait_thread_t *unrecovered) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
     if (ref == 0) continue;
-    struct plait_fs_thread *record = plait_at(ref);
-    plait_thread_t thread = plait_load(&record->thread);
+    struct plait_fs_thread *thread_record = plait_at(ref);
+    plait_thread_t thread = plait_load(&thread_record->thread);
     if (thread == 0 || plait_thread_alive(thread)) continue;
-    int rc = plait__fs_settle_record(record, thread);
+    int rc = plait__fs_recover_journal(thread_record, thread);
     if (rc != 0) {
-      *unsettled = thread;
+      *unrecovered = thread;
       return rc;
     }
   }
@@ -254,7 +259,7 @@ int plait__fs_acquire(struct plait_lock *lock) {
    * A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do;
    * but seldom: while nobody looks, the owner's next changes find everything in its own cache.
    */
-  for (uint32_t looks = 0, turns = 16; looks < LOOKS && plait_lock_owner(lock) != 0; looks += turns) {
+  for (uint32_t checks = 0, turns = 16; checks < CHECKS && plait_lock_owner(lock) != 0; checks += turns) {
     stand_back(turns);
     if (turns < LONGEST_TURN) turns *= 2;
   }
@@ -263,9 +268,9 @@ int plait__fs_acquire(struct plait_lock *lock) {
   /*
    * A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles.
    */
-  plait_thread_t unsettled = 0;
-  rc = plait__fs_settle_all(&unsettled);
-  if (rc != 0) plait_lock_leave(lock, unsettled);
+  plait_thread_t unrecovered = 0;
+  rc = plait__fs_recover_journals(&unrecovered);
+  if (rc != 0) plait_lock_leave(lock, unrecovered);
   return rc;
 }
 
@@ -273,7 +278,7 @@ void plait__fs_unlock(struct plait_inode **set, uint32_t count) {
   while (count-- > 0)
     if (set[count] != NULL) plait_lock_release(&set[count]->lock);
   struct plait_fs_thread *mine = plait__fs_mine();
-  if (plait_get(&mine->state) == 2) free_dropped(mine);
+  if (plait_get(&mine->state) == 2) run_deferred_frees(mine);
 }
 
 int plait__fs_lock(struct plait_inode **set, uint32_t count) {
@@ -300,9 +305,9 @@ int plait__fs_lock(struct plait_inode **set, uint32_t count) {
 int plait__fs_read_begin(struct plait__fs_read *read) {
   for (uint32_t spins = 0;; spins++) {
     /* acquire: pairs with the release in make_even. */
-    read->version = plait_load(&read->inode->version);
-    if (!(read->version & 1)) return 1;
-    if (spins < ODD_LOOKS) {
+    read->sequence = plait_load(&read->inode->sequence);
+    if (!(read->sequence & 1)) return 1;
+    if (spins < ODD_CHECKS) {
       stand_back(8);
       spins += 8;
       continue;
@@ -310,7 +315,7 @@ int plait__fs_read_begin(struct plait__fs_read *read) {
     /* Its writer is at it for long, or dead. */
     if (plait__fs_acquire(&read->inode->lock) != 0) return 0;
     read->locked = 1;
-    read->version = plait_load(&read->inode->version);
+    read->sequence = plait_load(&read->inode->sequence);
     return 1;
   }
 }

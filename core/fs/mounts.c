@@ -64,15 +64,15 @@ static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct pl
   plait_put(&mount->next, plait_get(&fs->mounts));
   plait_put(&mount->number, number);
   plait_put(&mount->inode, inode != NULL ? plait_ref(inode) : 0);
-  plait__fs_begin(mine);
+  plait__fs_tx_begin(mine);
   if (inode != NULL) {
-    plait__fs_target(mine, inode);
-    plait__fs_stage(mine, &inode->mount, number);
+    plait__fs_tx_target(mine, inode);
+    plait__fs_tx_stage(mine, &inode->mount, number);
   }
-  plait__fs_stage(mine, &fs->mounts, block);
-  plait__fs_stage(mine, &fs->mount_count, number);
-  plait__fs_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
-  plait__fs_commit(mine, 0);
+  plait__fs_tx_stage(mine, &fs->mounts, block);
+  plait__fs_tx_stage(mine, &fs->mount_count, number);
+  plait__fs_tx_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
+  plait__fs_tx_commit(mine, 0);
 }
 
 /*
@@ -105,10 +105,10 @@ static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plai
   if (rc != 0) return rc;
   *node = place.node;
   if (node->inode == NULL) return -PLAIT_ENOENT;
-  if (plait__fs_kind(node->life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  if (plait__fs_kind(node->generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   if ((rc = wait_for_moves(node->inode)) != 0) return rc;
   if ((rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place)) != 0) return rc;
-  return place.node.inode == node->inode && place.node.life == node->life ? 0 : -PLAIT_ENOENT;
+  return place.node.inode == node->inode && place.node.generation_kind == node->generation_kind ? 0 : -PLAIT_ENOENT;
 }
 
 /* A mount over a directory in memory. Under `rename`. */
@@ -117,7 +117,7 @@ static int cover(struct plait_fs_thread *mine, plait_ref_t block, uint32_t lengt
   int rc = find_place(mine, length, &node);
   struct plait_inode *inode = node.inode;
   if (rc != 0 || (rc = plait__fs_lock(&inode, 1)) != 0) return rc;
-  if (plait_get(&inode->life) != node.life || plait_get(&inode->links) == 0) rc = -PLAIT_ENOENT;
+  if (plait_get(&inode->generation_kind) != node.generation_kind || plait_get(&inode->links) == 0) rc = -PLAIT_ENOENT;
   else if (plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
   else add_mount(mine, block, inode);
   plait__fs_unlock(&inode, 1);
@@ -127,7 +127,7 @@ static int cover(struct plait_fs_thread *mine, plait_ref_t block, uint32_t lengt
 PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) {
   struct plait_fs_thread *mine = plait__fs_mine();
   if (text > PLAIT_FS_MOUNT_MAX - PLAIT_FS_PATH_MAX || length >= PLAIT_FS_PATH_MAX) return -PLAIT_EINVAL;
-  plait_ref_t block = plait__fs_take(mine, (uint32_t)sizeof(struct plait_fs_mount) + length + text);
+  plait_ref_t block = plait__fs_tx_reserve(mine, (uint32_t)sizeof(struct plait_fs_mount) + length + text);
   if (block == 0) return -PLAIT_ENOSPC;
   struct plait_fs_mount *mount = plait_at(block);
   plait_put(&mount->above, above);
@@ -144,7 +144,7 @@ PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) 
     if (rc == 0) rc = (int)plait_get(&mount->number);
     plait_lock_release(&plait_fs()->rename);
   }
-  plait__fs_abort(mine, 0); /* nothing, if it was committed */
+  plait__fs_tx_abort(mine, 0); /* nothing, if it was committed */
   return rc;
 }
 
@@ -156,7 +156,7 @@ static int mount_is_used(uint32_t number) {
   struct plait_fs_items *opens = &plait_fs()->opens;
   for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
     struct plait_fs_open *open = plait__fs_descriptor(i);
-    if (plait_load(&open->state) == PLAIT_FS_FAR && plait_load(&open->mount) == number) return 1;
+    if (plait_load(&open->state) == PLAIT_FS_MOUNTED && plait_load(&open->mount) == number) return 1;
   }
   return 0;
 }
@@ -169,15 +169,15 @@ static int remove_mount(struct plait_fs_thread *mine, struct plait_fs_mount *mou
   while (plait_get(link) != plait_ref(mount)) link = &((struct plait_fs_mount *)plait_at(plait_get(link)))->next;
   int rc = inode == NULL ? 0 : plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  plait__fs_begin(mine);
+  plait__fs_tx_begin(mine);
   if (inode != NULL) {
-    plait__fs_target(mine, inode);
-    plait__fs_stage(mine, &inode->mount, 0);
+    plait__fs_tx_target(mine, inode);
+    plait__fs_tx_stage(mine, &inode->mount, 0);
   }
-  plait__fs_stage(mine, link, plait_get(&mount->next));
-  plait__fs_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
-  plait__fs_drop(mine, plait_ref(mount), 0, 0, 1);
-  plait__fs_commit(mine, 0);
+  plait__fs_tx_stage(mine, link, plait_get(&mount->next));
+  plait__fs_tx_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
+  plait__fs_tx_defer_free(mine, plait_ref(mount), 0, 0, 1);
+  plait__fs_tx_commit(mine, 0);
   plait__fs_unlock(&inode, 1); /* with nothing to unlock, too: it frees what was dropped, and the journal is empty */
   return 0;
 }
@@ -194,7 +194,7 @@ PLAIT_EXPORT int plait_fs_unmount(uint32_t length) {
   return rc;
 }
 
-PLAIT_EXPORT plait_ref_t plait_fs_mount_room(void) {
+PLAIT_EXPORT plait_ref_t plait_fs_mount_buffer(void) {
   return plait_heap_alloc_for(PLAIT_FOR_THREADS, PLAIT_FS_MOUNT_MAX);
 }
 
@@ -225,7 +225,7 @@ PLAIT_EXPORT int plait_fs_locate(uint32_t length, int how) {
 
 /* ---- descriptors ---- */
 
-PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file) {
+PLAIT_EXPORT int plait_fs_mounted_open(uint32_t mount, uint32_t host, uint32_t flags, double device, double file) {
   struct plait_fs_thread *mine = plait__fs_mine();
   int fd = plait__fs_claim_descriptor(mine);
   if (fd < 0) return fd;
@@ -234,7 +234,7 @@ PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags
   if (rc == 0) {
     if (plait__fs_mount_of(mount) != NULL) {
       plait_put(&open->inode, 0);
-      plait_put(&open->life, 0);
+      plait_put(&open->generation_kind, 0);
       plait_put(&open->flags, flags);
       plait_put64(&open->position, 0);
       plait_put(&open->mount, mount);
@@ -245,7 +245,7 @@ PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags
       plait_put(&mine->result.links, plait_get(&open->uses));
       plait_put(&mine->result.block, plait_ref(open));
       /* release: whoever sees it open sees what it is. */
-      atomic_store_explicit(&open->state, PLAIT_FS_FAR, memory_order_release);
+      atomic_store_explicit(&open->state, PLAIT_FS_MOUNTED, memory_order_release);
     } else {
       rc = -PLAIT_ENOENT;
     }
@@ -256,18 +256,18 @@ PLAIT_EXPORT int plait_fs_far_open(uint32_t mount, uint32_t host, uint32_t flags
   return rc;
 }
 
-int plait__fs_far_close(uint32_t fd) {
+int plait__fs_mounted_close(uint32_t fd) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
-  if (plait_load(&open->state) != PLAIT_FS_FAR) return -PLAIT_EBADF;
+  if (plait_load(&open->state) != PLAIT_FS_MOUNTED) return -PLAIT_EBADF;
   int rc = plait__fs_acquire(&plait_fs()->rename);
   if (rc != 0) return rc;
   rc = -PLAIT_EBADF;
-  if (plait_load(&open->state) == PLAIT_FS_FAR) {
+  if (plait_load(&open->state) == PLAIT_FS_MOUNTED) {
     plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
     atomic_store_explicit(owner, plait_self_id(), memory_order_release);
     plait_put(&open->uses, plait_get(&open->uses) + 1);
     /* Before it is closed: who vanishes in between leaves it open, and its own, so it is closed and told again. */
-    atomic_fetch_add_explicit(&plait_fs()->far_closes, 1, memory_order_release);
+    atomic_fetch_add_explicit(&plait_fs()->mounted_closes, 1, memory_order_release);
     plait_put(&open->mount, 0);
     atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);
     plait_put(&plait__fs_mine()->opens.at, fd);
@@ -278,10 +278,10 @@ int plait__fs_far_close(uint32_t fd) {
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_far_close(int fd) {
-  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait__fs_far_close((uint32_t)fd) : -PLAIT_EBADF;
+PLAIT_EXPORT int plait_fs_mounted_close(int fd) {
+  return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait__fs_mounted_close((uint32_t)fd) : -PLAIT_EBADF;
 }
 
-PLAIT_EXPORT plait_ref_t plait_fs_far(int fd) {
+PLAIT_EXPORT plait_ref_t plait_fs_mounted(int fd) {
   return plait__fs_not_open(fd) == -PLAIT_EREMOTE ? plait_ref(plait__fs_descriptor((uint32_t)fd)) : 0;
 }

@@ -6,17 +6,17 @@
 #define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
 #define LAST_POSITION 9.2e18     /* nor may the end of what is read be more than 63 bits hold */
 
-/* `record` watches `more` times more, or less; 0: no longer. Its count and that of all in one change. */
-static int change_watchers(struct plait_fs_thread *record, uint32_t more) {
+/* `thread_record` watches `more` times more, or less; 0: no longer. Its count and that of all in one change. */
+static int change_watchers(struct plait_fs_thread *thread_record, uint32_t more) {
   struct plait_fs_thread *mine = plait__fs_mine();
   int rc = plait__fs_acquire(&plait_fs()->rename);
   if (rc != 0) return rc;
-  uint32_t watching = plait_get(&record->watching); /* under the lock: who died at this was settled with it */
+  uint32_t watching = plait_get(&thread_record->watching); /* under the lock: who died at this was settled with it */
   if (more == 0) more = 0 - watching;
-  plait__fs_begin(mine);
-  plait__fs_stage(mine, &plait_fs()->watchers, plait_get(&plait_fs()->watchers) + more);
-  plait__fs_stage(mine, &record->watching, watching + more);
-  plait__fs_commit(mine, plait_get(&mine->hand_count));
+  plait__fs_tx_begin(mine);
+  plait__fs_tx_stage(mine, &plait_fs()->watchers, plait_get(&plait_fs()->watchers) + more);
+  plait__fs_tx_stage(mine, &thread_record->watching, watching + more);
+  plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
   plait_lock_release(&plait_fs()->rename);
   return 0;
 }
@@ -25,8 +25,8 @@ PLAIT_EXPORT int plait_fs_watch(int change) {
   return change_watchers(plait__fs_mine(), (uint32_t)change);
 }
 
-int plait__fs_unwatch(struct plait_fs_thread *record) {
-  return plait_get(&record->watching) == 0 ? 0 : change_watchers(record, 0);
+int plait__fs_unwatch(struct plait_fs_thread *thread_record) {
+  return plait_get(&thread_record->watching) == 0 ? 0 : change_watchers(thread_record, 0);
 }
 
 /* Opens what is there. -EAGAIN: it is gone meanwhile. */
@@ -35,28 +35,29 @@ static int open_node(
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  if (plait_get(&inode->life) != node.life || (plait_get(&inode->links) == 0 && plait_get(&inode->opens) == 0)) {
+  if (plait_get(&inode->generation_kind) != node.generation_kind ||
+      (plait_get(&inode->links) == 0 && plait_get(&inode->opens) == 0)) {
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EAGAIN;
   }
-  plait__fs_begin(mine);
-  plait__fs_target(mine, inode);
-  int empties = (flags & PLAIT_FS_TRUNC) != 0 && plait__fs_kind(node.life) == PLAIT_FS_FILE,
+  plait__fs_tx_begin(mine);
+  plait__fs_tx_target(mine, inode);
+  int empties = (flags & PLAIT_FS_TRUNC) != 0 && plait__fs_kind(node.generation_kind) == PLAIT_FS_FILE,
       pinned = plait_get(&inode->pins) != 0;
   if (empties && !pinned) {
     plait__fs_stage_empty(mine, inode);
     plait__fs_stage_times(mine, inode, now, 1);
   }
-  plait__fs_stage(mine, &inode->opens, plait_get(&inode->opens) + 1);
+  plait__fs_tx_stage(mine, &inode->opens, plait_get(&inode->opens) + 1);
   plait__fs_stage_open(mine, fd, 1, node, flags);
-  plait__fs_commit(mine, 0);
+  plait__fs_tx_commit(mine, 0);
   plait__fs_unlock(&inode, 1);
   return empties && pinned ? plait__fs_contents_resize(mine, node, 0, now) : 0;
 }
 
 /* What the flags allow of what is there. */
 static int may_open(struct plait__fs_place *place, uint32_t flags) {
-  enum plait_fs_kind kind = plait__fs_kind(place->node.life);
+  enum plait_fs_kind kind = plait__fs_kind(place->node.generation_kind);
   if ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) return -PLAIT_EEXIST;
   if (kind == PLAIT_FS_SYMLINK) return flags & PLAIT_FS_MUST_DIR ? -PLAIT_ENOTDIR : -PLAIT_ELOOP;
   if (kind == PLAIT_FS_DIRECTORY) return (flags & (3 | PLAIT_FS_CREAT | PLAIT_FS_TRUNC)) ? -PLAIT_EISDIR : 0;
@@ -108,7 +109,7 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
    * Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open
    * it.
    */
-  if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_far_close(fd);
+  if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_mounted_close(fd);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
@@ -117,16 +118,16 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EBADF;
   }
-  int signals = plait__fs_ranges_drop(mine, inode, fd); /* under the lock that who takes one has to hold, too */
-  plait__fs_begin(mine);
-  plait__fs_target(mine, inode);
-  if (plait_get(&open->state) == 2) plait__fs_stage(mine, &inode->pins, plait_get(&inode->pins) - 1);
-  plait__fs_stage(mine, &open->state, 0);
-  plait__fs_stage(mine, &open->uses, uses + 1);
-  plait__fs_stage(mine, plait__fs_owner(&plait_fs()->opens, fd), plait_self_id());
+  int signals = plait__fs_ranges_release(mine, inode, fd); /* under the lock that who takes one has to hold, too */
+  plait__fs_tx_begin(mine);
+  plait__fs_tx_target(mine, inode);
+  if (plait_get(&open->state) == 2) plait__fs_tx_stage(mine, &inode->pins, plait_get(&inode->pins) - 1);
+  plait__fs_tx_stage(mine, &open->state, 0);
+  plait__fs_tx_stage(mine, &open->uses, uses + 1);
+  plait__fs_tx_stage(mine, plait__fs_owner(&plait_fs()->opens, fd), plait_self_id());
   plait__fs_stage_counts(mine, inode, plait_get(&inode->links), plait_get(&inode->opens) - 1);
-  plait__fs_commit(mine, 0);
-  plait__fs_release(mine);
+  plait__fs_tx_commit(mine, 0);
+  plait__fs_release_owner(mine);
   plait__fs_unlock(&inode, 1);
   if (signals) plait__fs_ranges_signal(inode);
   plait_put(&mine->opens.at, fd);
@@ -169,7 +170,7 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (open == NULL) return plait__fs_not_open(fd);
   if ((plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
-  if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+  if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
   for (uint32_t uses = plait_load(&open->uses);;) {
@@ -215,20 +216,20 @@ PLAIT_EXPORT double plait_fs_read_file(int target, plait_ref_t to, uint32_t leng
   for (;;) {
     int rc = plait__fs_find(plait__fs_mine(), target, 1, &node);
     if (rc != 0) return rc;
-    if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+    if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     int64_t count = plait__fs_contents_read(node, 0, to, length, &size);
     if (count >= 0) return (double)size;
     if (count != -PLAIT_EBADF || target >= 0) return (double)count;
   }
 }
 
-PLAIT_EXPORT plait_ref_t plait_fs_hold(uint32_t size) {
+PLAIT_EXPORT plait_ref_t plait_fs_tx_reserve(uint32_t size) {
   struct plait_fs_thread *mine = plait__fs_mine();
-  return plait_get(&mine->hand_count) == 0 ? plait__fs_take(mine, size) : 0;
+  return plait_get(&mine->reserved_count) == 0 ? plait__fs_tx_reserve(mine, size) : 0;
 }
 
-PLAIT_EXPORT void plait_fs_unhold(void) {
-  plait__fs_abort(plait__fs_mine(), 0);
+PLAIT_EXPORT void plait_fs_tx_unreserve(void) {
+  plait__fs_tx_abort(plait__fs_mine(), 0);
 }
 
 static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place, uint32_t mode, plait_ref_t from,
@@ -236,9 +237,11 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
   int rc;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_FILE, mode, now, &rc);
   if (inode == NULL) return rc;
-  plait_ref_t block = length == 0 || !plait__fs_fits(mine, length, 0) ? 0 : given ? from : plait__fs_take(mine, length);
+  plait_ref_t block = length == 0 || !plait__fs_quota_reserve(mine, length, 0) ? 0
+      : given                                                                  ? from
+                                                                               : plait__fs_tx_reserve(mine, length);
   if (length != 0 && block == 0) {
-    plait__fs_disown(inode);
+    plait__fs_release_inode(inode);
     return -PLAIT_ENOSPC;
   }
   if (block != 0) {
@@ -248,7 +251,7 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
     plait_put64(&inode->size, length);
   }
   rc = plait__fs_publish(mine, place, inode, UINT32_MAX, 0, now);
-  if (!given) plait__fs_abort(mine, 0); /* nothing, if it was published */
+  if (!given) plait__fs_tx_abort(mine, 0); /* nothing, if it was published */
   return rc;
 }
 
@@ -258,7 +261,7 @@ PLAIT_EXPORT int plait_fs_write_file(
   struct plait__fs_place place;
   int rc;
   if ((flags & 3) == 0) { /* a directory may be opened so, and must not be written to */
-    plait__fs_abort(mine, 0);
+    plait__fs_tx_abort(mine, 0);
     return -PLAIT_EBADF;
   }
   do {
@@ -271,11 +274,11 @@ PLAIT_EXPORT int plait_fs_write_file(
       if (rc == 0) rc = (int)plait__fs_contents_write(mine, place.node, 0, from, length, NULL, now);
       if (rc > 0) rc = 0;
     }
-    if (!given) plait__fs_abort(mine, 0);
+    if (!given) plait__fs_tx_abort(mine, 0);
     /* Gone, or made, between the look and the deed: look again. */
   } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
-  plait__fs_unreserve(mine);
-  if (rc != -PLAIT_EREMOTE) plait__fs_abort(mine, 0); /* else the bytes are still to be written, elsewhere */
+  plait__fs_quota_release(mine);
+  if (rc != -PLAIT_EREMOTE) plait__fs_tx_abort(mine, 0); /* else the bytes are still to be written, elsewhere */
   return rc;
 }
 
@@ -287,7 +290,7 @@ PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
     int rc = plait__fs_find(mine, target, 1, &node);
     if (rc != 0) return rc;
     if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
-    if (plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
+    if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
     if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another has taken its name: look again */
   }
@@ -298,7 +301,7 @@ PLAIT_EXPORT int plait_fs_map(int fd) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_at(fd, &node);
   if (open == NULL) return plait__fs_not_open(fd);
-  if (plait__fs_kind(node.life) != PLAIT_FS_FILE) return -PLAIT_EISDIR;
+  if (plait__fs_kind(node.generation_kind) != PLAIT_FS_FILE) return -PLAIT_EISDIR;
   int mapping = plait__fs_claim_descriptor(mine);
   if (mapping < 0) return mapping;
   int rc = plait__fs_contents_pin(mine, node, (uint32_t)mapping);

@@ -17,15 +17,15 @@ struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
   struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
   uint32_t uses = plait_load(&open->uses);
   uint32_t state = plait_load(&open->state);
-  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_FAR) return NULL;
+  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_MOUNTED) return NULL;
   node->inode = plait_at(plait_load(&open->inode));
-  node->life = plait_load(&open->life);
+  node->generation_kind = plait_load(&open->generation_kind);
   return plait_load(&open->uses) == uses ? open : NULL;
 }
 
 int plait__fs_not_open(int fd) {
   if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
-  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_FAR ? -PLAIT_EREMOTE : -PLAIT_EBADF;
+  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_MOUNTED ? -PLAIT_EREMOTE : -PLAIT_EBADF;
 }
 
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
@@ -44,10 +44,10 @@ void plait__fs_free_descriptor(uint32_t fd) {
 void plait__fs_stage_open(
     struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
-  plait__fs_stage(mine, &open->inode, plait_ref(node.inode));
-  plait__fs_stage(mine, &open->life, node.life);
-  plait__fs_stage(mine, &open->flags, flags);
-  plait__fs_stage64(mine, &open->position, 0);
-  plait__fs_stage(mine, &open->uses, plait_get(&open->uses) + 1);
-  plait__fs_stage(mine, &open->state, state);
+  plait__fs_tx_stage(mine, &open->inode, plait_ref(node.inode));
+  plait__fs_tx_stage(mine, &open->generation_kind, node.generation_kind);
+  plait__fs_tx_stage(mine, &open->flags, flags);
+  plait__fs_tx_stage64(mine, &open->position, 0);
+  plait__fs_tx_stage(mine, &open->uses, plait_get(&open->uses) + 1);
+  plait__fs_tx_stage(mine, &open->state, state);
 }

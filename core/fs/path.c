@@ -18,7 +18,7 @@ struct walker {
 
 static struct plait__fs_node root_node(void) {
   struct plait_inode *root = plait__fs_root_inode();
-  return (struct plait__fs_node){root, plait_load(&root->life)};
+  return (struct plait__fs_node){root, plait_load(&root->generation_kind)};
 }
 
 static void skip_slashes(struct walker *walker) {
@@ -28,8 +28,8 @@ static void skip_slashes(struct walker *walker) {
 /* Whether something is mounted over the directory; then the result says what, and what is left of the path. */
 static int crosses(struct walker *walker, struct plait__fs_node node) {
   uint32_t number =
-      walker->mounts && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
-  if (number == 0 || plait_load(&node.inode->life) != node.life) return 0;
+      walker->mounts && plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
+  if (number == 0 || plait_load(&node.inode->generation_kind) != node.generation_kind) return 0;
   struct plait_fs_result *result = &walker->mine->result;
   plait_put(&result->mount, number);
   plait_put(&result->block, plait_ref(walker->at));
@@ -48,7 +48,7 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
     plait_ref_t block = plait_load(&link.inode->block);
     length = (uint32_t)plait_get64(&link.inode->size);
-    if (plait_load(&link.inode->life) != link.life || !plait__fs_read_valid(&read)) {
+    if (plait_load(&link.inode->generation_kind) != link.generation_kind || !plait__fs_read_valid(&read)) {
       length = 0;
       continue;
     }
@@ -72,9 +72,9 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
 static struct plait__fs_node parent_of(struct plait__fs_node node) {
   for (;;) {
     struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
-    uint32_t life = plait_load(&parent->life);
+    uint32_t generation_kind = plait_load(&parent->generation_kind);
     /* Another parent by now: what was the first one may be something else in its new life. */
-    if (plait_load(&node.inode->parent) == plait_ref(parent)) return (struct plait__fs_node){parent, life};
+    if (plait_load(&node.inode->parent) == plait_ref(parent)) return (struct plait__fs_node){parent, generation_kind};
   }
 }
 
@@ -101,16 +101,17 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     skip_slashes(&walker);
     int last = walker.at == walker.end, slash = behind != walker.end;
     if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
-      if (plait__fs_kind(walker.directory.life) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+      if (plait__fs_kind(walker.directory.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
       struct plait__fs_node node = size == 1 ? walker.directory : parent_of(walker.directory);
-      if (plait_load(&walker.directory.inode->life) != walker.directory.life) return -PLAIT_ENOENT;
+      if (plait_load(&walker.directory.inode->generation_kind) != walker.directory.generation_kind)
+        return -PLAIT_ENOENT;
       walker.directory = node;
       if (!last) continue;
       *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = node};
       return 0;
     }
     if (last && slash && (how & PLAIT__FS_MAKE))
-      return plait__fs_kind(walker.directory.life) == PLAIT_FS_DIRECTORY ? -PLAIT_EISDIR : -PLAIT_ENOTDIR;
+      return plait__fs_kind(walker.directory.generation_kind) == PLAIT_FS_DIRECTORY ? -PLAIT_EISDIR : -PLAIT_ENOTDIR;
     if (size > PLAIT_FS_NAME_MAX) return -PLAIT_ENAMETOOLONG;
     struct plait__fs_name wanted = {name, size, plait__fs_hash(name, size)};
     struct plait__fs_node node = {NULL, 0};
@@ -119,7 +120,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       node.inode = NULL;
     } else if (rc != 0) {
       return rc;
-    } else if (plait__fs_kind(node.life) == PLAIT_FS_SYMLINK &&
+    } else if (plait__fs_kind(node.generation_kind) == PLAIT_FS_SYMLINK &&
         (!last || (slash && !(how & PLAIT__FS_NAME)) || (how & PLAIT__FS_FOLLOW))) {
       if (how & PLAIT__FS_PLAIN) return -PLAIT_ELOOP;
       if ((rc = put_link(&walker, node, behind)) < 0) return rc;
@@ -131,7 +132,8 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
       walker.directory = node;
       continue;
     }
-    if (node.inode != NULL && slash && plait__fs_kind(node.life) != PLAIT_FS_DIRECTORY && !(how & PLAIT__FS_NAME))
+    if (node.inode != NULL && slash && plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY &&
+        !(how & PLAIT__FS_NAME))
       return -PLAIT_ENOTDIR;
     if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
       for (uint32_t i = 0; i < size; i++) mine->names[second * 256 + (int)i] = name[i];

@@ -34,13 +34,13 @@ static int range_conflicts(struct plait_inode *inode, uint32_t fd, int exclusive
 static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd,
     uint32_t exclusive, uint64_t start, uint64_t end) {
   struct plait_fs_range *range = plait_at(block);
-  plait_put(&range->next, plait__fs_staged(mine, &inode->ranges));
+  plait_put(&range->next, plait__fs_tx_staged(mine, &inode->ranges));
   plait_put(&range->fd, fd);
   plait_put(&range->exclusive, exclusive);
   plait_put(&range->unused, 0);
   plait_put64(&range->start, start);
   plait_put64(&range->end, end);
-  plait__fs_stage(mine, &inode->ranges, block);
+  plait__fs_tx_stage(mine, &inode->ranges, block);
 }
 
 /* Takes `start` to `end` away from what the descriptor has; `spare`: a block in hand for what is left behind a hole. */
@@ -55,57 +55,57 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
       link = &range->next;
       continue;
     }
-    plait__fs_begin(mine);
-    plait__fs_target(mine, inode);
+    plait__fs_tx_begin(mine);
+    plait__fs_tx_target(mine, inode);
     freed = 1;
     if (from >= start && to <= end) {
-      plait__fs_stage(mine, link, plait_get(&range->next));
-      plait__fs_drop(mine, ref, 0, 0, 1);
-      plait__fs_commit(mine, plait_get(&mine->hand_count));
+      plait__fs_tx_stage(mine, link, plait_get(&range->next));
+      plait__fs_tx_defer_free(mine, ref, 0, 0, 1);
+      plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
       continue;
     }
     int split = from < start && to > end;
     if (split) add_range(mine, inode, spare, fd, plait_get(&range->exclusive), end, to);
-    if (from < start) plait__fs_stage64(mine, &range->end, start);
-    else plait__fs_stage64(mine, &range->start, end);
-    plait__fs_commit(mine, split ? keep : plait_get(&mine->hand_count));
+    if (from < start) plait__fs_tx_stage64(mine, &range->end, start);
+    else plait__fs_tx_stage64(mine, &range->start, end);
+    plait__fs_tx_commit(mine, split ? keep : plait_get(&mine->reserved_count));
     if (split) break; /* they do not overlap: no other one is left in there */
     link = &range->next;
   }
   return freed;
 }
 
-int plait__fs_ranges_drop(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd) {
+int plait__fs_ranges_release(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd) {
   return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
 }
 
 static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd,
     int kind, uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
-  uint32_t keep = plait_get(&mine->hand_count);
+  uint32_t keep = plait_get(&mine->reserved_count);
   /* The second is for what is left behind a hole. */
-  plait_ref_t lock = plait__fs_take(mine, sizeof(struct plait_fs_range)),
-              spare = plait__fs_take(mine, sizeof(struct plait_fs_range));
+  plait_ref_t lock = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_range)),
+              spare = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
-    if (plait_get(&inode->life) != node.life || plait_load(&open->state) != 1 ||
+    if (plait_get(&inode->generation_kind) != node.generation_kind || plait_load(&open->state) != 1 ||
         plait_get(&open->inode) != plait_ref(inode))
       rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps open on something else by now */
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
       /* the spare, if it was not needed: each block in hand is named once, at every instant */
-      plait__fs_abort(mine, keep + 1);
+      plait__fs_tx_abort(mine, keep + 1);
       if (kind != 0) {
-        plait__fs_begin(mine);
-        plait__fs_target(mine, inode);
+        plait__fs_tx_begin(mine);
+        plait__fs_tx_target(mine, inode);
         add_range(mine, inode, lock, fd, kind == 2, start, end);
-        plait__fs_commit(mine, keep);
+        plait__fs_tx_commit(mine, keep);
       }
     }
     plait__fs_unlock(&inode, 1);
   }
-  plait__fs_abort(mine, keep);
+  plait__fs_tx_abort(mine, keep);
   if (freed) plait__fs_ranges_signal(inode);
   return rc;
 }

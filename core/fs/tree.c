@@ -8,33 +8,34 @@
 #include "internal.h"
 
 /* Whether the name still means what was found (a null inode: nothing). The parent is locked. */
-static int still_there(struct plait__fs_place *place, struct plait_fs_record **record) {
+static int still_there(struct plait__fs_place *place, struct plait_fs_directory_record **record) {
   struct plait__fs_node now;
   int rc = plait__fs_lookup(place->parent, place->name, &now, record);
   if (rc != 0)
     return rc == -PLAIT_ENOENT && place->node.inode == NULL &&
-        plait_get(&place->parent.inode->life) == place->parent.life;
-  return now.inode == place->node.inode && now.life == place->node.life;
+        plait_get(&place->parent.inode->generation_kind) == place->parent.generation_kind;
+  return now.inode == place->node.inode && now.generation_kind == place->node.generation_kind;
 }
 
 static int is_directory(struct plait__fs_node node) {
-  return node.inode != NULL && plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
+  return node.inode != NULL && plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY;
 }
 
 int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *place, struct plait_inode *inode,
     uint32_t fd, uint32_t flags, double now) {
   struct plait_inode *parent = place->parent.inode;
-  struct plait__fs_node node = {inode, plait_get(&inode->life)}, found;
-  uint32_t keep = plait_get(&mine->hand_count);
+  struct plait__fs_node node = {inode, plait_get(&inode->generation_kind)}, found;
+  uint32_t keep = plait_get(&mine->reserved_count);
   int rc = plait__fs_has_room(parent) ? 0 : plait__fs_make_room(mine, place->parent);
   plait_ref_t entry = rc == 0 ? plait__fs_new_entry(mine, place->name) : 0;
-  int directory = plait__fs_kind(node.life) == PLAIT_FS_DIRECTORY;
+  int directory = plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY;
   if (rc == 0 && entry == 0) rc = -PLAIT_ENOSPC;
   if (rc == 0) plait__fs_fill_entry(entry, node);
   if (directory) plait_put(&inode->parent, plait_ref(parent));
   if (fd != UINT32_MAX) plait_put(&inode->opens, 1);
   while (rc == 0 && (rc = plait__fs_lock(&parent, 1)) == 0) {
-    if (plait_get(&parent->life) != place->parent.life || plait_get(&parent->links) == 0) rc = -PLAIT_ENOENT;
+    if (plait_get(&parent->generation_kind) != place->parent.generation_kind || plait_get(&parent->links) == 0)
+      rc = -PLAIT_ENOENT;
     else if ((rc = plait__fs_lookup(place->parent, place->name, &found, NULL)) == 0) rc = -PLAIT_EEXIST;
     else if (rc == -PLAIT_ENOENT) rc = 0;
     if (rc == 0 && plait__fs_has_room(parent)) break;
@@ -42,22 +43,22 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
     if (rc == 0) rc = plait__fs_make_room(mine, place->parent);
   }
   if (rc != 0) {
-    plait__fs_abort(mine, keep);
-    plait__fs_disown(inode);
-    plait__fs_unreserve(mine);
+    plait__fs_tx_abort(mine, keep);
+    plait__fs_release_inode(inode);
+    plait__fs_quota_release(mine);
     return rc;
   }
-  plait__fs_begin(mine);
-  plait__fs_target(mine, parent);
+  plait__fs_tx_begin(mine);
+  plait__fs_tx_target(mine, parent);
   plait__fs_stage_insert(mine, parent, place->name, entry);
   plait__fs_stage_times(mine, parent, now, 1);
-  if (directory) plait__fs_stage(mine, &parent->links, plait_get(&parent->links) + 1);
+  if (directory) plait__fs_tx_stage(mine, &parent->links, plait_get(&parent->links) + 1);
   if (plait_get(&inode->length) != 0)
-    plait__fs_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
+    plait__fs_tx_stage64(mine, &mine->held, plait_get64(&mine->held) + plait_get(&inode->length));
   if (fd != UINT32_MAX) plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_stage_born(mine, inode);
-  plait__fs_commit(mine, 0);
-  plait__fs_unreserve(mine);
+  plait__fs_tx_commit(mine, 0);
+  plait__fs_quota_release(mine);
   plait__fs_unlock(&parent, 1);
   return 0;
 }
@@ -83,17 +84,17 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   if (place.slash) return -PLAIT_ENOENT;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_SYMLINK, 0777, now, &rc);
   if (inode == NULL) return rc;
-  plait_ref_t block = plait__fs_take(mine, (target + 3) & ~3u);
+  plait_ref_t block = plait__fs_tx_reserve(mine, (target + 3) & ~3u);
   if (block == 0) {
-    plait__fs_disown(inode);
-    plait__fs_unreserve(mine);
+    plait__fs_release_inode(inode);
+    plait__fs_quota_release(mine);
     return -PLAIT_ENOSPC;
   }
   plait_copy(plait_at(block), mine->first, (target + 3) & ~3u);
   plait_put(&inode->block, block);
   plait_put64(&inode->size, target);
   rc = plait__fs_publish(mine, &place, inode, UINT32_MAX, 0, now);
-  plait__fs_abort(mine, 0); /* nothing, if it was published */
+  plait__fs_tx_abort(mine, 0); /* nothing, if it was published */
   return rc;
 }
 
@@ -106,7 +107,7 @@ static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
     count = -PLAIT_EAGAIN;
     plait_ref_t block = plait_load(&node.inode->block);
     uint64_t size = atomic_load_explicit(&node.inode->size, memory_order_acquire);
-    if (plait_load(&node.inode->life) != node.life || !plait__fs_read_valid(&read)) continue;
+    if (plait_load(&node.inode->generation_kind) != node.generation_kind || !plait__fs_read_valid(&read)) continue;
     uint8_t *to = plait_at(plait_get(&mine->scratch));
     for (uint32_t i = 0; i < size; i += 4) {
       uint32_t word = plait_load((plait_word_t *)plait_at(block + i));
@@ -123,7 +124,7 @@ PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, PLAIT_FS_PATH(length), 0, &node);
     if (rc != 0) return rc;
-    if (plait__fs_kind(node.life) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
+    if (plait__fs_kind(node.generation_kind) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
     if ((rc = read_link(mine, node)) != -PLAIT_EAGAIN) return rc;
   }
 }
@@ -143,23 +144,23 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
     if (place.slash && !is_directory(place.node)) return -PLAIT_ENOTDIR;
     if (is_directory(place.node) != removes_directory) return removes_directory ? -PLAIT_ENOTDIR : -PLAIT_EISDIR;
     struct plait_inode *parent = place.parent.inode, *inode = place.node.inode, *set[] = {parent, inode};
-    struct plait_fs_record *record;
+    struct plait_fs_directory_record *record;
     if ((rc = plait__fs_lock(set, 2)) != 0) return rc;
     int again = !still_there(&place, &record);
     if (!again && removes_directory && plait_get(&inode->mount) != 0) rc = -PLAIT_EBUSY;
     else if (!again && removes_directory && plait_get(&inode->live) != 0) rc = -PLAIT_ENOTEMPTY;
     if (!again && rc == 0) {
-      plait__fs_begin(mine);
-      plait__fs_target(mine, parent);
-      plait__fs_target(mine, inode);
+      plait__fs_tx_begin(mine);
+      plait__fs_tx_target(mine, parent);
+      plait__fs_tx_target(mine, inode);
       plait__fs_stage_remove(mine, parent, record);
       plait__fs_stage_times(mine, parent, now, 1);
       plait__fs_stage_times(mine, inode, now, 0);
-      if (removes_directory) plait__fs_stage(mine, &parent->links, plait_get(&parent->links) - 1);
+      if (removes_directory) plait__fs_tx_stage(mine, &parent->links, plait_get(&parent->links) - 1);
       uint32_t links = removes_directory ? 0 : plait_get(&inode->links) - 1;
       plait__fs_stage_counts(mine, inode, links, plait_get(&inode->opens));
-      plait__fs_commit(mine, 0);
-      plait__fs_release(mine);
+      plait__fs_tx_commit(mine, 0);
+      plait__fs_release_owner(mine);
       if (links == 0) plait_put(&mine->inodes.at, plait_get(&inode->number));
     }
     plait__fs_unlock(set, 2);
@@ -195,23 +196,23 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
     int done = 0;
     if ((rc = plait__fs_lock(set, 2)) == 0) {
       struct plait_inode *inode = node.inode;
-      if (plait_get(&parent->life) != place.parent.life || plait_get(&parent->links) == 0) {
+      if (plait_get(&parent->generation_kind) != place.parent.generation_kind || plait_get(&parent->links) == 0) {
         rc = -PLAIT_ENOENT;
-      } else if (plait_get(&inode->life) == node.life && plait_get(&inode->links) != 0 && plait__fs_has_room(parent) &&
-          still_there(&place, NULL)) {
-        plait__fs_begin(mine);
-        plait__fs_target(mine, parent);
-        plait__fs_target(mine, inode);
+      } else if (plait_get(&inode->generation_kind) == node.generation_kind && plait_get(&inode->links) != 0 &&
+          plait__fs_has_room(parent) && still_there(&place, NULL)) {
+        plait__fs_tx_begin(mine);
+        plait__fs_tx_target(mine, parent);
+        plait__fs_tx_target(mine, inode);
         plait__fs_stage_insert(mine, parent, place.name, entry);
         plait__fs_stage_times(mine, parent, now, 1);
         plait__fs_stage_times(mine, inode, now, 0);
-        plait__fs_stage(mine, &inode->links, plait_get(&inode->links) + 1);
-        plait__fs_commit(mine, 0);
+        plait__fs_tx_stage(mine, &inode->links, plait_get(&inode->links) + 1);
+        plait__fs_tx_commit(mine, 0);
         done = 1;
       }
       plait__fs_unlock(set, 2);
     }
-    plait__fs_abort(mine, 0);
+    plait__fs_tx_abort(mine, 0);
     if (rc != 0 || done) return rc;
   }
 }
@@ -234,34 +235,34 @@ static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) 
 
 /* The change itself. All four are locked, and as they were found. */
 static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to,
-    struct plait_fs_record *source, struct plait_fs_record *goal, plait_ref_t entry, double now) {
+    struct plait_fs_directory_record *source, struct plait_fs_directory_record *goal, plait_ref_t entry, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode, *node = from->node.inode,
                      *victim = to->node.inode;
   int directory = is_directory(from->node);
   plait__fs_fill_entry(entry, from->node);
-  plait__fs_begin(mine);
-  plait__fs_target(mine, old);
-  plait__fs_target(mine, new);
-  plait__fs_target(mine, node);
+  plait__fs_tx_begin(mine);
+  plait__fs_tx_target(mine, old);
+  plait__fs_tx_target(mine, new);
+  plait__fs_tx_target(mine, node);
   plait__fs_stage_remove(mine, old, source);
   if (victim == NULL) plait__fs_stage_insert(mine, new, to->name, entry);
   else plait__fs_stage_replace(mine, goal, entry);
   if (directory && old != new) {
-    plait__fs_stage(mine, &node->parent, plait_ref(new));
-    plait__fs_stage(mine, &new->links, plait_get(&new->links) + 1);
+    plait__fs_tx_stage(mine, &node->parent, plait_ref(new));
+    plait__fs_tx_stage(mine, &new->links, plait_get(&new->links) + 1);
   }
-  if (directory && (old != new || victim != NULL)) plait__fs_stage(mine, &old->links, plait_get(&old->links) - 1);
-  if (directory && old != new && victim != NULL) plait__fs_stage(mine, &new->links, plait_get(&new->links));
+  if (directory && (old != new || victim != NULL)) plait__fs_tx_stage(mine, &old->links, plait_get(&old->links) - 1);
+  if (directory && old != new && victim != NULL) plait__fs_tx_stage(mine, &new->links, plait_get(&new->links));
   plait__fs_stage_times(mine, old, now, 1);
   if (old != new) plait__fs_stage_times(mine, new, now, 1);
   plait__fs_stage_times(mine, node, now, 0);
   if (victim != NULL) {
-    plait__fs_target(mine, victim);
+    plait__fs_tx_target(mine, victim);
     plait__fs_stage_times(mine, victim, now, 0);
     plait__fs_stage_counts(mine, victim, directory ? 0 : plait_get(&victim->links) - 1, plait_get(&victim->opens));
   }
-  plait__fs_commit(mine, 0);
-  plait__fs_release(mine);
+  plait__fs_tx_commit(mine, 0);
+  plait__fs_release_owner(mine);
 }
 
 /* One attempt: 1 if things have changed meanwhile. */
@@ -269,7 +270,7 @@ static int try_rename(
     struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode;
   struct plait_inode *set[] = {old, new, from->node.inode, to->node.inode};
-  struct plait_fs_record *source, *goal;
+  struct plait_fs_directory_record *source, *goal;
   int directory = is_directory(from->node), crosses = directory && (old != new || plait_load(&plait_fs()->moves) != 0);
   int rc = to->node.inode != NULL || plait__fs_has_room(new) ? 0 : plait__fs_make_room(mine, to->parent);
   if (rc != 0) return rc;
@@ -278,7 +279,8 @@ static int try_rename(
   if (crosses && (rc = plait__fs_acquire(&plait_fs()->rename)) != 0) return rc;
   if (crosses && old != new && plait__fs_is_above(from->node.inode, new)) rc = -PLAIT_EINVAL;
   else if ((rc = plait__fs_lock(set, 4)) == 0) {
-    if (plait_get(&new->life) != to->parent.life || plait_get(&new->links) == 0) rc = -PLAIT_ENOENT;
+    if (plait_get(&new->generation_kind) != to->parent.generation_kind || plait_get(&new->links) == 0)
+      rc = -PLAIT_ENOENT;
     else if (!still_there(from, &source) || !still_there(to, &goal)) rc = 1;
     else if (to->node.inode == NULL && !plait__fs_has_room(new)) rc = 1;
     else if (directory && !crosses && plait_load(&plait_fs()->moves) != 0) rc = 1;
@@ -301,7 +303,7 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
     if ((rc = plait__fs_walk(mine, to_length, PLAIT__FS_SECOND | PLAIT__FS_NAME, &to)) != 0) return rc;
     if ((rc = may_rename(&from, &to)) != 0) return rc < 0 ? rc : 0;
     rc = try_rename(mine, &from, &to, now);
-    plait__fs_abort(mine, 0);
+    plait__fs_tx_abort(mine, 0);
     if (rc <= 0) return rc;
   }
 }
@@ -333,9 +335,9 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
     struct plait__fs_read read = {.inode = inode};
     do {
       if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
-      gone = plait_load(&inode->life) != node.life;
+      gone = plait_load(&inode->generation_kind) != node.generation_kind;
       plait_put(&result->mount, 0);
-      plait_put(&result->kind, plait__fs_kind(node.life));
+      plait_put(&result->kind, plait__fs_kind(node.generation_kind));
       plait_put(&result->mode, plait_load(&inode->mode));
       plait_put(&result->links, plait_load(&inode->links));
       plait_put(&result->uid, plait_load(&inode->uid));
@@ -347,7 +349,7 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
       plait_put64(&result->ctime, atomic_load_explicit(&inode->ctime, memory_order_acquire));
       plait_put64(&result->birthtime, atomic_load_explicit(&inode->birthtime, memory_order_acquire));
       uint64_t held = plait_load(&inode->length);
-      plait_ref_t ref = plait__fs_kind(node.life) == PLAIT_FS_FILE ? plait_load(&inode->map) : 0;
+      plait_ref_t ref = plait__fs_kind(node.generation_kind) == PLAIT_FS_FILE ? plait_load(&inode->map) : 0;
       if (ref != 0 && plait__fs_read_valid(&read)) {
         struct plait_fs_map *map = plait_at(ref);
         uint32_t count = plait_load(&map->count);
@@ -355,7 +357,7 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
       }
       plait_put64(&result->held, held);
       plait_put(&result->block, plait_ref(inode));
-      plait_put(&result->bytes, read.version);
+      plait_put(&result->bytes, read.sequence);
     } while (!plait__fs_read_end(&read));
     if (!gone) return 0;
     if (target >= 0) return -PLAIT_EBADF;
@@ -391,17 +393,17 @@ PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mo
       return -PLAIT_EINVAL;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
-    int there = plait_get(&inode->life) == node.life;
+    int there = plait_get(&inode->generation_kind) == node.generation_kind;
     if (there) {
-      plait__fs_begin(mine);
-      plait__fs_target(mine, inode);
-      if (mask & PLAIT_FS_SET_MODE) plait__fs_stage(mine, &inode->mode, mode & 07777);
-      if (mask & PLAIT_FS_SET_UID) plait__fs_stage(mine, &inode->uid, uid);
-      if (mask & PLAIT_FS_SET_GID) plait__fs_stage(mine, &inode->gid, gid);
-      if (mask & PLAIT_FS_SET_ATIME) plait__fs_stage64(mine, &inode->atime, nanoseconds(atime, atime_ns));
-      if (mask & PLAIT_FS_SET_MTIME) plait__fs_stage64(mine, &inode->mtime, nanoseconds(mtime, mtime_ns));
+      plait__fs_tx_begin(mine);
+      plait__fs_tx_target(mine, inode);
+      if (mask & PLAIT_FS_SET_MODE) plait__fs_tx_stage(mine, &inode->mode, mode & 07777);
+      if (mask & PLAIT_FS_SET_UID) plait__fs_tx_stage(mine, &inode->uid, uid);
+      if (mask & PLAIT_FS_SET_GID) plait__fs_tx_stage(mine, &inode->gid, gid);
+      if (mask & PLAIT_FS_SET_ATIME) plait__fs_tx_stage64(mine, &inode->atime, nanoseconds(atime, atime_ns));
+      if (mask & PLAIT_FS_SET_MTIME) plait__fs_tx_stage64(mine, &inode->mtime, nanoseconds(mtime, mtime_ns));
       plait__fs_stage_times(mine, inode, now, 0);
-      plait__fs_commit(mine, plait_get(&mine->hand_count));
+      plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
     }
     plait__fs_unlock(&inode, 1);
     if (there) return 0;

@@ -83,9 +83,9 @@ int plait_lock_try(struct plait_lock *lock) {
   return taken;
 }
 
-void plait_lock_leave(struct plait_lock *lock, uint32_t dead) {
+void plait_lock_leave(struct plait_lock *lock, uint32_t exited) {
   /* release: pairs with the acquire in try_take. */
-  uint32_t word = atomic_exchange_explicit(&lock->word, dead, memory_order_acq_rel);
+  uint32_t word = atomic_exchange_explicit(&lock->word, exited, memory_order_acq_rel);
   if (word & SLEEPERS) plait_platform_notify(&lock->word, 1);
   held_pop();
 }

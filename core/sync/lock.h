@@ -40,10 +40,10 @@ int plait_lock_try(struct plait_lock *lock);
 void plait_lock_release(struct plait_lock *lock);
 
 /*
- * Gives it back as it was found: held by `dead`, so that the next owner takes it over, too. For whoever took it over
- * and could not put right what it guards. pre: the caller holds it; `dead` is known dead.
+ * Gives it back as it was found: held by `exited`, so that the next owner takes it over, too. For whoever took it over
+ * and could not put right what it guards. pre: the caller holds it; `exited` is known dead.
  */
-void plait_lock_leave(struct plait_lock *lock, uint32_t dead);
+void plait_lock_leave(struct plait_lock *lock, uint32_t exited);
 
 /* The thread that holds the lock now, dead or alive; 0 if none. Any thread; a hint by the time it is read. */
 uint32_t plait_lock_owner(const struct plait_lock *lock);

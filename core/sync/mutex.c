@@ -61,11 +61,11 @@ static enum plait_wait_result (*const volatile sleep_on)(plait_word_t *, uint32_
  * that the lock guards for themselves, for many turns. Between two sleeps it looks a few times only.
  */
 PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
-  for (uint32_t looks = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {
+  for (uint32_t polls = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {
     plait_platform_pause();
-    if (--looks != 0 || !MAY_SLEEP) continue;
+    if (--polls != 0 || !MAY_SLEEP) continue;
     sleep_on(&lock->word, 1, sleep);
-    looks = SPINS_BETWEEN;
+    polls = SPINS_BETWEEN;
     if (sleep < LAST_SLEEP_NS) sleep *= 2;
   }
 }

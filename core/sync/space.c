@@ -33,13 +33,13 @@ int plait_space_init(void) {
 plait_thread_t plait_slot_claim(uint32_t host_id) {
   for (uint32_t index = 0; index < PLAIT_SLOT_LIMIT; index++) {
     struct plait_slot *slot = &plait_space()->slots[index];
-    uint32_t life = near_load(&slot->life, memory_order_relaxed);
-    if ((life & 255u) != PLAIT_SLOT_FREE) continue;
-    uint32_t generation = (life + 256u) & 0x7FFFFF00u;
+    uint32_t generation_state = near_load(&slot->generation_state, memory_order_relaxed);
+    if ((generation_state & 255u) != PLAIT_SLOT_FREE) continue;
+    uint32_t generation = (generation_state + 256u) & 0x7FFFFF00u;
     if (generation == 0) generation = 256; /* a thread id is never 0 */
     /* acquire: pairs with the release in plait_slot_release, so that the former owner's words are seen cleared. */
-    if (!near_compare_exchange(
-            &slot->life, &life, generation | PLAIT_SLOT_LIVE, memory_order_acq_rel, memory_order_relaxed))
+    if (!near_compare_exchange(&slot->generation_state, &generation_state, generation | PLAIT_SLOT_LIVE,
+            memory_order_acq_rel, memory_order_relaxed))
       continue;
     near_store(&slot->host_id, host_id, memory_order_relaxed);
     return generation | index;
@@ -70,18 +70,18 @@ int plait_self_may_block(void) {
   return (int)plait__get_may_block();
 }
 
-int plait_thread_note_death(plait_thread_t thread) {
+int plait_thread_note_exit(plait_thread_t thread) {
   uint32_t live = (thread & ~255u) | PLAIT_SLOT_LIVE;
-  return near_compare_exchange(&plait_slot_of(thread)->life, &live, (thread & ~255u) | PLAIT_SLOT_DEAD,
+  return near_compare_exchange(&plait_slot_of(thread)->generation_state, &live, (thread & ~255u) | PLAIT_SLOT_EXITED,
       memory_order_acq_rel, memory_order_relaxed);
 }
 
 void plait_slot_release(struct plait_slot *slot) {
-  /* All but `life`, which is the first word. */
-  for (plait_word_t *word = &slot->life + 1; word < (plait_word_t *)(slot + 1); word++) plait_put(word, 0);
-  uint32_t life = near_load(&slot->life, memory_order_relaxed);
+  /* All but `generation_state`, which is the first word. */
+  for (plait_word_t *word = &slot->generation_state + 1; word < (plait_word_t *)(slot + 1); word++) plait_put(word, 0);
+  uint32_t generation_state = near_load(&slot->generation_state, memory_order_relaxed);
   /* release: pairs with the acquire in plait_slot_claim. */
-  near_store(&slot->life, (life & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
+  near_store(&slot->generation_state, (generation_state & ~255u) | PLAIT_SLOT_FREE, memory_order_release);
 }
 
 PLAIT_COLD_END

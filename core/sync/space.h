@@ -2,11 +2,12 @@
  * space: the record at the start of every space, and the slot of each thread.
  *
  * Layout of a space: struct plait_space and the roots of the rooms above (heap, task), then the heap's slices up to the
- * end of the memory. docs/internals/memory-layout.md is generated from the comments here.
+ * end of the memory. docs/MEMORY.md is generated from the comments here.
  *
  * Threads and slots. A thread is named by a thread id: generation << 8 | slot index. The generation goes up each time
- * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken
- * for the slot's new owner. `life` holds generation and state in one word, so every change of state is one store.
+ * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken for
+ * the slot's new owner. `generation_state` holds generation and state in one word, so every change of state is one
+ * store.
  *
  *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or died: CAS--> DEAD(g+1) --recovery done: store--> FREE(g+1)
  *
@@ -34,15 +35,15 @@ typedef uint32_t plait_thread_t; /* a thread id; 0 is no thread */
 #define PLAIT_ROLE_COORDINATOR 2u /* see `role` */
 
 enum plait_slot_state {
-  PLAIT_SLOT_FREE = 0, /* nobody's */
-  PLAIT_SLOT_LIVE = 1, /* a thread's, which is not known to be dead */
-  PLAIT_SLOT_DEAD = 2, /* its thread is gone for certain; recovery has not finished */
+  PLAIT_SLOT_FREE = 0,   /* nobody's */
+  PLAIT_SLOT_LIVE = 1,   /* a thread's, which is not known to be dead */
+  PLAIT_SLOT_EXITED = 2, /* its thread is gone for certain; recovery has not finished */
 };
 
 struct plait_slot {
-  plait_word_t life;       /* generation << 8 | state (0 free, 1 live, 2 dead) */
-  plait_word_t host_id;    /* the host's name for the thread: Node's threadId, 0 where there is none */
-#ifndef PLAIT_HEAP_LIBRARY /* the rest is of tasks, and of deaths */
+  plait_word_t generation_state; /* generation << 8 | state (0 free, 1 live, 2 dead) */
+  plait_word_t host_id;          /* the host's name for the thread: Node's threadId, 0 where there is none */
+#ifndef PLAIT_HEAP_LIBRARY       /* the rest is of tasks, and of deaths */
   /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
   plait_word_t role;
   plait_word_t stack;      /* block that holds the thread's C stack (wasm32); freed by recovery */
@@ -53,7 +54,7 @@ struct plait_slot {
   plait_word_t scratch;    /* intent: block that this thread has allocated and not published */
   plait_word_t sleeping;   /* intent: pool in whose `sleepers` this thread is counted */
   plait_word_t takes;      /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task/layout.h) */
+  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
   plait_word_t held[10];   /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count; /* how many of `held` are in use */
   plait_word_t tasks_done; /* tasks finished by this thread (wraps) */
@@ -83,7 +84,7 @@ struct plait_space {
   plait_word_t magic;                        /* PLAIT_SPACE_MAGIC once the space is laid out, 0 before */
   plait_word_t layout_version;               /* PLAIT_LAYOUT_VERSION of the module that laid it out */
   struct plait_lock recovery;                /* held while a dead thread is recovered; outermost in the lock order */
-  plait_word_t deaths;                       /* threads recovered so far (wraps) */
+  plait_word_t exits;                        /* threads recovered so far (wraps) */
   plait_word_t fs;                           /* natively, where the root of fs lies; unused in wasm32 */
   plait_word_t unused[10];                   /* zero */
   struct plait_slot slots[PLAIT_SLOT_LIMIT]; /* one record for each thread */
@@ -162,7 +163,7 @@ plait_thread_t plait_self_id(void);
   }
 #endif
 
-/* The calling thread's thread heap, which core/heap sets. Null after entering. */
+/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
 PLAIT_OF_THREAD(void *, thread_heap)
 
 /* Whether the calling thread holds a lock that the slot knows of. */
@@ -177,15 +178,15 @@ int plait_self_may_block(void);
 
 /* Whether `thread` still has its slot and is not known to be dead. Any thread. */
 static inline int plait_thread_alive(plait_thread_t thread) {
-  uint32_t life = near_load(&plait_slot_of(thread)->life, memory_order_acquire);
-  return life == ((thread & ~255u) | PLAIT_SLOT_LIVE);
+  uint32_t generation_state = near_load(&plait_slot_of(thread)->generation_state, memory_order_acquire);
+  return generation_state == ((thread & ~255u) | PLAIT_SLOT_LIVE);
 }
 
 /*
  * Notes that `thread` is gone for certain. 1: its slot is now DEAD; 0: the id is stale or was already noted. Any
  * thread.
  */
-int plait_thread_note_death(plait_thread_t thread);
+int plait_thread_note_exit(plait_thread_t thread);
 
 /* Gives a DEAD slot back. pre: the caller holds the recovery lock and nothing of the thread is left. */
 void plait_slot_release(struct plait_slot *slot);

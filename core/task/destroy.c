@@ -10,7 +10,7 @@
 static int is_used(struct plait_pool *pool, struct plait_slot *except) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_LIVE) continue;
+    if ((plait_load(&slot->generation_state) & 255u) != PLAIT_SLOT_LIVE) continue;
     int inside = plait_load(&slot->pool) == plait_ref(pool) &&
         (slot != except || plait_load(&slot->running) != 0 || plait_load(&slot->holding) != 0);
     if (inside || plait__pool_has_task(pool, plait_load(&slot->adopted))) return 1;
@@ -30,7 +30,7 @@ static int has_live_client(struct plait_pool *pool) {
 void plait__intents_clear(plait_ref_t task) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_DEAD) continue;
+    if ((plait_load(&slot->generation_state) & 255u) != PLAIT_SLOT_EXITED) continue;
     plait__word_clear_if(&slot->running, task);
     plait__word_clear_if(&slot->adopted, task);
     if (plait_load(&slot->holding) == task)
@@ -43,7 +43,7 @@ void plait__intents_clear(plait_ref_t task) {
 static void forget(struct plait_pool *pool) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    if ((plait_load(&slot->life) & 255u) != PLAIT_SLOT_DEAD && slot != plait_self()) continue;
+    if ((plait_load(&slot->generation_state) & 255u) != PLAIT_SLOT_EXITED && slot != plait_self()) continue;
     plait_word_t *intents[] = {&slot->running, &slot->adopted};
     for (int k = 0; k < 2; k++) {
       plait_ref_t task = plait_load(intents[k]);

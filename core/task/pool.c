@@ -68,9 +68,9 @@ static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
   }
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    uint32_t state = plait_load(&slot->life) & 255u;
+    uint32_t state = plait_load(&slot->generation_state) & 255u;
     if (state == PLAIT_SLOT_FREE) continue;
-    if (state == PLAIT_SLOT_DEAD || plait_load(&slot->adopted) != 0) return 1; /* its words are its recoverer's */
+    if (state == PLAIT_SLOT_EXITED || plait_load(&slot->adopted) != 0) return 1; /* its words are its recoverer's */
     if (plait_load(&slot->pool) != plait_ref(pool)) continue;
     plait_ref_t running = plait_load(&slot->running);
     if (running != 0 && plait_load(&((struct plait_task *)plait_at(running))->client) == client) return 1;

@@ -118,7 +118,7 @@ static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
   }
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    if ((plait_load(&slot->life) & 255u) == PLAIT_SLOT_DEAD) repair_slot(pool, slot);
+    if ((plait_load(&slot->generation_state) & 255u) == PLAIT_SLOT_EXITED) repair_slot(pool, slot);
   }
   walk = (struct plait_lane_walk){0};
   for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)

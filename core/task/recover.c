@@ -52,7 +52,7 @@ static plait_ref_t adopt(plait_word_t *from) {
 }
 
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running) {
-  plait_thread_t id = (plait_load(&dead->life) & ~255u) | (uint32_t)(dead - plait_space()->slots);
+  plait_thread_t id = (plait_load(&dead->generation_state) & ~255u) | (uint32_t)(dead - plait_space()->slots);
   int rc = 0;
   *running = 0;
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {

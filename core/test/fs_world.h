@@ -66,7 +66,7 @@ static inline void fs_fill(plait_ref_t to, uint32_t size, uint32_t salt) {
 static inline int fs_write(const char *path, uint32_t size, uint32_t salt) {
   plait_ref_t scratch = plait_get(&fs_mine()->scratch);
   if (size > PLAIT_FS_SCRATCH) {
-    plait_ref_t block = plait_fs_hold(size);
+    plait_ref_t block = plait_fs_tx_reserve(size);
     if (block == 0) return -PLAIT_ENOSPC;
     fs_fill(block, size, salt);
     return plait_fs_write_file(
@@ -185,7 +185,7 @@ static inline uint64_t fs_digest_mounts(plait_thread_t but) {
   plait_heap_free(text);
   struct plait_fs_items *opens = &plait_fs()->opens;
   for (uint32_t i = 0, count = plait_load(&opens->count) * PLAIT_FS_CHUNK_ITEMS; i < count; i++) {
-    plait_ref_t ref = plait_fs_far((int)i);
+    plait_ref_t ref = plait_fs_mounted((int)i);
     if (ref == 0 || plait_get(plait__fs_owner(opens, i)) == but) continue;
     struct plait_fs_open *open = plait_at(ref);
     hash = fs_mix(fs_mix(fs_mix(hash, i), plait_get(&open->mount)), plait_get(&open->flags));

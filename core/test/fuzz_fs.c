@@ -154,13 +154,13 @@ static void run_one(struct plait_fs_thread *mine) {
       check_answer(plait_fs_unmount(from));
       break;
     case 25:
-      check_answer(plait_fs_far_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word()));
+      check_answer(plait_fs_mounted_open(take_byte() % 4, take_word(), take_word(), take_word(), take_word()));
       break;
     case 27: /* at times a limit, at times none */
       first = take_byte() * 500.0, from = take_byte();
       plait_fs_limit(from & 1 ? first : 0, from & 2 ? from : 0);
       break;
-    case 26: check_answer(take_byte() & 1 ? plait_fs_far_close(fd) : (plait_fs_far(fd), 0)); break;
+    case 26: check_answer(take_byte() & 1 ? plait_fs_mounted_close(fd) : (plait_fs_mounted(fd), 0)); break;
     default:
       target = take_target(mine);
       if (take_byte() & 1) check_answer(plait_fs_map(target));
@@ -228,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   for (int i = 0; i < 200 && at < end; i++) run_one(mine);
   check_all();
   for (uint32_t fd = 0; fd < plait_load(&plait_fs()->opens.count) * PLAIT_FS_CHUNK_ITEMS; fd++)
-    plait_fs_close((int)fd), plait_fs_unmap((int)fd), plait_fs_far_close((int)fd);
+    plait_fs_close((int)fd), plait_fs_unmap((int)fd), plait_fs_mounted_close((int)fd);
   unmount_all(mine);
   mine->first[0] = '/';
   remove_all(mine, 1);

@@ -198,12 +198,12 @@ static inline uint64_t step_deaths(const char *name, struct step_log *log, void 
       snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, variant %u", name, k, log->count,
           variant);
       step_restore();
-      plait_thread_note_death(actor);
+      plait_thread_note_exit(actor);
       aftermath(actor, 1, variant);
     }
     if (every == 0 || (k + (uint32_t)test_seed) % every != 0) continue;
     step_restore();
-    plait_thread_note_death(actor);
+    plait_thread_note_exit(actor);
     plait_slot_enter(recoverer, 1);
     step_record(&second, recovery);
     for (uint32_t j = 0; j <= second.count; j++, states++) {
@@ -211,7 +211,7 @@ static inline uint64_t step_deaths(const char *name, struct step_log *log, void 
       snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", name,
           k, log->count, j, second.count);
       step_restore();
-      plait_thread_note_death(actor), plait_thread_note_death(recoverer);
+      plait_thread_note_exit(actor), plait_thread_note_exit(recoverer);
       aftermath(recoverer, 2, j % 4);
     }
     for (uint32_t j = second.count; j > 0; j--) step_apply(&second.steps[j - 1]);

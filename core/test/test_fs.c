@@ -267,7 +267,7 @@ static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
     CHECK(rc == refusal && count > 0);
     if (operation != full_many_opens) CHECK(fs_digest("/", 1, 0) == before);
     struct plait_fs_thread *mine = fs_mine();
-    CHECK((plait_get(&mine->state) | plait_get(&mine->hand_count) | plait_get(&mine->target_count)) == 0);
+    CHECK((plait_get(&mine->state) | plait_get(&mine->reserved_count) | plait_get(&mine->target_count)) == 0);
     CHECK(plait_heap_check(1) == 0); /* the files' own check would need memory */
     refused++;
     uint32_t which = random == NULL ? count - 1 : test_random(random) % count;
@@ -350,12 +350,12 @@ static void test_dead_settler(void) {
   struct plait_lock *root = &plait__fs_root_inode()->lock;
   atomic_store(&root->word, writer); /* as if it had died there */
   atomic_store(&record->lock.word, settler);
-  CHECK(plait_thread_note_death(writer));
+  CHECK(plait_thread_note_exit(writer));
   for (int i = 0; i < 2; i++) {
     CHECK(fs_mkdir("/b") == -PLAIT_ETIMEDOUT && plait_lock_owner(root) == writer);
     CHECK(plait_get(&plait_self()->held_count) == 0);
   }
-  CHECK(plait_thread_note_death(settler));
+  CHECK(plait_thread_note_exit(settler));
   CHECK(fs_mkdir("/b") == 0 && fs_stat("/b") == 0 && plait_lock_owner(root) == 0);
   CHECK(plait_abi_recover(writer) == 0 && plait_abi_recover(settler) == 0 && fs_check_all(0) == 0);
 }
@@ -375,35 +375,36 @@ static void test_mounts(void) {
       plait_get(&fs_mine()->result.bytes) == 3);
   CHECK(fs_rename("/a", "/z") == -PLAIT_EBUSY && fs_rmdir("/a/b") == -PLAIT_EBUSY &&
       fs_rename("/a/b", "/z") == -PLAIT_EBUSY);
-  int fd = plait_fs_far_open(2, 5, PLAIT_FS_RDWR, 1, 2);
-  CHECK(fd >= 0 && plait_fs_far_open(3, 5, 0, 1, 2) == -PLAIT_ENOENT && plait_fs_far_close(fd + 1) == -PLAIT_EBADF);
+  int fd = plait_fs_mounted_open(2, 5, PLAIT_FS_RDWR, 1, 2);
+  CHECK(fd >= 0 && plait_fs_mounted_open(3, 5, 0, 1, 2) == -PLAIT_ENOENT &&
+      plait_fs_mounted_close(fd + 1) == -PLAIT_EBADF);
   CHECK(plait_fs_read(fd, plait_get(&fs_mine()->scratch), 1, 0) == -PLAIT_EREMOTE &&
       fs_unmount("/a/b/c") == -PLAIT_EBUSY);
-  CHECK(plait_fs_far_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 &&
+  CHECK(plait_fs_mounted_close(fd) == 0 && fs_unmount("/a/b/c") == 0 && fs_unmount("/a/b") == 0 &&
       fs_rename("/a", "/z") == 0);
   CHECK(
       fs_mount("/", 0, "all") == 3 && fs_stat("/z") == -PLAIT_EREMOTE && fs_unmount("/") == 0 && fs_stat("/z/b") == 0);
   CHECK(fs_check_all(0) == 0);
 }
 
-static uint32_t version_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
+static uint32_t sequence_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
 
 /*
  * What watchers compare: whatever happens to an inode or its names moves its version, and new names lie behind the last
  * cursor.
  */
-static void test_versions(void) {
+static void test_sequences(void) {
   test_space(400);
   CHECK(fs_mkdir("/d") == 0 && fs_write("/d/a", 10, 1) == 0 && fs_write("/d/b", 10, 1) == 0 && fs_mkdir("/d/c") == 0);
   CHECK(fs_lstat("/d/a") == 0);
   struct plait_inode *inode = plait_at(plait_get(&fs_mine()->result.block));
-  uint32_t version = version_of("/d/a"), directory = version_of("/d"), sub = version_of("/d/c");
-  CHECK(!(version & 1) && plait_get(&inode->version) == version && version_of("/d/a") == version);
+  uint32_t sequence = sequence_of("/d/a"), directory = sequence_of("/d"), sub = sequence_of("/d/c");
+  CHECK(!(sequence & 1) && plait_get(&inode->sequence) == sequence && sequence_of("/d/a") == sequence);
   CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), 0) == 3 && plait_get64(&fs_mine()->result.cursor) == 0);
   double cursor = (double)plait_get64(&fs_mine()->result.size);
   CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), cursor) == 0);
   for (int i = 0; i < 6; i++) {
-    uint32_t before = plait_get(&inode->version);
+    uint32_t before = plait_get(&inode->sequence);
     if (i == 0) CHECK(fs_write("/d/a", 10, 2) == 0);
     if (i == 1)
       CHECK(plait_fs_set(PLAIT_FS_PATH(fs_first("/d/a")), 0, PLAIT_FS_SET_MODE, 0600, 0, 0, 0, 0, 0, 0, NOW) == 0);
@@ -411,18 +412,18 @@ static void test_versions(void) {
     if (i == 3) CHECK(fs_unlink("/d/h") == 0);
     if (i == 4) CHECK(fs_rename("/d/a", "/d/moved") == 0);
     if (i == 5) CHECK(fs_rename("/d/b", "/d/moved") == 0); /* it is replaced, and gone */
-    CHECK(plait_get(&inode->version) != before);
+    CHECK(plait_get(&inode->sequence) != before);
   }
-  CHECK(version_of("/d") != directory && version_of("/d/c") == sub);
+  CHECK(sequence_of("/d") != directory && sequence_of("/d/c") == sub);
   CHECK(plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), cursor) == 1 && plait_get(&fs_mine()->result.bytes) == 5);
-  CHECK(fs_rename("/d/c", "/c") == 0 && version_of("/c") != sub && fs_check_all(0) == 0);
+  CHECK(fs_rename("/d/c", "/c") == 0 && sequence_of("/c") != sub && fs_check_all(0) == 0);
 }
 
 static const struct test tests[] = {
     {"names", test_names},
     {"rename", test_rename},
     {"descriptors", test_descriptors},
-    {"versions", test_versions},
+    {"versions", test_sequences},
     {"contents", test_contents},
     {"lists", test_lists},
     {"limits", test_limits},

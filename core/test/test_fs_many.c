@@ -145,7 +145,7 @@ static void test_threads_that_come_and_go(void) {
     CHECK(create(path) == 0);
     plait_slot_leave();
     plait_slot_enter(self, 1);
-    CHECK(plait_thread_note_death(other));
+    CHECK(plait_thread_note_exit(other));
     plait_abi_sweep();
   }
   snprintf(test_context, sizeof test_context, "%u chunks, then %u", needed, chunks());

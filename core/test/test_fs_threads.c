@@ -353,7 +353,7 @@ static void test_kills(void) {
     waitpid(children[victim], &status, 0);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     children[victim] = 0;
-    plait_thread_note_death(ids[victim]);
+    plait_thread_note_exit(ids[victim]);
     if (test_random(&random) % 2) storm(&random, 20, 24); /* others meet what is left before recovery does */
     plait_abi_recover(ids[victim]);
     deaths++;

@@ -248,7 +248,7 @@ static void test_kill(void) {
       struct process helper = start(CHILDREN, victim->thread, 0);
       usleep(test_random(&random) % 700);
       kill_process(&helper), kills++;
-      plait_thread_note_death(victim->thread); /* the helper may not have got that far */
+      plait_thread_note_exit(victim->thread); /* the helper may not have got that far */
       help(helper.thread);
     }
     help(victim->thread);
@@ -277,7 +277,8 @@ static void test_kill(void) {
   printf("\n");
   CHECK(live <= kills && plait_abi_check(1) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
-    CHECK(i == (plait_self_id() & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
+    CHECK(i == (plait_self_id() & 255u) ||
+        (atomic_load(&plait_space()->slots[i].generation_state) & 255u) == PLAIT_SLOT_FREE);
 }
 
 static const struct test tests[] = {{"processes die anywhere", test_kill}};

@@ -30,7 +30,7 @@ static uint64_t used(void) {
 static uint32_t places(void) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
-    count += (atomic_load(&plait_space()->slots[i].life) & 255u) != PLAIT_SLOT_FREE;
+    count += (atomic_load(&plait_space()->slots[i].generation_state) & 255u) != PLAIT_SLOT_FREE;
   return count;
 }
 

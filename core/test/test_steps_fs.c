@@ -35,9 +35,10 @@ static void use(void) {
   CHECK(fs_mkdir("/use") == 0 && fs_write("/use/a", 200, 5) == 0 && fs_rename("/use/a", "/e/use") == 0);
   CHECK(fs_holds("/e/use", 200, 5) && fs_write("/e/use", 9000, 6) == 0 && fs_holds("/e/use", 9000, 6));
   CHECK(fs_link("/e/use", "/use/b") == 0 && fs_unlink("/e/use") == 0 && fs_unlink("/use/b") == 0);
-  int mount = fs_mount("/use", 0, "used"), fd = plait_fs_far_open((uint32_t)mount, 7, 0, 1, 2);
+  int mount = fs_mount("/use", 0, "used"), fd = plait_fs_mounted_open((uint32_t)mount, 7, 0, 1, 2);
   CHECK(mount > 0 && fd >= 0 && fs_stat("/use/x") == -PLAIT_EREMOTE && fs_unmount("/use") == -PLAIT_EBUSY);
-  CHECK(plait_fs_close(fd) == -PLAIT_EREMOTE && plait_fs_far_close(fd) == 0 && plait_fs_far_close(fd) == -PLAIT_EBADF);
+  CHECK(plait_fs_close(fd) == -PLAIT_EREMOTE && plait_fs_mounted_close(fd) == 0 &&
+      plait_fs_mounted_close(fd) == -PLAIT_EBADF);
   CHECK(fs_unmount("/use") == 0 && fs_rmdir("/use") == 0);
 }
 
@@ -107,18 +108,18 @@ static void make_mounts(void) {
   make_mount();
   CHECK(fs_mount("/d/sub/inner", (uint32_t)mount, "two") > 0 && fs_mount("/e/empty", 0, "three") > 0);
 }
-static void make_far(void) {
+static void make_mounted(void) {
   make_mount(), as(actor);
-  CHECK((descriptor = plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+  CHECK((descriptor = plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
 }
-static void make_far_of_other(void) {
+static void make_mounted_of_other(void) {
   make_mount(), as(other);
-  CHECK((descriptor = plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
+  CHECK((descriptor = plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12)) >= 0);
 }
-static void make_many_far(void) {
+static void make_many_mounted(void) {
   make_mount(), as(actor);
   for (uint32_t i = PLAIT__FS_FIRST_OPEN; i < PLAIT_FS_CHUNK_ITEMS; i++)
-    CHECK(plait_fs_far_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
+    CHECK(plait_fs_mounted_open((uint32_t)mount, 9, 0, 11, 12) >= 0);
 }
 
 static void do_create(void) { fs_write("/d/new", 300, 7); }
@@ -155,12 +156,12 @@ static void do_link_full(void) { fs_link("/e/g", "/d/new"); }
 static void do_rename_full(void) { fs_rename("/e/g", "/d/new"); }
 static void do_unlink_mapped(void) { fs_unlink("/e/g"); }
 static void write_held(const char *path) { /* as it comes: filling it would be a store for each byte */
-  plait_ref_t block = plait_fs_hold(100000);
+  plait_ref_t block = plait_fs_tx_reserve(100000);
   plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, 100000, 1, NOW);
 }
 static void do_create_large(void) { write_held("/d/new"); }
 static void do_replace_large(void) { write_held("/e/g"); }
-static void do_hold(void) { plait_fs_hold(70000), plait_fs_unhold(); }
+static void do_hold(void) { plait_fs_tx_reserve(70000), plait_fs_tx_unreserve(); }
 static void do_close_ranges(void) { plait_fs_close(descriptor); }
 
 static void do_mount(void) { fs_mount("/d/sub", 0, "one"); }
@@ -170,13 +171,13 @@ static void do_mount_inside(void) { fs_mount("/d/sub/inner", (uint32_t)mount, "t
 static void do_unmount(void) { fs_unmount("/d/sub"); }
 static void do_unmount_inside(void) { fs_unmount("/d/sub/inner"); }
 static void do_unmount_last(void) { fs_unmount("/e/empty"); }
-static void do_far_open(void) { plait_fs_far_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12); }
+static void do_mounted_open(void) { plait_fs_mounted_open((uint32_t)mount, 9, PLAIT_FS_RDWR, 11, 12); }
 static void make_limits(void) { plait_fs_limit(1e6, 100); }
 static void make_limits_append(void) { make_limits(), make_own_file(); }
 static void make_watch(void) { as(other), plait_fs_watch(1), as(actor), plait_fs_watch(1); }
 static void do_watch(void) { plait_fs_watch(1); }
 static void do_unwatch(void) { plait_fs_watch(-1); }
-static void do_far_close(void) { plait_fs_far_close(descriptor); }
+static void do_mounted_close(void) { plait_fs_mounted_close(descriptor); }
 
 static const struct scenario {
   const char *name;
@@ -233,16 +234,16 @@ static const struct scenario {
     {"unmount what lies in a mount", make_mounts, do_unmount_inside},
     {"unmount the newest", make_mounts, do_unmount_last},
     {"rename a directory beside a mount", make_mount, do_rename_away_mounted},
-    {"open behind a mount", make_mount, do_far_open},
-    {"open behind a mount in a new chunk", make_many_far, do_far_open},
+    {"open behind a mount", make_mount, do_mounted_open},
+    {"open behind a mount in a new chunk", make_many_mounted, do_mounted_open},
     {"create and write, with limits", make_limits, do_create},
     {"replace the contents, with limits", make_limits, do_replace},
     {"append, with limits", make_limits_append, do_append},
     {"watch", make_watch, do_watch},
     {"watch no longer", make_watch, do_unwatch},
     {"create while somebody watches", make_watch, do_create_empty},
-    {"close behind a mount", make_far, do_far_close},
-    {"close another's behind a mount", make_far_of_other, do_far_close},
+    {"close behind a mount", make_mounted, do_mounted_close},
+    {"close another's behind a mount", make_mounted_of_other, do_mounted_close},
 };
 
 static uint64_t before, after; /* what there was, and what there is when the operation has ended */

@@ -57,7 +57,7 @@ static void test_takeover(void) {
   plait_thread_t thread = plait_slot_claim(0);
   pid_t child = keep_lock(thread);
   kill(child, SIGKILL), waitpid(child, NULL, 0);
-  CHECK(plait_thread_note_death(thread) == 1 && plait_thread_note_death(thread) == 0);
+  CHECK(plait_thread_note_exit(thread) == 1 && plait_thread_note_exit(thread) == 0);
   CHECK(plait_lock_acquire(lock) == PLAIT_LOCK_TAKEN_OVER);
   plait_lock_release(lock);
   CHECK(plait_lock_acquire(lock) == PLAIT_LOCK_TAKEN);
@@ -87,7 +87,7 @@ static void test_waiters(void) {
   usleep(50000);
   kill(child, SIGKILL), waitpid(child, NULL, 0);
   uint64_t start = test_now_ms();
-  plait_thread_note_death(thread);
+  plait_thread_note_exit(thread);
   for (int i = 0; i < 5; i++) pthread_join(threads[i], NULL);
   CHECK(test_now_ms() - start < 700);
   CHECK(atomic_load(&taken) == 4 && atomic_load(&taken_over) == 1);
@@ -123,10 +123,10 @@ static void test_generations(void) {
   plait_thread_t young = plait_slot_claim(8);
   CHECK(young != old && plait_thread_index(young) == plait_thread_index(old));
   CHECK(!plait_thread_alive(old) && plait_thread_alive(young));
-  CHECK(plait_thread_note_death(old) == 0 && plait_abi_recover(old) == 0 && plait_thread_alive(young));
+  CHECK(plait_thread_note_exit(old) == 0 && plait_abi_recover(old) == 0 && plait_thread_alive(young));
   CHECK(atomic_load(&plait_slot_of(young)->host_id) == 8 && !plait_thread_alive(0));
   struct plait_slot *slot = plait_slot_of(young); /* the generation wraps past 0, which is no id's */
-  atomic_store(&slot->life, 0x7FFFFFu << 8 | PLAIT_SLOT_FREE);
+  atomic_store(&slot->generation_state, 0x7FFFFFu << 8 | PLAIT_SLOT_FREE);
   plait_thread_t wrapped = plait_slot_claim(0);
   CHECK(plait_slot_of(wrapped) == slot && wrapped >> 8 == 1 && plait_thread_alive(wrapped));
 }
@@ -136,11 +136,11 @@ static void test_exhausted(void) {
   plait_thread_t ids[PLAIT_SLOT_LIMIT];
   for (uint32_t i = 1; i < PLAIT_SLOT_LIMIT; i++) CHECK((ids[i] = plait_slot_claim(0)) != 0);
   CHECK(plait_slot_claim(0) == 0 && plait_abi_enter() == 0);
-  plait_thread_note_death(ids[9]), plait_thread_note_death(ids[200]);
+  plait_thread_note_exit(ids[9]), plait_thread_note_exit(ids[200]);
   CHECK(plait_slot_claim(0) == 0); /* dead, and not recovered yet */
   plait_abi_sweep();
   CHECK(plait_slot_claim(0) != 0 && plait_slot_claim(0) != 0 && plait_slot_claim(0) == 0);
-  CHECK(atomic_load(&plait_space()->deaths) == 2);
+  CHECK(atomic_load(&plait_space()->exits) == 2);
 }
 
 static const struct test tests[] = {

@@ -45,7 +45,7 @@ static void test_abort_before_requeue(void) {
   CHECK(plait_task_submit(task) == 0);
   as(worker);
   CHECK(plait_task_next(0, 0) == task);
-  plait_thread_note_death(worker), as(main_id);
+  plait_thread_note_exit(worker), as(main_id);
   CHECK(plait_abi_recover(worker) == task && plait_task_abort(task) == 0);
   CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && atomic_load(&pool_record()->queued) == 0);
   CHECK(plait_task_finish(task) == 0 && drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 1);
@@ -118,7 +118,7 @@ static void test_abort_at_random(void) {
         CHECK((atomic_load(&record(list[i])->seat) != 0) != (atomic_load(&record(task)->seat) != 0));
       if (what == 15) {
         atomic_store(&record(task)->retries, 1);
-        plait_thread_note_death(worker), as(main_id);
+        plait_thread_note_exit(worker), as(main_id);
         CHECK(plait_abi_recover(worker) == task && plait_task_requeue(task) == 0);
         worker = new_worker();
         as(worker), plait_worker_sit(seat);

@@ -122,7 +122,7 @@ static void test_dead_worker(void) {
   as(worker);
   CHECK((task = plait_task_next(0, 0)) != 0);
   as(main_id);
-  plait_thread_note_death(worker);
+  plait_thread_note_exit(worker);
   CHECK(plait_pool_destroy(pool) == 0); /* before the worker is recovered: its task goes with the pool */
   CHECK(plait_abi_recover(worker) == 0 && test_live_blocks() == 0 && plait_abi_check(1) == 0);
 }
@@ -138,17 +138,17 @@ static void test_stuck_pool(void) {
   CHECK(plait_lock_acquire(&pool_record()->lock) == 0);
   as(main_id);
   CHECK(plait_abi_recover(worker) == 0);
-  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_EXITED);
   plait_ref_t third = build(client, 3);
   CHECK(plait_task_submit(third) == -PLAIT_ETIMEDOUT && plait_client_drain(client) == 0);
   as(stuck);
   plait_lock_release(&pool_record()->lock);
   as(main_id);
   plait_abi_sweep(); /* leaves it to whoever coordinates the pool */
-  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_EXITED);
   CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
   plait_task_discard(third);
-  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_FREE);
+  CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_FREE);
   uint64_t sum = 0;
   CHECK(drain(client, PLAIT_STATUS_WORKER_DIED, &sum) == 1 && sum == 1 && task != 0);
   nothing_left(0);

@@ -195,10 +195,10 @@ static void test_hold(void) {
   CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN);
   plait_ref_t left = plait_abi_recover(worker);
   CHECK((left == tasks[3] || left == tasks[1]) && plait_task_finish(left) == 0);
-  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_DEAD);
+  CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_EXITED);
   left = plait_abi_recover(worker);
   CHECK(left != 0 && plait_task_finish(left) == 0 && plait_abi_recover(worker) == 0);
-  CHECK((atomic_load(&plait_slot_of(worker)->life) & 255u) == PLAIT_SLOT_FREE);
+  CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_FREE);
   CHECK(drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 2);
   worker = new_worker();
   submit(client, 1), submit(client, 2);

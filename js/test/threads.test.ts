@@ -117,7 +117,7 @@ test(
     const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
     const taken = (): number => {
       let count = 0;
-      for (let i = 0; i < SLOT_LIMIT; i++) if (space.load(slots + i * Slot.BYTES + Slot.life) & 255) count++;
+      for (let i = 0; i < SLOT_LIMIT; i++) if (space.load(slots + i * Slot.BYTES + Slot.generationState) & 255) count++;
       return count;
     };
     const before = taken();
@@ -502,13 +502,13 @@ test('the end of a Worker with workerOptions() is known while main is blocked', 
   const worker = await churn(t, workerOptions({ workerData: { seed } }));
   const space = commonSpace();
   const [thread] = threadsOfHost(space, worker.threadId);
-  const life = slotOf(space, thread as number) + Slot.life;
-  assert.equal(space.load(life) & 255, SlotState.LIVE);
+  const generationState = slotOf(space, thread as number) + Slot.generationState;
+  assert.equal(space.load(generationState) & 255, SlotState.LIVE);
   void worker.terminate();
   const end = performance.now() + DEADLINE_MS;
-  while ((space.load(life) & 255) !== SlotState.FREE) {
+  while ((space.load(generationState) & 255) !== SlotState.FREE) {
     assert.ok(performance.now() < end, 'the slot of the ended Worker is still taken, with main blocked');
-    Atomics.wait(space.i32, life >>> 2, space.load(life), 5);
+    Atomics.wait(space.i32, generationState >>> 2, space.load(generationState), 5);
   }
 });
 

@@ -58,11 +58,12 @@ function instantiate(handle: SpaceHandle): Core {
 function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number, pool: number): number {
   for (let index = 0; index < SLOT_LIMIT; index++) {
     const base = (space + S.slots + index * Slot.BYTES) >>> 2;
-    const life = Atomics.load(words, base + (Slot.life >>> 2));
-    if ((life & 255) !== SlotState.FREE) continue;
-    const generation = ((life >>> 8) + 1) & 0x7fffff || 1;
+    const generationState = Atomics.load(words, base + (Slot.generationState >>> 2));
+    if ((generationState & 255) !== SlotState.FREE) continue;
+    const generation = ((generationState >>> 8) + 1) & 0x7fffff || 1;
     const live = (generation << 8) | SlotState.LIVE;
-    if (Atomics.compareExchange(words, base + (Slot.life >>> 2), life, live) !== life) continue;
+    if (Atomics.compareExchange(words, base + (Slot.generationState >>> 2), generationState, live) !== generationState)
+      continue;
     Atomics.store(words, base + (Slot.hostId >>> 2), host.hostId);
     Atomics.store(words, base + (Slot.starter >>> 2), host.starterId);
     Atomics.store(words, base + (Slot.pool >>> 2), pool);
@@ -171,9 +172,9 @@ function threadsWhere(space: Space, word: number, value: number): number[] {
   const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
   for (let index = 0; index < SLOT_LIMIT; index++) {
     const slot = slots + index * Slot.BYTES;
-    const life = space.load(slot + Slot.life);
-    if ((life & 255) === SlotState.FREE || space.load(slot + word) !== value) continue;
-    found.push((((life >>> 8) << 8) | index) >>> 0);
+    const generationState = space.load(slot + Slot.generationState);
+    if ((generationState & 255) === SlotState.FREE || space.load(slot + word) !== value) continue;
+    found.push((((generationState >>> 8) << 8) | index) >>> 0);
   }
   return found;
 }

@@ -75,10 +75,10 @@ export function startThread(options: ThreadOptions, script: string): HostThread 
   const life = threadsLinger ? new MessageChannel() : undefined;
   let greeted = false;
   let stopped = false;
-  let gone = false;
+  let exited = false;
   const exit = (code: number): void => {
-    if (!gone) thread.onExit?.(code);
-    gone = true;
+    if (!exited) thread.onExit?.(code);
+    exited = true;
   };
   const thread: HostThread = {
     hostId: worker.threadId,

@@ -38,7 +38,7 @@ export function createWebHost(): Host {
     },
   };
 
-  async function hearFirst(): Promise<unknown> {
+  async function receiveFirst(): Promise<unknown> {
     const hello = (await new Promise<unknown>((resolve) => {
       first = resolve;
       self.addEventListener('message', (event) => {
@@ -88,14 +88,14 @@ export function createWebHost(): Host {
     environment: () => undefined,
     setEnvironment: () => {},
     firstMessage() {
-      instructions ??= hearFirst();
+      instructions ??= receiveFirst();
       return instructions;
     },
     postToStarter: (message: unknown, transfer: readonly unknown[] = []) =>
       self.postMessage(message, [...transfer] as Transferable[]),
-    listenToStarter(hear: (message: unknown) => void) {
-      listener = hear;
-      for (const message of backlog.splice(0)) hear(message);
+    listenToStarter(receive: (message: unknown) => void) {
+      listener = receive;
+      for (const message of backlog.splice(0)) receive(message);
     },
     divertOutput: () => {}, // the browser shows what threads write
     writeOutput: () => () => true,

@@ -15,7 +15,7 @@ export const Lock = {
 export const Slot = {
   BYTES: 128,
   /** generation << 8 | state (0 free, 1 live, 2 dead) */
-  life: 0,
+  generationState: 0,
   /** the host's name for the thread: Node's threadId, 0 where there is none */
   hostId: 4,
   /** what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
@@ -75,7 +75,7 @@ export const Space = {
   /** held while a dead thread is recovered; outermost in the lock order */
   recovery: 8,
   /** threads recovered so far (wraps) */
-  deaths: 16,
+  exits: 16,
   /** natively, where the root of fs lies; unused in wasm32 */
   fs: 20,
   /** zero */
@@ -353,9 +353,9 @@ export const HeapFault = {
 export const Inode = {
   BYTES: 128,
   /** generation << 2 | enum plait_fs_kind */
-  life: 0,
+  generationKind: 0,
   /** odd while it is being changed; up by two with each change */
-  version: 4,
+  sequence: 4,
   /** held by who changes it */
   lock: 8,
   /** names that it has; directory: and "." and one ".." for each directory in it */
@@ -428,8 +428,8 @@ export const FsMap = {
   extents: 16,
 } as const;
 
-/** `struct plait_fs_record` of core/fs/fs.h. */
-export const FsRecord = {
+/** `struct plait_fs_directory_record` of core/fs/fs.h. */
+export const FsDirectoryRecord = {
   BYTES: 16,
   /** block with the name, 0: removed */
   entry: 0,
@@ -460,7 +460,7 @@ export const FsEntry = {
   /** what it names */
   inode: 0,
   /** which life of it */
-  life: 4,
+  generationKind: 4,
   /** bytes of the name */
   length: 8,
   /** the bytes, and zeros up to a whole word */
@@ -492,7 +492,7 @@ export const FsOpen = {
   /** what is open; 0 if it is a mount's */
   inode: 4,
   /** which life of it */
-  life: 8,
+  generationKind: 8,
   /** enum plait_fs_flag */
   flags: 12,
   /** where the next read or write without a place goes */
@@ -517,7 +517,7 @@ export const FsItems = {
   /** chunks there are */
   count: 0,
   /** where the references of each 1024 chunks lie */
-  leaves: 4,
+  chunkTables: 4,
 } as const;
 
 /** `struct plait_fs_search` of core/fs/fs.h. */
@@ -542,8 +542,8 @@ export const FsStore = {
   value: 8,
 } as const;
 
-/** `struct plait_fs_drop` of core/fs/fs.h. */
-export const FsDrop = {
+/** `struct plait_fs_deferred_free` of core/fs/fs.h. */
+export const FsDeferredFree = {
   BYTES: 16,
   /** the block */
   block: 0,
@@ -620,32 +620,32 @@ export const FsThread = {
   thread: 0,
   /** held by who settles the journal of a dead thread; its own thread needs none */
   lock: 4,
-  /** 0: `hands` is nobody else's; 1: committed, the stores are to be made; 2: they are, `drops` is to be freed */
+  /** 0: `reserved_blocks` is nobody else's; 1: committed, the stores are to be made; 2: they are, `deferred_frees` is to be freed */
   state: 12,
   /** how many of `targets` are in use */
   targetCount: 16,
   /** of `stores` */
   storeCount: 20,
-  /** of `hands` */
-  handCount: 24,
-  /** of `drops` */
-  dropCount: 28,
+  /** of `reserved_blocks` */
+  reservedCount: 24,
+  /** of `deferred_frees` */
+  deferredCount: 28,
   /** inodes that change */
   targets: 32,
   /** blocks allocated for a change that is not committed yet */
-  hands: 48,
+  reservedBlocks: 48,
   /** what becomes free by the change */
-  drops: 80,
+  deferredFrees: 80,
   /** the change */
   stores: 208,
   /** bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
   held: 1232,
   /** bytes that are set aside for a change that will count them in `held` */
-  reserved: 1240,
+  quotaBytes: 1240,
   /** inodes, counted in the same way (wraps) */
   files: 1248,
   /** inodes that are set aside */
-  reservedFiles: 1252,
+  quotaFiles: 1252,
   /** how often the slot's thread is among `watchers` of struct plait_fs */
   watching: 1256,
   /** for a free inode */
@@ -655,8 +655,8 @@ export const FsThread = {
   /** block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
   scratch: 1284,
   /** whose-word of an inode or descriptor that was given up and is not free yet */
-  released: 1288,
-  /** how many of the first `hands` are for a later change than the one that is being made */
+  releasedOwner: 1288,
+  /** how many of `reserved_blocks`, from the first, are for a later transaction */
   keep: 1292,
   /** of the last call */
   result: 1296,
@@ -690,7 +690,7 @@ export const Fs = {
   /** goes up when a mount or a watcher comes or goes */
   mountChanges: 36,
   /** goes up when a mount's descriptor is closed */
-  farCloses: 40,
+  mountedCloses: 40,
   /** 1: directories are moved under `rename` only, since there was a mount */
   moves: 44,
   /** most bytes that contents may hold, 0 no limit */
@@ -968,11 +968,11 @@ export const FS_LINK_DEPTH = 40;
 export const FS_SCRATCH = 65536;
 export const FS_MOUNT_MAX = 20480;
 export const FS_CHUNK_ITEMS = 64;
-export const FS_LEAF_CHUNKS = 1024;
-export const FS_LEAF_LIMIT = 64;
+export const FS_CHUNK_TABLE_SIZE = 1024;
+export const FS_CHUNK_TABLE_LIMIT = 64;
 export const FS_STORE_LIMIT = 64;
-export const FS_HAND_LIMIT = 8;
-export const FS_DROP_LIMIT = 8;
+export const FS_RESERVED_LIMIT = 8;
+export const FS_DEFERRED_LIMIT = 8;
 export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
 /** priorities; lane 0 is the most urgent */
@@ -1017,7 +1017,7 @@ export const SlotState = {
   /** a thread's, which is not known to be dead */
   LIVE: 1,
   /** its thread is gone for certain; recovery has not finished */
-  DEAD: 2,
+  EXITED: 2,
 } as const;
 
 /** `enum plait_heap_fault_kind`. */
@@ -1135,7 +1135,7 @@ export const FsOpenState = {
   /** a mapping */
   MAPPED: 2,
   /** open behind a mount: a binding does what is done with it */
-  FAR: 3,
+  MOUNTED: 3,
 } as const;
 
 /** `enum plait_fs_fault_kind`. */

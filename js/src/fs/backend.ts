@@ -144,7 +144,7 @@ export class BackendError extends Error {
 }
 
 /** An error of a backend as the core would say it. Others are no answers, but mistakes. */
-export function answer(error: unknown): number {
+export function errorNumber(error: unknown): number {
   const { code } = error as { code?: string };
   if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
   if (code === 'EREMOTE') return -Errno.EIO; // the host's own; ours is for the mount layer, and no answer

@@ -3,8 +3,8 @@
  * later.
  */
 
-import { answer, settle } from './answer.ts';
 import type { CallbackFs } from './callback-types.ts';
+import { completeLater, settle } from './completion.ts';
 import { begin as beginCopy, copyAll } from './cp.ts';
 import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';
@@ -18,7 +18,7 @@ type Any = any;
 const LATER = /^ERR_FS_(?!INVALID_SYMLINK_TYPE)/;
 
 function later(callback: Callback, ...results: [Error | null, ...unknown[]]): void {
-  answer(() => callback(...results));
+  completeLater(() => callback(...results));
 }
 
 /** For a call that may go without a callback. */
@@ -157,7 +157,7 @@ export function callbackFs(fs: TreeFs): CallbackFs {
       (path: Any, callback: (exists: boolean) => void): void => {
         if (typeof callback !== 'function') throw wrongType('cb', 'of type function', callback);
         const there = fs.existsSync(path);
-        answer(() => callback(there));
+        completeLater(() => callback(there));
       },
       (path: Any) => settle(() => fs.existsSync(path)),
     ),

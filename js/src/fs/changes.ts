@@ -24,23 +24,23 @@ interface AtomicsWaitAsync {
 
 export class Changes {
   readonly #space: Space;
-  readonly #looks = new Set<() => void>();
+  readonly #pollers = new Set<() => void>();
   #sleeps = false;
 
   constructor(space: Space) {
     this.#space = space;
   }
 
-  /** Calls `look` after each change of any file, from the event loop; returns how to end it. Keeps no process alive. */
-  watch(look: () => void): () => void {
-    if (this.#looks.size === 0) {
+  /** Calls `poll` after each change of any file, from the event loop; returns how to end it. Keeps no process alive. */
+  watch(poll: () => void): () => void {
+    if (this.#pollers.size === 0) {
       const rc = this.#space.core.plait_fs_watch(1);
       if (rc < 0) throw fsError(rc, 'watch');
     }
-    this.#looks.add(look);
+    this.#pollers.add(poll);
     if (!this.#sleeps) this.#sleep(this.#count());
     return () => {
-      if (!this.#looks.delete(look) || this.#looks.size > 0) return;
+      if (!this.#pollers.delete(poll) || this.#pollers.size > 0) return;
       this.#space.core.plait_fs_watch(-1); // where it cannot be said now, it is when the thread ends
     };
   }
@@ -66,12 +66,12 @@ export class Changes {
 
   #wake(): void {
     this.#sleeps = false;
-    if (this.#looks.size === 0) return;
+    if (this.#pollers.size === 0) return;
     const seen = this.#count();
-    for (const look of [...this.#looks]) {
-      if (!this.#looks.has(look)) continue; // ended by one before it
+    for (const poll of [...this.#pollers]) {
+      if (!this.#pollers.has(poll)) continue; // ended by one before it
       try {
-        look();
+        poll();
       } catch (error) {
         throwLater(error);
       }

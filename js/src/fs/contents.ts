@@ -93,7 +93,7 @@ export class ContentsFs {
   }
 
   /** What the core answered, if it is no error. */
-  protected answer(rc: number, syscall: string, path?: unknown, dest?: unknown): number {
+  protected checked(rc: number, syscall: string, path?: unknown, dest?: unknown): number {
     if (rc < 0) throw this.volume.error(rc, syscall, path, dest);
     return rc;
   }
@@ -105,7 +105,7 @@ export class ContentsFs {
     const bits = flagsOf(flags);
     const permissions = modeOf(mode, 0o666) & ~UMASK;
     const fd = volume.core.plait_fs_open(volume.first(path), bits, permissions, Date.now());
-    return fd < 0 ? this.answer(fd, 'open', path) : fd;
+    return fd < 0 ? this.checked(fd, 'open', path) : fd;
   };
 
   closeSync = (fd: number): void => {
@@ -239,21 +239,21 @@ export class ContentsFs {
    */
   #readAll(fd: number, size: number): Uint8Array<ArrayBuffer> {
     const { volume } = this;
-    let all = roomFor(size > 0 ? size : FS_SCRATCH);
+    let all = bufferFor(size > 0 ? size : FS_SCRATCH);
     for (let at = 0; ; ) {
       const count = volume.read(fd, all, at, Math.min(all.length - at, at === 0 ? all.length : PIECE), -1);
       if (count < 0) throw volume.error(count, 'read');
       at += count;
       if (count === 0 || at === size) return at === all.length ? all : all.subarray(0, at);
       if (at < all.length) continue;
-      const larger = roomFor(at * 2);
+      const larger = bufferFor(at * 2);
       larger.set(all);
       all = larger;
     }
   }
 
   #size(fd: number): number {
-    this.answer(this.volume.core.plait_fs_stat(fd, 1), 'fstat');
+    this.checked(this.volume.core.plait_fs_stat(fd, 1), 'fstat');
     return this.volume.size;
   }
 
@@ -261,7 +261,7 @@ export class ContentsFs {
   #largeFile(path: PathLike, size: number): Uint8Array<ArrayBuffer> | undefined {
     const { volume } = this;
     for (let room = size; ; ) {
-      const block = volume.core.plait_fs_hold(room) >>> 0;
+      const block = volume.core.plait_fs_tx_reserve(room) >>> 0;
       if (block === 0) return undefined;
       try {
         const now = volume.core.plait_fs_read_file(-1 - volume.first(path), block, room);
@@ -274,7 +274,7 @@ export class ContentsFs {
         if (now > LARGEST_READ) throw tooLarge(now);
         room = Math.max(now, room * 2); // it has grown meanwhile, or does not tell its size
       } finally {
-        volume.core.plait_fs_unhold();
+        volume.core.plait_fs_tx_unreserve();
       }
     }
   }
@@ -325,7 +325,7 @@ export class ContentsFs {
       if (bytes !== undefined) volume.fillScratch(bytes, 0, size);
       return volume.core.plait_fs_write_file(length, flags, mode, volume.scratch, size, 0, Date.now());
     }
-    const block = volume.core.plait_fs_hold(size) >>> 0;
+    const block = volume.core.plait_fs_tx_reserve(size) >>> 0;
     if (block === 0) return -Errno.ENOSPC;
     volume.space.bytes(block, size).set(bytes as Uint8Array);
     return volume.core.plait_fs_write_file(length, flags, mode, block, size, 1, Date.now());
@@ -348,18 +348,18 @@ export class ContentsFs {
     }
     const target = this.targetOf(path);
     const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    this.answer(this.volume.core.plait_fs_truncate(target, size, Date.now()), 'open', path);
+    this.checked(this.volume.core.plait_fs_truncate(target, size, Date.now()), 'open', path);
   };
 
   ftruncateSync = (fd: number, length = 0): void => {
     checkFd(fd);
     const size = Math.max(0, checkInteger(length, 'len', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER));
-    this.answer(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
+    this.checked(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
   };
 
   /** Memory has nothing to write: of its files these only look whether the descriptor is open. */
-  fsyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_sync(checkFd(fd), 0), 'fsync');
-  fdatasyncSync = (fd: number): void => void this.answer(this.volume.core.plait_fs_sync(checkFd(fd), 1), 'fdatasync');
+  fsyncSync = (fd: number): void => void this.checked(this.volume.core.plait_fs_sync(checkFd(fd), 0), 'fsync');
+  fdatasyncSync = (fd: number): void => void this.checked(this.volume.core.plait_fs_sync(checkFd(fd), 1), 'fdatasync');
 
   // ---- beyond node:fs ----
 
@@ -374,7 +374,7 @@ export class ContentsFs {
     const fd = isFd(path) ? path : this.openSync(path, 'r+');
     let mapping: number;
     try {
-      mapping = this.answer(volume.core.plait_fs_map(fd), 'mmap', typeof path === 'number' ? undefined : path);
+      mapping = this.checked(volume.core.plait_fs_map(fd), 'mmap', typeof path === 'number' ? undefined : path);
     } finally {
       if (!isFd(path)) this.closeSync(fd);
     }
@@ -407,13 +407,13 @@ export class ContentsFs {
     const { exclusive = true, start = 0, end = Number.POSITIVE_INFINITY, wait = true } = options;
     const timeout = wait === true ? -1 : wait === false ? 0 : wait;
     const last = Math.min(end, Number.MAX_SAFE_INTEGER * 2);
-    this.answer(this.volume.core.plait_fs_lock(checkFd(fd), exclusive ? 2 : 1, start, last, timeout), 'flock');
+    this.checked(this.volume.core.plait_fs_lock(checkFd(fd), exclusive ? 2 : 1, start, last, timeout), 'flock');
   };
 
   /** Gives back locks of the descriptor on these bytes. */
   unlockSync = (fd: number, options: { start?: number | undefined; end?: number | undefined } = {}): void => {
     const { start = 0, end = Number.MAX_SAFE_INTEGER * 2 } = options;
-    this.answer(
+    this.checked(
       this.volume.core.plait_fs_lock(checkFd(fd), 0, start, Math.min(end, Number.MAX_SAFE_INTEGER * 2), 0),
       'flock',
     );
@@ -425,7 +425,7 @@ function tooLarge(size: number): RangeError {
 }
 
 /** Private room for a file's bytes. */
-function roomFor(size: number): Uint8Array<ArrayBuffer> {
+function bufferFor(size: number): Uint8Array<ArrayBuffer> {
   if (size > LARGEST_READ) throw tooLarge(size);
   try {
     return newBytes(size);

@@ -107,7 +107,7 @@ class Copy {
   }
 
   *copy(from: string, to: string): Steps<void> {
-    const found = yield* this.#look(from, to);
+    const found = yield* this.#inspect(from, to);
     if (found === undefined) return;
     let above = parentOf(normalize(to));
     const missing = above;
@@ -123,7 +123,7 @@ class Copy {
   }
 
   /** What there is now; nothing if the filter refuses it. */
-  *#look(from: string, to: string): Steps<Found | undefined> {
+  *#inspect(from: string, to: string): Steps<Found | undefined> {
     const { filter } = this.#options;
     if (filter !== undefined && !(yield filter(from, to))) return undefined;
     const source = this.#stat(from);
@@ -168,7 +168,7 @@ class Copy {
     const inside = fs.lstatSync(to).isSymbolicLink() ? this.#around(to) : new Set([...around, idOf(fs.statSync(to))]);
     for (const { name } of fs.entries(from)) {
       const [part, goal] = [join(from, name), join(to, name)];
-      const found = yield* this.#look(part, goal);
+      const found = yield* this.#inspect(part, goal);
       if (found !== undefined) yield* this.#copyOne(part, goal, found, inside);
     }
     if (there === undefined) fs.chmodSync(to, source.mode & 0o7777);
@@ -220,9 +220,9 @@ function idOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
 
-function unlessMissing<Result>(look: () => Result): Result | undefined {
+function unlessMissing<Result>(action: () => Result): Result | undefined {
   try {
-    return look();
+    return action();
   } catch (error) {
     if ((error as FsError).errno === -Errno.ENOENT) return undefined;
     throw error;

@@ -3,7 +3,7 @@
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
-import { answer, settle } from './answer.ts';
+import { completeLater, settle } from './completion.ts';
 import { codedError } from './errors.ts';
 import { Dirent } from './stats.ts';
 import type { SyncFs } from './sync.ts';
@@ -143,9 +143,9 @@ function later<Result>(action: () => Result, callback: Callback<Result> | undefi
   if (callback === undefined) return settle(action);
   try {
     const result = action();
-    answer(() => callback(null, result));
+    completeLater(() => callback(null, result));
   } catch (error) {
-    answer(() => callback(error as Error));
+    completeLater(() => callback(error as Error));
   }
   return undefined;
 }

@@ -6,11 +6,11 @@ import { PlaitError } from '../core/errors.ts';
 import { Errno, FsFaultKind as Kind } from '../core/layout.generated.ts';
 import { noRoomToCheck, type Space } from '../core/space.ts';
 import { threadWide } from '../core/thread-wide.ts';
+import type { ApiType } from './api-type.ts';
 import { callbackFs } from './callback.ts';
 import type { CallbackFs } from './callback-types.ts';
 import { constants } from './constants.ts';
 import { Dir } from './dir.ts';
-import type { Face } from './faces.ts';
 import { FileHandle } from './handle.ts';
 import type { MountInfo, MountOptions } from './mount-table.ts';
 import { FsPromises } from './promises.ts';
@@ -76,7 +76,7 @@ interface Rest {
 }
 
 /** `node:fs`, over the files of a space. */
-export type Fs = Face<TreeFs & CallbackFs & Rest>;
+export type Fs = ApiType<TreeFs & CallbackFs & Rest>;
 
 /**
  * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's

@@ -3,11 +3,11 @@
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
-import { settle, settleAsync } from './answer.ts';
+import { settle, settleAsync } from './completion.ts';
 import type { BytesOptions, ReadFileOptions, ReadOptions, TextOptions, WriteFileOptions } from './contents.ts';
 import { Emitter } from './emitter.ts';
 import { checkAbort, codedError, wrongType } from './errors.ts';
-import type { ReadStream, WriteStream } from './own-streams.ts';
+import type { ReadStream, WriteStream } from './portable-streams.ts';
 import type { BigIntStats, Stats } from './stats.ts';
 import type { StatOptions } from './sync.ts';
 import type { TreeFs } from './tree.ts';

@@ -100,9 +100,9 @@ function birthOf(fs: NodeFs, directory: string, stats: NodeStats): string | unde
   const { platform, execPath } = host.builtin('node:process') as typeof process;
   // A system that does not tell when a file came into being tells when it was last changed instead.
   const other = fs.statSync(execPath, { bigint: true, throwIfNoEntry: false });
-  const isTold = [stats, other ?? stats].some((one) => one.birthtimeNs !== one.ctimeNs);
+  const isReported = [stats, other ?? stats].some((one) => one.birthtimeNs !== one.ctimeNs);
   const isKept = platform === 'darwin' || KEEPS_BIRTH.has(fs.statfsSync(directory).type);
-  return isTold && isKept ? String(stats.birthtimeNs) : undefined;
+  return isReported && isKept ? String(stats.birthtimeNs) : undefined;
 }
 
 /** The words for a directory of the host: it has to be one, now. */

@@ -8,7 +8,7 @@
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import { isUrl } from '../core/realms.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { answer, BackendError } from './backend.ts';
+import { BackendError, errorNumber } from './backend.ts';
 import { fsError, wrongType, wrongValue } from './errors.ts';
 import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
 import { How, type Mount } from './mount-walk.ts';
@@ -50,16 +50,16 @@ interface Known extends Mount {
 
 export class MountTable {
   readonly #space: Space;
-  readonly #record: number;
+  readonly #threadRecord: number;
   /** The newest first. */
   #mounts: Known[] = [];
   #changes = 0;
   /** Backends are made when they are first needed. */
   readonly #backends = new Map<number, HostBackend>();
 
-  constructor(space: Space, record: number) {
+  constructor(space: Space, threadRecord: number) {
     this.#space = space;
-    this.#record = record;
+    this.#threadRecord = threadRecord;
   }
 
   #refresh(): void {
@@ -69,7 +69,7 @@ export class MountTable {
     if (changes === this.#changes) return;
     const mounts: Known[] = [];
     // Not the scratch block: what is to be written may lie there. A thread that vanishes here loses this one.
-    const block = core.plait_fs_mount_room() >>> 0;
+    const block = core.plait_fs_mount_buffer() >>> 0;
     if (block === 0) throw outOfMemory(FS_MOUNT_MAX);
     try {
       for (let i = 0; ; i++) {
@@ -98,7 +98,7 @@ export class MountTable {
   /** The mount whose text lies in the block. */
   #known(number: number, block: number): Known {
     const space = this.#space;
-    const result = this.#record + FsThread.result;
+    const result = this.#threadRecord + FsThread.result;
     const [above, place, length] = [FsResult.links, FsResult.bytes, FsResult.size].map((at) =>
       space.load(result + at),
     ) as [number, number, number];
@@ -179,14 +179,14 @@ export class MountTable {
       // Stays open here: while it is, no other directory gets its number on the host.
       backend = new HostBackend(words);
     } catch (error) {
-      throw fsError(answer(error), 'mount', String(directory), path);
+      throw fsError(errorNumber(error), 'mount', String(directory), path);
     }
     const text = encode(JSON.stringify(words));
     const { core } = this.#space;
     const length = put(path);
     const inside = core.plait_fs_locate(length, How.NAME) === -Errno.EREMOTE;
-    const above = inside ? this.#space.load(this.#record + FsThread.result + FsResult.mount) : 0;
-    const scratch = this.#space.load(this.#record + FsThread.scratch);
+    const above = inside ? this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) : 0;
+    const scratch = this.#space.load(this.#threadRecord + FsThread.scratch);
     this.#space.bytes(scratch, text.length).set(text);
     const rc = core.plait_fs_mount(length, inside ? this.#innermost(path, above) : 0, text.length);
     if (rc > 0) {

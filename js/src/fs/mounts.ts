@@ -7,12 +7,12 @@
 
 import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
 import type { Core, Space } from '../core/space.ts';
-import { answer } from './backend.ts';
+import { errorNumber } from './backend.ts';
 import { type FsError, fsError } from './errors.ts';
-import { FarCalls, type Held } from './far-calls.ts';
-import { FarFiles } from './far-files.ts';
 import { type MountInfo, type MountOptions, MountTable, textOf } from './mount-table.ts';
 import { newTrace, type Trace } from './mount-walk.ts';
+import { type Held, MountedCalls } from './mounted-calls.ts';
+import { MountedFiles } from './mounted-files.ts';
 import type { StatsFs } from './stats.ts';
 import { encode, type PathLike, pathOf, pathText } from './values.ts';
 
@@ -27,24 +27,30 @@ export type FsCore = Core & {
 /** What a thread has to do with mounts. */
 export class Mounts {
   readonly #space: Space;
-  readonly #record: number;
+  readonly #threadRecord: number;
   readonly #forget: () => void;
   readonly #table: MountTable;
-  readonly calls: FarCalls;
+  readonly calls: MountedCalls;
 
-  constructor(space: Space, record: number, forget: () => void) {
+  constructor(space: Space, threadRecord: number, forget: () => void) {
     this.#space = space;
-    this.#record = record;
+    this.#threadRecord = threadRecord;
     this.#forget = forget;
-    this.#table = new MountTable(space, record);
-    this.calls = new FarCalls(space, record, this.#table, new FarFiles(space, record, this.#table), forget);
+    this.#table = new MountTable(space, threadRecord);
+    this.calls = new MountedCalls(
+      space,
+      threadRecord,
+      this.#table,
+      new MountedFiles(space, threadRecord, this.#table),
+      forget,
+    );
   }
 
   readonly #put = (path: string | Uint8Array): number => {
     this.#forget();
     const bytes = typeof path === 'string' ? encode(path) : path;
     if (bytes.length >= FS_PATH_MAX) return bytes.length; // the core refuses it
-    this.#space.bytes(this.#record + FsThread.first, bytes.length).set(bytes);
+    this.#space.bytes(this.#threadRecord + FsThread.first, bytes.length).set(bytes);
     return bytes.length;
   };
 
@@ -67,7 +73,7 @@ export class Mounts {
   }
 
   /**
-   * As FarCalls' own.
+   * As MountedCalls' own.
    *
    * @returns `rc`: what the core would answer; `trace`: where the walk has ended, if it was behind a mount
    */
@@ -77,22 +83,22 @@ export class Mounts {
       const { path: real, inMemory } = this.calls.realPath(this.#put(path), trace);
       return { rc: 0, real, inMemory, trace };
     } catch (error) {
-      return { rc: answer(error), real: '', inMemory: false, trace };
+      return { rc: errorNumber(error), real: '', inMemory: false, trace };
     }
   }
 
-  /** As FarCalls' own. */
+  /** As MountedCalls' own. */
   hold(path: PathLike, follow: boolean): Held | undefined {
     if (this.#space.load((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
     const given = pathOf(path);
     try {
       return this.calls.hold(this.#put(given), follow);
     } catch (error) {
-      throw fsError(answer(error), 'open', pathText(given));
+      throw fsError(errorNumber(error), 'open', pathText(given));
     }
   }
 
-  /** As FarCalls' own. ESTALE: the mount has come off, and the path would lead into memory. */
+  /** As MountedCalls' own. ESTALE: the mount has come off, and the path would lead into memory. */
   within<Result>(held: Held, action: () => Result): Result {
     if (this.#table.get(held.mount.number) === undefined) throw fsError(-Errno.ESTALE, 'open', textOf(held.found));
     this.calls.enter(held);
@@ -122,7 +128,7 @@ export class Mounts {
 
   /** Of the mount that the last stat() was in; nothing: it was in memory. */
   statfs(): StatsFs<number> | undefined {
-    if (this.#space.load(this.#record + FsThread.result + FsResult.mount) === 0) return undefined;
+    if (this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) === 0) return undefined;
     const { last } = this.calls;
     return last?.mount.backend.statfs(last.mount.backend.root);
   }
@@ -136,7 +142,7 @@ export class Mounts {
     changed: (name: string | undefined) => void,
     failed: (error: FsError) => void,
   ): (() => void) | undefined {
-    const asOurs = (error: unknown): FsError => fsError(answer(error), 'watch', path);
+    const asOurs = (error: unknown): FsError => fsError(errorNumber(error), 'watch', path);
     try {
       return this.calls.watch(this.#put(path), changed, (error) => failed(asOurs(error)));
     } catch (error) {
@@ -166,7 +172,7 @@ export function mountedCore(core: Core, { calls }: Mounts): FsCore {
     plait_fs_stat: stat,
     plait_fs_symlink: symlink,
     plait_fs_truncate: truncate,
-    plait_fs_unhold: unhold,
+    plait_fs_tx_unreserve: unreserve,
     plait_fs_unlink: unlink,
     plait_fs_write: write,
     plait_fs_write_file: writeFile,
@@ -262,7 +268,7 @@ export function mountedCore(core: Core, { calls }: Mounts): FsCore {
       try {
         return calls.writeFile(length, flags, mode, from, size, again);
       } finally {
-        unhold(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
+        unreserve(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
       }
     },
   };

@@ -3,7 +3,7 @@
  */
 
 import { makeOpaque } from '../core/opaque.ts';
-import { settle, settleAsync } from './answer.ts';
+import { settle, settleAsync } from './completion.ts';
 import { constants } from './constants.ts';
 import type { BytesOptions, ReadFileOptions, TextOptions, WriteFileOptions } from './contents.ts';
 import { type AsyncCopyOptions, copyTree } from './cp.ts';

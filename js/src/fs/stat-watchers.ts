@@ -39,8 +39,8 @@ export class StatWatchers {
     const { volume } = this.#fs;
     const listeners = new Set([callback]);
     const watched = new WatchedFile(this.#fs, text);
-    const look = (): void => {
-      const [now, was] = watched.look() ?? [];
+    const poll = (): void => {
+      const [now, was] = watched.poll() ?? [];
       if (now === undefined || was === undefined) return;
       for (const each of listeners) {
         try {
@@ -50,14 +50,16 @@ export class StatWatchers {
         }
       }
     };
-    const endLooks = volume.changes.watch(look);
-    look();
+    const stopPolling = volume.changes.watch(poll);
+    poll();
     // Without a mount the timer has nothing to do but to keep the process alive.
-    const far = volume.mounts.leadsInto(text);
-    const timer = setInterval(far ? look : () => {}, far ? interval : 2 ** 30) as unknown as { unref?(): void };
+    const isMounted = volume.mounts.leadsInto(text);
+    const timer = setInterval(isMounted ? poll : () => {}, isMounted ? interval : 2 ** 30) as unknown as {
+      unref?(): void;
+    };
     if (!persistent) timer.unref?.();
     const end = (): void => {
-      endLooks();
+      stopPolling();
       clearInterval(timer as never);
     };
     this.#watched.set(text, { listeners, end });
@@ -79,7 +81,7 @@ class WatchedFile {
   readonly #fs: TreeFs;
   readonly #path: string;
   #inode = 0;
-  #version = 0;
+  #sequence = 0;
   /** When we looked, in milliseconds since 1970. */
   #at = 0;
   #last: Stats;
@@ -95,7 +97,7 @@ class WatchedFile {
     this.#at = Date.now();
     const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
     this.#inode = rc === 0 ? volume.inode : 0;
-    this.#version = volume.version;
+    this.#sequence = volume.sequence;
     if (rc === 0) return volume.stats();
     const none = this.#fs.statSync('/');
     for (const key of Object.keys(none) as (keyof Stats)[]) (none as unknown as Record<string, number>)[key] = 0;
@@ -103,11 +105,11 @@ class WatchedFile {
   }
 
   /** What it is now, and what it was, if that has changed. */
-  look(): [now: Stats, was: Stats] | undefined {
+  poll(): [now: Stats, was: Stats] | undefined {
     const { volume } = this.#fs;
     // In memory an inode with the same version is as it was, and there are no statistics to be made.
     const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
-    if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.version === this.#version)
+    if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.sequence === this.#sequence)
       return undefined;
     const was = this.#last;
     // What was changed in the millisecond of the last look may have been changed again, and have the same time. Times

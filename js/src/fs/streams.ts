@@ -1,12 +1,12 @@
 /**
  * Streams. Where Node is, they are Node's own, over our files: its ReadStream and WriteStream take the functions they
- * call. Elsewhere they are those of own-streams.ts.
+ * call. Elsewhere they are those of portable-streams.ts.
  */
 
 import { host } from '../core/host.ts';
 import type { CallbackFs } from './callback-types.ts';
 import { FileHandle, type Lines, type StreamMaker } from './handle.ts';
-import { type CommonOptions, linesOf, ReadStream, WriteStream } from './own-streams.ts';
+import { type CommonOptions, linesOf, ReadStream, WriteStream } from './portable-streams.ts';
 import type { TreeFs } from './tree.ts';
 import { type FsEncoding, optionsOf, type PathLike, pathOf } from './values.ts';
 

@@ -84,7 +84,7 @@ export class SyncFs extends ContentsFs {
 
   accessSync = (path: PathLike, mode?: number | null): void => {
     const length = this.volume.first(path);
-    this.answer(this.volume.core.plait_fs_access(length, checkInteger(mode ?? 0, 'mode', 0, 7)), 'access', path);
+    this.checked(this.volume.core.plait_fs_access(length, checkInteger(mode ?? 0, 'mode', 0, 7)), 'access', path);
   };
 
   /** `path`: for the error; a descriptor's has none. */
@@ -98,7 +98,7 @@ export class SyncFs extends ContentsFs {
   ): void {
     const { mode = 0, uid = 0, gid = 0 } = values;
     const rc = this.volume.core.plait_fs_set(target, follow, mask, mode, uid, gid, 0, 0, 0, 0, Date.now());
-    this.answer(rc, syscall, path);
+    this.checked(rc, syscall, path);
   }
 
   chmodSync = (path: PathLike, mode: number | string): void => {
@@ -129,7 +129,7 @@ export class SyncFs extends ContentsFs {
     const [a, aNs] = secondsAndRest(access);
     const [m, mNs] = secondsAndRest(modified);
     const rc = this.volume.core.plait_fs_set(target, follow, mask, 0, 0, 0, a, aNs, m, mNs, Date.now());
-    this.answer(rc, syscall, path);
+    this.checked(rc, syscall, path);
   }
 
   utimesSync = (path: PathLike, atime: TimeLike, mtime: TimeLike): void =>
@@ -152,26 +152,26 @@ export class SyncFs extends ContentsFs {
     checkRemoveOptions(options);
     if (options?.recursive)
       throw codedError(TypeError, 'ERR_INVALID_ARG_VALUE', 'rmdir has no recursive form any more: use rm');
-    this.answer(this.volume.core.plait_fs_rmdir(length, Date.now()), 'rmdir', path);
+    this.checked(this.volume.core.plait_fs_rmdir(length, Date.now()), 'rmdir', path);
   };
 
   unlinkSync = (path: PathLike): void => {
     const rc = this.volume.core.plait_fs_unlink(this.volume.first(path), Date.now());
-    if (rc < 0) this.answer(rc, 'unlink', path);
+    if (rc < 0) this.checked(rc, 'unlink', path);
   };
 
   renameSync = (oldPath: PathLike, newPath: PathLike): void => {
     const { volume } = this;
     const from = volume.first(oldPath, 'oldPath');
     const rc = volume.core.plait_fs_rename(from, volume.second(newPath, 'newPath'), Date.now());
-    if (rc < 0) this.answer(rc, 'rename', oldPath, newPath);
+    if (rc < 0) this.checked(rc, 'rename', oldPath, newPath);
   };
 
   linkSync = (existingPath: PathLike, newPath: PathLike): void => {
     const { volume } = this;
     const from = volume.first(existingPath, 'existingPath');
     const rc = volume.core.plait_fs_link(from, volume.second(newPath, 'newPath'), Date.now());
-    this.answer(rc, 'link', existingPath, newPath);
+    this.checked(rc, 'link', existingPath, newPath);
   };
 
   /** `type` is for Windows, and only checked. */
@@ -183,7 +183,7 @@ export class SyncFs extends ContentsFs {
       const message = `Symlink type must be one of "dir", "file", or "junction". Received "${type}"`;
       throw codedError(Error, 'ERR_FS_INVALID_SYMLINK_TYPE', message);
     }
-    this.answer(volume.core.plait_fs_symlink(text, length, Date.now()), 'symlink', target, path);
+    this.checked(volume.core.plait_fs_symlink(text, length, Date.now()), 'symlink', target, path);
   };
 
   readlinkSync: {
@@ -193,7 +193,7 @@ export class SyncFs extends ContentsFs {
     const { volume } = this;
     const from = volume.first(path);
     optionsOf(options);
-    const length = this.answer(volume.core.plait_fs_readlink(from), 'readlink', path);
+    const length = this.checked(volume.core.plait_fs_readlink(from), 'readlink', path);
     return encodedPath(volume.copyScratch(length), options);
   }) as never;
 
@@ -207,7 +207,7 @@ export class SyncFs extends ContentsFs {
   ): { bytes: Uint8Array; kinds: number[]; ascii: boolean; next: number } {
     const { volume } = this;
     const count = volume.core.plait_fs_list(typeof target === 'number' ? target : this.targetOf(target), cursor);
-    if (count < 0) this.answer(count, syscall, typeof target === 'number' ? undefined : target);
+    if (count < 0) this.checked(count, syscall, typeof target === 'number' ? undefined : target);
     const kinds: number[] = [];
     for (let i = 0; i < count; i++) kinds.push(volume.kindAt(i));
     return { bytes: volume.copyScratch(volume.listed), kinds, ascii: volume.ascii, next: volume.cursor };
@@ -219,7 +219,7 @@ export class SyncFs extends ContentsFs {
     let all: string[] | undefined;
     for (let cursor = 0; ; ) {
       const count = volume.core.plait_fs_list(-1 - volume.first(path), cursor);
-      if (count < 0) this.answer(count, 'scandir', path);
+      if (count < 0) this.checked(count, 'scandir', path);
       cursor = volume.cursor;
       const names =
         count === 0 ? [] : decode(volume.copyScratch(volume.listed), volume.ascii ? 'latin1' : 'utf8').split('/');
@@ -286,7 +286,7 @@ export class SyncFs extends ContentsFs {
     (path: PathLike, options: { bigint: true }): StatsFs<bigint>;
   } = ((path: PathLike, options?: { bigint?: boolean | undefined }) => {
     const { volume } = this;
-    this.answer(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
+    this.checked(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
     const stats = volume.mounts.statfs() ?? this.#usage();
     if (options?.bigint !== true) return stats; // as Node's: nothing else that is true
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));

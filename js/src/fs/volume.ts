@@ -40,20 +40,20 @@ export class Volume {
   #knownLength = 0;
 
   constructor(space: Space) {
-    const record = space.core.plait_fs_enter() >>> 0;
-    if (record === 0) throw outOfMemory(FS_SCRATCH);
+    const threadRecord = space.core.plait_fs_enter() >>> 0;
+    if (threadRecord === 0) throw outOfMemory(FS_SCRATCH);
     this.space = space;
     this.changes = new Changes(space);
-    this.mounts = new Mounts(space, record, () => this.forget());
+    this.mounts = new Mounts(space, threadRecord, () => this.forget());
     this.core = mountedCore(space.core, this.mounts);
-    this.scratch = space.load(record + FsThread.scratch);
-    space.cover(Math.max(record + FsThread.BYTES, this.scratch + FS_SCRATCH));
+    this.scratch = space.load(threadRecord + FsThread.scratch);
+    space.cover(Math.max(threadRecord + FsThread.BYTES, this.scratch + FS_SCRATCH));
     this.#u8 = space.u8;
     this.#u32 = space.u32;
     this.#u64 = new BigUint64Array(space.u8.buffer, 0, space.u8.length >>> 3);
-    this.#first = record + FsThread.first;
-    this.#second = record + FsThread.second;
-    this.#result = record + FsThread.result;
+    this.#first = threadRecord + FsThread.first;
+    this.#second = threadRecord + FsThread.second;
+    this.#result = threadRecord + FsThread.result;
   }
 
   // ---- paths ----
@@ -195,7 +195,7 @@ export class Volume {
   }
 
   /** After plait_fs_stat(): the inode's version; nothing behind a mount. */
-  get version(): number {
+  get sequence(): number {
     return this.#word(FsResult.bytes);
   }
 
@@ -286,14 +286,14 @@ export class Volume {
       if (count > 0) this.takeScratch(to, offset, count);
       return count;
     }
-    const block = this.core.plait_fs_hold(length) >>> 0;
+    const block = this.core.plait_fs_tx_reserve(length) >>> 0;
     if (block === 0) return this.read(fd, to, offset, FS_SCRATCH, position); // as much as there is room for
     try {
       const count = this.core.plait_fs_read(fd, block, length, position);
       if (count > 0) to.set(this.space.bytes(block, count), offset);
       return count;
     } finally {
-      this.core.plait_fs_unhold();
+      this.core.plait_fs_tx_unreserve();
     }
   }
 
@@ -303,13 +303,13 @@ export class Volume {
       this.fillScratch(from, offset, length);
       return this.core.plait_fs_write(fd, this.scratch, length, position, now);
     }
-    const block = this.core.plait_fs_hold(length) >>> 0;
+    const block = this.core.plait_fs_tx_reserve(length) >>> 0;
     if (block === 0) return -Errno.ENOSPC;
     try {
       this.space.bytes(block, length).set(from.subarray(offset, offset + length));
       return this.core.plait_fs_write(fd, block, length, position, now);
     } finally {
-      this.core.plait_fs_unhold();
+      this.core.plait_fs_tx_unreserve();
     }
   }
 }

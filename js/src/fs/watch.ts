@@ -60,8 +60,8 @@ export class FsWatcher extends Emitter {
   readonly #end: () => void;
   readonly #alive: KeepAlive;
   #closed = false;
-  #toldTimer: unknown;
-  #aroundTimer: unknown;
+  #notifiedTimer: unknown;
+  #mountedTimer: unknown;
 
   static {
     makeOpaque(FsWatcher, { name: 'FsWatcher', instead: 'call fs.watch() there' }, (watcher) => ({
@@ -83,11 +83,11 @@ export class FsWatcher extends Emitter {
     let end = (): void => {};
     try {
       // Who is told of changes from here on misses none that comes while the tree is looked at.
-      end = fs.volume.changes.watch(() => this.#emitAll(this.#tree.look()));
+      end = fs.volume.changes.watch(() => this.#emitAll(this.#tree.poll()));
       this.#tree = new WatchedTree(fs, top, options.recursive === true, {
-        told: () => {
+        notified: () => {
           // Many notices come in one turn of the event loop: they are one look.
-          if (!this.#closed) this.#toldTimer ??= setTimeout(this.#lookAtTold);
+          if (!this.#closed) this.#notifiedTimer ??= setTimeout(this.#pollNotified);
         },
         failed: (error) => {
           setTimeout(() => this.#closed || this.emit('error', error));
@@ -99,7 +99,7 @@ export class FsWatcher extends Emitter {
     }
     this.#end = end;
     this.#alive = new KeepAlive(options.persistent !== false);
-    this.#lookAroundIn(SOON_MS);
+    this.#pollMountedIn(SOON_MS);
     if (signal === undefined) return;
     const abort = (): void => this.close();
     if (signal.aborted) queueMicrotask(abort);
@@ -107,29 +107,29 @@ export class FsWatcher extends Emitter {
     this.once('close', () => signal.removeEventListener('abort', abort));
   }
 
-  readonly #lookAtTold = (): void => {
-    this.#toldTimer = undefined;
-    if (!this.#closed) this.#emitAll(this.#tree.lookAtTold());
+  readonly #pollNotified = (): void => {
+    this.#notifiedTimer = undefined;
+    if (!this.#closed) this.#emitAll(this.#tree.pollNotified());
   };
 
-  #lookAroundIn(delay: number): void {
-    if (this.#closed || !this.#tree.isFar) return;
-    clearTimeout(this.#aroundTimer as never);
+  #pollMountedIn(delay: number): void {
+    if (this.#closed || !this.#tree.isMounted) return;
+    clearTimeout(this.#mountedTimer as never);
     const timer = setTimeout(() => {
-      this.#aroundTimer = undefined;
+      this.#mountedTimer = undefined;
       const start = performance.now();
       try {
-        this.#emitAll(this.#tree.lookAround());
+        this.#emitAll(this.#tree.pollMounted());
       } finally {
-        this.#lookAroundIn(Math.max(INTERVAL_MS, (performance.now() - start) / LARGEST_PART));
+        this.#pollMountedIn(Math.max(INTERVAL_MS, (performance.now() - start) / LARGEST_PART));
       }
     }, delay) as unknown as { unref?(): void };
     timer.unref?.();
-    this.#aroundTimer = timer;
+    this.#mountedTimer = timer;
   }
 
   #emitAll(events: Events): void {
-    if (this.#aroundTimer === undefined) this.#lookAroundIn(SOON_MS); // a mount may have come to what is watched
+    if (this.#mountedTimer === undefined) this.#pollMountedIn(SOON_MS); // a mount may have come to what is watched
     for (const [path, eventType] of events) {
       if (this.#closed) return;
       try {
@@ -155,8 +155,8 @@ export class FsWatcher extends Emitter {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    clearTimeout(this.#toldTimer as never);
-    clearTimeout(this.#aroundTimer as never);
+    clearTimeout(this.#notifiedTimer as never);
+    clearTimeout(this.#mountedTimer as never);
     this.#end();
     this.#tree.end();
     this.#alive.end();

@@ -6,7 +6,7 @@
  * not looked at. A directory's new names are those with a number beyond the last one that was seen.
  *
  * Files behind a mount have no version. There the host tells which name it was. The host may lose notices (the kernel's
- * queue overflows without a word), so everything there is looked at again now and then: `lookAround`.
+ * queue overflows without a word), so everything there is looked at again now and then: `pollMounted`.
  *
  * Invariants
  * - A version is the one of the stat() that told the rest, so a later change is seen at the next look.
@@ -26,7 +26,7 @@ export type Events = Map<string, EventType>;
 interface Seen {
   /** Where its inode is in the space; 0: it lies behind a mount. */
   readonly inode: number;
-  version: number;
+  sequence: number;
   readonly mount: number;
   readonly kind: number;
   readonly number: number;
@@ -42,14 +42,14 @@ interface Seen {
 }
 
 /** The versions of names in memory, side by side: the pass over all of them is what each change costs. */
-class Versions {
+class Sequences {
   readonly #names: string[] = [];
   /** Where the inodes' versions are in the space, as indices of words, and what they were. */
   #words = new Uint32Array(8);
   #seen = new Uint32Array(8);
 
   /** Notes what is seen of a name, in place of what `slot` says of it. */
-  put(slot: number, name: string, { inode, version }: Seen): number {
+  put(slot: number, name: string, { inode, sequence }: Seen): number {
     const at = slot < 0 ? this.#names.push(name) - 1 : slot;
     if (at === this.#words.length) {
       const [words, seen] = [new Uint32Array(at * 2), new Uint32Array(at * 2)];
@@ -57,8 +57,8 @@ class Versions {
       seen.set(this.#seen);
       [this.#words, this.#seen] = [words, seen];
     }
-    this.#words[at] = (inode + Inode.version) >>> 2;
-    this.#seen[at] = version;
+    this.#words[at] = (inode + Inode.sequence) >>> 2;
+    this.#seen[at] = sequence;
     return at;
   }
 
@@ -88,7 +88,7 @@ interface Inside {
   /** Of the directory; 0: it lies behind a mount. */
   readonly inode: number;
   readonly names: Map<string, Seen>;
-  readonly versions: Versions;
+  readonly sequences: Sequences;
   /** Names of directories that are looked into. */
   readonly directories: Set<string>;
   /** The number of the last name that was seen, in memory. */
@@ -98,8 +98,8 @@ interface Inside {
 }
 
 export interface HostListener {
-  /** The host has told of something: `lookAtTold` is to be called soon. */
-  told(): void;
+  /** The host has told of something: `pollNotified` is to be called soon. */
+  notified(): void;
   /** The host does not tell any more, or not of all. */
   failed(error: FsError): void;
 }
@@ -139,10 +139,10 @@ export class WatchedTree {
   /** The host can watch no more directories. */
   #refused = false;
   /** Names that the host has told of, by their directory; all of it, if it did not say which. */
-  readonly #told = new Map<string, Set<string> | 'all'>();
+  readonly #notified = new Map<string, Set<string> | 'all'>();
   #events: Events = new Map();
   /** Something behind a mount was met: from then on one has to look around. */
-  isFar = false;
+  isMounted = false;
 
   /** @throws if nothing is at `top`, or the host refuses to watch it */
   constructor(fs: TreeFs, top: string, recursive: boolean, listener: HostListener) {
@@ -167,21 +167,21 @@ export class WatchedTree {
   // ---- looks ----
 
   /** After a change in memory. */
-  look(): Events {
+  poll(): Events {
     const mounts = this.#mounts();
     const remounted = mounts !== this.#mountChanges;
     this.#mountChanges = mounts;
-    const inside = this.#lookAtTop(false);
+    const inside = this.#pollTop(false);
     if (inside !== undefined) this.#scan(inside, '', remounted);
     return this.#take();
   }
 
   /** At what the host has told of. */
-  lookAtTold(): Events {
-    const told = [...this.#told];
-    this.#told.clear();
-    this.#lookAtTop(told.some(([below]) => below === ''));
-    for (const [below, names] of told) {
+  pollNotified(): Events {
+    const notified = [...this.#notified];
+    this.#notified.clear();
+    this.#pollTop(notified.some(([below]) => below === ''));
+    for (const [below, names] of notified) {
       const inside = this.#at(below);
       if (inside?.inode !== 0) continue; // gone
       if (names === 'all') this.#listAll(inside, below);
@@ -191,9 +191,9 @@ export class WatchedTree {
   }
 
   /** At everything behind mounts, whatever was told. */
-  lookAround(): Events {
-    const inside = this.#lookAtTop(false);
-    if (inside !== undefined) this.#around(inside, '');
+  pollMounted(): Events {
+    const inside = this.#pollTop(false);
+    if (inside !== undefined) this.#pollMountedIn(inside, '');
     return this.#take();
   }
 
@@ -221,7 +221,7 @@ export class WatchedTree {
   /** In memory at each name that has moved; `remounted`: and where a mount may have come or gone. */
   #scan(inside: Inside, below: string, remounted: boolean): void {
     if (inside.inode === 0 && !remounted) return;
-    for (const name of inside.versions.moved(this.#fs.volume.space.u32)) this.#check(inside, below, name, true);
+    for (const name of inside.sequences.moved(this.#fs.volume.space.u32)) this.#check(inside, below, name, true);
     if (remounted) {
       for (const [name, { inode }] of inside.names) if (inode === 0) this.#check(inside, below, name, true);
     }
@@ -231,19 +231,19 @@ export class WatchedTree {
     }
   }
 
-  #around(inside: Inside, below: string): void {
+  #pollMountedIn(inside: Inside, below: string): void {
     if (inside.inode === 0) this.#listAll(inside, below);
     for (const name of inside.directories) {
       const deeper = inside.names.get(name)?.inside;
-      if (deeper !== undefined) this.#around(deeper, join(below, name));
+      if (deeper !== undefined) this.#pollMountedIn(deeper, join(below, name));
     }
   }
 
-  #lookAtTop(told: boolean): Inside | undefined {
+  #pollTop(notified: boolean): Inside | undefined {
     const { volume } = this.#fs;
     const at = Date.now();
     const there = volume.core.plait_fs_stat(-1 - volume.first(this.#top), 1) === 0;
-    this.#root = this.#compare('', this.#root, there ? this.#state(at) : undefined, told);
+    this.#root = this.#compare('', this.#root, there ? this.#state(at) : undefined, notified);
     return this.#root?.inside;
   }
 
@@ -252,38 +252,38 @@ export class WatchedTree {
   /** What a stat() has just told. */
   #state(at: number): Seen {
     const { volume } = this.#fs;
-    const { inode, version, mount } = volume;
+    const { inode, sequence, mount } = volume;
     volume.space.cover(inode + Inode.BYTES);
     const { kind, number, birthtime, ctime, size } = volume.raw();
-    return { inode, version, mount, kind, number, birthtime, ctime, size, at, inside: undefined, slot: -1 };
+    return { inode, sequence, mount, kind, number, birthtime, ctime, size, at, inside: undefined, slot: -1 };
   }
 
-  /** `told`: there is a sign that something has happened to it. */
-  #check(directory: Inside, below: string, name: string, told: boolean): void {
+  /** `notified`: there is a sign that something has happened to it. */
+  #check(directory: Inside, below: string, name: string, notified: boolean): void {
     const { volume } = this.#fs;
     const path = join(below, name);
     const at = Date.now();
     const there = volume.core.plait_fs_stat(-1 - volume.first(this.#full(path)), 0) === 0;
     const known = directory.names.get(name);
-    this.#put(directory, name, known, this.#compare(path, known, there ? this.#state(at) : undefined, told));
+    this.#put(directory, name, known, this.#compare(path, known, there ? this.#state(at) : undefined, notified));
   }
 
-  #put({ names, versions, directories }: Inside, name: string, old: Seen | undefined, now: Seen | undefined): void {
+  #put({ names, sequences, directories }: Inside, name: string, old: Seen | undefined, now: Seen | undefined): void {
     if (now === undefined) names.delete(name);
     else names.set(name, now);
     if (now?.inside === undefined) directories.delete(name);
     else directories.add(name);
     const slot = old?.slot ?? -1;
     if (now !== undefined && now.inode !== 0) {
-      now.slot = versions.put(slot, name, now);
+      now.slot = sequences.put(slot, name, now);
     } else if (slot >= 0) {
-      const moved = names.get(versions.take(slot) ?? '');
+      const moved = names.get(sequences.take(slot) ?? '');
       if (moved !== undefined) moved.slot = slot;
     }
   }
 
   /** Notes what is different at a path, and looks into a directory that is new or has changed. What is there now. */
-  #compare(path: string, old: Seen | undefined, now: Seen | undefined, told: boolean): Seen | undefined {
+  #compare(path: string, old: Seen | undefined, now: Seen | undefined, notified: boolean): Seen | undefined {
     if (old === undefined || now === undefined || !isSame(old, now)) {
       if (old !== now) this.#events.set(path, 'rename');
       this.#leave(old, path);
@@ -291,7 +291,7 @@ export class WatchedTree {
       return now;
     }
     now.inside = old.inside;
-    const moved = now.inode === 0 ? told : now.version !== old.version;
+    const moved = now.inode === 0 ? notified : now.sequence !== old.sequence;
     if (now.kind === FsKind.DIRECTORY) {
       if (moved && now.inode !== 0 && now.inside !== undefined) this.#listNew(now, now.inside, path);
       return now;
@@ -309,7 +309,7 @@ export class WatchedTree {
     const inside = seen?.inside;
     if (inside === undefined) return;
     inside.end();
-    this.#told.delete(path);
+    this.#notified.delete(path);
     for (const [name, child] of inside.names) {
       const full = join(path, name);
       this.#events.set(full, 'rename');
@@ -326,7 +326,7 @@ export class WatchedTree {
     const inside: Inside = {
       inode: seen.inode,
       names: new Map(),
-      versions: new Versions(),
+      sequences: new Sequences(),
       directories: new Set(),
       cursor: 0,
       end: () => {},
@@ -340,12 +340,12 @@ export class WatchedTree {
 
   /** Has the host tell of what is in a directory, or of the file at the top. */
   #ask(inside: Inside, path: string, first: boolean): void {
-    this.isFar = true;
+    this.isMounted = true;
     if (this.#refused) return;
     const changed = (name: string | undefined): void => {
-      const known = this.#told.get(path) ?? new Set();
-      this.#told.set(path, name === undefined || known === 'all' ? 'all' : known.add(name));
-      this.#listener.told();
+      const known = this.#notified.get(path) ?? new Set();
+      this.#notified.set(path, name === undefined || known === 'all' ? 'all' : known.add(name));
+      this.#listener.notified();
     };
     const failed = (error: FsError): void => {
       if (GONE.has(error.code) || this.#refused) return; // the next look tells
@@ -380,7 +380,7 @@ export class WatchedTree {
     } catch {
       // Gone while we looked.
     }
-    seen.version = UNKNOWN; // so the next look comes back to it
+    seen.sequence = UNKNOWN; // so the next look comes back to it
   }
 
   /** Looks at all names in a directory behind a mount. */

@@ -5,7 +5,7 @@
  * written.
  */
 
-import { settle } from './answer.ts';
+import { settle } from './completion.ts';
 import type { WriteFileOptions } from './contents.ts';
 import { checkAbort, wrongType } from './errors.ts';
 import type { TreeFs } from './tree.ts';

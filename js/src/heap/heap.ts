@@ -13,7 +13,7 @@ import { isMemoryOf } from '../core/memory.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import { lockTimeout, noRoomToCheck, type Space } from '../core/space.ts';
 import { corrupt, invalidPointer, outOfRange, refused } from './faults.ts';
-import { disown, freeBlock, type HeapBytes, isReference, own, ownedBlock } from './owned.ts';
+import { claimOwnership, freeBlock, type HeapBytes, isReference, ownedBlock, releaseOwnership } from './owned.ts';
 import { readInto } from './read-file.ts';
 import { type HeapStats, readStats } from './stats.ts';
 
@@ -84,8 +84,8 @@ export class Heap {
     const to = space.core.plait_heap_realloc(from, size) >>> 0;
     if (to === 0) throw space.core.plait_heap_size(from) === 0 ? invalidPointer(space, from) : refused(space, size);
     if (typeof block === 'number') return to;
-    disown(block);
-    return own(space, to, size);
+    releaseOwnership(block);
+    return claimOwnership(space, to, size);
   }
 
   /**
@@ -97,7 +97,7 @@ export class Heap {
    */
   bytes(size: number, options?: AllocOptions): HeapBytes {
     const block = this.alloc(size, options);
-    return own(this.#space(), block, size);
+    return claimOwnership(this.#space(), block, size);
   }
 
   /**
@@ -128,7 +128,7 @@ export class Heap {
       return;
     }
     freeBlock(space, this.#blockOf(block));
-    disown(block);
+    releaseOwnership(block);
   }
 
   #blockOf(view: Uint8Array): number {

@@ -9,7 +9,7 @@ import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { Space } from '../core/space.ts';
-import { ownedBlock, release } from '../heap/owned.ts';
+import { freeOwned, ownedBlock } from '../heap/owned.ts';
 import { pointToCaller } from '../value/error-shape.ts';
 import { sourceOf } from './inline.ts';
 import { MapRun, type Settled } from './map.ts';
@@ -145,7 +145,7 @@ class Batch implements Call {
       return;
     }
     if (this.#left <= 0) {
-      release(value);
+      freeOwned(value);
       return;
     }
     this.#results[index] = value;
@@ -161,7 +161,7 @@ class Batch implements Call {
     this.#submitter.room.forget(this.#pump);
     this.#reject(reason);
     this.#submitter.abortAll(this);
-    for (const result of this.#results) release(result); // given ones are nobody's now
+    for (const result of this.#results) freeOwned(result); // given ones are nobody's now
   }
 }
 

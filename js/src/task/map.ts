@@ -8,7 +8,7 @@
  */
 
 import { host } from '../core/host.ts';
-import { release } from '../heap/owned.ts';
+import { freeOwned } from '../heap/owned.ts';
 import { InOrder } from './in-order.ts';
 import { onAbort } from './signals.ts';
 import type { Call, Submitter, Ticketing } from './submitter.ts';
@@ -142,7 +142,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   settle(index: number, fulfilled: boolean, value: unknown): void {
     this.#running--;
     if (this.#ended) {
-      release(value);
+      freeOwned(value);
       return;
     }
     this.#keep(index, fulfilled, value);
@@ -332,7 +332,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #dropReady(): void {
     for (const outcome of this.#ready.empty()) {
       if (outcome instanceof Failure) continue;
-      release(this.#rules.settled ? (outcome.value as { value?: unknown }).value : outcome.value);
+      freeOwned(this.#rules.settled ? (outcome.value as { value?: unknown }).value : outcome.value);
     }
   }
 

@@ -5,7 +5,7 @@
  * the end; an abort is the exception, and comes at once.
  */
 
-import { release } from '../heap/owned.ts';
+import { freeOwned } from '../heap/owned.ts';
 import { onAbort } from './signals.ts';
 import type { Call } from './submitter.ts';
 
@@ -55,7 +55,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
 
   settle(_index: number, fulfilled: boolean, value: unknown): void {
     if (this.#outcome !== undefined) {
-      release(value);
+      freeOwned(value);
       return;
     }
     this.#outcome = { fulfilled, value };

@@ -10,7 +10,7 @@ import { host } from '../core/host.ts';
 import { clearTimeout, setTimeout } from '../core/host-timers.ts';
 import { Errno, Pool as P, POOL_LIMIT, PoolState } from '../core/layout.generated.ts';
 import { outOfMemory } from '../core/space.ts';
-import { release } from '../heap/owned.ts';
+import { freeOwned } from '../heap/owned.ts';
 import { readValue } from '../value/reader.ts';
 import { ValueWriter } from '../value/writer.ts';
 import { PoolCalls } from './calls.ts';
@@ -91,7 +91,7 @@ class Answers implements Call {
   settle(index: number, fulfilled: boolean, value: unknown): void {
     if (!fulfilled) this.fail(value);
     if (this.#failed) {
-      release(value);
+      freeOwned(value);
       return;
     }
     this.#answers[index] = value;
@@ -101,7 +101,7 @@ class Answers implements Call {
   fail(reason: unknown): void {
     this.#failed = true;
     this.#reject(reason);
-    for (const answer of this.#answers) release(answer); // given ones are nobody's now
+    for (const answer of this.#answers) freeOwned(answer); // given ones are nobody's now
   }
 }
 

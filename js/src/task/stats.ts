@@ -147,7 +147,7 @@ export function readStats(space: Space, pool: number): PoolStats {
 function workerOf(space: Space, pool: number, index: number, seat: number, now: number): WorkerStats | undefined {
   const thread = space.load(seat + Seat.thread);
   const slot = slotOf(space, thread);
-  const isHere = space.load(slot + Slot.life) === ((thread & ~255) | SlotState.LIVE) >>> 0;
+  const isHere = space.load(slot + Slot.generationState) === ((thread & ~255) | SlotState.LIVE) >>> 0;
   if (thread < 256 || !isHere || space.load(slot + Slot.pool) !== pool) return undefined;
   const age = Math.max(now - space.f64[(seat + Seat.born) / 8]!, 0.001);
   const busy = space.f64[(seat + Seat.busy) / 8]!;

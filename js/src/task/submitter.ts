@@ -20,7 +20,7 @@ import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
 import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
-import { disown } from '../heap/owned.ts';
+import { releaseOwnership } from '../heap/owned.ts';
 import type { Root } from '../value/kinds.ts';
 import { detachAll, transferable } from '../value/transfer.ts';
 import { Kind, Transport } from '../value/transport.ts';
@@ -201,7 +201,7 @@ export class Submitter {
     if (given !== 0) this.#records.setInputBlock(task, given);
     const rc = core.plait_task_submit(task);
     if (rc === 0) {
-      if (given !== 0) disown(input as Uint8Array);
+      if (given !== 0) releaseOwnership(input as Uint8Array);
       if (buffers !== undefined) detachAll(buffers);
       if (how.timeout !== 0) this.#noteTimeout(how.timeout);
       if (seat !== 0 && space.load(seat + Seat.thread) === 0) core.plait_pool_attend(this.#pool);

@@ -10,7 +10,7 @@
 
 import { PlaitError } from '../core/errors.ts';
 import { isArrayBuffer } from '../core/realms.ts';
-import { type HeapBytes, isOwned, release } from '../heap/owned.ts';
+import { freeOwned, type HeapBytes, isOwned } from '../heap/owned.ts';
 import { isDetached } from './buffer-state.ts';
 import { Moved, type MovedParts } from './moved.ts';
 
@@ -45,7 +45,7 @@ export function movedParts(value: unknown): MovedParts | undefined {
 /** Frees what a task gave for nothing: its result is wanted no more. */
 export function freeGiven(value: unknown): void {
   const parts = movedParts(value);
-  if (parts?.given === true) release(parts.value as HeapBytes);
+  if (parts?.given === true) freeOwned(parts.value as HeapBytes);
 }
 
 /** Checks a transfer list. */

@@ -11,7 +11,7 @@
 import { PlaitError } from '../core/errors.ts';
 import { nodeBuffer } from '../core/host-buffer.ts';
 import type { Space } from '../core/space.ts';
-import { own } from '../heap/owned.ts';
+import { claimOwnership } from '../heap/owned.ts';
 import { isSharedElsewhere } from './buffer-state.ts';
 import { copyBytes, privateCopy } from './copy.ts';
 import type { Root } from './kinds.ts';
@@ -243,7 +243,7 @@ export class Transport {
       case Kind.lentBytes:
         return this.#space.u8.subarray(ref, ref + size);
       case Kind.givenBytes:
-        return own(this.#space, ref, size);
+        return claimOwnership(this.#space, ref, size);
       case Kind.graph:
         return readValue(this.#space.u8.subarray(ref, ref + size));
       default:

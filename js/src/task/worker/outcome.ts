@@ -8,7 +8,7 @@
 import { PlaitError } from '../../core/errors.ts';
 import { Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { disown, ownedBlock } from '../../heap/owned.ts';
+import { ownedBlock, releaseOwnership } from '../../heap/owned.ts';
 import { describeUnsendable } from '../../value/error-shape.ts';
 import { detachAll, freeGiven, movedParts } from '../../value/transfer.ts';
 import { Kind, type Transport } from '../../value/transport.ts';
@@ -36,7 +36,7 @@ export class Outcomes {
     const word = (task + Task.outputBlock) >>> 2;
     const before = u32[word]!; // of a run that died
     u32[word] = block;
-    disown(view);
+    releaseOwnership(view);
     if (before !== 0) core.plait_heap_free(before);
     return this.#transport.prepareGiven(view, block, Kind.givenBytes);
   }

@@ -21,7 +21,7 @@ import type { MountTable } from './mount-table.ts';
 import type { Mount } from './mount-walk.ts';
 
 /** An open file of a mount, in this thread. */
-export interface FarFile {
+export interface MountedFile {
   readonly mount: Mount;
   readonly id: number;
   readonly uses: number;
@@ -30,17 +30,17 @@ export interface FarFile {
   readonly at: number;
 }
 
-export class FarFiles {
+export class MountedFiles {
   readonly #space: Space;
   readonly #table: MountTable;
   readonly #result: number;
-  readonly #open = new Map<number, FarFile>();
+  readonly #open = new Map<number, MountedFile>();
   #closes = 0;
 
   /** @param record the thread's */
-  constructor(space: Space, record: number, table: MountTable) {
+  constructor(space: Space, threadRecord: number, table: MountTable) {
     this.#space = space;
-    this.#result = record + FsThread.result;
+    this.#result = threadRecord + FsThread.result;
     this.#table = table;
   }
 
@@ -52,7 +52,7 @@ export class FarFiles {
   add(mount: Mount, { id, stats }: BackendFile, flags: number): number {
     this.#sweep();
     const { core } = this.#space;
-    const fd = core.plait_fs_far_open(mount.number, id, flags, stats.device, Number(stats.file));
+    const fd = core.plait_fs_mounted_open(mount.number, id, flags, stats.device, Number(stats.file));
     if (fd < 0) {
       mount.backend.close(id);
       return fd;
@@ -70,8 +70,8 @@ export class FarFiles {
   }
 
   /** The open file of a descriptor. */
-  get(fd: number): FarFile {
-    const at = this.#space.core.plait_fs_far(fd) >>> 0;
+  get(fd: number): MountedFile {
+    const at = this.#space.core.plait_fs_mounted(fd) >>> 0;
     if (at === 0) throw new BackendError('EBADF');
     const known = this.#open.get(fd);
     const uses = this.#word(at, FsOpen.uses);
@@ -81,14 +81,14 @@ export class FarFiles {
   }
 
   /** Opens for this thread what another has opened. */
-  #again(fd: number, at: number, uses: number): FarFile {
+  #again(fd: number, at: number, uses: number): MountedFile {
     this.#sweep();
     const number = this.#word(at, FsOpen.mount);
     const flags = this.#word(at, FsOpen.flags);
     const host = this.#word(at, FsOpen.host);
     const wide = (offset: number): number => this.#word(at, offset + 4) * 2 ** 32 + this.#word(at, offset);
     const [device, file] = [wide(FsOpen.device), wide(FsOpen.file)];
-    const same = this.#word(at, FsOpen.state) === FsOpenState.FAR && this.#word(at, FsOpen.uses) === uses;
+    const same = this.#word(at, FsOpen.state) === FsOpenState.MOUNTED && this.#word(at, FsOpen.uses) === uses;
     const mount = same ? this.#table.get(number) : undefined;
     if (mount === undefined) throw new BackendError('EBADF');
     const { id } = mount.backend.reopen(host, device, file, flags);
@@ -98,13 +98,13 @@ export class FarFiles {
   }
 
   close(fd: number): number {
-    const rc = this.#space.core.plait_fs_far_close(fd);
+    const rc = this.#space.core.plait_fs_mounted_close(fd);
     const known = this.#open.get(fd);
     if (known !== undefined) this.#drop(fd, known);
     return rc;
   }
 
-  #drop(fd: number, { mount, id }: FarFile): void {
+  #drop(fd: number, { mount, id }: MountedFile): void {
     this.#open.delete(fd);
     mount.backend.close(id);
   }
@@ -112,7 +112,7 @@ export class FarFiles {
   /** Closes what belongs to descriptors that other threads have closed. */
   #sweep(): void {
     const { core } = this.#space;
-    const closes = this.#word(core.plait_abi_fs() >>> 0, FsRoot.farCloses);
+    const closes = this.#word(core.plait_abi_fs() >>> 0, FsRoot.mountedCloses);
     if (closes === this.#closes) return;
     this.#closes = closes;
     for (const [fd, file] of this.#open) {
@@ -122,17 +122,17 @@ export class FarFiles {
 
   // ---- positions ----
 
-  #moved({ at }: FarFile, from: bigint, to: bigint): boolean {
+  #moved({ at }: MountedFile, from: bigint, to: bigint): boolean {
     const words = new BigInt64Array(this.#space.u8.buffer, at + FsOpen.position, 1);
     return Atomics.compareExchange(words, 0, from, to) === from;
   }
 
-  #position({ at }: FarFile): bigint {
+  #position({ at }: MountedFile): bigint {
     return Atomics.load(new BigInt64Array(this.#space.u8.buffer, at + FsOpen.position, 1), 0);
   }
 
   /** Reads to `to` in the space. `position`: -1 for where the descriptor stands. */
-  read(file: FarFile, to: number, length: number, position: number): number {
+  read(file: MountedFile, to: number, length: number, position: number): number {
     const { backend } = file.mount;
     const bytes = this.#space.bytes(to, length);
     if (position >= 0) return backend.read(file.id, bytes, position);
@@ -143,7 +143,7 @@ export class FarFiles {
     }
   }
 
-  write(file: FarFile, from: number, length: number, position: number): number {
+  write(file: MountedFile, from: number, length: number, position: number): number {
     const { backend } = file.mount;
     const bytes = this.#space.bytes(from, length);
     if (file.flags & FsFlag.APPEND) {

@@ -20,10 +20,10 @@ import {
   FsThread,
 } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { answer, type BackendChange, BackendError, type BackendFile, type BackendStats } from './backend.ts';
-import type { FarFiles } from './far-files.ts';
+import { type BackendChange, BackendError, type BackendFile, type BackendStats, errorNumber } from './backend.ts';
 import type { MountTable } from './mount-table.ts';
 import { How, type Mount, Out, type Place, type Start, type Trace, walk } from './mount-walk.ts';
+import type { MountedFiles } from './mounted-files.ts';
 
 const REMOTE = -Errno.EREMOTE;
 const LISTINGS = 64;
@@ -56,7 +56,7 @@ function attempt(action: () => number): number {
   try {
     return action();
   } catch (error) {
-    return answer(error);
+    return errorNumber(error);
   }
 }
 
@@ -85,11 +85,11 @@ export interface Held extends Start {
   leave(): void;
 }
 
-export class FarCalls {
+export class MountedCalls {
   readonly #space: Space;
-  readonly #record: number;
+  readonly #threadRecord: number;
   readonly #table: MountTable;
-  readonly #files: FarFiles;
+  readonly #files: MountedFiles;
   readonly #forget: () => void;
   readonly #listings = new Map<number, Listing>();
   #listed = 0;
@@ -99,9 +99,9 @@ export class FarCalls {
   last: { mount: Mount; stats: BackendStats } | undefined;
 
   /** @param forget the path in the record is another one */
-  constructor(space: Space, record: number, table: MountTable, files: FarFiles, forget: () => void) {
+  constructor(space: Space, threadRecord: number, table: MountTable, files: MountedFiles, forget: () => void) {
     this.#space = space;
-    this.#record = record;
+    this.#threadRecord = threadRecord;
     this.#table = table;
     this.#files = files;
     this.#forget = forget;
@@ -111,7 +111,7 @@ export class FarCalls {
 
   /** What the core says of the path that has led into a mount. `path`: without the links in memory before that. */
   #remote(): { mount: Mount | undefined; rest: string; path: string; start?: Start } {
-    const result = this.#record + FsThread.result;
+    const result = this.#threadRecord + FsThread.result;
     const number = this.#space.load(result + FsResult.mount);
     const bytes = this.#space.bytes(
       this.#space.load(result + FsResult.block),
@@ -130,7 +130,7 @@ export class FarCalls {
   #put(at: number, path: string): number {
     this.#forget();
     if (path.length >= FS_PATH_MAX) return path.length;
-    const bytes = this.#space.bytes(this.#record + at, path.length);
+    const bytes = this.#space.bytes(this.#threadRecord + at, path.length);
     for (let i = 0; i < path.length; i++) bytes[i] = path.charCodeAt(i);
     return path.length;
   }
@@ -208,7 +208,7 @@ export class FarCalls {
           // By number: the list may have been read again in between, and tells of the same mount in another object.
           if (one.place?.mount.number !== two.place?.mount.number) fail('EXDEV');
           action(one.place as Place, two.place as Place);
-          return this.#notice();
+          return this.#notifyWatchers();
         } finally {
           two.place?.leave();
         }
@@ -267,7 +267,10 @@ export class FarCalls {
   realPath(length: number, trace: Trace): { path: string; inMemory: boolean } {
     const { place, length: size } = this.#locate(length, How.FOLLOW, false, trace);
     if (place === undefined) {
-      return { path: String.fromCharCode(...this.#space.bytes(this.#record + FsThread.first, size)), inMemory: true };
+      return {
+        path: String.fromCharCode(...this.#space.bytes(this.#threadRecord + FsThread.first, size)),
+        inMemory: true,
+      };
     }
     place.leave();
     if (place.stats === undefined) fail('ENOENT');
@@ -279,7 +282,7 @@ export class FarCalls {
   }
 
   /** Tells who watches. 0. */
-  #notice(): number {
+  #notifyWatchers(): number {
     const root = this.#space.core.plait_abi_fs() >>> 0;
     if (this.#space.load(root + FsRoot.watchers) !== 0) {
       Atomics.add(this.#space.i32, (root + FsRoot.changes) >>> 2, 1);
@@ -346,7 +349,7 @@ export class FarCalls {
           if (code !== 'ELOOP' || follow === 0 || tries === 0) throw error;
           return -Errno.EAGAIN;
         }
-        if (wanted(flags) || flags & FsFlag.CREAT) this.#notice();
+        if (wanted(flags) || flags & FsFlag.CREAT) this.#notifyWatchers();
         return action(place.mount, file);
       });
     for (let tries = TRIES; ; tries--) {
@@ -374,7 +377,7 @@ export class FarCalls {
   write(fd: number, from: number, length: number, position: number): number {
     return attempt(() => {
       const count = this.#files.write(this.#files.get(fd), from, length, position);
-      this.#notice();
+      this.#notifyWatchers();
       return count;
     });
   }
@@ -409,7 +412,7 @@ export class FarCalls {
     return this.#opening(length, flags, mode, again, ({ backend }, { id }) => {
       try {
         for (let at = 0; at < size; ) at += backend.write(id, this.#space.bytes(from + at, size - at), at);
-        return this.#notice();
+        return this.#notifyWatchers();
       } finally {
         backend.close(id);
       }
@@ -422,14 +425,14 @@ export class FarCalls {
         const { mount, id, flags } = this.#files.get(target);
         if ((flags & 3) === 0) fail('EINVAL');
         mount.backend.truncate(id, size);
-        return this.#notice();
+        return this.#notifyWatchers();
       });
     }
     const path = (length: number): number => again(-1 - length);
     return this.#opening(-1 - target, FsFlag.RDWR, 0, path, ({ backend }, { id }) => {
       try {
         backend.truncate(id, size);
-        return this.#notice();
+        return this.#notifyWatchers();
       } finally {
         backend.close(id);
       }
@@ -464,7 +467,7 @@ export class FarCalls {
   /** Puts it where the core would. */
   #tell(mount: Mount, stats: BackendStats): number {
     const space = this.#space;
-    const result = this.#record + FsThread.result;
+    const result = this.#threadRecord + FsThread.result;
     const word = (offset: number, value: number): void => {
       space.u32[(result + offset) >>> 2] = value;
     };
@@ -517,7 +520,7 @@ export class FarCalls {
         const { mount, id } = this.#files.get(target);
         this.#writable({ mount });
         mount.backend.fset(id, change);
-        return this.#notice();
+        return this.#notifyWatchers();
       });
     }
     return this.#at(
@@ -528,7 +531,7 @@ export class FarCalls {
         this.#there(place);
         this.#writable(place);
         place.mount.backend.set(place.directory, place.name, change);
-        return this.#notice();
+        return this.#notifyWatchers();
       },
     );
   }
@@ -541,7 +544,7 @@ export class FarCalls {
       if (name === '' || place.covered || mount.backend.stat(directory, name) !== undefined) fail('EEXIST');
       this.#writable(place);
       mount.backend.mkdir(directory, name, mode & PERMISSIONS);
-      return this.#notice();
+      return this.#notifyWatchers();
     });
   }
 
@@ -556,7 +559,7 @@ export class FarCalls {
       if (slash && directories) this.#there(place);
       if (directories) mount.backend.rmdir(directory, name);
       else mount.backend.unlink(directory, name);
-      return this.#notice();
+      return this.#notifyWatchers();
     });
   }
 
@@ -600,11 +603,11 @@ export class FarCalls {
         if (slash) fail('ENOENT');
         this.#writable(place);
         mount.backend.symlink(
-          String.fromCharCode(...this.#space.bytes(this.#record + FsThread.first, target)),
+          String.fromCharCode(...this.#space.bytes(this.#threadRecord + FsThread.first, target)),
           directory,
           name,
         );
-        return this.#notice();
+        return this.#notifyWatchers();
       },
       FsThread.second,
     );
@@ -614,7 +617,7 @@ export class FarCalls {
     return this.#at(length, 0, again, (place) => {
       if (this.#there(place).kind !== FsKind.SYMLINK) fail('EINVAL');
       const text = place.mount.backend.readlink(place.directory, place.name);
-      const scratch = this.#space.bytes(this.#space.load(this.#record + FsThread.scratch), text.length);
+      const scratch = this.#space.bytes(this.#space.load(this.#threadRecord + FsThread.scratch), text.length);
       for (let i = 0; i < text.length; i++) scratch[i] = text.charCodeAt(i);
       return text.length;
     });
@@ -661,12 +664,12 @@ export class FarCalls {
    */
   list(target: number, cursor: number, again: Again): number {
     const known = this.#listings.get(Math.floor(cursor / 2 ** 32));
-    if (cursor !== 0 && known !== undefined) return this.#told(known, cursor);
+    if (cursor !== 0 && known !== undefined) return this.#putListing(known, cursor);
     if (target >= 0) {
       return attempt(() => {
         const { mount, id } = this.#files.get(target);
         if (mount.backend.fstat(id).kind !== FsKind.DIRECTORY) fail('ENOTDIR');
-        return this.#told(mount.backend.flist(id), cursor);
+        return this.#putListing(mount.backend.flist(id), cursor);
       });
     }
     return this.#at(
@@ -676,11 +679,11 @@ export class FarCalls {
       (place) => {
         if (this.#there(place).kind !== FsKind.DIRECTORY) fail('ENOTDIR');
         const { backend } = place.mount;
-        if (place.name === '') return this.#told(backend.list(place.directory), cursor);
+        if (place.name === '') return this.#putListing(backend.list(place.directory), cursor);
         const inside = backend.enter(place.directory, place.name);
         if (typeof inside === 'string') return fail('ENOTDIR'); // a link since we looked
         try {
-          return this.#told(backend.list(inside), cursor);
+          return this.#putListing(backend.list(inside), cursor);
         } finally {
           backend.leave(inside);
         }
@@ -689,9 +692,9 @@ export class FarCalls {
   }
 
   /** Puts as many names as there is room for where the core would. */
-  #told(listing: Listing, cursor: number): number {
+  #putListing(listing: Listing, cursor: number): number {
     const space = this.#space;
-    const scratch = space.load(this.#record + FsThread.scratch);
+    const scratch = space.load(this.#threadRecord + FsThread.scratch);
     const bytes = space.bytes(scratch, FS_SCRATCH);
     const start = cursor % 2 ** 32;
     let [length, ascii, i] = [0, 1, start];
@@ -717,7 +720,7 @@ export class FarCalls {
       // Who has stopped in the middle is forgotten; who comes back late gets the rest of what is there then.
       if (this.#listings.size > LISTINGS) this.#listings.delete(this.#listings.keys().next().value as number);
     }
-    const result = this.#record + FsThread.result;
+    const result = this.#threadRecord + FsThread.result;
     space.u32[(result + FsResult.cursor) >>> 2] = over ? 0 : i;
     space.u32[(result + FsResult.cursor + 4) >>> 2] = over ? 0 : id;
     space.u32[(result + FsResult.bytes) >>> 2] = length;

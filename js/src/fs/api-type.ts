@@ -11,7 +11,7 @@ type NodeFs = typeof import('node:fs');
 type Over<Own, Theirs> = { [Key in keyof Own]: Key extends keyof Theirs ? Theirs[Key] : Own[Key] };
 
 /** The type that users see of what has the type `Own`. */
-export type Face<Own extends { promises: object }> =
+export type ApiType<Own extends { promises: object }> =
   // Of `any` this is true. The brackets keep the compiler from giving up where the module is missing.
   [NodeFs] extends [string]
     ? Own

@@ -18,31 +18,31 @@ const EVERY_MS = 4;
 const waiting: (() => void)[] = [];
 let turned = 0;
 
-function answerInBrowser(listener: () => void): void {
+function completeInBrowser(listener: () => void): void {
   if (waiting.length === 0 && clock() - turned < EVERY_MS) {
     queueMicrotask(listener);
     return;
   }
   waiting.push(listener);
-  if (waiting.length === 1) host.nextTurn(answerAll);
+  if (waiting.length === 1) host.nextTurn(completeAll);
 }
 
-function answerAll(): void {
+function completeAll(): void {
   turned = clock();
   for (const listener of waiting.splice(0)) queueMicrotask(listener);
 }
 
 /** Calls back later. */
-export const answer: (listener: () => void) => void = host.turnsAreCheap ? host.nextTurn : answerInBrowser;
+export const completeLater: (listener: () => void) => void = host.turnsAreCheap ? host.nextTurn : completeInBrowser;
 
 /** Does it now; the promise settles later. */
 export function settle<Result>(action: () => Result): Promise<Result> {
   return new Promise((resolve, reject) => {
     try {
       const result = action();
-      answer(() => resolve(result));
+      completeLater(() => resolve(result));
     } catch (error) {
-      answer(() => reject(error));
+      completeLater(() => reject(error));
     }
   });
 }

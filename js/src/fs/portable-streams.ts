@@ -8,7 +8,7 @@
  *   taken.
  */
 
-import { answer, settle } from './answer.ts';
+import { completeLater, settle } from './completion.ts';
 import { Emitter } from './emitter.ts';
 import { codedError } from './errors.ts';
 import type { TreeFs } from './tree.ts';
@@ -66,9 +66,9 @@ abstract class FileStream extends Emitter {
       this.fd = checkInteger(fd, 'fd', 0, 2 ** 31 - 1);
     }
     const abort = (): void => void this.destroy(abortError(signal?.reason));
-    if (signal?.aborted) answer(abort);
+    if (signal?.aborted) completeLater(abort);
     else signal?.addEventListener('abort', abort, { once: true });
-    answer(() => this.#open());
+    completeLater(() => this.#open());
   }
 
   /** Whether the file is not open yet. */
@@ -117,7 +117,7 @@ abstract class FileStream extends Emitter {
     } catch (error) {
       this.errored ??= error as Error;
     }
-    answer(() => {
+    completeLater(() => {
       this.closed = true;
       if (this.errored !== null) this.emit('error', this.errored);
       if (this.#emitClose) this.emit('close');
@@ -127,7 +127,7 @@ abstract class FileStream extends Emitter {
   /** Closes it; calls back when it is closed. */
   close(done?: Done): void {
     if (done !== undefined) {
-      if (this.closed) answer(done);
+      if (this.closed) completeLater(done);
       else this.once('close', () => done());
     }
     this.destroy();
@@ -174,7 +174,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   #decoder: PieceDecoder | undefined;
   #isOpen = false;
   #turn = false;
-  #told = false;
+  #isReadableDue = false;
 
   constructor(fs: TreeFs, path: PathLike | undefined | null, given?: CommonOptions | string | null) {
     const options = optionsOf<CommonOptions>(given) as CommonOptions;
@@ -214,7 +214,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   override on(event: string, listener: Parameters<Emitter['on']>[1]): this {
     super.on(event, listener);
     if (event === 'data' && this.readableFlowing !== false) this.resume();
-    if (event === 'readable') this.#tell();
+    if (event === 'readable') this.#emitReadable();
     return this;
   }
 
@@ -239,7 +239,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     const chunk = this.#next();
     if (chunk !== null) {
       this.emit('data', chunk);
-      if (this.listenerCount('readable') > 0) this.#tell();
+      if (this.listenerCount('readable') > 0) this.#emitReadable();
     }
     return chunk;
   }
@@ -265,7 +265,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     this.#decoder = undefined;
     if (rest !== '') return rest;
     this.readableEnded = true;
-    answer(() => {
+    completeLater(() => {
       if (this.destroyed) return;
       this.emit('end');
       this.finished();
@@ -277,7 +277,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   #go(): void {
     if (this.#turn || !this.#isOpen || this.readableFlowing !== true || !this.readable) return;
     this.#turn = true;
-    answer(() => {
+    completeLater(() => {
       this.#turn = false;
       if (this.readableFlowing !== true || !this.readable) return;
       const chunk = this.#next();
@@ -287,13 +287,13 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     });
   }
 
-  #tell(): void {
-    if (this.#told) return;
-    this.#told = true;
-    answer(() => {
-      this.#told = false;
+  #emitReadable(): void {
+    if (this.#isReadableDue) return;
+    this.#isReadableDue = true;
+    completeLater(() => {
+      this.#isReadableDue = false;
       if (this.#isOpen ? this.readable : !this.destroyed) this.emit('readable');
-      if (!this.#isOpen && !this.destroyed) this.once('open', () => this.#tell());
+      if (!this.#isOpen && !this.destroyed) this.once('open', () => this.#emitReadable());
     });
   }
 
@@ -316,7 +316,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
           this.once('open', resolve);
           this.once('close', resolve);
           this.once('error', resolve);
-          if (this.fd !== null) answer(() => answer(resolve));
+          if (this.fd !== null) completeLater(() => completeLater(resolve));
         });
       }
       while (this.readable) {
@@ -378,7 +378,7 @@ export class WriteStream extends FileStream {
         ? ['ERR_STREAM_WRITE_AFTER_END', 'write after end']
         : ['ERR_STREAM_DESTROYED', 'Cannot call write after a stream was destroyed'];
       const error = codedError(Error, code as string, message as string);
-      answer(() => callback?.(error));
+      completeLater(() => callback?.(error));
       this.destroy(error);
       return false;
     }
@@ -408,7 +408,7 @@ export class WriteStream extends FileStream {
   #go(): void {
     if (this.#turn || !this.#isOpen || this.destroyed) return;
     this.#turn = true;
-    answer(() => {
+    completeLater(() => {
       this.#turn = false;
       this.#write();
     });
