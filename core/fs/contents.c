@@ -119,7 +119,7 @@ int64_t plait__fs_contents_read(
     count = position >= now ? 0 : (int64_t)least64(length, now - position);
     if (count > 0) copy_out(&read, position, plait_at(to), (uint32_t)count);
     reads_done();
-  } while (!plait__fs_read_end(&read));
+  } while (plait__fs_read_retry(&read));
   return count;
 }
 

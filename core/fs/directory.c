@@ -76,7 +76,7 @@ int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name
       rc = 0;
       break;
     }
-  } while (!plait__fs_read_end(&read));
+  } while (plait__fs_read_retry(&read));
   return rc;
 }
 

@@ -116,12 +116,15 @@ static inline uint64_t plait__fs_time(double now) {
 struct plait__fs_read {
   struct plait_inode *inode;
   uint32_t sequence, tries;
-  int locked, failed;
+  int locked;
 };
 
-/* do { if (!begin(&r)) return -ETIMEDOUT; ... } while (!plait__fs_read_end(&r)); what was read holds after that. */
+/*
+ * do { if (!plait__fs_read_begin(&r)) return -PLAIT_ETIMEDOUT; ... } while (plait__fs_read_retry(&r));
+ * After that, everything that was read is consistent. As in Linux: retry returns 1 to read again.
+ */
 int plait__fs_read_begin(struct plait__fs_read *read);
-int plait__fs_read_end(struct plait__fs_read *read);
+int plait__fs_read_retry(struct plait__fs_read *read);
 /* Whether what was read so far may be believed: asked before a reference is followed. */
 static inline int plait__fs_read_valid(const struct plait__fs_read *read) {
   return plait_load(&read->inode->sequence) == read->sequence;
@@ -173,7 +176,7 @@ void plait__fs_stage_replace(struct plait_fs_thread *mine, struct plait_fs_direc
 void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *inode, double now, int contents);
 /*
  * Lists names from the cursor on into the thread's scratch: how many, or what plait_fs_list() fails with. Between
- * plait__fs_read_begin() and plait__fs_read_end().
+ * plait__fs_read_begin() and plait__fs_read_retry().
  */
 int plait__fs_list_into(
     struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor);

@@ -320,14 +320,14 @@ int plait__fs_read_begin(struct plait__fs_read *read) {
   }
 }
 
-int plait__fs_read_end(struct plait__fs_read *read) {
+int plait__fs_read_retry(struct plait__fs_read *read) {
   if (read->locked) {
     plait_lock_release(&read->inode->lock);
     read->locked = 0;
-    return 1;
+    return 0;
   }
-  if (plait__fs_read_valid(read)) return 1;
-  if (++read->tries < PLAIT__FS_READS) return 0;
+  if (plait__fs_read_valid(read)) return 0;
+  if (++read->tries < PLAIT__FS_READS) return 1;
   if (plait__fs_acquire(&read->inode->lock) == 0) read->locked = 1;
-  return 0;
+  return 1;
 }

@@ -56,7 +56,7 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
       uint32_t word = plait_load((plait_word_t *)plait_at(block + i));
       __builtin_memcpy(half + i, &word, 4);
     }
-  } while (!plait__fs_read_end(&read));
+  } while (plait__fs_read_retry(&read));
   if (length == 0) { /* another has taken its name: the name is looked up again */
     walker->depth--;
     return 1;

@@ -114,7 +114,7 @@ static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
       __builtin_memcpy(to + i, &word, 4);
     }
     count = (int64_t)size;
-  } while (!plait__fs_read_end(&read));
+  } while (plait__fs_read_retry(&read));
   return (int)count;
 }
 
@@ -320,7 +320,7 @@ PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
     plait_put64(&mine->result.cursor, 0);
     rc = plait__fs_list_into(mine, &read, node, (uint64_t)cursor);
-  } while (!plait__fs_read_end(&read));
+  } while (plait__fs_read_retry(&read));
   return rc;
 }
 
@@ -358,7 +358,7 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
       plait_put64(&result->held, held);
       plait_put(&result->block, plait_ref(inode));
       plait_put(&result->bytes, read.sequence);
-    } while (!plait__fs_read_end(&read));
+    } while (plait__fs_read_retry(&read));
     if (!gone) return 0;
     if (target >= 0) return -PLAIT_EBADF;
   }
