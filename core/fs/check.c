@@ -1,5 +1,5 @@
 /*
- * fs check: walks every inode, name, extent and descriptor, and says what is wrong first.
+ * fs check: walks every inode, name, extent and descriptor, and reports the first fault.
  */
 #include "internal.h"
 
@@ -20,7 +20,7 @@ PLAIT_EXPORT uint32_t plait_fs_fault(uint32_t *at) {
   return kind;
 }
 
-/* What is found of each inode. */
+/* What the check counts for each inode. */
 struct tally {
   uint32_t names, folders, opens, pins;
 };
@@ -39,7 +39,7 @@ static struct plait_inode *inode_of(uint32_t number) {
   return plait__fs_item(&plait_fs()->inodes, sizeof(struct plait_inode), number);
 }
 
-/* Whether `ref` is an inode in use, in this life. */
+/* Whether `ref` is an inode in use, in this generation. */
 static int is_inode(struct census *census, plait_ref_t ref, uint32_t generation_kind) {
   struct plait_inode *inode = plait_at(ref);
   uint32_t number = plait_get(&inode->number);
@@ -147,7 +147,7 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
   struct plait_fs_mount *mount = plait__fs_mount_of(plait_get(&inode->mount));
   if (plait_get(&inode->mount) != 0 && (mount == NULL || plait_get(&mount->inode) != plait_ref(inode)))
     return fs_wrong(PLAIT_FS_FAULT_MOUNT, inode);
-  uint32_t holder = plait_lock_owner(&inode->lock); /* a dead thread's lock is free, too */
+  uint32_t holder = plait_lock_owner(&inode->lock); /* the lock of an exited thread counts as free */
   if ((plait_get(&inode->sequence) & 1) || (holder != 0 && plait_thread_alive(holder)))
     return fs_wrong(PLAIT_FS_FAULT_INODE, inode);
   int rc = check_ranges(census, inode);

@@ -2,14 +2,13 @@
  * contents: the bytes of files.
  *
  * Invariants
- * - The first extent, if there is one, starts at byte 0; those in the map follow, in order, without overlap. What no
- *   extent covers is zero. Bytes of extents behind the file's size have no meaning: whoever makes the file longer
- *   zeroes them.
- * - Extents are added before what is written into them is counted in the size, so a write that does not finish leaves
- *   no byte that anybody sees, but in the middle of what was there before.
- * - Appending never copies what is there: another extent is added, as long as all before it, up to GROWTH.
- * - While an inode is pinned its first extent stays where it is, as it is; nothing is ever put into the map in front of
- *   it.
+ * - The first extent, if there is one, starts at byte 0. The extents in the map follow it, in order and without
+ *   overlap. Bytes that no extent covers are zero. Bytes of extents after the file's size have no meaning: a thread
+ *   that makes the file longer zeroes them.
+ * - A write adds extents before it counts the bytes in the size. So a write that does not finish leaves no visible
+ *   byte, except within the earlier contents.
+ * - Appending never copies existing bytes. It adds an extent as long as all before it together, but at most GROWTH.
+ * - While an inode is pinned, its first extent keeps its place and length, and no extent is inserted in front of it.
  */
 #include "internal.h"
 
@@ -19,7 +18,7 @@
 #define WASTE 4096u
 #define LARGEST (1ull << 53)
 
-/* Bytes that a writer may be changing: who calls looks at the version afterwards. */
+/* Copies bytes that a writer may be changing. The caller checks the sequence afterwards. */
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread"))) static void peek_bytes(uint8_t *to, const uint8_t *from, uint32_t length) {
   for (uint32_t i = 0; i < length; i++) to[i] = ((const volatile uint8_t *)from)[i];
@@ -47,7 +46,7 @@ static uint64_t most64(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
-/* The first extent of the map that ends behind `position`. */
+/* Index of the first extent of the map that ends after `position`. */
 static uint32_t find_extent(struct plait_fs_map *map, uint32_t count, uint64_t position) {
   uint32_t low = 0, high = count;
   while (low < high) {
@@ -69,7 +68,7 @@ uint64_t plait__fs_contents_held(struct plait_inode *inode) {
 
 /* ---- reading ---- */
 
-/* Copies bytes from `position` on, zeros where there are none; stops when they may not be believed any more. */
+/* Copies bytes from `position` on, and zeros for holes. Stops when the sequence has changed. */
 static void copy_out(struct plait__fs_read *read, uint64_t position, uint8_t *to, uint32_t length) {
   struct plait_inode *inode = read->inode;
   plait_ref_t first = plait_load(&inode->block), ref = plait_load(&inode->map);
@@ -123,16 +122,16 @@ int64_t plait__fs_contents_read(
   return count;
 }
 
-/* ---- what is there, under the lock ---- */
+/* ---- gaps and bytes, under the lock ---- */
 
 struct gap {
-  uint64_t start, end; /* what no extent covers */
-  uint64_t before;     /* where the extent in front of it ends */
-  uint64_t limit;      /* where the next one starts */
-  uint32_t next;       /* which of the map's that is */
+  uint64_t start, end; /* bytes that no extent covers */
+  uint64_t before;     /* end of the extent before the gap */
+  uint64_t limit;      /* start of the next extent */
+  uint32_t next;       /* index of that extent in the map */
 };
 
-/* The first gap in `from` to `to`: 1, or 0 if there is none. */
+/* Finds the first gap in `from` to `to`: 1, or 0 if there is none. */
 static int find_gap(struct plait_inode *inode, uint64_t from, uint64_t to, struct gap *gap) {
   struct plait_fs_map *map = map_of(inode);
   uint32_t count = map == NULL ? 0 : plait_get(&map->count);
@@ -152,7 +151,7 @@ static int find_gap(struct plait_inode *inode, uint64_t from, uint64_t to, struc
   return 0;
 }
 
-/* Calls for each piece of memory behind `from` to `to`: copies from `bytes`, or zeroes if it is null. */
+/* Fills the covered bytes from `from` to `to` with `bytes`, or with zeros if it is null. */
 static void put_bytes(struct plait_inode *inode, uint64_t from, uint64_t to, const uint8_t *bytes) {
   uint32_t first = plait_get(&inode->length);
   uint64_t at = from;
@@ -188,12 +187,12 @@ static int usable_node(struct plait__fs_node node) {
 
 /* ---- adding extents ---- */
 
-struct shape { /* what an extent is to be, and what it was decided upon */
+struct shape { /* a planned extent, and the state that the plan depends on */
   struct gap gap;
   uint32_t size;     /* bytes to allocate */
-  uint32_t capacity; /* of a new map; 0: none is needed */
+  uint32_t capacity; /* of a new map; 0: no new map is needed */
   plait_ref_t map;
-  int first; /* it becomes the first extent */
+  int first; /* whether it becomes the first extent */
 };
 
 static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *shape) {
@@ -202,7 +201,7 @@ static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *sh
   uint32_t count = map == NULL ? 0 : plait_get(&map->count);
   uint64_t end = gap->end;
   if (gap->start == gap->before && gap->next == count) {
-    end = most64(end, gap->start + least64(gap->before, GROWTH)); /* the file grows */
+    end = most64(end, gap->start + least64(gap->before, GROWTH)); /* the file grows at its end */
   } else {
     gap->start = most64(gap->before, gap->start & ~(uint64_t)(HOLE_UNIT - 1));
     end = most64(end, least64(gap->limit, (to + HOLE_UNIT - 1) & ~(uint64_t)(HOLE_UNIT - 1)));
@@ -217,7 +216,7 @@ static void plan_extent(struct plait_inode *inode, uint64_t to, struct shape *sh
     shape->capacity = count < 4 ? 6 : count * 2;
 }
 
-/* Puts the extent in, in one change. Under the lock, which found the shape to be still true. */
+/* Inserts the extent, in one transaction. Under the lock; the plan was checked under the same lock. */
 static void insert_extent(struct plait_fs_thread *mine, struct plait_inode *inode, const struct shape *shape,
     plait_ref_t block, plait_ref_t new_map, uint32_t keep) {
   uint32_t length = (uint32_t)least64(plait_heap_size(block), shape->gap.limit - shape->gap.start);
@@ -257,7 +256,7 @@ static int same_shape(struct plait_inode *inode, const struct shape *a, const st
       a->gap.limit == b->gap.limit && a->capacity == b->capacity && a->first == b->first;
 }
 
-/* One block of at least a piece of what is wanted; as much as there is. */
+/* Reserves one block: of the wanted size, or the largest available one down to LEAST_PIECE. */
 static plait_ref_t take_piece(struct plait_fs_thread *mine, uint32_t size) {
   for (;; size /= 2) {
     plait_ref_t block = plait__fs_quota_reserve(mine, size, 0) ? plait__fs_tx_reserve(mine, size) : 0;
@@ -273,7 +272,7 @@ static uint64_t resolve_position(
   return where == AT_POSITION && open != NULL ? plait_get64(&open->position) : position;
 }
 
-/* Locks the inode with memory behind every byte of what is to be written: 0, and `position` says where. */
+/* Locks the inode when extents cover all bytes to be written. 0, and `position` is the resolved one. */
 static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node, enum where where, uint64_t *position,
     uint32_t length, struct plait_fs_open *open) {
   struct plait_inode *inode = node.inode;
@@ -310,7 +309,7 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
   }
 }
 
-/* Gives back memory behind the file's end. */
+/* Frees memory after the file's end. */
 static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node);
 
 int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position,
@@ -365,7 +364,7 @@ void plait__fs_stage_counts(struct plait_fs_thread *mine, struct plait_inode *in
   plait_put(&mine->released_owner, plait_ref(owner));
 }
 
-/* Drops the extents of the map that start at `size` or behind. Under the lock. */
+/* Stages the removal of the extents of the map that start at or after `size`. Under the lock. */
 static void stage_cut(struct plait_fs_thread *mine, struct plait_inode *inode, uint64_t size) {
   struct plait_fs_map *map = map_of(inode);
   uint32_t count = map == NULL ? 0 : plait_get(&map->count), kept = count;
@@ -391,7 +390,7 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
   uint32_t keep = plait_get(&mine->reserved_count), used = 0, length = 0;
   plait_word_t *block = NULL, *room = NULL;
   plait_ref_t smaller = 0;
-  for (int turn = 0; turn < 2; turn++) { /* the first finds out how much, the second does it */
+  for (int turn = 0; turn < 2; turn++) { /* the first turn finds the size, the second copies */
     if (plait__fs_lock(&inode, 1) != 0) break;
     plait__fs_tx_begin(mine);
     uint64_t size = plait_get64(&inode->size);
@@ -444,7 +443,7 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
   uint64_t old = plait_get64(&inode->size);
   plait__fs_tx_begin(mine);
   if (size < old) {
-    if (plait_get(&inode->pins) != 0) { /* who has it mapped sees zeros from here on */
+    if (plait_get(&inode->pins) != 0) { /* mappings see zeros from here on */
       plait__fs_write_begin(mine, inode);
       put_bytes(inode, size, least64(old, plait_get(&inode->length)), NULL);
     }
@@ -465,7 +464,7 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
     uint32_t length, int given, double now) {
   struct plait_inode *inode = node.inode;
   plait_ref_t block = 0;
-  if (length != 0) { /* a block of its own: who dies before the commit leaves the old contents, and none of the new */
+  if (length != 0) { /* in a new block: after an exit before the commit, the old contents are whole */
     if (!plait__fs_quota_reserve(mine, length, 0)) return -PLAIT_ENOSPC;
     block = given ? from : plait__fs_tx_reserve(mine, length);
     if (block == 0) return -PLAIT_ENOSPC;
@@ -493,7 +492,7 @@ int plait__fs_contents_replace(struct plait_fs_thread *mine, struct plait__fs_no
   return rc;
 }
 
-/* What was taken and set aside and is not the file's goes back. Returns `rc`. */
+/* Frees the blocks and the quota that are still reserved. Returns `rc`. */
 static int pin_over(struct plait_fs_thread *mine, int rc) {
   plait__fs_tx_abort(mine, 0);
   plait__fs_quota_release(mine);
@@ -510,7 +509,7 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
     uint64_t size = plait_get64(&inode->size);
     int whole = plait_get(&inode->length) >= size;
     if (!usable_node(node)) rc = -PLAIT_EBADF;
-    else if (!whole && plait_get(&inode->pins) != 0) rc = -PLAIT_EBUSY; /* it has grown since somebody mapped it */
+    else if (!whole && plait_get(&inode->pins) != 0) rc = -PLAIT_EBUSY; /* it has grown since it was mapped */
     else if (size > UINT32_MAX) rc = -PLAIT_ENOSPC;
     else if (whole || have >= size) {
       plait__fs_tx_begin(mine);
@@ -529,8 +528,8 @@ int plait__fs_contents_pin(struct plait_fs_thread *mine, struct plait__fs_node n
       plait__fs_stage_open(mine, fd, 2, node, 0);
       plait_put(&mine->result.block, whole ? plait_get(&inode->block) : block);
       plait_put64(&mine->result.size, size);
-      uint32_t reserved_blocks = plait_get(&mine->reserved_count);
-      plait__fs_tx_commit(mine, whole ? reserved_blocks : 0);
+      uint32_t reserved = plait_get(&mine->reserved_count);
+      plait__fs_tx_commit(mine, whole ? reserved : 0);
       plait__fs_unlock(&inode, 1);
       return pin_over(mine, 0);
     }

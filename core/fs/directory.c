@@ -1,17 +1,18 @@
 /*
- * directory: names. See struct plait_fs_table.
+ * directory: names in directories. See struct plait_fs_table.
  *
  * Invariants
- * - The records are the truth, in the order of their cookies; record.entry 0 is a name that was removed. A record's
- *   place is used once in the life of a table, so a cursor, which is a cookie, means the same whatever comes and goes,
- *   in this table and in those that replace it.
- * - The index has more cells than there are records, so a search ends at an empty cell. Cells of removed records stay.
- * - What lies behind `count` is nobody's, and written before `count` is raised.
+ * - Directory records are authoritative, in the order of their cookies. An `entry` of 0 is a removed name. A record is
+ *   used once in a table. So a cursor, which is a cookie, stays valid while names come and go, also when a new table
+ *   replaces this one.
+ * - The index has more cells than there are directory records, so a search ends at an empty cell. Cells of removed
+ *   records stay.
+ * - Records from `count` on are unused; a new one is written before `count` increases.
  */
 #include "internal.h"
 
 #define FIRST_CAPACITY 8u
-#define NEXT_CAPACITY 32u /* where names come and go the table is made anew less often */
+#define NEXT_CAPACITY 32u /* larger, so that tables are rebuilt less often where names come and go */
 
 uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length) {
   uint32_t hash = length * 0x9E3779B1u;
@@ -26,7 +27,7 @@ uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length) {
   return hash * 0x9E3779B1u >> 3;
 }
 
-/* Whether the entry has this name. What it reads may be torn: the caller looks at the version afterwards. */
+/* Whether the entry has this name. The bytes may be torn: the caller checks the sequence afterwards. */
 static int has_name(const struct plait_fs_entry *entry, struct plait__fs_name name) {
   if (plait_load(&entry->length) != name.length) return 0;
   uint32_t word = 0, i = 0;
@@ -57,7 +58,7 @@ int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name
     if (ref == 0 || !plait__fs_read_valid(&read)) continue;
     struct plait_fs_table *table = plait_at(ref);
     uint32_t capacity = plait_load(&table->capacity), mask = plait_load(&table->mask);
-    if (!plait__fs_read_valid(&read)) continue; /* only now are these two a table's */
+    if (!plait__fs_read_valid(&read)) continue; /* from here on both values belong to one table */
     plait_word_t *cells = plait__fs_cells(table, capacity);
     for (uint32_t i = name.hash & mask, probes = 0; probes <= mask; i = (i + 1) & mask, probes++) {
       uint32_t cell = plait_load(&cells[i]);
@@ -101,7 +102,7 @@ static uint32_t cells_for(uint32_t capacity) {
   return cells;
 }
 
-/* The live records of the directory into a new table, which nobody knows yet. Under the directory's lock. */
+/* Copies the live records to a new table that is not yet published. Under the directory's lock. */
 static void fill_table(struct plait_fs_table *to, uint32_t capacity, struct plait_inode *directory) {
   uint32_t cells = cells_for(capacity), count = 0;
   plait_zero(to, sizeof *to + capacity * sizeof(struct plait_fs_directory_record) + cells * 4);
@@ -137,7 +138,7 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
       if (plait_get(&inode->generation_kind) != directory.generation_kind || plait_get(&inode->links) == 0) {
         rc = -PLAIT_ENOENT;
       } else if (plait__fs_has_room(inode)) {
-        /* Another thread was quicker. */
+        /* Another thread has made room. */
       } else if (capacity < plait_get(&inode->live) + 1) {
         done = 0;
       } else {
@@ -218,7 +219,7 @@ void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *ino
 
 /* ---- listing ---- */
 
-/* The first record with a cookie behind `cursor`. */
+/* Index of the first record with a cookie after `cursor`. */
 static uint32_t find_cursor(struct plait_fs_table *table, uint32_t count, uint64_t cursor) {
   uint32_t low = 0, high = count;
   while (low < high) {
@@ -254,7 +255,7 @@ int plait__fs_list_into(
       if (length > PLAIT_FS_NAME_MAX || (uint32_t)(kinds - names) < length + 8) break;
       for (uint32_t k = 0; k < length; k += 4) {
         uint32_t word = plait_load(&entry->name[k / 4]);
-        __builtin_memcpy(names + k, &word, 4); /* up to three zeros behind it, which the next name covers */
+        __builtin_memcpy(names + k, &word, 4); /* writes up to three zeros too many; the next name overwrites them */
         many |= word & 0x80808080u;
       }
       names += length;

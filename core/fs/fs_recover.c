@@ -1,6 +1,6 @@
 /*
- * fs_recover: what a thread that exited held in the file system is given back: its journal, its descriptors and the
- * inodes that it was making or freeing.
+ * fs_recover: recovers what an exited thread held in fs: its journal, its descriptors, its watchers, and the inodes
+ * that it was creating or freeing.
  */
 #include "internal.h"
 
@@ -13,19 +13,19 @@ int plait_fs_recover(plait_thread_t exited) {
   if (plait_load(&thread_record->thread) != exited) return 0;
   int rc = plait__fs_recover_journal(thread_record, exited);
   if (rc != 0) return rc;
-  if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory to work with: later */
+  if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory for a record of this thread: later */
   struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
   for (uint32_t i = 0; (i = plait__fs_find_owned(opens, exited, i)) != UINT32_MAX; i++) {
     plait_word_t *owner = plait__fs_owner(opens, i);
     uint32_t whose = exited;
     if ((rc = plait__fs_close_number(plait__fs_mine(), i, 0)) == -PLAIT_ETIMEDOUT) return rc;
-    /* Claimed and not opened, or closed and not free yet: it is still its own. */
+    /* Claimed and not opened, or closed and not released: the exited thread still owns it. */
     if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
   }
   for (uint32_t i = 0; (i = plait__fs_find_owned(inodes, exited, i)) != UINT32_MAX; i++)
     plait__fs_release_inode(plait__fs_item(inodes, sizeof(struct plait_inode), i));
   if ((rc = plait__fs_unwatch(thread_record)) != 0) return rc;
-  /* Whoever settles it beside us may still be at it: the record gets another thread only when that one is done. */
+  /* Another thread may still be recovering the journal: the record is released only after that, hence the lock. */
   if ((rc = plait_lock_acquire(&thread_record->lock)) < 0) return rc;
   plait_put(&thread_record->released_owner, 0);
   plait_put(&thread_record->thread, 0);

@@ -1,11 +1,12 @@
 /*
- * items: inodes and descriptors, and who has them.
+ * items: inodes and descriptors, and who owns them.
  *
  * Invariants
- * - An item's whose-word is the truth about who may use it. It leaves 0 by a compare-and-swap to a thread's id, so what
- *   a dead thread was making or freeing is found by its id; and it becomes 0 again outside of any journal, because
- *   nobody's lock guards a free item: a journal that was made again would undo what the next owner does.
- * - Chunks are added one at a time under `tables`, by a journal; they never go.
+ * - The owner word of an item is authoritative: it says who may use the item. It leaves 0 by a compare-and-swap to a
+ *   thread id. So recovery finds by that id what an exited thread was creating or freeing.
+ * - The owner word becomes 0 outside of any journal. A free item is guarded by no lock, so a journal that is applied
+ *   again would undo what the next owner does.
+ * - A journal adds chunks, one at a time and under `tables`. Chunks are never removed.
  */
 #include "internal.h"
 
@@ -38,7 +39,7 @@ uint32_t plait__fs_find_owned(struct plait_fs_items *items, plait_thread_t threa
   uint32_t end = plait_load(&items->count) * PLAIT_FS_CHUNK_ITEMS;
   while (number < end) {
     const plait_word_t *owners = plait_at(chunk_of(items, number));
-    do { /* without a fence: there may be a million of others' */
+    do { /* relaxed: a million items may belong to others */
       if (plait_get(&owners[number % PLAIT_FS_CHUNK_ITEMS]) == thread) return number;
     } while (++number % PLAIT_FS_CHUNK_ITEMS != 0);
   }
@@ -49,7 +50,7 @@ struct plait_inode *plait__fs_root_inode(void) {
   return plait__fs_item(&plait_fs()->inodes, sizeof(struct plait_inode), 0);
 }
 
-/* The inodes of a new chunk know their numbers; the first of all is the root directory. */
+/* Numbers the inodes of a new chunk. Inode 0 becomes the root directory. */
 static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
   for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
     plait_put(&inode_at(chunk, i)->number, number + i);
@@ -64,13 +65,13 @@ static void lay_out_inodes(plait_ref_t chunk, uint32_t number) {
   plait_put((plait_word_t *)plait_at(chunk), PLAIT__FS_IN_USE);
 }
 
-/* Adds a chunk if there are `count` of them still. 0, -PLAIT_ENOSPC, -PLAIT_ETIMEDOUT. */
+/* Adds a chunk, unless another thread has: `count` is the expected number. 0, -PLAIT_ENOSPC, -PLAIT_ETIMEDOUT. */
 static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, uint32_t count) {
   uint32_t keep = plait_get(&mine->reserved_count), bytes = PLAIT_FS_CHUNK_ITEMS * (4 + size);
   if (count == PLAIT_FS_CHUNK_TABLE_LIMIT * PLAIT_FS_CHUNK_TABLE_SIZE) return -PLAIT_ENOSPC;
   plait__fs_tx_begin(mine);
   int is_inodes = size == sizeof(struct plait_inode);
-  /* There is a root in any case; and what files hold is to be read where they have filled the space. */
+  /* The first chunk, with the root directory, and descriptors come from reserves: reading must work in a full space. */
   enum plait_heap_use use = count == 0 ? PLAIT_FOR_THREADS : is_inodes ? PLAIT_FOR_FILES : PLAIT_FOR_TASKS;
   enum plait_heap_use before = plait_heap_use(use);
   plait_ref_t chunk = plait_heap_alloc_aligned(bytes, 64),
@@ -99,19 +100,19 @@ static int add_chunk(struct plait_fs_thread *mine, struct plait_fs_items *items,
     }
     plait_lock_release(&plait_fs()->tables);
   }
-  plait__fs_tx_abort(mine, keep); /* nothing, if it was committed */
+  plait__fs_tx_abort(mine, keep); /* no effect after a commit */
   return rc;
 }
 
 /*
- * Threads look for free items in places of their own: whose-words that lie in one cache line would be fetched away at
- * each.
+ * Each thread starts its search at a different place of a chunk. Otherwise threads would write to owner words in the
+ * same cache line.
  */
 static uint32_t own_place(uint32_t chunk) {
   return chunk * PLAIT_FS_CHUNK_ITEMS + plait_thread_index(plait_self_id()) * WORDS_IN_LINE % PLAIT_FS_CHUNK_ITEMS;
 }
 
-/* A thread starts in the newest chunk: if it is full, few are not. `next` may stay what it was to another thread. */
+/* Starts in the newest chunk, because older ones are probably full. `next` may keep the value of an earlier thread. */
 static void start_search(struct plait_fs_items *items, struct plait_fs_search *search) {
   uint32_t count = plait_load(&items->count);
   plait_put(&search->at, own_place(count == 0 ? 0 : count - 1));
@@ -127,11 +128,11 @@ static plait_ref_t enter(void) {
   if (ref == 0) {
     if ((ref = plait_heap_alloc_zeroed(sizeof(struct plait_fs_thread))) == 0) return 0;
     mine = plait_at(ref);
-    plait_put(&plait_self()->scratch, ref); /* freed by recovery, unless it is published: plait_fs_recover() */
+    plait_put(&plait_self()->scratch, ref); /* recovery frees it, unless it is published: plait_fs_recover() */
     atomic_store_explicit(place, ref, memory_order_release);
     plait_put(&plait_self()->scratch, 0);
   }
-  /* A dead owner's journal was settled before its slot was given out again. */
+  /* If the former owner exited, its journal was recovered before its slot was reused. */
   if (plait_get(&mine->scratch) == 0) {
     plait_ref_t scratch = plait_heap_alloc(PLAIT_FS_SCRATCH);
     if (scratch == 0) return 0;
@@ -141,14 +142,14 @@ static plait_ref_t enter(void) {
   start_search(&plait_fs()->inodes, &mine->inodes);
   start_search(&plait_fs()->opens, &mine->opens);
   atomic_store_explicit(&mine->thread, self, memory_order_release);
-  while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk has the root directory */
+  while (plait_load(&plait_fs()->inodes.count) == 0) /* the first chunk contains the root directory */
     if (add_chunk(mine, &plait_fs()->inodes, sizeof(struct plait_inode), 0) != 0) return 0;
   return ref;
 }
 
 /*
- * What a thread works with is the thread's: it is to be had where files have filled the space, and where a dead thread
- * is recovered.
+ * The record and its scratch block come from the reserve for threads. So a thread can enter, and recover another one,
+ * when files have filled the space.
  */
 PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   enum plait_heap_use before = plait_heap_use(PLAIT_FOR_THREADS);
@@ -157,7 +158,7 @@ PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   return ref;
 }
 
-/* Claims a free item of the chunk that `number` lies in, from there on round: which one, or -1. */
+/* Claims a free item of the chunk of `number`, starting there and wrapping around. Its number, or -1. */
 static int claim_in_chunk(struct plait_fs_items *items, uint32_t number) {
   plait_word_t *owners = plait_at(chunk_of(items, number));
   for (uint32_t i = 0; i < PLAIT_FS_CHUNK_ITEMS; i++) {
@@ -170,7 +171,7 @@ static int claim_in_chunk(struct plait_fs_items *items, uint32_t number) {
   return -1;
 }
 
-/* Claims an item from the next chunks, `most` of them: which one, or -1. */
+/* Claims an item from the next chunks, at most `most` of them. Its number, or -1. */
 static int claim_further(struct plait_fs_items *items, struct plait_fs_search *search, uint32_t most) {
   int number = -1;
   for (uint32_t count = plait_load(&items->count); most > 0 && number < 0; most--) {
@@ -184,9 +185,9 @@ static int claim_further(struct plait_fs_items *items, struct plait_fs_search *s
 }
 
 /*
- * How many items there are must not matter to how long this takes, and yet what others have freed is to be found. So
- * each claim earns credit for looks into other chunks, round and round. A chunk is added when that is spent: where one
- * item in CREDIT_OF_CLAIM is free, or more, the credit lasts.
+ * The time of a claim must not depend on the number of items, but items that others have freed should be found. So each
+ * claim earns credit for checking items of other chunks, in turn. A chunk is added when the credit is spent. If at
+ * least one item in CREDIT_OF_CLAIM is free, the credit lasts.
  */
 int plait__fs_claim(
     struct plait_fs_thread *mine, struct plait_fs_items *items, uint32_t size, struct plait_fs_search *search) {
@@ -200,7 +201,7 @@ int plait__fs_claim(
       number = claim_further(items, search, chunks < count ? chunks : count);
     }
     if (number < 0 && (rc = add_chunk(mine, items, size, count)) == -PLAIT_ENOSPC) {
-      number = claim_further(items, search, count); /* it is worth any number of looks */
+      number = claim_further(items, search, count); /* without memory it is worth checking every item */
       plait_put(&search->credit, 0);
     }
     if (number < 0 && rc != 0) return rc;
@@ -216,23 +217,23 @@ struct use {
   uint32_t files;
 };
 
-/* What all have together; `quota_bytes`: and what they have set aside. */
-static struct use in_use(int quota_bytes) {
+/* The sum over all threads; `with_reserved`: including their reservations. */
+static struct use in_use(int with_reserved) {
   struct use use = {0, 0};
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_fs()->threads[i]);
     if (ref == 0) continue;
     struct plait_fs_thread *thread_record = plait_at(ref);
-    /* What is set aside is read first: where it is not any more, it has been counted. */
-    if (quota_bytes) use.bytes += atomic_load_explicit(&thread_record->quota_bytes, memory_order_seq_cst);
-    if (quota_bytes) use.files += atomic_load_explicit(&thread_record->quota_files, memory_order_seq_cst);
+    /* Reservations are read first: one that has ended is already counted in `held` or `files`. */
+    if (with_reserved) use.bytes += atomic_load_explicit(&thread_record->quota_bytes, memory_order_seq_cst);
+    if (with_reserved) use.files += atomic_load_explicit(&thread_record->quota_files, memory_order_seq_cst);
     use.bytes += atomic_load_explicit(&thread_record->held, memory_order_acquire);
     use.files += plait_load(&thread_record->files);
   }
   return use;
 }
 
-/* `bytes`, `files`: whether that limit matters. */
+/* `bytes`, `files`: whether to check that limit. */
 static int is_within(struct use use, int bytes, int files) {
   return (!bytes || use.bytes <= plait_get64(&plait_fs()->limit_bytes)) &&
       (!files || use.files <= plait_get(&plait_fs()->limit_files));
@@ -245,13 +246,15 @@ int plait__fs_quota_reserve(struct plait_fs_thread *mine, uint64_t bytes, uint32
   for (uint32_t turns = 0; turns < QUOTA_TRIES; turns++) {
     struct use use = in_use(0);
     if (!is_within((struct use){use.bytes + bytes, use.files + files}, counts_bytes, counts_files)) return 0;
-    /* Of two who do this at once one sees what the other has set aside: each says so first, and reads then. */
+    /* Each thread reserves first and reads then. So of two concurrent threads at least one sees the other. */
     if (counts_bytes) atomic_exchange_explicit(&mine->quota_bytes, bytes, memory_order_seq_cst);
     if (counts_files) atomic_exchange_explicit(&mine->quota_files, files, memory_order_seq_cst);
     if (is_within(in_use(1), counts_bytes, counts_files)) return 1;
-    /* There is room for one, but not for all who are at it: whoever tries again first gets it. */
+    /*
+     * The concurrent threads together exceed the limit. Withdraw, and try again after different delays. An earlier
+     * reservation of the other kind stays.
+     */
     if (counts_bytes) atomic_store_explicit(&mine->quota_bytes, 0, memory_order_release);
-    /* not what was set aside before */
     if (counts_files) atomic_store_explicit(&mine->quota_files, 0, memory_order_release);
     for (uint32_t i = (plait_thread_index(plait_self_id()) * 7 + turns) % 64; i > 0; i--) plait_platform_pause();
   }
@@ -315,7 +318,7 @@ void plait__fs_release_owner(struct plait_fs_thread *mine) {
 
 int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node) {
   struct plait_inode *root = plait__fs_root_inode();
-  /* Somebody may have removed `node`, and then the directory above it: who locks it will see that it is gone. */
+  /* Another thread may have removed `node` and the directory above it. The caller sees that once it locks `node`. */
   for (uint32_t steps = 0; node != above; node = plait_at(plait_load(&node->parent)))
     if (node == root || plait_ref(node) == 0 || ++steps == PLAIT__FS_DEEPEST) return 0;
   return 1;

@@ -1,19 +1,19 @@
 /*
- * journal: how a change of several words is made by one store; the locks that go with it.
+ * journal: transactions, which change several words by one store, and the locks that guard them.
  *
  * Invariants
- * - While `state` is 1 the owner holds the locks of all that `stores` names, or the words are the owner's alone. So
- *   nobody else has changed them, and the stores can be made again from the start.
- * - A lock is taken over from a dead thread only together with settle_all(): what it guards is right before anybody
- *   looks. Several may take over locks of one dead thread: the record's lock lets one of them settle, and the others
- *   wait for it.
- * - A block is named by `reserved_blocks` until the change that publishes it is committed, or it is given back.
- *   `reserved_count` goes down before `state` goes to 0: a block that was published is never taken for one that was
- *   not.
- * - While `state` is 2 all stores are made and the locks may be others': what is left is to free `deferred_frees`,
- *   which nobody else can reach any more. Locks are held for shorter so.
- * - What is freed is forgotten first: a death in between loses one block, and never frees one twice.
- * - No change frees a block that it also writes to.
+ * - While `state` is 1, the owner holds the locks of everything that `stores` names, or the words belong to the owner
+ *   alone. So no other thread has changed them, and the stores can be applied again from the start.
+ * - A thread that takes a lock over from an exited thread first recovers all journals. So the guarded data is
+ *   consistent before anyone reads it. Several threads may take over locks of one exited thread: the lock of its record
+ *   lets one of them recover, and the others wait.
+ * - `reserved_blocks` names a block until the transaction that publishes it is committed, or until the block is freed.
+ *   `reserved_count` decreases before `state` becomes 0, so recovery never frees a published block.
+ * - While `state` is 2, all stores are applied and other threads may hold the locks. What remains is to free
+ *   `deferred_frees`, which no other thread can reach any more. This shortens the time that locks are held.
+ * - A word that names a block is cleared before the block is freed. An exit in between loses one block, and never frees
+ *   a block twice.
+ * - No transaction frees a block that it also writes to.
  */
 #include "internal.h"
 
@@ -39,7 +39,7 @@ _Alignas(64) struct plait_fs plait__fs_root;
 static void run_deferred_frees(struct plait_fs_thread *thread_record);
 
 void plait__fs_tx_begin(struct plait_fs_thread *mine) {
-  if (plait_get(&mine->state) == 2) run_deferred_frees(mine); /* the second change under one lock */
+  if (plait_get(&mine->state) == 2) run_deferred_frees(mine); /* the second transaction under one lock */
   plait_put(&mine->store_count, 0);
 }
 
@@ -56,7 +56,7 @@ plait_ref_t plait__fs_tx_reserve_for(struct plait_fs_thread *mine, enum plait_he
   return block;
 }
 
-/* The last store to `at` that is staged, or null. */
+/* The last staged store to `at`, or null. */
 static struct plait_fs_store *find_store(struct plait_fs_thread *mine, plait_ref_t at) {
   for (uint32_t i = plait_get(&mine->store_count); i-- > 0;)
     if (plait_get(&mine->stores[i].at) == at) return &mine->stores[i];
@@ -111,7 +111,7 @@ static void make_even(struct plait_inode *inode) {
 void plait__fs_write_begin(struct plait_fs_thread *mine, struct plait_inode *inode) {
   plait__fs_tx_target(mine, inode);
   make_odd(inode);
-  full_fence(); /* pairs with the fence in contents.c: who has seen a new byte sees the version */
+  full_fence(); /* pairs with the fence in contents.c: a reader that has seen a new byte sees the odd sequence */
 }
 
 void plait__fs_tx_defer_free(struct plait_fs_thread *mine, plait_ref_t block, uint32_t from, uint32_t to, int whole) {
@@ -124,7 +124,7 @@ void plait__fs_tx_defer_free(struct plait_fs_thread *mine, plait_ref_t block, ui
   plait_put(&mine->deferred_count, count + 1);
 }
 
-/* Frees what `word` names, which forgets it first. */
+/* Clears the word, then frees the block that it named. */
 static void free_named(plait_word_t *word) {
   plait_ref_t block = plait_get(word);
   if (block == 0) return;
@@ -141,7 +141,7 @@ static void run_deferred_free(struct plait_fs_deferred_free *deferred) {
   if (plait_get(&deferred->whole)) free_named(&deferred->block);
 }
 
-/* Frees what the change has made free: no lock is needed. pre: state is 2. */
+/* Needs no lock. pre: state is 2. */
 static void run_deferred_frees(struct plait_fs_thread *thread_record) {
   for (uint32_t i = 0, deferred_frees = plait_get(&thread_record->deferred_count); i < deferred_frees; i++)
     run_deferred_free(&thread_record->deferred_frees[i]);
@@ -150,8 +150,8 @@ static void run_deferred_frees(struct plait_fs_thread *thread_record) {
 }
 
 /*
- * Whether all that is dropped is out of everybody's reach: a map that stays in use is its file's again without the
- * lock.
+ * Whether no other thread can reach any deferred free. A map of which only extents are freed stays in use: after the
+ * unlock another thread may change it.
  */
 static int frees_only_whole(struct plait_fs_thread *thread_record) {
   for (uint32_t i = plait_get(&thread_record->deferred_count); i-- > 0;)
@@ -159,7 +159,7 @@ static int frees_only_whole(struct plait_fs_thread *thread_record) {
   return 1;
 }
 
-/* Makes the change in the journal, from the start or again. pre: state is 1. */
+/* Applies the transaction, for the first time or again. pre: state is 1. */
 static void apply_journal(struct plait_fs_thread *thread_record) {
   uint32_t targets = plait_get(&thread_record->target_count), stores = plait_get(&thread_record->store_count);
   for (uint32_t i = 0; i < targets; i++) make_odd(plait_at(plait_get(&thread_record->targets[i])));
@@ -182,7 +182,7 @@ static void apply_journal(struct plait_fs_thread *thread_record) {
   plait_put(&thread_record->state, later ? 2 : 0);
 }
 
-/* Gives back what is in hand from `keep` on; nothing was changed. pre: state is 0. */
+/* Frees the reserved blocks from `keep` on; no store was applied. pre: state is 0. */
 static void roll_back_journal(struct plait_fs_thread *thread_record, uint32_t keep) {
   for (uint32_t i = plait_get(&thread_record->target_count); i-- > 0;)
     make_even(plait_at(plait_get(&thread_record->targets[i])));
@@ -213,9 +213,9 @@ void plait__fs_tx_abort(struct plait_fs_thread *mine, uint32_t keep) {
   roll_back_journal(mine, keep);
 }
 
-/* ---- after a death ---- */
+/* ---- after an exit ---- */
 
-/* pre: the record's lock is held, and its owner is dead. */
+/* pre: the record's lock is held, and its owner has exited. */
 static void recover_journal(struct plait_fs_thread *thread_record) {
   if (plait_load(&thread_record->state) == 1) apply_journal(thread_record);
   if (plait_get(&thread_record->state) == 2) run_deferred_frees(thread_record);
@@ -249,15 +249,15 @@ int plait__fs_recover_journals(plait_thread_t *unrecovered) {
 
 /* ---- locks ---- */
 
-/* Passes some time without a look at anything that others write. */
+/* Waits without reading anything that other threads write. */
 static void stand_back(uint32_t turns) {
   for (volatile uint32_t i = 0; i < turns; i++) plait_platform_pause();
 }
 
 int plait__fs_acquire(struct plait_lock *lock) {
   /*
-   * A change takes less time than falling asleep and waking does, so it pays to look for longer than other locks do;
-   * but seldom: while nobody looks, the owner's next changes find everything in its own cache.
+   * A transaction takes less time than to sleep and wake up, so spin for longer than other locks do. But check rarely:
+   * between the checks, everything that the owner changes next stays in its own cache.
    */
   for (uint32_t checks = 0, turns = 16; checks < CHECKS && plait_lock_owner(lock) != 0; checks += turns) {
     stand_back(turns);
@@ -266,7 +266,8 @@ int plait__fs_acquire(struct plait_lock *lock) {
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
   /*
-   * A settler may have died without anybody knowing it: then the lock stays a dead thread's, and the next one settles.
+   * A thread may have exited during recovery, and nobody knows it yet. Then the lock keeps an exited owner, so the next
+   * thread recovers.
    */
   plait_thread_t unrecovered = 0;
   rc = plait__fs_recover_journals(&unrecovered);
@@ -282,7 +283,7 @@ void plait__fs_unlock(struct plait_inode **set, uint32_t count) {
 }
 
 int plait__fs_lock(struct plait_inode **set, uint32_t count) {
-  for (uint32_t i = 1; i < count; i++) { /* sorted, the same one twice once */
+  for (uint32_t i = 1; i < count; i++) { /* sorts by address; of duplicates one stays */
     for (uint32_t k = i; k > 0 && (uintptr_t)set[k] < (uintptr_t)set[k - 1]; k--) {
       struct plait_inode *inode = set[k];
       set[k] = set[k - 1], set[k - 1] = inode;
@@ -312,7 +313,7 @@ int plait__fs_read_begin(struct plait__fs_read *read) {
       spins += 8;
       continue;
     }
-    /* Its writer is at it for long, or dead. */
+    /* The writer takes long, or has exited. */
     if (plait__fs_acquire(&read->inode->lock) != 0) return 0;
     read->locked = 1;
     read->sequence = plait_load(&read->inode->sequence);

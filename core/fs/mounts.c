@@ -1,22 +1,22 @@
 /*
- * mounts: directories that stand for what another backend has: a folder of the host, later an image or a browser's
+ * mounts: directories whose contents another backend serves: a folder of the host, later an image or a browser's
  * storage.
  *
- * The core knows where mounts are and nothing of what is in them. A path that leads into one is answered with
- * -PLAIT_EREMOTE, the mount's number and the rest of the path; the binding goes on from there, in whatever thread has
- * asked. A mount's descriptors lie in the table of all descriptors, so their numbers, owners and positions are every
- * thread's.
+ * The core knows where mounts are, and nothing of what is in them. For a path that leads into one it returns
+ * -PLAIT_EREMOTE, the mount's number and the remaining path. The binding continues there, in the calling thread.
+ * Descriptors of mounted files are in the table of all descriptors. So their numbers, owners and file positions are
+ * valid in every thread.
  *
  * Invariants
- * - The list and `inode.mount` change together, by one journal, under `rename` and the inode's lock. A number is never
- *   used again, so what a thread remembers of a mount is true or names nothing.
- * - A directory with a mount over it or in it is neither removed nor moved: `place` stays its path. Whoever moves a
- *   directory looks under its lock at `moves`, and if that is set does it under `rename`; the first who mounts sets it
- *   and then takes the lock of each directory above once: so from there on none of them moves while `rename` is held,
- *   and `place` is true at the commit.
- * - A far descriptor becomes open and closed under `rename`, while its mount is in the list; and a mount with such
- *   descriptors stays. Who closes one makes it its own first: so a thread that vanishes there leaves only what is its
- *   own.
+ * - One journal changes the list and `inode.mount` together, under `rename` and the inode's lock. Numbers are never
+ *   reused, so what a thread remembers of a mount is correct, or its number names no mount.
+ * - A directory that a mount covers, or that contains a mount, is neither removed nor moved: `place` stays its path.
+ * - A thread that moves a directory checks `moves` under the directory's lock, and if it is set, moves under `rename`.
+ *   The first mount sets `moves`, and then takes and releases the lock of each ancestor once. From there on no ancestor
+ *   moves while `rename` is held, and `place` is correct at the commit.
+ * - Descriptors of mounted files are opened and closed under `rename`, while their mount is in the list. A mount with
+ *   open descriptors is not removed. A thread that closes one first makes itself the owner: so if it exits there, it
+ *   leaves only descriptors of its own.
  */
 #include "internal.h"
 
@@ -38,7 +38,7 @@ int plait__fs_has_mount(struct plait_inode *directory) {
   return 0;
 }
 
-/* Whether the mount's place is this path. */
+/* Whether the mount's path is this one. */
 static int has_place(struct plait_fs_mount *mount, const uint8_t *path, uint32_t length) {
   if (plait_get(&mount->place) != length) return 0;
   const uint8_t *place = (const uint8_t *)mount->text;
@@ -76,14 +76,14 @@ static void add_mount(struct plait_fs_thread *mine, plait_ref_t block, struct pl
 }
 
 /*
- * Directories move under `rename` from now on, and those above this one that are moving otherwise have moved. Under
+ * From now on directories move only under `rename`. Waits until ancestors that are moving without it have moved. Under
  * `rename`. 0, -PLAIT_ETIMEDOUT.
  */
 static int wait_for_moves(struct plait_inode *inode) {
   struct plait_inode *root = plait__fs_root_inode();
-  /* Who locks a directory after us sees the word: the lock is released in between. */
+  /* A thread that locks a directory after this one sees the word, because the lock is released in between. */
   atomic_store_explicit(&plait_fs()->moves, 1, memory_order_release);
-  /* Somebody may remove the directory, and then those above it: who calls sees that. */
+  /* Another thread may remove the directory, and then its ancestors. The caller sees that. */
   for (uint32_t steps = 0; plait_ref(inode) != 0 && steps < PLAIT__FS_DEEPEST;
       steps++, inode = plait_at(plait_load(&inode->parent))) {
     struct plait_inode *one = inode;
@@ -96,8 +96,7 @@ static int wait_for_moves(struct plait_inode *inode) {
 }
 
 /*
- * The directory that the path leads to, without a link on the way: where it will stay while `rename` is held. Under
- * `rename`.
+ * Finds the directory at the path, with no link on the way. It stays there while `rename` is held. Under `rename`.
  */
 static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plait__fs_node *node) {
   struct plait__fs_place place;
@@ -111,7 +110,7 @@ static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plai
   return place.node.inode == node->inode && place.node.generation_kind == node->generation_kind ? 0 : -PLAIT_ENOENT;
 }
 
-/* A mount over a directory in memory. Under `rename`. */
+/* Mounts over a directory in memory. Under `rename`. */
 static int cover(struct plait_fs_thread *mine, plait_ref_t block, uint32_t length) {
   struct plait__fs_node node;
   int rc = find_place(mine, length, &node);
@@ -144,11 +143,11 @@ PLAIT_EXPORT int plait_fs_mount(uint32_t length, uint32_t above, uint32_t text) 
     if (rc == 0) rc = (int)plait_get(&mount->number);
     plait_lock_release(&plait_fs()->rename);
   }
-  plait__fs_tx_abort(mine, 0); /* nothing, if it was committed */
+  plait__fs_tx_abort(mine, 0); /* no effect after a commit */
   return rc;
 }
 
-/* Whether a mount lies in this one, or a descriptor is open in it. Under `rename`. */
+/* Whether this mount contains another mount or an open descriptor. Under `rename`. */
 static int mount_is_used(uint32_t number) {
   for (plait_ref_t ref = plait_get(&plait_fs()->mounts); ref != 0;
       ref = plait_get(&((struct plait_fs_mount *)plait_at(ref))->next))
@@ -178,7 +177,7 @@ static int remove_mount(struct plait_fs_thread *mine, struct plait_fs_mount *mou
   plait__fs_tx_stage(mine, &fs->mount_changes, plait_get(&fs->mount_changes) + 1);
   plait__fs_tx_defer_free(mine, plait_ref(mount), 0, 0, 1);
   plait__fs_tx_commit(mine, 0);
-  plait__fs_unlock(&inode, 1); /* with nothing to unlock, too: it frees what was dropped, and the journal is empty */
+  plait__fs_unlock(&inode, 1); /* also without an inode: it runs the deferred frees, and empties the journal */
   return 0;
 }
 
@@ -244,7 +243,7 @@ PLAIT_EXPORT int plait_fs_mounted_open(uint32_t mount, uint32_t host, uint32_t f
       plait_put(&open->uses, plait_get(&open->uses) + 1);
       plait_put(&mine->result.links, plait_get(&open->uses));
       plait_put(&mine->result.block, plait_ref(open));
-      /* release: whoever sees it open sees what it is. */
+      /* release: a thread that sees it open sees its other words. */
       atomic_store_explicit(&open->state, PLAIT_FS_MOUNTED, memory_order_release);
     } else {
       rc = -PLAIT_ENOENT;
@@ -266,7 +265,10 @@ int plait__fs_mounted_close(uint32_t fd) {
     plait_word_t *owner = plait__fs_owner(&plait_fs()->opens, fd);
     atomic_store_explicit(owner, plait_self_id(), memory_order_release);
     plait_put(&open->uses, plait_get(&open->uses) + 1);
-    /* Before it is closed: who vanishes in between leaves it open, and its own, so it is closed and told again. */
+    /*
+     * Before it is closed: if this thread exits in between, it leaves an open descriptor of its own. Recovery closes
+     * that, and counts again.
+     */
     atomic_fetch_add_explicit(&plait_fs()->mounted_closes, 1, memory_order_release);
     plait_put(&open->mount, 0);
     atomic_store_explicit(&open->state, PLAIT_FS_CLOSED, memory_order_release);

@@ -1,17 +1,20 @@
 /*
- * open: opening, closing, reading and writing by descriptor; who watches for changes.
+ * open: opening, closing, reading and writing by descriptor; watchers of changes.
  */
 #include "internal.h"
 
-#define MOST_AT_ONCE 0x7ffff000u /* as in Linux */
-#define LAST_POSITION 9.2e18     /* nor may the end of what is read be more than 63 bits hold */
+#define MOST_AT_ONCE 0x7ffff000u /* bytes, as in Linux */
+#define LAST_POSITION 9.2e18     /* so that the end of a read fits into 63 bits */
 
-/* `thread_record` watches `more` times more, or less; 0: no longer. Its count and that of all in one change. */
+/*
+ * Adds `more` watchers to the record and to the sum, in one transaction. 0: removes all watchers of the record.
+ */
 static int change_watchers(struct plait_fs_thread *thread_record, uint32_t more) {
   struct plait_fs_thread *mine = plait__fs_mine();
   int rc = plait__fs_acquire(&plait_fs()->rename);
   if (rc != 0) return rc;
-  uint32_t watching = plait_get(&thread_record->watching); /* under the lock: who died at this was settled with it */
+  uint32_t watching =
+      plait_get(&thread_record->watching); /* under the lock: an interrupted change is recovered by now */
   if (more == 0) more = 0 - watching;
   plait__fs_tx_begin(mine);
   plait__fs_tx_stage(mine, &plait_fs()->watchers, plait_get(&plait_fs()->watchers) + more);
@@ -29,7 +32,7 @@ int plait__fs_unwatch(struct plait_fs_thread *thread_record) {
   return plait_get(&thread_record->watching) == 0 ? 0 : change_watchers(thread_record, 0);
 }
 
-/* Opens what is there. -EAGAIN: it is gone meanwhile. */
+/* Opens an existing inode. -PLAIT_EAGAIN: it was removed meanwhile. */
 static int open_node(
     struct plait_fs_thread *mine, struct plait__fs_node node, uint32_t flags, uint32_t fd, double now) {
   struct plait_inode *inode = node.inode;
@@ -55,7 +58,7 @@ static int open_node(
   return empties && pinned ? plait__fs_contents_resize(mine, node, 0, now) : 0;
 }
 
-/* What the flags allow of what is there. */
+/* Whether the flags allow opening what the walk has found. */
 static int may_open(struct plait__fs_place *place, uint32_t flags) {
   enum plait_fs_kind kind = plait__fs_kind(place->node.generation_kind);
   if ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) return -PLAIT_EEXIST;
@@ -105,20 +108,17 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
-  /*
-   * Not open any more: whose it is now is no business of ours. Another may have closed it, and a third be about to open
-   * it.
-   */
+  /* If it is not open any more, its owner word is left alone: another thread may have closed it, a third reopen it. */
   if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_mounted_close(fd);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  if (plait_get(&open->uses) != uses) { /* another thread has closed it */
+  if (plait_get(&open->uses) != uses) { /* another thread has closed it meanwhile */
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EBADF;
   }
-  int signals = plait__fs_ranges_release(mine, inode, fd); /* under the lock that who takes one has to hold, too */
+  int signals = plait__fs_ranges_release(mine, inode, fd); /* under the lock that taking one requires, too */
   plait__fs_tx_begin(mine);
   plait__fs_tx_target(mine, inode);
   if (plait_get(&open->state) == 2) plait__fs_tx_stage(mine, &inode->pins, plait_get(&inode->pins) - 1);
@@ -148,8 +148,9 @@ PLAIT_EXPORT int plait_fs_unmap(int fd) {
 }
 
 /*
- * Moves where the descriptor stands: 1, or 0 if it does not stand there any more, and `from` says where. A write reads
- * its place and moves it in one change, under the inode's lock, and who closes holds that, too: so it is held here.
+ * Moves the file position from `from` to `to`. 1, or 0 if the position has changed; then `from` is the current one.
+ * Holds the inode's lock, because a write reads and moves the position in one transaction under it, and a close takes
+ * it, too.
  */
 static int move_position(
     struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t *from, uint64_t to) {
@@ -177,7 +178,7 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
-    /* Of two that read at once from one descriptor, each gets bytes of its own. */
+    /* Of two concurrent reads from one descriptor, each returns different bytes. */
     int moved = move_position(open, node, uses, &at, at + (uint64_t)count);
     if (moved != 0) return moved < 0 ? moved : (int)count;
   }
@@ -190,8 +191,10 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0) return -PLAIT_EBADF;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
-  if (position >= LAST_POSITION) return -PLAIT_EINVAL; /* it would be none of 64 bits, or mean the end */
-  /* Where a place is given the descriptor stays where it stands, as in Linux even where the bytes go to the end. */
+  if (position >= LAST_POSITION) return -PLAIT_EINVAL; /* it would not fit into 64 bits, or have a special meaning */
+  /*
+   * With a position given, the file position stays. As in Linux, this holds even if APPEND puts the bytes at the end.
+   */
   uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
   return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
 }
@@ -251,7 +254,7 @@ static int write_new(struct plait_fs_thread *mine, struct plait__fs_place *place
     plait_put64(&inode->size, length);
   }
   rc = plait__fs_publish(mine, place, inode, UINT32_MAX, 0, now);
-  if (!given) plait__fs_tx_abort(mine, 0); /* nothing, if it was published */
+  if (!given) plait__fs_tx_abort(mine, 0); /* no effect after it was published */
   return rc;
 }
 
@@ -260,7 +263,7 @@ PLAIT_EXPORT int plait_fs_write_file(
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
   int rc;
-  if ((flags & 3) == 0) { /* a directory may be opened so, and must not be written to */
+  if ((flags & 3) == 0) { /* such flags can open a directory, which must not be written to */
     plait__fs_tx_abort(mine, 0);
     return -PLAIT_EBADF;
   }
@@ -269,16 +272,17 @@ PLAIT_EXPORT int plait_fs_write_file(
     if (rc != 0) break;
     if (place.node.inode == NULL) rc = write_new(mine, &place, mode, from, length, given, now);
     else rc = plait__fs_contents_replace(mine, place.node, from, length, given, now);
-    if (rc == -PLAIT_EAGAIN) { /* somebody has it mapped */
+    if (rc == -PLAIT_EAGAIN) { /* the file is mapped */
       rc = plait__fs_contents_resize(mine, place.node, 0, now);
       if (rc == 0) rc = (int)plait__fs_contents_write(mine, place.node, 0, from, length, NULL, now);
       if (rc > 0) rc = 0;
     }
     if (!given) plait__fs_tx_abort(mine, 0);
-    /* Gone, or made, between the look and the deed: look again. */
+    /* The file was removed or created between the walk and the transaction: walk again. */
   } while (rc == -PLAIT_EBADF || (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)));
   plait__fs_quota_release(mine);
-  if (rc != -PLAIT_EREMOTE) plait__fs_tx_abort(mine, 0); /* else the bytes are still to be written, elsewhere */
+  if (rc != -PLAIT_EREMOTE)
+    plait__fs_tx_abort(mine, 0); /* else the block stays reserved, because the binding still writes its bytes */
   return rc;
 }
 
@@ -292,7 +296,7 @@ PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
     if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
-    if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another has taken its name: look again */
+    if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another file has taken its name: walk again */
   }
 }
 

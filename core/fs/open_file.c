@@ -1,10 +1,10 @@
 /*
- * open_file: the table of descriptors: which are free, and what an open one is open on.
+ * open_file: the table of descriptors: which are free, and which inode an open one refers to.
  *
  * Invariants
- * - A descriptor's whose-word names the thread that opened it, or the one that closes it; it is 0 only when no journal
- *   speaks of the descriptor any more. `state` and what goes with it change under the lock of the inode that is open.
- * - An inode's `opens` is the number of descriptors with a state that name it.
+ * - A descriptor's owner word names the thread that opened it, or the one that is closing it. It is 0 only when no
+ *   journal refers to the descriptor. `state` and the words with it change under the lock of the open inode.
+ * - An inode's `opens` is the number of open descriptors and mappings that refer to it.
  */
 #include "internal.h"
 

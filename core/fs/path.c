@@ -1,8 +1,8 @@
 /*
- * path: where a path leads. Nothing is locked or allocated: each step is a lookup that is right at some instant.
+ * path: walks along paths. A walk locks and allocates nothing: each step is a lookup that is correct at some instant.
  *
- * A symbolic link is put in place of its name in a copy of the path, in one of the two halves of `links` by turns, so
- * the rest of the path is never copied onto itself.
+ * A symbolic link's text replaces its name in a copy of the path. The copy alternates between the two halves of
+ * `links`, so the rest of the path is never copied onto itself.
  */
 #include "internal.h"
 
@@ -10,10 +10,10 @@
 
 struct walker {
   struct plait_fs_thread *mine;
-  const uint8_t *at, *end; /* what is left of the path */
+  const uint8_t *at, *end; /* the rest of the path */
   struct plait__fs_node directory;
   uint32_t depth;
-  int mounts; /* there are some: directories may be covered */
+  int mounts; /* whether there are mounts, so directories may be covered */
 };
 
 static struct plait__fs_node root_node(void) {
@@ -25,7 +25,7 @@ static void skip_slashes(struct walker *walker) {
   while (walker->at < walker->end && *walker->at == '/') walker->at++;
 }
 
-/* Whether something is mounted over the directory; then the result says what, and what is left of the path. */
+/* Whether a mount covers the directory; then `result` holds its number and the rest of the path. */
 static int crosses(struct walker *walker, struct plait__fs_node node) {
   uint32_t number =
       walker->mounts && plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY ? plait_load(&node.inode->mount) : 0;
@@ -37,7 +37,7 @@ static int crosses(struct walker *walker, struct plait__fs_node node) {
   return 1;
 }
 
-/* The link's text and the rest of the path behind it become the path. 1: the link is gone. */
+/* Makes the link's text and the rest of the path the new path. 1: the link was removed. */
 static int put_link(struct walker *walker, struct plait__fs_node link, const uint8_t *rest) {
   uint8_t *halves = walker->mine->links, *half;
   half = walker->end > halves && walker->end <= halves + PLAIT_FS_PATH_MAX ? halves + PLAIT_FS_PATH_MAX : halves;
@@ -57,7 +57,7 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
       __builtin_memcpy(half + i, &word, 4);
     }
   } while (plait__fs_read_retry(&read));
-  if (length == 0) { /* another has taken its name: the name is looked up again */
+  if (length == 0) { /* another file has taken its name: look the name up again */
     walker->depth--;
     return 1;
   }
@@ -73,7 +73,7 @@ static struct plait__fs_node parent_of(struct plait__fs_node node) {
   for (;;) {
     struct plait_inode *parent = plait_at(plait_load(&node.inode->parent));
     uint32_t generation_kind = plait_load(&parent->generation_kind);
-    /* Another parent by now: what was the first one may be something else in its new life. */
+    /* If the parent is another one by now, the first one may have been reused: read again. */
     if (plait_load(&node.inode->parent) == plait_ref(parent)) return (struct plait__fs_node){parent, generation_kind};
   }
 }
@@ -90,7 +90,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
   if (!(covered && walker.at == walker.end) && crosses(&walker, walker.directory)) return -PLAIT_EREMOTE;
   for (;;) {
     skip_slashes(&walker);
-    if (walker.at == walker.end) { /* the root, or behind a link to it */
+    if (walker.at == walker.end) { /* the root, or a link to it */
       *place = (struct plait__fs_place){.dots = 3, .slash = 1, .node = walker.directory};
       return 0;
     }

@@ -1,10 +1,11 @@
 /*
- * ranges: locks on ranges of a file's bytes, for programs that agree on them.
+ * ranges: advisory locks on ranges of a file's bytes, for programs that agree on them.
  *
  * Invariants
- * - The list of an inode changes under the inode's lock, and each change of it by a journal. Of two locks that overlap,
- *   either both are shared or both are one descriptor's; those of one descriptor do not overlap.
- * - They go with their descriptor: closing takes them away first, and recovery closes what a dead thread had open.
+ * - The list of an inode changes under the inode's lock, each time by a journal. If two locks overlap, both are shared
+ *   and belong to different descriptors. Locks of one descriptor never overlap.
+ * - Locks end with their descriptor: a close removes them first, and recovery closes the descriptors of a thread that
+ *   has exited.
  */
 #include "internal.h"
 
@@ -16,7 +17,6 @@ static struct plait_fs_range *range_at(plait_ref_t ref) {
   return ref == 0 ? NULL : plait_at(ref);
 }
 
-/* Wakes who waits for a lock. */
 void plait__fs_ranges_signal(struct plait_inode *inode) {
   atomic_fetch_add_explicit(&inode->signal, 1, memory_order_release);
   plait_platform_notify(&inode->signal, UINT32_MAX);
@@ -43,7 +43,7 @@ static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, p
   plait__fs_tx_stage(mine, &inode->ranges, block);
 }
 
-/* Takes `start` to `end` away from what the descriptor has; `spare`: a block in hand for what is left behind a hole. */
+/* Unlocks `start` to `end` for the descriptor. `spare`: a reserved block for the part after a hole. */
 static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start,
     uint64_t end, plait_ref_t spare, uint32_t keep) {
   int freed = 0;
@@ -69,7 +69,7 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
     if (from < start) plait__fs_tx_stage64(mine, &range->end, start);
     else plait__fs_tx_stage64(mine, &range->start, end);
     plait__fs_tx_commit(mine, split ? keep : plait_get(&mine->reserved_count));
-    if (split) break; /* they do not overlap: no other one is left in there */
+    if (split) break; /* locks of one descriptor do not overlap, so there is no other one */
     link = &range->next;
   }
   return freed;
@@ -83,18 +83,18 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
     int kind, uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->reserved_count);
-  /* The second is for what is left behind a hole. */
+  /* The second is for the part after a hole. */
   plait_ref_t lock = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_range)),
               spare = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
     if (plait_get(&inode->generation_kind) != node.generation_kind || plait_load(&open->state) != 1 ||
         plait_get(&open->inode) != plait_ref(inode))
-      rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps open on something else by now */
+      rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps reopened on another file */
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
-      /* the spare, if it was not needed: each block in hand is named once, at every instant */
+      /* frees the spare if it was not needed: a reserved block is named exactly once at every instant */
       plait__fs_tx_abort(mine, keep + 1);
       if (kind != 0) {
         plait__fs_tx_begin(mine);
@@ -117,7 +117,7 @@ PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, doubl
   if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return plait__fs_not_open(fd);
   if (kind < 0 || kind > 2 || !(start >= 0) || start > 9007199254740992.0 || !(end > start)) return -PLAIT_EINVAL;
   uint64_t last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
-  if (last <= (uint64_t)start) return -PLAIT_EINVAL; /* not a whole byte: nobody could take such a lock away again */
+  if (last <= (uint64_t)start) return -PLAIT_EINVAL; /* less than one byte: such a lock could never be removed */
   for (double waited = 0;;) {
     uint32_t signal = plait_load(&node.inode->signal);
     int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);

@@ -1,13 +1,14 @@
 /*
- * tree: what gives things names and takes them away, and what they are.
+ * tree: operations on names and attributes.
  *
- * Each operation looks without a lock, locks the inodes that it found, looks whether all is as it was, and makes its
- * change; if not, it looks again. A directory that moves into another one does so under `rename`: while that is held no
- * directory gets another parent, so a walk up to the root tells whether it would become its own ancestor.
+ * Each operation walks without a lock, locks the inodes that it found, and checks that they are unchanged. Then it
+ * commits its transaction; otherwise it starts again. A directory moves into another one only under `rename`. While
+ * that is held no directory gets another parent. So a walk up to the root tells whether the directory would become its
+ * own ancestor.
  */
 #include "internal.h"
 
-/* Whether the name still means what was found (a null inode: nothing). The parent is locked. */
+/* Whether the name still refers to the inode that was found; null inode: to none. pre: the parent is locked. */
 static int still_there(struct plait__fs_place *place, struct plait_fs_directory_record **record) {
   struct plait__fs_node now;
   int rc = plait__fs_lookup(place->parent, place->name, &now, record);
@@ -94,11 +95,11 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   plait_put(&inode->block, block);
   plait_put64(&inode->size, target);
   rc = plait__fs_publish(mine, &place, inode, UINT32_MAX, 0, now);
-  plait__fs_tx_abort(mine, 0); /* nothing, if it was published */
+  plait__fs_tx_abort(mine, 0); /* no effect after it was published */
   return rc;
 }
 
-/* One attempt: -PLAIT_EAGAIN if the link is gone meanwhile. */
+/* One attempt: -PLAIT_EAGAIN if the link was removed meanwhile. */
 static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
   int64_t count;
   struct plait__fs_read read = {.inode = node.inode};
@@ -129,7 +130,7 @@ PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
   }
 }
 
-/* Takes a name away, and what it names if that was the last. `removes_directory`: rmdir, else unlink. */
+/* Removes a name, and its inode if that was the last name. `removes_directory`: rmdir, else unlink. */
 static int remove_name(uint32_t length, int removes_directory, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
@@ -219,7 +220,7 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
 
 /* ---- rename ---- */
 
-/* What POSIX forbids, apart from what changes meanwhile. 1: nothing is to be done. */
+/* Checks the rules of POSIX that need no lock. 0, a negative error, or 1: there is nothing to do. */
 static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) {
   if (from->dots != 0 || to->dots != 0) return -PLAIT_EBUSY;
   if (from->node.inode == NULL) return -PLAIT_ENOENT;
@@ -233,7 +234,7 @@ static int may_rename(struct plait__fs_place *from, struct plait__fs_place *to) 
   return 0;
 }
 
-/* The change itself. All four are locked, and as they were found. */
+/* The transaction. pre: all four inodes are locked and unchanged. */
 static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to,
     struct plait_fs_directory_record *source, struct plait_fs_directory_record *goal, plait_ref_t entry, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode, *node = from->node.inode,
@@ -265,7 +266,7 @@ static void move_name(struct plait_fs_thread *mine, struct plait__fs_place *from
   plait__fs_release_owner(mine);
 }
 
-/* One attempt: 1 if things have changed meanwhile. */
+/* One attempt: 1 if another thread has changed something meanwhile. */
 static int try_rename(
     struct plait_fs_thread *mine, struct plait__fs_place *from, struct plait__fs_place *to, double now) {
   struct plait_inode *old = from->parent.inode, *new = to->parent.inode;
@@ -308,7 +309,7 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
   }
 }
 
-/* ---- what things are ---- */
+/* ---- attributes ---- */
 
 PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
   struct plait_fs_thread *mine = plait__fs_mine();
@@ -368,12 +369,12 @@ PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
   struct plait__fs_node node;
   int rc = plait__fs_find(plait__fs_mine(), PLAIT_FS_PATH(length), 1, &node);
   if (rc != 0) return rc;
-  /* As the superuser, who may do all but run what nobody may run. */
+  /* As for the superuser: everything is permitted but executing a file without any execute bit. */
   int runs = is_directory(node) || (plait_load(&node.inode->mode) & 0111) != 0;
   return (mode & 1) && !runs ? -PLAIT_EACCES : 0;
 }
 
-/* Whether 64 bits hold as many nanoseconds: some 292 years before and after 1970. */
+/* Whether nanoseconds fit into 64 bits: 292 years before and after 1970. */
 static int is_time(double seconds) {
   return seconds >= -9.2e9 && seconds <= 9.2e9;
 }

@@ -354,13 +354,13 @@ export const Inode = {
   BYTES: 128,
   /** generation << 2 | enum plait_fs_kind */
   generationKind: 0,
-  /** odd while it is being changed; up by two with each change */
+  /** seqlock: odd during a change; increases by two with each change */
   sequence: 4,
-  /** held by who changes it */
+  /** held by the thread that changes the inode */
   lock: 8,
-  /** names that it has; directory: and "." and one ".." for each directory in it */
+  /** its names; for a directory also "." and one ".." for each directory in it */
   links: 16,
-  /** descriptors that it is open under */
+  /** descriptors that are open on it */
   opens: 20,
   /** permission bits */
   mode: 24,
@@ -376,27 +376,27 @@ export const Inode = {
   length: 44,
   /** file: further extents, 0 none */
   map: 48,
-  /** directory: the directory it is in */
+  /** directory: the directory that contains it */
   parent: 52,
-  /** directory: how many names are in it */
+  /** directory: number of names in it */
   live: 56,
   /** first of the locks on byte ranges, 0 none */
   ranges: 60,
-  /** goes up when such a lock is given back: what others sleep on */
+  /** increases when a range is unlocked; waiting threads sleep on it */
   signal: 64,
-  /** which inode it is: 0 the root directory */
+  /** number of the inode; 0 is the root directory */
   number: 68,
-  /** directory: that of the name that was made last */
+  /** directory: cookie of the name that was created last */
   cookie: 72,
-  /** bytes; directory: bytes of its names */
+  /** bytes; directory: total bytes of its names */
   size: 80,
-  /** nanoseconds since 1970: created or set; reading does not change it */
+  /** nanoseconds since 1970, when created or set; reading does not change it */
   atime: 88,
-  /** contents changed */
+  /** when the contents last changed */
   mtime: 96,
-  /** anything changed */
+  /** when anything last changed */
   ctime: 104,
-  /** created */
+  /** when it was created */
   birthtime: 112,
   /** directory: number of the mount that covers it, 0 none */
   mount: 120,
@@ -411,16 +411,16 @@ export const FsExtent = {
   offset: 0,
   /** bytes */
   length: 8,
-  /** where they are */
+  /** the block that holds them */
   block: 12,
 } as const;
 
 /** `struct plait_fs_map` of core/fs/fs.h. */
 export const FsMap = {
   BYTES: 16,
-  /** how many there is room for */
+  /** extents that fit */
   capacity: 0,
-  /** how many there are */
+  /** extents in use */
   count: 4,
   /** zero */
   unused: 8,
@@ -431,39 +431,39 @@ export const FsMap = {
 /** `struct plait_fs_directory_record` of core/fs/fs.h. */
 export const FsDirectoryRecord = {
   BYTES: 16,
-  /** block with the name, 0: removed */
+  /** block of the directory entry, 0: removed */
   entry: 0,
   /** of the name */
   hash: 4,
-  /** numbers the names of the directory in the order in which they were made */
+  /** number of the name, in order of creation within the directory */
   cookie: 8,
 } as const;
 
 /** `struct plait_fs_table` of core/fs/fs.h. */
 export const FsTable = {
   BYTES: 16,
-  /** records there is room for */
+  /** directory records that fit */
   capacity: 0,
-  /** records in use, removed ones included */
+  /** directory records in use, including removed ones */
   count: 4,
-  /** cells of the index, less one: a power of two less one */
+  /** number of index cells minus one; a power of two minus one */
   mask: 8,
   /** zero */
   unused: 12,
-  /** the records, then the cells: 0, or the number of a record, from 1 */
+  /** then the cells: 0, or 1 + the index of a directory record */
   records: 16,
 } as const;
 
 /** `struct plait_fs_entry` of core/fs/fs.h. */
 export const FsEntry = {
   BYTES: 12,
-  /** what it names */
+  /** the inode that it names */
   inode: 0,
-  /** which life of it */
+  /** the inode's, when it was named: later generations are other files */
   generationKind: 4,
   /** bytes of the name */
   length: 8,
-  /** the bytes, and zeros up to a whole word */
+  /** the bytes, padded with zeros to a whole word */
   name: 12,
 } as const;
 
@@ -474,13 +474,13 @@ export const FsRange = {
   next: 0,
   /** descriptor */
   fd: 4,
-  /** 1: nobody else may have it; 0: others may share it */
+  /** 1: exclusive; 0: shared */
   exclusive: 8,
   /** zero */
   unused: 12,
   /** first byte */
   start: 16,
-  /** byte behind the last */
+  /** first byte after the range */
   end: 24,
 } as const;
 
@@ -489,23 +489,23 @@ export const FsOpen = {
   BYTES: 64,
   /** enum plait_fs_open_state */
   state: 0,
-  /** what is open; 0 if it is a mount's */
+  /** the open inode; 0 for a mounted file */
   inode: 4,
-  /** which life of it */
+  /** the inode's, when it was opened */
   generationKind: 8,
   /** enum plait_fs_flag */
   flags: 12,
-  /** where the next read or write without a place goes */
+  /** file position: where the next read or write without a position starts */
   position: 16,
-  /** goes up each time the descriptor is opened or closed */
+  /** increases each time the descriptor is opened or closed */
   uses: 24,
-  /** a mount's: its number */
+  /** mounted file: number of the mount */
   mount: 28,
-  /** a mount's: with `file`, what is open, in the backend's numbers */
+  /** mounted file: with `file`, identifies it in the backend */
   device: 32,
-  /** a mount's: see `device` */
+  /** mounted file: see `device` */
   file: 40,
-  /** a mount's: the opener's own descriptor, in the backend's numbers */
+  /** mounted file: the backend's descriptor in the opening thread */
   host: 48,
   /** zero */
   unused: 52,
@@ -514,31 +514,31 @@ export const FsOpen = {
 /** `struct plait_fs_items` of core/fs/fs.h. */
 export const FsItems = {
   BYTES: 260,
-  /** chunks there are */
+  /** number of chunks */
   count: 0,
-  /** where the references of each 1024 chunks lie */
+  /** tables of the references of 1024 chunks each */
   chunkTables: 4,
 } as const;
 
 /** `struct plait_fs_search` of core/fs/fs.h. */
 export const FsSearch = {
   BYTES: 12,
-  /** number of the item to look at first; then come the others of its chunk */
+  /** number of the item to check first; then the rest of its chunk */
   at: 0,
-  /** the chunk to look through after that one */
+  /** the chunk to search after that */
   next: 4,
-  /** how many items may be looked at in other chunks before one is added */
+  /** how many items of other chunks may be checked before a chunk is added */
   credit: 8,
 } as const;
 
 /** `struct plait_fs_store` of core/fs/fs.h. */
 export const FsStore = {
   BYTES: 16,
-  /** where */
+  /** the word to store to */
   at: 0,
   /** 1: eight bytes; 0: four */
   wide: 4,
-  /** what */
+  /** the value to store */
   value: 8,
 } as const;
 
@@ -547,28 +547,28 @@ export const FsDeferredFree = {
   BYTES: 16,
   /** the block */
   block: 0,
-  /** if it is a map: the extents from here */
+  /** map of extents: index of the first extent to free */
   from: 4,
-  /** up to here are freed first */
+  /** map of extents: index after the last one to free */
   to: 8,
-  /** 1: then the block itself */
+  /** 1: the block itself is freed after that */
   whole: 12,
 } as const;
 
 /** `struct plait_fs_mount` of core/fs/fs.h. */
 export const FsMount = {
   BYTES: 24,
-  /** the mount before it, 0 none */
+  /** the next older mount, 0 none */
   next: 0,
-  /** which mount it is, from 1; never used again */
+  /** number of the mount, from 1; never reused */
   number: 4,
-  /** the directory that it covers; 0 if that lies in another mount */
+  /** the directory that it covers; 0 if that is in another mount */
   inode: 8,
-  /** number of the mount that the place lies in, 0 none */
+  /** number of the mount that contains the covered directory, 0 none */
   above: 12,
-  /** bytes of `text` that are its path, which stays true: no directory above it can be moved */
+  /** bytes of its path in `text`; the path stays valid: no directory above it can be moved */
   place: 16,
-  /** bytes of `text`: the path, then what the binding says of the backend */
+  /** bytes of `text`: the path, then the binding's description of the backend */
   length: 20,
   /** the bytes */
   text: 24,
@@ -587,11 +587,11 @@ export const FsResult = {
   uid: 12,
   /** group */
   gid: 16,
-  /** of the inode */
+  /** number of the inode */
   number: 20,
-  /** bytes; plait_fs_list: number of the name that was made last: a cursor for those made later */
+  /** bytes; plait_fs_list: cookie of the newest name, a cursor for names that are created later */
   size: 24,
-  /** bytes of memory for the contents */
+  /** bytes of memory that hold the contents */
   held: 32,
   /** see struct plait_inode */
   atime: 40,
@@ -601,13 +601,13 @@ export const FsResult = {
   ctime: 56,
   /** see struct plait_inode */
   birthtime: 64,
-  /** plait_fs_list: where to go on; 0 at the end */
+  /** plait_fs_list: where the next call continues; 0 at the end */
   cursor: 72,
   /** plait_fs_list: 1 if every name is ASCII */
   ascii: 80,
-  /** plait_fs_list: bytes of names; plait_fs_stat: the inode's version; -PLAIT_EREMOTE: bytes of the rest of the path */
+  /** plait_fs_list: bytes of names; plait_fs_stat: the inode's sequence; -PLAIT_EREMOTE: bytes of the remaining path */
   bytes: 84,
-  /** plait_fs_map: where the bytes are; plait_fs_stat, plait_fs_list: where the inode is; -PLAIT_EREMOTE: where the rest of the path is */
+  /** reference. plait_fs_map: the bytes; plait_fs_stat, plait_fs_list: the inode; -PLAIT_EREMOTE: the remaining path */
   block: 88,
   /** plait_fs_stat: 0; -PLAIT_EREMOTE: number of the mount that the path leads into */
   mount: 92,
@@ -616,55 +616,55 @@ export const FsResult = {
 /** `struct plait_fs_thread` of core/fs/fs.h. */
 export const FsThread = {
   BYTES: 18288,
-  /** id of the thread whose journal it is; 0 none */
+  /** id of the thread that owns the record; 0 none */
   thread: 0,
-  /** held by who settles the journal of a dead thread; its own thread needs none */
+  /** held by a thread that recovers the journal of an exited thread; the owner needs no lock */
   lock: 4,
-  /** 0: `reserved_blocks` is nobody else's; 1: committed, the stores are to be made; 2: they are, `deferred_frees` is to be freed */
+  /** 0: not committed, and nothing else refers to `reserved_blocks`; 1: committed, the stores must be applied; 2: they are applied, and `deferred_frees` must be freed */
   state: 12,
-  /** how many of `targets` are in use */
+  /** number of `targets` */
   targetCount: 16,
-  /** of `stores` */
+  /** number of `stores` */
   storeCount: 20,
-  /** of `reserved_blocks` */
+  /** number of `reserved_blocks` */
   reservedCount: 24,
-  /** of `deferred_frees` */
+  /** number of `deferred_frees` */
   deferredCount: 28,
-  /** inodes that change */
+  /** inodes that the transaction changes */
   targets: 32,
-  /** blocks allocated for a change that is not committed yet */
+  /** allocated for an uncommitted transaction */
   reservedBlocks: 48,
-  /** what becomes free by the change */
+  /** freed after the transaction */
   deferredFrees: 80,
-  /** the change */
+  /** the transaction */
   stores: 208,
-  /** bytes of file contents, added less freed by this slot's threads: the sum over all is what is held */
+  /** bytes of file contents that threads of this slot added, minus those they freed; the sum over all slots is in use */
   held: 1232,
-  /** bytes that are set aside for a change that will count them in `held` */
+  /** bytes reserved against `limit_bytes`, which a transaction will count in `held` */
   quotaBytes: 1240,
-  /** inodes, counted in the same way (wraps) */
+  /** inodes, counted like `held` (wraps) */
   files: 1248,
-  /** inodes that are set aside */
+  /** inodes reserved against `limit_files` */
   quotaFiles: 1252,
-  /** how often the slot's thread is among `watchers` of struct plait_fs */
+  /** how often the thread is counted in `watchers` of struct plait_fs */
   watching: 1256,
-  /** for a free inode */
+  /** search for a free inode */
   inodes: 1260,
-  /** for a free descriptor */
+  /** search for a free descriptor */
   opens: 1272,
-  /** block of PLAIT_FS_SCRATCH bytes for what is read, written or listed */
+  /** block of PLAIT_FS_SCRATCH bytes: buffer for reading, writing and listing */
   scratch: 1284,
-  /** whose-word of an inode or descriptor that was given up and is not free yet */
+  /** owner word of an inode that was freed and cannot be claimed yet */
   releasedOwner: 1288,
   /** how many of `reserved_blocks`, from the first, are for a later transaction */
   keep: 1292,
-  /** of the last call */
+  /** results of the last call */
   result: 1296,
-  /** the path of a call; of two, the first */
+  /** the path of a call, or the first of two */
   first: 1392,
   /** the second path of a call */
   second: 5488,
-  /** paths with links put in, two by turns */
+  /** two paths with links substituted, used alternately */
   links: 9584,
   /** last names of both paths */
   names: 17776,
@@ -673,27 +673,27 @@ export const FsThread = {
 /** `struct plait_fs` of core/fs/fs.h. */
 export const Fs = {
   BYTES: 1600,
-  /** held by who makes a chunk of inodes or descriptors */
+  /** held while a chunk of inodes or descriptors is added */
   tables: 0,
-  /** held while a directory moves into another one (see `moves`), or a mount or a watcher comes or goes */
+  /** held while a directory moves into another one (see `moves`), or a mount or a watcher is added or removed */
   rename: 8,
-  /** most inodes there may be, 0 no limit */
+  /** maximum number of inodes, 0 no limit */
   limitFiles: 16,
-  /** goes up with each change while somebody watches */
+  /** increases with each change while there are watchers */
   changes: 20,
-  /** how many do */
+  /** number of watchers */
   watchers: 24,
-  /** the mount that was made last, 0 none */
+  /** the newest mount, 0 none */
   mounts: 28,
-  /** number of the mount that was made last, also of those that are gone */
+  /** number of the newest mount, removed ones included */
   mountCount: 32,
-  /** goes up when a mount or a watcher comes or goes */
+  /** increases when a mount is added or removed */
   mountChanges: 36,
-  /** goes up when a mount's descriptor is closed */
+  /** increases when a descriptor of a mounted file is closed */
   mountedCloses: 40,
-  /** 1: directories are moved under `rename` only, since there was a mount */
+  /** 1: directories move only under `rename`, because there has been a mount */
   moves: 44,
-  /** most bytes that contents may hold, 0 no limit */
+  /** maximum bytes of file contents, 0 no limit */
   limitBytes: 48,
   /** all inodes */
   inodes: 56,
@@ -1134,7 +1134,7 @@ export const FsOpenState = {
   OPEN: 1,
   /** a mapping */
   MAPPED: 2,
-  /** open behind a mount: a binding does what is done with it */
+  /** open on a mounted file; the binding performs its operations */
   MOUNTED: 3,
 } as const;
 
@@ -1142,7 +1142,7 @@ export const FsOpenState = {
 export const FsFaultKind = {
   /** nothing */
   FAULT_NONE: 0,
-  /** an inode cannot be what it says */
+  /** an inode is inconsistent */
   FAULT_INODE: 1,
   /** an inode's count of names is wrong */
   FAULT_LINKS: 2,
@@ -1154,13 +1154,13 @@ export const FsFaultKind = {
   FAULT_ENTRY: 5,
   /** an extent is no live block, or overlaps another */
   FAULT_EXTENT: 6,
-  /** an inode has no name and is not open, or belongs to no living thread */
+  /** an inode has no name and is not open, or its owner has exited */
   FAULT_LOST: 7,
   /** the count of bytes or of inodes is wrong */
   FAULT_HELD: 8,
-  /** a journal of nobody is not empty */
+  /** a journal without an owner is not empty */
   FAULT_JOURNAL: 9,
-  /** a descriptor names no live inode, or belongs to no living thread */
+  /** a descriptor names no live inode, or its owner has exited */
   FAULT_DESCRIPTOR: 10,
   /** a lock belongs to a descriptor that is not open on the file */
   FAULT_RANGE: 11,
