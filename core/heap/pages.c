@@ -257,7 +257,7 @@ PLAIT_ONCE int plait__page_collect(struct plait_page *page) {
   return collected;
 }
 
-#if PLAIT_DEATHS
+#if PLAIT_EXITS_NOTICED
 PLAIT_COLD void plait__page_rebuild(struct plait_page *page) {
   uint32_t used = 0, head = PLAIT__SMALL_END;
   plait__page_collect(page); /* the free state may be wrong, but then no bit is left of a block that is not LIVE */

@@ -51,7 +51,7 @@ PLAIT_COLD uint32_t plait__tag_of(uint32_t index) {
 int plait__heap_try_lock(void) {
   int rc = plait_lock_try(&plait_heap()->lock);
   plait__reach();
-  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  if (PLAIT_EXITS_NOTICED && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   return rc < 0 ? rc : 0;
 }
 
@@ -196,7 +196,7 @@ PLAIT_ONCE int plait__heap_lock(void) {
   int rc = plait_lock_acquire(&plait_heap()->lock);
   if (rc < 0) return rc;
   plait__reach();
-  if (PLAIT_DEATHS && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
+  if (PLAIT_EXITS_NOTICED && rc == PLAIT_LOCK_TAKEN_OVER) plait__repair();
   settle_freed(plait__mine());
   return 0;
 }

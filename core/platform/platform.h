@@ -1,13 +1,13 @@
 /*
- * platform: what the core needs from below, the same for wasm32 and for a native process.
+ * platform: what the core needs from its platform, with the same API for wasm32 and for a native process.
  *
- * A space is one range of bytes that every thread sees. In wasm32 it is the imported shared memory; natively it is a
- * mapping that threads, or processes, share. Everything inside is named by a reference: the number of bytes from the
- * start of the range. A reference means the same to every thread and process; 0 names nothing.
+ * A space is one range of bytes that every thread sees. In wasm32 it is the imported shared memory. Natively it is a
+ * mapping that threads or processes share. References name everything in it: byte offsets from the start of the range.
+ * A reference means the same to every thread and process; 0 means none.
  *
  * Invariant: the range only grows, and never moves while a thread is attached to it.
  *
- * wasm.c and posix.c implement this header; nothing above it knows which one it runs on.
+ * wasm.c and posix.c implement this header. Nothing above it depends on which of them it runs on.
  */
 #ifndef PLAIT_PLATFORM_PLATFORM_H
 #define PLAIT_PLATFORM_PLATFORM_H
@@ -18,13 +18,13 @@
 
 #include "errors.h"
 
-/* A handful of instructions: a call would take more room than they do, and hide from the compiler what they are. */
+/* For a few instructions: a call would need more code than they do, and hide them from the optimizer. */
 #define PLAIT_TINY static inline __attribute__((always_inline))
 
-/* Called from several places: fast, but there only once. */
+/* For a fast function with several callers, of which only one copy should exist. */
 #define PLAIT_ONCE __attribute__((noinline))
 
-/* Off the hot path small code is better than fast code: for one function, or for all between BEGIN and END. */
+/* Off the hot path, small code is better than fast code: for one function, or for all between BEGIN and END. */
 #ifdef __clang__
 #define PLAIT_COLD __attribute__((minsize, noinline))
 #define PLAIT_COLD_BEGIN _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
@@ -35,13 +35,13 @@
 #define PLAIT_COLD_END
 #endif
 
-/* The unit in which a space grows: one page of WebAssembly. */
+/* The unit in which a space grows: one Wasm page. */
 #define PLAIT_PAGE_SIZE 65536u
 
-/* Bytes from the start of the space; 0 names nothing. */
+/* A byte offset from the start of the space; 0 means none. */
 typedef uint32_t plait_ref_t;
 
-/* A word, or a part of one, that several threads read and write. Natural alignment. */
+/* A word, or part of one, that several threads read and write. Naturally aligned. */
 typedef _Atomic uint32_t plait_word_t;
 typedef _Atomic uint64_t plait_word64_t;
 typedef _Atomic uint16_t plait_half_t;
@@ -59,23 +59,24 @@ extern uint8_t *plait_platform_base; /* start of this process's mapping; set bef
 
 #ifdef __wasm_atomics__
 /*
- * When one thread has grown the memory, an engine may tell the others late. V8 (tried: Node 20 and 24) checks the
- * bounds of atomic instructions, waits and notifications among them, and of memory.copy and memory.fill, against a size
- * that a thread renews only where it enters a function or goes round a loop; plain loads and stores it does not check.
- * A thread that is stopped inside a function, and then follows a reference to what is new, would trap. So whoever does
- * one of those asks first whether the last byte lies within the size that this thread knows (memory.size is that very
- * number), and has the engine look again if not. An address that is really outside traps after that, as it should.
+ * Growth trap. After one thread grows the memory, other threads may not observe the new size for some time. V8 (tested:
+ * Node 20 and 24) checks the bounds of some instructions against a size that a thread updates only at the entry of a
+ * function or at a loop's back edge. These are atomic instructions, including waits and notifications, memory.copy and
+ * memory.fill; plain loads and stores are not checked this way. So a thread that is suspended inside a function, and
+ * then follows a reference into new memory, would trap. Before such an instruction, the thread checks whether the last
+ * byte is within the size that it knows, which is what memory.size returns. If not, it makes the engine update the
+ * size. An address that is really outside the memory still traps after that.
  */
-void plait_platform_look_again(uintptr_t address);
+void plait_platform_observe_growth(uintptr_t address);
 
 static inline const volatile void *plait_platform_reach(const volatile void *last) {
   uintptr_t address = (uintptr_t)last;
   if (__builtin_expect(address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0), 0))
-    plait_platform_look_again(address);
+    plait_platform_observe_growth(address);
   return last;
 }
 
-/* The standard's names, so that no place can forget to ask. */
+/* Redefines the standard's names, so that no call can omit the check. */
 #define PLAIT_REACHED(word) ((__typeof__(word))plait_platform_reach(word))
 #undef atomic_load
 #undef atomic_load_explicit
@@ -118,9 +119,9 @@ static inline const volatile void *plait_platform_reach(const volatile void *las
 #endif
 
 /*
- * The same without asking, for words that this thread is known to reach: what it knows only ever grows, so that is a
- * static of the module (every instance starts with a memory that holds them), and what lies below something that it has
- * asked for.
+ * The same without the check, for words within the size that this thread is known to have observed. That size only
+ * grows. So it includes the statics of the module, because every instance starts with a memory that holds them, and
+ * everything below an address that the thread has checked.
  */
 #ifdef __wasm_atomics__
 #define near_load(word, order) __c11_atomic_load(word, order)
@@ -142,7 +143,7 @@ static inline const volatile void *plait_platform_reach(const volatile void *las
 #define near_fetch_and(word, value, order) atomic_fetch_and_explicit(word, value, order)
 #endif
 
-/* Reads a word, and sees all that was written before whoever stored it with release. */
+/* Reads a word with acquire: pairs with the release of the thread that stored it. */
 PLAIT_TINY uint32_t plait_load(const plait_word_t *word) {
   return atomic_load_explicit(word, memory_order_acquire);
 }
@@ -152,9 +153,9 @@ PLAIT_TINY uint32_t plait_load_near(const plait_word_t *word) {
 }
 
 /*
- * Reads and writes a word that one thread writes at a time, in program order and without a fence: other threads learn
- * of it by other means (a lock, a later release, or because the writer is dead). In wasm32 every atomic store is a full
- * fence, ten times as dear as these; volatile keeps the order, which is what recovery after a death relies on.
+ * Reads and writes a word that only one thread writes at a time, in program order and without a fence. Other threads
+ * are synchronized by other means: a lock, a later release, or because the writer has exited. In wasm32 every atomic
+ * store is a full fence, ten times as expensive as these. `volatile` keeps the program order, on which recovery relies.
  */
 #ifdef __wasm__
 PLAIT_TINY uint32_t plait_get(const plait_word_t *word) {
@@ -208,7 +209,7 @@ PLAIT_TINY void plait_put8(plait_byte_t *byte, uint32_t value) {
 }
 #endif
 
-/* The object at `ref`. Any thread. pre: ref lies inside the space. */
+/* The object at `ref`. Any thread. pre: `ref` is inside the space. */
 PLAIT_TINY void *plait_at(plait_ref_t ref) {
 #ifdef __wasm__
   return (void *)(uintptr_t)ref;
@@ -217,7 +218,7 @@ PLAIT_TINY void *plait_at(plait_ref_t ref) {
 #endif
 }
 
-/* The reference of an object in the space. Any thread. pre: the object lies inside the space. */
+/* The reference of an object. Any thread. pre: the object is inside the space. */
 PLAIT_TINY plait_ref_t plait_ref(const void *object) {
 #ifdef __wasm__
   return (plait_ref_t)(uintptr_t)object;
@@ -227,26 +228,26 @@ PLAIT_TINY plait_ref_t plait_ref(const void *object) {
 }
 
 enum plait_wait_result {
-  PLAIT_WAIT_WOKEN = 0,     /* notified; or spuriously: look at the predicate again */
-  PLAIT_WAIT_NOT_EQUAL = 1, /* the word was not `expected`: nothing was waited for */
+  PLAIT_WAIT_WOKEN = 0,     /* notified, or spurious: check the predicate again */
+  PLAIT_WAIT_NOT_EQUAL = 1, /* the word was not `expected`; the thread did not wait */
   PLAIT_WAIT_TIMED_OUT = 2,
 };
 
-/* The first reference that the core may use; below it lie the module's own statics (wasm32) or the platform's words. */
+/* The first reference that the core may use. Below it are the module's statics (wasm32) or the platform's words. */
 plait_ref_t plait_platform_first(void);
 
-/* How many pages the space has now. Any thread. */
+/* The current number of pages of the space. Any thread. */
 uint32_t plait_platform_pages(void);
 
 /*
- * Adds pages: the index of the first new one, or -PLAIT_ENOMEM. Any thread, several at once; never called with a lock
- * held where a thread may die (see PLAIT_DEATHS). New bytes are zero.
+ * Adds pages and returns the index of the first new one, or -PLAIT_ENOMEM. Any thread, also concurrently. pre: where
+ * exits are noticed (PLAIT_EXITS_NOTICED), the caller holds no lock. New bytes are zero.
  */
 int64_t plait_platform_grow(uint32_t pages);
 
 /*
- * Whether all pages are the space's, whoever added them. If not, other code in the program grows the same memory, and
- * only what plait_platform_grow() returned to a caller is that caller's.
+ * Whether all pages belong to the space. If not, other code of the program grows the same memory, too. Then only the
+ * pages that plait_platform_grow() returned belong to its caller.
  */
 #if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
 # define PLAIT_PLATFORM_ALONE 0
@@ -254,36 +255,38 @@ int64_t plait_platform_grow(uint32_t pages);
 # define PLAIT_PLATFORM_ALONE 1
 #endif
 
-/* Whether anybody can ever learn that a thread has vanished. */
+/* Whether the exit of a thread can ever become known. */
 #if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
-# define PLAIT_DEATHS 0
+# define PLAIT_EXITS_NOTICED 0
 #else
-# define PLAIT_DEATHS 1
+# define PLAIT_EXITS_NOTICED 1
 #endif
 
 /*
- * Sleeps while *word == expected, for `timeout_ns` at most (negative: no limit). pre: this thread may block. Never
- * inlined: the baseline compiler of V8 11.3 (Node 20) destroys a local that is live across the instruction that waits,
- * not one across a call. tools/waits.js checks it.
+ * Sleeps while *word == expected, for at most `timeout_ns` (negative: no limit). pre: this thread may block. Never
+ * inlined: the baseline compiler of V8 11.3 (Node 20) destroys a local that is live across the wait instruction, but
+ * not one that is live across a call. tools/waits.js checks this.
  */
 PLAIT_ONCE enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns);
 
-/* Wakes up to `count` sleepers on `word`; returns how many (0 also where the system does not say). Any thread. */
+/*
+ * Wakes up to `count` sleepers on `word`. Returns their number, or 0 where the system does not report it. Any thread.
+ */
 uint32_t plait_platform_notify(plait_word_t *word, uint32_t count);
 
 /* Tells the processor that this thread spins. */
 void plait_platform_pause(void);
 
 /*
- * Copies and zeroes bytes: one instruction each in wasm32, where a call of memcpy() would want a C library. `near`:
- * where this thread is known to reach, as above.
+ * Copies and zeroes bytes. In wasm32 each is one instruction; a call of memcpy() would need a C library. `near`:
+ * without the check for the growth trap, as above.
  */
 #ifdef __wasm__
 #define plait_copy_bytes __builtin_memcpy
 #else
 /*
- * The C library's, under a name that compilers do not know: where they see a bound they put a loop by single bytes in
- * its place.
+ * memcpy() of the C library, under a name that compilers do not know. If they know it and a bound of the count, they
+ * replace it by a loop over single bytes.
  */
 void *plait_copy_bytes(void *restrict to, const void *restrict from, size_t count) __asm__("memcpy");
 #endif
@@ -298,7 +301,7 @@ PLAIT_TINY void plait_zero_near(void *to, size_t count) {
 }
 
 static inline void plait_copy(void *restrict to, const void *restrict from, size_t count) {
-  if (!__builtin_constant_p(count)) { /* what is constant becomes loads and stores */
+  if (!__builtin_constant_p(count)) { /* a constant count becomes plain loads and stores */
     plait_platform_reach((const uint8_t *)from + count - 1);
     plait_platform_reach((uint8_t *)to + count - 1);
   }

@@ -1,9 +1,9 @@
 /*
- * platform for a native process: the space is a shared anonymous mapping of its whole maximum, committed by the
- * kernel page by page when it is first touched.
+ * platform for a native process: the space is a shared anonymous mapping of its whole maximum size. The kernel commits
+ * each OS page when it is first touched.
  *
- * Invariants: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size. It
- * starts at a multiple of its size, rounded up to a power of two: a reference is aligned as the address is.
+ * Invariants: the first 64 bytes of the mapping hold `struct posix_head`, so that processes agree on the size. The
+ * mapping starts at a multiple of its size, rounded up to a power of two. So a reference is aligned as its address is.
  */
 #ifndef __wasm__
 
@@ -96,7 +96,7 @@ int64_t plait_platform_grow(uint32_t pages) {
 
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
   struct timespec limit = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-  int kept = errno; /* free() leaves it as it is */
+  int kept = errno; /* free() must not change errno */
   long rc = syscall(SYS_futex, word, FUTEX_WAIT, expected, timeout_ns < 0 ? NULL : &limit, NULL, 0);
   int why = rc == 0 ? EINTR : errno;
   errno = kept;
@@ -111,7 +111,9 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
 
 #else
 
-/* Systems without a documented cross-process futex look at the word every 50 microseconds: right, and slow to wake. */
+/*
+ * Systems without a documented futex across processes poll the word every 50 microseconds: correct, but slow to wake.
+ */
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
   const int64_t step = 50000;
   for (int64_t waited = 0; atomic_load(word) == expected; waited += step) {

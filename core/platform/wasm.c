@@ -1,8 +1,8 @@
 /*
  * platform for wasm32: the space is the module's imported memory, so a reference is an address.
  *
- * Invariant: unless the heap is linked into another program (PLAIT_HEAP_LIBRARY), nobody grows this memory but
- * plait_platform_grow(), and everything up to memory.size belongs to the space.
+ * Invariant: unless the heap is linked into another program (PLAIT_HEAP_LIBRARY), only plait_platform_grow() grows this
+ * memory, and everything up to memory.size belongs to the space.
  */
 #ifdef __wasm__
 
@@ -25,10 +25,8 @@ __attribute__((always_inline)) int64_t plait_platform_grow(uint32_t pages) {
 
 #ifdef __wasm_atomics__
 
-PLAIT_COLD void plait_platform_look_again(uintptr_t address) {
-  /*
-   * Entering a function is mostly enough for the engine to look; growing by nothing makes it look, and tells the truth.
-   */
+PLAIT_COLD void plait_platform_observe_growth(uintptr_t address) {
+  /* Entering this function mostly makes the engine update the size. Growing by 0 pages always does. */
   if (address / PLAIT_PAGE_SIZE >= __builtin_wasm_memory_size(0)) (void)__builtin_wasm_memory_grow(0, 0);
 }
 
@@ -43,7 +41,7 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
 
 #else
 
-/* Without threads there is nobody to wait for: a lock is free whenever it is asked for. */
+/* Without threads there is nothing to wait for: a lock is always free. */
 enum plait_wait_result plait_platform_wait(plait_word_t *word, uint32_t expected, int64_t timeout_ns) {
   (void)word, (void)expected, (void)timeout_ns;
   return PLAIT_WAIT_NOT_EQUAL;
@@ -57,10 +55,10 @@ uint32_t plait_platform_notify(plait_word_t *word, uint32_t count) {
 #endif
 
 void plait_platform_pause(void) {
-  /* wasm32 has no pause instruction; the atomic load in the caller's loop is all there is. */
+  /* wasm32 has no pause instruction. */
 }
 
-#ifndef PLAIT_HEAP_LIBRARY /* another program has its own */
+#ifndef PLAIT_HEAP_LIBRARY /* other programs have their own */
 /* With bulk memory the builtins below become memory.copy and memory.fill, not calls to these functions. */
 void *memcpy(void *restrict to, const void *restrict from, size_t count) {
   return __builtin_memcpy(to, from, count);

@@ -1,8 +1,8 @@
 /*
  * lock: see lock.h for the word and the guarantees.
  *
- * Death at any instruction of acquire leaves the word free, or naming the dead thread: the next one takes it over.
- * Death in release between the exchange and the wake-up loses the wake-up: sleepers look again every SLICE_NS.
+ * If a thread exits at any instruction of acquire, the word is free or names that thread, and the next one takes over.
+ * If it exits in release between the exchange and the wake-up, the wake-up is lost: sleepers check every SLICE_NS.
  */
 #include "lock.h"
 #include "space.h"
@@ -11,9 +11,9 @@ PLAIT_COLD_BEGIN
 
 #define SLEEPERS 0x80000000u
 #define SPINS 200
-#define SLICE_NS 10000000 /* 10 ms: how late a sleeper notices an owner that died without a wake-up */
+#define SLICE_NS 10000000 /* 10 ms: the longest delay until a sleeper notices an owner that exited without a wake-up */
 #define SLICES 100        /* 100 slices are the one second of the contract */
-/* A thread that may not sleep has no clock here: 2^28 looks take about one second on the machines of today. */
+/* A thread that may not sleep has no clock here: 2^28 polls take about one second. */
 #define SPINS_WITHOUT_SLEEP (1u << 28)
 
 static void held_push(struct plait_lock *lock) {
@@ -30,9 +30,9 @@ static void held_pop(void) {
   plait_put(&self->held[depth], 0);
 }
 
-/* One look at the word: takes it if it is free or its owner is dead. `sleepers`: the bit to leave in the word. */
+/* One attempt: takes the lock if it is free or its owner has exited. `sleepers`: the bit to leave in the word. */
 static int try_take(struct plait_lock *lock, uint32_t sleepers, uint32_t *seen) {
-  /* acquire: pairs with the release in plait_lock_release, and with note_death for a lock that is taken over. */
+  /* acquire: pairs with the release in plait_lock_release, and with plait_thread_note_exit() at a takeover. */
   uint32_t word = atomic_load_explicit(&lock->word, memory_order_acquire);
   *seen = word;
   uint32_t owner = word & ~SLEEPERS;
@@ -61,7 +61,7 @@ int plait_lock_acquire(struct plait_lock *lock) {
     /* A thread that has slept leaves the bit set when it takes the lock: others may still sleep. */
     int taken = try_take(lock, SLEEPERS, &word);
     if (taken >= 0) return taken;
-    if (word == 0 || !plait_thread_alive(word & ~SLEEPERS)) continue; /* it changed hands while we looked */
+    if (word == 0 || !plait_thread_alive(word & ~SLEEPERS)) continue; /* the owner changed meanwhile */
     if (!(word & SLEEPERS) &&
         !atomic_compare_exchange_strong_explicit(
             &lock->word, &word, word | SLEEPERS, memory_order_relaxed, memory_order_relaxed))

@@ -1,11 +1,11 @@
 /*
- * mutex: lock.h for the heap as a library, in programs where nobody learns of a thread that vanished. The word is 0
- * free, 1 taken. There is no owner to be dead, so nothing is ever taken over, and a wait has no bound; but each of its
- * sleeps has, and no wake-up is needed, nor can one be lost. Without threads there is nothing to do at all.
+ * mutex: lock.h for the heap as a library, in programs where no thread learns that another has exited. The word is 0
+ * free, 1 taken. No owner is recorded, so nothing is taken over, and a wait has no bound. But each single sleep has
+ * one, so no wake-up is needed and none can be lost. Without threads the functions do nothing.
  *
- * Invariant: such a program has two locks, the heap's and that of its start and its shared place (malloc.c), and
- * whoever has one calls nothing that looks for what it holds. So nothing notes that; plait_lock_try() refuses a caller
- * that has the lock because the word says that it is taken.
+ * Invariant: such a program has two locks: the heap's, and that of its start and its shared place (malloc.c). A thread
+ * that holds one calls nothing that asks which locks it holds, so that is not recorded. plait_lock_try() refuses a
+ * caller that holds the lock, because the word says that it is taken.
  */
 #ifdef PLAIT_HEAP_LIBRARY
 
@@ -32,14 +32,14 @@ void plait_lock_release(struct plait_lock *lock) {
 #ifdef __wasm__
 #define MAY_SLEEP plait_self_may_block()
 #else
-#define MAY_SLEEP 1 /* any may; a thread that only frees has never entered, and is not known to */
+#define MAY_SLEEP 1 /* all threads may; one that only frees has never entered */
 #endif
 #define SPINS 256
-#define SPINS_BETWEEN 8u /* two sleeps: there may be hundreds who wait */
+#define SPINS_BETWEEN 8u /* two sleeps: hundreds of threads may wait */
 #define FIRST_SLEEP_NS 50000
-#define LAST_SLEEP_NS 1600000 /* how late a sleeper may find a lock that has become free */
+#define LAST_SLEEP_NS 1600000 /* the longest delay until a sleeper finds a free lock */
 
-/* Looks before it tries: an exchange that fails would take the line from whoever has the lock. */
+/* Reads before it tries: an exchange that fails would take the cache line from the lock's owner. */
 inline int plait_lock_try(struct plait_lock *lock) {
   uint32_t seen = plait_get(&lock->word);
   /* acquire: pairs with the release in plait_lock_release. */
@@ -49,16 +49,16 @@ inline int plait_lock_try(struct plait_lock *lock) {
 }
 
 /*
- * Called through a variable that the compiler knows nothing of. A later optimiser (wasm-opt) inlines what is called
- * from one place, and this must not be: see platform.h.
+ * Called through a volatile variable, because plait_platform_wait() must not be inlined (see platform.h), and a later
+ * optimizer (wasm-opt) inlines a function with one caller.
  */
 static enum plait_wait_result (*const volatile sleep_on)(plait_word_t *, uint32_t, int64_t) = plait_platform_wait;
 
 /*
- * Who finds it taken looks for a microsecond, long enough for what is done under a lock, and then sleeps for a time,
- * and each time for twice as long. Nobody wakes it: the holder would pay for that in the host each time, and with more
- * threads than processors a woken thread mostly finds the lock taken again. While one sleeps the others have the lines
- * that the lock guards for themselves, for many turns. Between two sleeps it looks a few times only.
+ * A waiting thread polls for about a microsecond, as long as the lock is usually held. Then it sleeps, each time twice
+ * as long, and polls only a few times between two sleeps. No thread wakes it: a wake-up would cost the owner a call of
+ * the host, and with more threads than processors the woken thread mostly finds the lock taken again. While it sleeps,
+ * the other threads keep the guarded cache lines for many turns.
  */
 PLAIT_COLD void plait__lock_wait_for(struct plait_lock *lock) {
   for (uint32_t polls = SPINS, sleep = FIRST_SLEEP_NS; plait_lock_try(lock) != PLAIT_LOCK_TAKEN;) {

@@ -1,5 +1,5 @@
 /*
- * space: laying out, and giving slots to threads. See space.h for the states of a slot and the invariant.
+ * space: laying out a space, and claiming slots. See space.h for the states of a slot and the invariant.
  */
 #include "space.h"
 
@@ -9,7 +9,7 @@ PLAIT_COLD_BEGIN
 _Alignas(64) struct plait_space plait__space_root;
 #endif
 
-/* The words of each thread; a label of that type is a global, which starts as 0. */
+/* The thread-local words. In assembly a label of type .globaltype is a global; it starts as 0. */
 #ifdef __wasm_atomics__
 #define GLOBAL(name) ".globaltype plait__" #name ", i32\nplait__" #name ":\n"
 __asm__(GLOBAL(thread_heap) GLOBAL(self_id) GLOBAL(may_block));
@@ -18,8 +18,8 @@ _Thread_local void *plait__thread_heap;
 _Thread_local plait_thread_t plait__self_id;
 _Thread_local uint32_t plait__may_block;
 #endif
-PLAIT_OF_THREAD(plait_thread_t, self_id) /* 0 before entering */
-PLAIT_OF_THREAD(uint32_t, may_block)     /* 1: it may wait on a word */
+PLAIT_OF_THREAD(plait_thread_t, self_id) /* 0 before the thread has entered */
+PLAIT_OF_THREAD(uint32_t, may_block)     /* 1: the thread may wait on a word */
 
 int plait_space_init(void) {
   uint64_t end = (uint64_t)plait_ref(plait_space()) + sizeof(struct plait_space);

@@ -1,19 +1,18 @@
 /*
- * space: the record at the start of every space, and the slot of each thread.
+ * space: the structure at the start of every space, and the slots of threads.
  *
- * Layout of a space: struct plait_space and the roots of the rooms above (heap, task), then the heap's slices up to the
- * end of the memory. docs/MEMORY.md is generated from the comments here.
+ * Layout of a space: struct plait_space and the roots of the other modules (heap, fs, task), then the heap's slices up
+ * to the end of the memory. docs/MEMORY.md is generated from the comments here.
  *
- * Threads and slots. A thread is named by a thread id: generation << 8 | slot index. The generation goes up each time
- * the slot is given out, so an id is never reused within 2^23 threads on one slot, and a stale id is never mistaken for
- * the slot's new owner. `generation_state` holds generation and state in one word, so every change of state is one
- * store.
+ * Threads and slots. A thread id is generation << 8 | slot index. The generation increases each time the slot is
+ * claimed, so an id is not reused within 2^23 threads on one slot. A stale id is never mistaken for the slot's new
+ * owner. `generation_state` holds generation and state in one word, so every change of state is one store.
  *
- *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or died: CAS--> DEAD(g+1) --recovery done: store--> FREE(g+1)
+ *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or exit: CAS--> EXITED(g+1) --recovery done: store--> FREE(g+1)
  *
- * Invariant: only the owner writes a LIVE slot's words; only the holder of the recovery lock writes a DEAD slot's. The
- * words `running`, `holding`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record: each
- * names, in one store, what would otherwise be lost if the thread vanished at the next instruction.
+ * Invariant: only the owner writes the words of a LIVE slot; only the holder of the recovery lock writes those of an
+ * EXITED slot. `running`, `holding`, `adopted`, `building`, `scratch` and `sleeping` are the thread's intent record.
+ * Each names, by one store, what would be lost if the thread exited at the next instruction.
  */
 #ifndef PLAIT_SYNC_SPACE_H
 #define PLAIT_SYNC_SPACE_H
@@ -35,15 +34,15 @@ typedef uint32_t plait_thread_t; /* a thread id; 0 is no thread */
 #define PLAIT_ROLE_COORDINATOR 2u /* see `role` */
 
 enum plait_slot_state {
-  PLAIT_SLOT_FREE = 0,   /* nobody's */
-  PLAIT_SLOT_LIVE = 1,   /* a thread's, which is not known to be dead */
-  PLAIT_SLOT_EXITED = 2, /* its thread is gone for certain; recovery has not finished */
+  PLAIT_SLOT_FREE = 0,   /* no thread has it */
+  PLAIT_SLOT_LIVE = 1,   /* its thread is not known to have exited */
+  PLAIT_SLOT_EXITED = 2, /* its thread has certainly exited; recovery has not finished */
 };
 
 struct plait_slot {
-  plait_word_t generation_state; /* generation << 8 | state (0 free, 1 live, 2 dead) */
+  plait_word_t generation_state; /* generation << 8 | state (0 free, 1 live, 2 exited) */
   plait_word_t host_id;          /* the host's name for the thread: Node's threadId, 0 where there is none */
-#ifndef PLAIT_HEAP_LIBRARY       /* the rest is of tasks, and of deaths */
+#ifndef PLAIT_HEAP_LIBRARY       /* the rest serves tasks and recovery */
   /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
   plait_word_t role;
   plait_word_t stack;      /* block that holds the thread's C stack (wasm32); freed by recovery */
@@ -71,8 +70,8 @@ _Static_assert(sizeof(struct plait_slot) == 128, "a slot is two cache lines");
 #endif
 
 /*
- * Where a wasm32 thread runs before it has a stack of its own: attaching allocates that stack, which needs one.
- * The TLS block stays here for the thread's whole life. Unused natively.
+ * Boot stack: a wasm32 thread runs here until attaching has allocated its own stack, which itself needs a stack. The
+ * TLS block stays here as long as the thread exists. Unused natively.
  */
 struct plait_boot {
   uint8_t tls[PLAIT_TLS_SIZE];                     /* the instance's thread-local block */
@@ -83,19 +82,19 @@ _Static_assert(sizeof(struct plait_boot) == PLAIT_BOOT_SIZE, "boots are addresse
 struct plait_space {
   plait_word_t magic;                        /* PLAIT_SPACE_MAGIC once the space is laid out, 0 before */
   plait_word_t layout_version;               /* PLAIT_LAYOUT_VERSION of the module that laid it out */
-  struct plait_lock recovery;                /* held while a dead thread is recovered; outermost in the lock order */
+  struct plait_lock recovery;                /* held while an exited thread is recovered; outermost in the lock order */
   plait_word_t exits;                        /* threads recovered so far (wraps) */
   plait_word_t fs;                           /* natively, where the root of fs lies; unused in wasm32 */
   plait_word_t unused[10];                   /* zero */
-  struct plait_slot slots[PLAIT_SLOT_LIMIT]; /* one record for each thread */
-#ifndef PLAIT_HEAP_LIBRARY                   /* the threads of other programs bring their own */
+  struct plait_slot slots[PLAIT_SLOT_LIMIT]; /* one slot for each thread */
+#ifndef PLAIT_HEAP_LIBRARY                   /* threads of other programs have their own */
   struct plait_boot boots[PLAIT_SLOT_LIMIT]; /* one boot stack for each slot */
 #endif
 };
 
 /*
- * This process's space. Any thread. In wasm32 the roots of the rooms are statics of the module, at addresses that the
- * linker knows; natively they lie one behind the other at the start of the mapping.
+ * This process's space. Any thread. In wasm32 the roots of the modules are statics, at addresses that the linker knows.
+ * Natively they are one after the other at the start of the mapping.
  */
 #ifdef __wasm__
 extern struct plait_space plait__space_root;
@@ -116,19 +115,19 @@ static inline struct plait_slot *plait_slot_of(plait_thread_t thread) {
   return &plait_space()->slots[plait_thread_index(thread)];
 }
 
-/* Lays out an empty space. pre: no other thread uses it yet. 0, or -PLAIT_ENOMEM if the first pages are lacking. */
+/* Lays out an empty space. pre: no other thread uses it yet. 0, or -PLAIT_ENOMEM without the first pages. */
 int plait_space_init(void);
 
 /* Claims a free slot and returns the new thread's id, 0 if all are taken. Any thread. */
 plait_thread_t plait_slot_claim(uint32_t host_id);
 
 /*
- * Makes this (native or wasm) thread the one named by `thread`. pre: the caller has claimed it. `may_block`: see
- * lock.h.
+ * Makes the calling (native or wasm) thread the one with the id `thread`. pre: the caller has claimed it. `may_block`:
+ * see lock.h.
  */
 void plait_slot_enter(plait_thread_t thread, int may_block);
 
-/* Forgets the calling thread's identity; its slot is left as it is. */
+/* Clears the calling thread's identity. Its slot does not change. */
 void plait_slot_leave(void);
 
 /* The calling thread's slot and id. pre: it has entered. */
@@ -136,11 +135,11 @@ struct plait_slot *plait_self(void);
 plait_thread_t plait_self_id(void);
 
 /*
- * A word of each thread: plait__get_NAME() and plait__set_NAME(). Where an instance of a module is a thread it is a
- * global of the instance: one load less than from a thread-local block, and a thread that the host runs in an instance
- * after another one, which has not left, goes on as that one. By assembly, because clang (22) has a name for such
- * variables, address_space(1), but takes their loads for loads from memory where only a byte is used, or 64 bits are
- * wanted.
+ * Declares a thread-local word: plait__get_NAME() and plait__set_NAME(). In Wasm with threads, an instance is a thread
+ * and the word is a global of the instance. That saves one load compared with a thread-local block. And a thread that
+ * the host runs in an instance after another one that has not left, continues as that one. Accessed by assembly: clang
+ * (22) can declare such variables with address_space(1), but turns their loads into loads from memory if only a byte is
+ * used or 64 bits are needed.
  */
 #ifdef __wasm_atomics__
 #define PLAIT_OF_THREAD(type, name)                                                \
@@ -163,12 +162,12 @@ plait_thread_t plait_self_id(void);
   }
 #endif
 
-/* What the room above keeps for the calling thread: the heap's record. Null after entering. */
+/* The calling thread's heap: struct plait_record of the module heap. Null after entering. */
 PLAIT_OF_THREAD(void *, thread_heap)
 
-/* Whether the calling thread holds a lock that the slot knows of. */
+/* Whether the calling thread's slot names a lock that it holds. */
 #ifdef PLAIT_HEAP_LIBRARY
-#define plait_self_holds() 0 /* it never asks with one: see mutex.c */
+#define plait_self_holds() 0 /* never called with a lock held: see mutex.c */
 #else
 int plait_self_holds(void);
 #endif
@@ -176,19 +175,19 @@ int plait_self_holds(void);
 /* Whether the calling thread may wait on a word (a browser's main thread may not). */
 int plait_self_may_block(void);
 
-/* Whether `thread` still has its slot and is not known to be dead. Any thread. */
+/* Whether `thread` still has its slot and is not known to have exited. Any thread. */
 static inline int plait_thread_alive(plait_thread_t thread) {
   uint32_t generation_state = near_load(&plait_slot_of(thread)->generation_state, memory_order_acquire);
   return generation_state == ((thread & ~255u) | PLAIT_SLOT_LIVE);
 }
 
 /*
- * Notes that `thread` is gone for certain. 1: its slot is now DEAD; 0: the id is stale or was already noted. Any
- * thread.
+ * Notes that `thread` has certainly exited. 1: its slot is EXITED now. 0: the id is stale, or its exit was already
+ * noted. Any thread.
  */
 int plait_thread_note_exit(plait_thread_t thread);
 
-/* Gives a DEAD slot back. pre: the caller holds the recovery lock and nothing of the thread is left. */
+/* Frees an EXITED slot. pre: the caller holds the recovery lock, and nothing of the thread is left. */
 void plait_slot_release(struct plait_slot *slot);
 
 #endif

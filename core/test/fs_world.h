@@ -1,5 +1,5 @@
 /*
- * fs world: the functions of fs with C strings for paths, and what a whole tree looks like as one number.
+ * fs world: the functions of fs with C strings for paths, and a digest of a whole tree.
  */
 #ifndef PLAIT_TEST_FS_WORLD_H
 #define PLAIT_TEST_FS_WORLD_H
@@ -97,15 +97,15 @@ static inline uint64_t fs_mix(uint64_t hash, uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-/* Which mount something leads into that was answered with -EREMOTE. */
+/* The digest for a path that returned -PLAIT_EREMOTE: the number of its mount. */
 static inline uint64_t fs_digest_remote(void) {
   CHECK(plait_get(&fs_mine()->result.mount) != 0);
   return fs_mix(3, plait_get(&fs_mine()->result.mount));
 }
 
 /*
- * `contents`: with what files hold and when it was changed. `touch`: each is opened, which takes every lock: what a
- * dead thread has committed happens by then, if not before, so a directory may be covered from there on.
+ * `contents`: includes the contents of files and their times. `touch`: opens each file, which takes every lock. So what
+ * an exited thread has committed is applied by then at the latest; from there on a directory may be covered.
  */
 static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   struct plait_fs_thread *mine = fs_mine();

@@ -1,9 +1,9 @@
 /*
- * fuzz_fs: libFuzzer over the fs room: bytes are a program of operations with paths, flags, positions and lengths of
- * any kind (make fuzz-fs; see fuzz.mk). Whatever they say, every answer is a count or an error number, everything
- * checks afterwards, and when all is removed nothing is left.
+ * fuzz_fs: libFuzzer over fs (make fuzz-fs; see fuzz.mk). The bytes are a program of operations, with paths, flags,
+ * positions and lengths of any kind. Whatever they are, every call returns a count or an error number, all structures
+ * stay consistent, and when everything is removed, no block is left.
  *
- * A byte below 16 within a path stands for a piece of one, so that names meet.
+ * A byte below 16 within a path stands for a piece of one, so that paths often name the same file.
  */
 #include "fs_world.h"
 

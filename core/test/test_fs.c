@@ -1,5 +1,5 @@
 /*
- * fs, one thread: what each function does and refuses, the limits, and a failing allocation in each place.
+ * fs, one thread: what each function does and refuses, the limits, and a failing allocation at each place.
  */
 #include "fs_world.h"
 
@@ -339,25 +339,25 @@ static void test_mappings(void) {
   CHECK(plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
 }
 
-/* Who died in a change was being settled by one who died, too, and nobody knows that yet: nobody gets at the change. */
-static void test_dead_settler(void) {
+/* The thread that recovers an exited writer exits, too, and nobody knows that yet: the lock stays unavailable. */
+static void test_exited_recoverer(void) {
   test_space(400);
-  plait_thread_t self = plait_self_id(), writer = plait_slot_claim(0), settler = plait_slot_claim(0);
-  CHECK(fs_mkdir("/a") == 0 && writer != 0 && settler != 0);
+  plait_thread_t self = plait_self_id(), writer = plait_slot_claim(0), recoverer = plait_slot_claim(0);
+  CHECK(fs_mkdir("/a") == 0 && writer != 0 && recoverer != 0);
   plait_slot_enter(writer, 1);
   struct plait_fs_thread *record = fs_mine();
   plait_slot_enter(self, 1);
   struct plait_lock *root = &plait__fs_root_inode()->lock;
   atomic_store(&root->word, writer); /* as if it had died there */
-  atomic_store(&record->lock.word, settler);
+  atomic_store(&record->lock.word, recoverer);
   CHECK(plait_thread_note_exit(writer));
   for (int i = 0; i < 2; i++) {
     CHECK(fs_mkdir("/b") == -PLAIT_ETIMEDOUT && plait_lock_owner(root) == writer);
     CHECK(plait_get(&plait_self()->held_count) == 0);
   }
-  CHECK(plait_thread_note_exit(settler));
+  CHECK(plait_thread_note_exit(recoverer));
   CHECK(fs_mkdir("/b") == 0 && fs_stat("/b") == 0 && plait_lock_owner(root) == 0);
-  CHECK(plait_abi_recover(writer) == 0 && plait_abi_recover(settler) == 0 && fs_check_all(0) == 0);
+  CHECK(plait_abi_recover(writer) == 0 && plait_abi_recover(recoverer) == 0 && fs_check_all(0) == 0);
 }
 
 static void test_mounts(void) {
@@ -390,7 +390,7 @@ static void test_mounts(void) {
 static uint32_t sequence_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
 
 /*
- * What watchers compare: whatever happens to an inode or its names moves its version, and new names lie behind the last
+ * What watchers compare: whatever happens to an inode or its names changes its sequence, and new names lie behind the last
  * cursor.
  */
 static void test_sequences(void) {
@@ -411,7 +411,7 @@ static void test_sequences(void) {
     if (i == 2) CHECK(fs_link("/d/a", "/d/h") == 0);
     if (i == 3) CHECK(fs_unlink("/d/h") == 0);
     if (i == 4) CHECK(fs_rename("/d/a", "/d/moved") == 0);
-    if (i == 5) CHECK(fs_rename("/d/b", "/d/moved") == 0); /* it is replaced, and gone */
+    if (i == 5) CHECK(fs_rename("/d/b", "/d/moved") == 0); /* it is replaced, and so removed */
     CHECK(plait_get(&inode->sequence) != before);
   }
   CHECK(sequence_of("/d") != directory && sequence_of("/d/c") == sub);
@@ -423,7 +423,7 @@ static const struct test tests[] = {
     {"names", test_names},
     {"rename", test_rename},
     {"descriptors", test_descriptors},
-    {"versions", test_sequences},
+    {"sequences", test_sequences},
     {"contents", test_contents},
     {"lists", test_lists},
     {"limits", test_limits},
@@ -432,6 +432,6 @@ static const struct test tests[] = {
     {"range locks", test_ranges},
     {"mappings", test_mappings},
     {"mounts", test_mounts},
-    {"a settler dies, and nobody knows", test_dead_settler},
+    {"a recovering thread exits, and nobody knows", test_exited_recoverer},
 };
 TEST_MAIN(tests)

@@ -1,8 +1,8 @@
 /*
- * many files: what an operation takes must not grow with how many there are, and yet an inode that was freed is found
- * again.
+ * many files: the cost of an operation must not grow with the number of files, and an inode that was freed must be
+ * reused.
  *
- * What it takes is counted in instructions (see steps.h), so no clock decides.
+ * The cost is counted in instructions (see steps.h), so no clock decides.
  */
 #include "fs_world.h"
 #if defined(__x86_64__) && defined(__linux__)

@@ -1,16 +1,16 @@
 /*
- * fs, several threads: appends that neither get lost nor mixed, names in one directory made, renamed and removed by
- * all, a file replaced by rename while others read it, link counts, listings, a read that is one writer's, never two's;
- * and processes that are killed in the middle of all that.
+ * fs, several threads. Appends are neither lost nor mixed; all threads create, rename and remove names in one directory;
+ * a file is replaced by rename while others read it; link counts; listings; a read returns the bytes of one writer,
+ * never of two. And processes are killed in the middle of all that.
  */
 #include "fs_world.h"
 
 #define THREADS 4
 
 /*
- * Readers look at memory that may have been freed and filled anew, and throw away what they read then (the version says
- * so). ThreadSanitizer knows nothing of versions: filling a fresh block is not its business. All changes of what is
- * published are made word by word (plait_put), and looked at.
+ * Readers may read memory that was freed and filled again; the seqlock makes them discard what they read.
+ * ThreadSanitizer knows nothing of seqlocks, so filling a new block is suppressed. All changes of published memory are
+ * made word by word (plait_put), and are checked.
  */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) { return "race:plait_zero\nrace:plait_copy\n"; }
@@ -329,7 +329,7 @@ static void test_kills(void) {
 #endif
   test_space(4000);
   uint64_t random = test_seed;
-  uint32_t deaths = 0;
+  uint32_t exits = 0;
   enum { PROCESSES = 3 };
   pid_t children[PROCESSES] = {0};
   plait_thread_t ids[PROCESSES];
@@ -356,7 +356,7 @@ static void test_kills(void) {
     plait_thread_note_exit(ids[victim]);
     if (test_random(&random) % 2) storm(&random, 20, 24); /* others meet what is left before recovery does */
     plait_abi_recover(ids[victim]);
-    deaths++;
+    exits++;
     if (round % 20 != 19 && round + 1 != rounds) continue; /* what follows is for when all are gone */
     for (uint32_t i = 0; i < PROCESSES; i++) {
       if (children[i] == 0) continue;
@@ -365,14 +365,14 @@ static void test_kills(void) {
       CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
       children[i] = 0;
       plait_abi_recover(ids[i]);
-      deaths++;
+      exits++;
     }
     snprintf(test_context, sizeof test_context, "round %u", round);
     uint32_t lost = fs_check_all(0);
     test_context[0] = 0;
-    CHECK(lost <= deaths);
+    CHECK(lost <= exits);
   }
-  printf("# %u deaths, %u blocks lost\n", deaths, fs_check_all(0));
+  printf("# %u deaths, %u blocks lost\n", exits, fs_check_all(0));
 }
 
 static const struct test tests[] = {

@@ -1,9 +1,10 @@
 /*
- * steps of fs: a thread vanishes after every single store of what fs does (see steps.h), and the thread that recovers
+ * crash points of fs: a thread exits after every single store of an operation (see steps.h), and the thread that recovers
  * it after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was before the
- * operation or as it is after it, everything checks, at most one block is lost for each death, and all goes on working.
+ * operation or as it is after it. All structures are consistent, at most one block is lost for each exit, and all
+ * operations still work.
  *
- * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ * Default: every crash point of each operation; of recoveries, some of them. PLAIT_ROUNDS: all of them.
  */
 #include "fs_world.h"
 #include "steps.h"
@@ -222,8 +223,8 @@ static const struct scenario {
     {"rename over a mapped file", make_mapped_victim, do_rename_over},
     {"unlink a large file", make_large_victim, do_unlink},
     {"unlink a mapped file", make_mapped_victim, do_unlink_mapped},
-    {"make a large file of a block in hand", make_nothing, do_create_large},
-    {"replace a large file by a block in hand", make_large_victim, do_replace_large},
+    {"make a large file of a reserved block", make_nothing, do_create_large},
+    {"replace a large file by a reserved block", make_large_victim, do_replace_large},
     {"hold and drop", make_own_file, do_hold},
     {"make a file in a new chunk", make_full_inodes, do_create},
     {"make a directory in a new chunk", make_full_inodes, do_mkdir},
@@ -255,8 +256,8 @@ static uint64_t whole(void) {
   return fs_mix(fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor)), watchers);
 }
 
-static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
-  /* what its recoverer has left is settled only by who goes on with it */
+static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
+  /* only the next recoverer completes what an exited one has left */
   int others_first = variant & 1, actor_first = variant & 2;
   if (others_first) { /* another thread meets every lock before recovery does */
     as(other);
@@ -267,8 +268,8 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   if (!actor_first) plait_abi_recover(last);
   plait_abi_recover(actor), plait_abi_recover(recoverer);
   uint32_t lost = fs_check_all(0);
-  if (lost > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", lost);
-  CHECK(lost <= deaths);
+  if (lost > exits) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", lost);
+  CHECK(lost <= exits);
   if (!others_first) {
     uint64_t digest = whole();
     CHECK(digest == before || digest == after);
@@ -276,7 +277,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
     fs_digest("/", 1, 1);
   }
   use();
-  CHECK(fs_check_all(0) <= deaths);
+  CHECK(fs_check_all(0) <= exits);
 }
 
 static uint64_t look(void) {

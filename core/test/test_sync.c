@@ -1,5 +1,5 @@
 /*
- * sync: locks among threads and dead processes, and the life of slots.
+ * sync: locks among threads and processes that are killed, and the states of slots.
  */
 #include "harness.h"
 
@@ -38,9 +38,9 @@ static void test_exclusion(void) {
   CHECK(atomic_load(&plait_self()->held_count) == 0);
 }
 
-/* ---- death of an owner ---- */
+/* ---- exit of an owner ---- */
 
-/* A process that takes the lock and keeps it. */
+/* Starts a process that takes the lock and keeps it. */
 static pid_t keep_lock(plait_thread_t thread) {
   pid_t child = fork();
   if (child == 0) {
@@ -137,7 +137,7 @@ static void test_exhausted(void) {
   for (uint32_t i = 1; i < PLAIT_SLOT_LIMIT; i++) CHECK((ids[i] = plait_slot_claim(0)) != 0);
   CHECK(plait_slot_claim(0) == 0 && plait_abi_enter() == 0);
   plait_thread_note_exit(ids[9]), plait_thread_note_exit(ids[200]);
-  CHECK(plait_slot_claim(0) == 0); /* dead, and not recovered yet */
+  CHECK(plait_slot_claim(0) == 0); /* exited, and not recovered yet */
   plait_abi_sweep();
   CHECK(plait_slot_claim(0) != 0 && plait_slot_claim(0) != 0 && plait_slot_claim(0) == 0);
   CHECK(atomic_load(&plait_space()->exits) == 2);
@@ -145,8 +145,8 @@ static void test_exhausted(void) {
 
 static const struct test tests[] = {
     {"one thread at a time is inside a lock", test_exclusion},
-    {"a dead owner's lock is taken over", test_takeover},
-    {"waiters go on when the owner dies", test_waiters},
+    {"the lock of an exited owner is taken over", test_takeover},
+    {"waiters continue when the owner exits", test_waiters},
     {"a live owner's lock times out", test_stuck},
     {"stale ids name nobody", test_generations},
     {"slots run out and come back", test_exhausted},

@@ -7,14 +7,14 @@ export const Lock = {
   BYTES: 8,
   /** 0 free, else owner's thread id; bit 31: there may be sleepers */
   word: 0,
-  /** how often a thread had to wait (wraps); a hint */
+  /** number of times that a thread had to wait (wraps); a hint */
   contests: 4,
 } as const;
 
 /** `struct plait_slot` of core/sync/space.h. */
 export const Slot = {
   BYTES: 128,
-  /** generation << 8 | state (0 free, 1 live, 2 dead) */
+  /** generation << 8 | state (0 free, 1 live, 2 exited) */
   generationState: 0,
   /** the host's name for the thread: Node's threadId, 0 where there is none */
   hostId: 4,
@@ -72,7 +72,7 @@ export const Space = {
   magic: 0,
   /** PLAIT_LAYOUT_VERSION of the module that laid it out */
   layoutVersion: 4,
-  /** held while a dead thread is recovered; outermost in the lock order */
+  /** held while an exited thread is recovered; outermost in the lock order */
   recovery: 8,
   /** threads recovered so far (wraps) */
   exits: 16,
@@ -80,7 +80,7 @@ export const Space = {
   fs: 20,
   /** zero */
   unused: 24,
-  /** one record for each thread */
+  /** one slot for each thread */
   slots: 64,
   /** one boot stack for each slot */
   boots: 32832,
@@ -935,7 +935,7 @@ export const TaskRoot = {
   pools: 0,
 } as const;
 
-/** The unit in which a space grows: one page of WebAssembly. */
+/** The unit in which a space grows: one Wasm page. */
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
@@ -996,9 +996,9 @@ export const STACK_SIZE = 65536;
 
 /** `enum plait_wait_result`. */
 export const WaitResult = {
-  /** notified; or spuriously: look at the predicate again */
+  /** notified, or spurious: check the predicate again */
   WOKEN: 0,
-  /** the word was not `expected`: nothing was waited for */
+  /** the word was not `expected`; the thread did not wait */
   NOT_EQUAL: 1,
   TIMED_OUT: 2,
 } as const;
@@ -1006,17 +1006,17 @@ export const WaitResult = {
 /** `enum plait_lock_result`. */
 export const LockResult = {
   TAKEN: 0,
-  /** taken from a dead owner: repair before use */
+  /** taken from an exited owner: repair the data before use */
   TAKEN_OVER: 1,
 } as const;
 
 /** `enum plait_slot_state`. */
 export const SlotState = {
-  /** nobody's */
+  /** no thread has it */
   FREE: 0,
-  /** a thread's, which is not known to be dead */
+  /** its thread is not known to have exited */
   LIVE: 1,
-  /** its thread is gone for certain; recovery has not finished */
+  /** its thread has certainly exited; recovery has not finished */
   EXITED: 2,
 } as const;
 
@@ -1288,25 +1288,25 @@ export const Errno = {
   EPERM: 1,
   /** there is no such name */
   ENOENT: 2,
-  /** a backend has failed in a way that it does not tell */
+  /** a backend has failed for an unknown reason */
   EIO: 5,
-  /** a mounted FIFO, socket or device: not a thing to open */
+  /** a mounted FIFO, socket or device cannot be opened */
   ENXIO: 6,
   /** the descriptor is not open for this */
   EBADF: 9,
-  /** nothing is there now */
+  /** nothing is available now */
   EAGAIN: 11,
   /** the space has reached its maximum */
   ENOMEM: 12,
-  /** the permission bits say no */
+  /** the permission bits forbid it */
   EACCES: 13,
-  /** somebody uses it */
+  /** it is in use */
   EBUSY: 16,
   /** the name is taken */
   EEXIST: 17,
   /** two mounts: a name cannot move between them */
   EXDEV: 18,
-  /** what is mounted there cannot do that */
+  /** the backend does not support it */
   ENODEV: 19,
   /** a name in the path is no directory */
   ENOTDIR: 20,
@@ -1320,7 +1320,7 @@ export const Errno = {
   EMFILE: 24,
   /** the host runs the file */
   ETXTBSY: 26,
-  /** a file would be larger than any may be */
+  /** a file would exceed the maximum size */
   EFBIG: 27,
   /** no memory is left for files */
   ENOSPC: 28,
@@ -1338,17 +1338,17 @@ export const Errno = {
   ENOTEMPTY: 39,
   /** too many symbolic links, or one where none may be */
   ELOOP: 40,
-  /** the path leads into a mount, or the descriptor is a mount's */
+  /** the path leads into a mount, or the descriptor is a mounted file's */
   EREMOTE: 66,
   /** the memory was laid out by another version */
   EPROTO: 71,
   /** a structure breaks its invariant */
   EILSEQ: 84,
-  /** what is mounted there cannot do that */
+  /** the backend does not support it */
   ENOTSUP: 95,
-  /** a lock's owner neither releases it nor is known dead */
+  /** a lock's owner neither releases it nor is known to have exited */
   ETIMEDOUT: 110,
-  /** what was mounted is not there any more */
+  /** the mounted directory no longer exists */
   ESTALE: 116,
   /** the host's quota is used up */
   EDQUOT: 122,
