@@ -390,8 +390,8 @@ static void test_mounts(void) {
 static uint32_t sequence_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
 
 /*
- * What watchers compare: whatever happens to an inode or its names changes its sequence, and new names lie behind the last
- * cursor.
+ * What watchers compare: whatever happens to an inode or its names changes its sequence, and new names lie behind the
+ * last cursor.
  */
 static void test_sequences(void) {
   test_space(400);

@@ -1,7 +1,7 @@
 /*
- * fs, several threads. Appends are neither lost nor mixed; all threads create, rename and remove names in one directory;
- * a file is replaced by rename while others read it; link counts; listings; a read returns the bytes of one writer,
- * never of two. And processes are killed in the middle of all that.
+ * fs, several threads. Appends are neither lost nor mixed; all threads create, rename and remove names in one
+ * directory; a file is replaced by rename while others read it; link counts; listings; a read returns the bytes of one
+ * writer, never of two. And processes are killed in the middle of all that.
  */
 #include "fs_world.h"
 

@@ -1,8 +1,8 @@
 /*
- * crash points of fs: a thread exits after every single store of an operation (see steps.h), and the thread that recovers
- * it after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was before the
- * operation or as it is after it. All structures are consistent, at most one block is lost for each exit, and all
- * operations still work.
+ * crash points of fs: a thread exits after every single store of an operation (see steps.h), and the thread that
+ * recovers it after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was
+ * before the operation or as it is after it. All structures are consistent, at most one block is lost for each exit,
+ * and all operations still work.
  *
  * Default: every crash point of each operation; of recoveries, some of them. PLAIT_ROUNDS: all of them.
  */

@@ -13,7 +13,7 @@ export const ERROR_CODES = {
   ERR_PLAIT_OUT_OF_MEMORY:
     'The space has reached its maximum, or what of it is kept for others; or its host would not give more memory.',
   ERR_PLAIT_TOO_MANY_THREADS: 'Every thread slot of the space is taken.',
-  ERR_PLAIT_LOCK_TIMEOUT: 'A lock was held for over a second by a thread that is not known to be dead.',
+  ERR_PLAIT_LOCK_TIMEOUT: 'A lock was held for over a second by a thread that is not known to have exited.',
   ERR_PLAIT_CORRUPT: 'A structure in the space breaks its invariant, or a pointer does not name a live block.',
   ERR_PLAIT_INVALID_POINTER: 'A pointer that is not the start of a live block of this heap.',
   ERR_PLAIT_NOT_ISOLATED:

@@ -231,11 +231,11 @@ export class Space {
   }
 }
 
-/** The error for a lock whose owner neither moves nor is known to be dead. */
+/** The error for a lock whose owner makes no progress and is not known to have exited. */
 export function lockTimeout(): PlaitError {
   return new PlaitError(
     'ERR_PLAIT_LOCK_TIMEOUT',
-    'a lock was held for over a second by a thread that is not known to be dead. If you stop Workers of your own with ' +
+    'a lock was held for over a second by a thread that is not known to have exited. If you stop Workers of your own with ' +
       'terminate(), start them with workerOptions(), so that their end is noticed at once',
   );
 }

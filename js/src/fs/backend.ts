@@ -1,33 +1,34 @@
 /**
- * What can be mounted: the interface between the mount layer (mounts.ts) and what holds the files.
+ * The interface between the mount layer (mounts.ts) and a backend, which holds the files of a mount.
  *
- * The mount layer walks paths, follows links, keeps them inside their mount, knows what is mounted in what, refuses
- * changes of what is read-only, and owns the descriptors that users see. A backend does single steps: something with
- * one name in one directory. It has no paths, no current directory, and no idea where it is mounted.
+ * The mount layer walks paths, follows links and keeps them inside their mount. It knows which mount is inside which,
+ * refuses changes of read-only mounts, and owns the descriptors that users see. A backend performs single steps: an
+ * operation on one name in one directory. It has no paths and no current directory, and does not know where it is
+ * mounted.
  *
- * A backend promises
+ * A backend guarantees:
  * - **No step follows a symbolic link**, and no step leaves its directory: `name` has no slash and is neither `.` nor
- *   `..`. That, and nothing else, is what keeps a path inside the mount, whoever changes the files meanwhile.
- * - A `Directory` means one directory, whatever its name becomes, until it is given back. A step in one that is gone is
+ *   `..`. This alone keeps a path inside the mount, whoever changes the files meanwhile.
+ * - A `Directory` means one directory until it is left, whatever its name becomes. A step in a removed directory is
  *   ENOENT.
- * - Each step happens wholly or not at all, but for a write of many bytes.
- * - Nothing waits for other programs: what might (a pipe, a device) is refused with ENXIO.
- * - It throws errors with Node's `code` (`ENOENT`, `EACCES`...). What it cannot do is ENOTSUP, or ENODEV.
- * - Each thread has an instance of its own, made from the same words in the mount's record. Instances share nothing but
- *   what they stand for; a thread may vanish in any step, and what it has open goes with it.
+ * - Each step happens wholly or not at all, except a write of many bytes.
+ * - No step waits for other programs: files that might (a pipe, a device) are refused with ENXIO.
+ * - Errors have Node's `code` (`ENOENT`, `EACCES`...). Unsupported operations are ENOTSUP or ENODEV.
+ * - Each thread has its own instance, made from the same description in the mount. Instances share nothing but the
+ *   files. A thread may exit in any step, and what it has open is closed with it.
  *
- * Names and links are **byte strings**: one character for each byte, so a name that is no UTF-8 stays what it is.
+ * Names and links are **byte strings**: one character for each byte, so names that are not UTF-8 are kept.
  *
- * Steps answer at once, because the core's calls and `node:fs`'s synchronous functions do. A backend whose store can
- * only answer later (a browser's file system, the network) belongs to a thread of its own, which never blocks: its
- * instances in other threads put a request into the space, and sleep on a word there until it is answered, as
- * `lockSync` sleeps. Where a thread may not sleep (a page's main thread) such a step is refused with EAGAIN, unless
- * what is asked for lies in shared memory already.
+ * Steps are synchronous, because the core's calls and the synchronous functions of `node:fs` are. A backend with an
+ * asynchronous store (a browser's file system, the network) belongs to a thread of its own, which never blocks. Its
+ * instances in other threads put a request into the space and sleep on a word there until it is done, as `lockSync`
+ * does. On a thread that may not sleep (a page's main thread), such a step is refused with EAGAIN, unless the data is
+ * in shared memory already.
  */
 
 import { Errno } from '../core/layout.generated.ts';
 
-/** What a file is, in a backend. Times: nanoseconds since 1970. */
+/** Attributes of a file in a backend. Times are nanoseconds since 1970. */
 export interface BackendStats {
   /** `enum plait_fs_kind`. */
   kind: number;
@@ -36,14 +37,14 @@ export interface BackendStats {
   links: number;
   uid: number;
   gid: number;
-  /** With `file`: which file it is. Two names with the same pair are one file. */
+  /** Identifies the file together with `file`: two names with the same pair are one file. */
   device: number;
   file: bigint;
-  /** Which device it is, if it is one. */
+  /** Number of the device, if the file is a device. */
   special: number;
   size: number;
   blockSize: number;
-  /** Units of 512 bytes that it takes. */
+  /** Units of 512 bytes that the file occupies. */
   blocks: number;
   atime: bigint;
   mtime: bigint;
@@ -51,7 +52,7 @@ export interface BackendStats {
   birthtime: bigint;
 }
 
-/** What is to be changed; the rest stays. Times: seconds since 1970. */
+/** Attributes to change; the others stay. Times are seconds since 1970. */
 export interface BackendChange {
   mode?: number;
   uid?: number;
@@ -59,27 +60,30 @@ export interface BackendChange {
   times?: { atime: number; mtime: number };
 }
 
-/** An open file or directory, in the numbers of the backend, and what it is. */
+/** An open file or directory: the backend's descriptor and the attributes. */
 export interface BackendFile {
   id: number;
   stats: BackendStats;
 }
 
-/** Steps in a store of files. `name` '' means the directory itself, where a function takes it. */
+/** Steps in a store of files. A `name` of '' means the directory itself, in the functions that accept it. */
 export interface Backend<Directory = unknown> {
-  /** The mounted directory. Never given back. */
+  /** The mounted directory. It is never left. */
   readonly root: Directory;
-  /** Ends it: `root` is given back. */
+  /** Ends the backend and leaves `root`. */
   end(): void;
 
-  /** A directory in the directory, for `leave()`; or what a symbolic link of this name says. ENOTDIR: anything else. */
+  /**
+   * Opens a directory in the directory, until `leave()`; or returns the text of a symbolic link. ENOTDIR: anything
+   * else.
+   */
   enter(directory: Directory, name: string): Directory | string;
   leave(directory: Directory): void;
 
-  /** What has that name (or is the directory); nothing if nothing has. */
+  /** Attributes of the name or of the directory; undefined if there is no such name. */
   stat(directory: Directory, name: string): BackendStats | undefined;
   readlink(directory: Directory, name: string): string;
-  /** All names in it but `.` and `..`, and what they are, as of one pass over it. */
+  /** All names except `.` and `..`, with their kinds, from one pass over the directory. */
   list(directory: Directory): { names: string[]; kinds: number[] };
   access(directory: Directory, name: string, mode: number): void;
   statfs(directory: Directory): {
@@ -97,26 +101,23 @@ export interface Backend<Directory = unknown> {
   unlink(directory: Directory, name: string): void;
   symlink(text: string, directory: Directory, name: string): void;
   link(directory: Directory, name: string, to: Directory, toName: string): void;
-  /** As POSIX has it: over files and empty directories. */
+  /** As in POSIX: replaces files and empty directories. */
   rename(directory: Directory, name: string, to: Directory, toName: string): void;
-  /** ELOOP for a symbolic link, unless all that changes are its owner and times. */
+  /** ELOOP for a symbolic link, unless only its owner and times change. */
   set(directory: Directory, name: string, change: BackendChange): void;
 
-  /**
-   * Opens a file or directory. `flags`: Linux's. ELOOP for a symbolic link, ENXIO for what is neither file nor
-   * directory.
-   */
+  /** Opens a file or directory with Linux's `flags`. ELOOP for a symbolic link, ENXIO for anything else. */
   open(directory: Directory, name: string, flags: number, mode: number): BackendFile;
   /**
-   * The same file as another thread has open under `id`, for this thread. EBADF: that thread has something else under
-   * it by now.
+   * Opens for this thread the file that another thread has open under `id`. EBADF: that thread has another file open
+   * there by now.
    */
   reopen(id: number, device: number, file: number, flags: number): BackendFile;
   close(id: number): void;
   fstat(id: number): BackendStats;
-  /** Reads into shared memory: how many bytes. */
+  /** Reads into shared memory and returns the count. */
   read(id: number, to: Uint8Array<SharedArrayBuffer>, position: number): number;
-  /** Writes; -1: to the end, wherever that is at that instant. How many bytes. */
+  /** Writes and returns the count. A position of -1 means the end at that instant. */
   write(id: number, from: Uint8Array<SharedArrayBuffer>, position: number): number;
   truncate(id: number, size: number): void;
   sync(id: number, dataOnly: boolean): void;
@@ -124,8 +125,8 @@ export interface Backend<Directory = unknown> {
   flist(id: number): { names: string[]; kinds: number[] };
 
   /**
-   * Calls back after changes of names in it, whoever makes them, with the name if it is known; returns how to end it.
-   * Some may be missed: who watches looks by himself, too. `failed`: no more will come.
+   * Calls back after any program changes a name in the directory, with the name if it is known. Returns how to end
+   * that. Notifications may be lost, so a watcher also polls. `failed`: there will be no more.
    */
   watch(
     directory: Directory,
@@ -134,7 +135,7 @@ export interface Backend<Directory = unknown> {
   ): () => void;
 }
 
-/** An error of a backend, or of the mount layer: what the core would answer. */
+/** An error of a backend or of the mount layer, with the code that the core would return. */
 export class BackendError extends Error {
   readonly code: string;
   constructor(code: string) {
@@ -143,10 +144,10 @@ export class BackendError extends Error {
   }
 }
 
-/** An error of a backend as the core would say it. Others are no answers, but mistakes. */
+/** The negative error number for an error of a backend. Any other error is a bug, and is thrown. */
 export function errorNumber(error: unknown): number {
   const { code } = error as { code?: string };
   if (typeof code !== 'string' || code.startsWith('ERR_')) throw error;
-  if (code === 'EREMOTE') return -Errno.EIO; // the host's own; ours is for the mount layer, and no answer
+  if (code === 'EREMOTE') return -Errno.EIO; // the host's EREMOTE; the core's is only for the mount layer
   return -(Errno[code as keyof typeof Errno] ?? (code === 'EOPNOTSUPP' ? Errno.ENOTSUP : Errno.EIO));
 }

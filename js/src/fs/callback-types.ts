@@ -1,5 +1,5 @@
 /**
- * The types of the callback face: each function without its options and with them.
+ * The types of the callback API: each function without its options and with them.
  */
 
 import type { BytesOptions, ReadFileOptions, ReadOptions, TextOptions, WriteFileOptions } from './contents.ts';
@@ -35,7 +35,7 @@ type Entries = { withFileTypes: true; encoding?: FsEncoding | null | undefined; 
 type RawNames = { encoding: 'buffer'; withFileTypes?: false | undefined; recursive?: Flag } | 'buffer';
 type Buffers = readonly ArrayBufferView[];
 
-/** What answers with a path. */
+/** Functions that return a path. */
 type PathFunction = Optional<[path: PathLike], Encoding, [path: string]> &
   Plain<[path: PathLike, options: BufferEncoding], [path: Uint8Array]>;
 

@@ -1,6 +1,6 @@
 /**
- * The callback face, made from the synchronous one: wrong arguments are thrown at once, all else goes to the callback,
- * later.
+ * The callback API, made from the synchronous one. Wrong arguments are thrown at once; all other results go to the
+ * callback, later.
  */
 
 import type { CallbackFs } from './callback-types.ts';
@@ -21,12 +21,12 @@ function later(callback: Callback, ...results: [Error | null, ...unknown[]]): vo
   completeLater(() => callback(...results));
 }
 
-/** For a call that may go without a callback. */
+/** For a function whose callback is optional. */
 function thrown(error: Error | null): void {
   if (error) throw error;
 }
 
-/** `pick`: what is handed to the callback behind the error. */
+/** `pick`: the callback's arguments after the error. */
 function callbackOf(
   action: (...args: Any[]) => unknown,
   pick: (result: Any, args: Any[]) => unknown[] = (result) => [result],
@@ -46,14 +46,14 @@ function callbackOf(
   };
 }
 
-/** Where `util.promisify` of Node finds what it makes of a function. */
+/** The symbol under which Node's `util.promisify` finds the promise version of a function. */
 const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
 
 function promisable<Call extends object>(call: Call, promised: (...args: Any[]) => Promise<unknown>): Call {
   return Object.defineProperty(call, PROMISIFIED, { value: promised });
 }
 
-/** For what calls back with several results: a promise has them in an object. */
+/** For functions with several results: the promise resolves to an object with them. */
 function promisableTo<Call extends (...args: Any[]) => void>(names: readonly [string, string], call: Call): Call {
   return promisable(
     call,
@@ -105,14 +105,14 @@ const NAMES = [
   'writeFile',
 ] as const;
 
-/** Those that take an AbortSignal, and where their options are. */
+/** Functions that take an AbortSignal, and the index of their options. */
 const ABORTABLE = [
   ['appendFile', 2],
   ['readFile', 1],
   ['writeFile', 2],
 ] as const;
 
-/** The callback face of `fs`. */
+/** The callback API of `fs`. */
 export function callbackFs(fs: TreeFs): CallbackFs {
   const made: Record<string, unknown> = {};
   for (const name of NAMES) {
@@ -131,7 +131,7 @@ export function callbackFs(fs: TreeFs): CallbackFs {
   }
   const realpath = callbackOf(fs.realpathSync);
   const read = (fd: number, buffer: Any, ...rest: Any[]) => {
-    if (rest[0] === null && rest.length > 1) rest[0] = 0; // here no offset is not no options
+    if (rest[0] === null && rest.length > 1) rest[0] = 0; // here a null offset does not mean missing options
     if (ArrayBuffer.isView(buffer)) return { count: (fs.readSync as Any)(fd, buffer, ...rest), buffer };
     const options = buffer ?? {};
     const view = options.buffer ?? newBytes(16384).fill(0);
@@ -174,7 +174,7 @@ export function callbackFs(fs: TreeFs): CallbackFs {
       callbackOf(fs.readvSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
     ),
     writev: promisableTo(
-      ['bytesWritten', 'buffer'], // as Node has it
+      ['bytesWritten', 'buffer'], // as in Node
       callbackOf(fs.writevSync as (...args: Any[]) => unknown, (count, args) => [count, args[1]]),
     ),
     realpath: Object.assign(realpath, { native: callbackOf(fs.realpathSync.native) }),

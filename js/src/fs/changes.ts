@@ -1,11 +1,10 @@
 /**
- * Changes of files, as one thread is told of them.
+ * Notifications of changed files, for the watchers of one thread.
  *
- * Whoever changes something raises one word in the space while somebody watches. A thread with watchers sleeps on that
- * word once, and then lets each of them look. A thread that changes nothing and watches nothing has nothing to do with
- * it.
+ * While there are watchers, a thread that changes something increases one word in the space. A thread with watchers
+ * sleeps once on that word, and then lets each of them poll. Other threads are not involved.
  *
- * Invariant: the word is read before anybody looks, so a change during the looks wakes the thread again.
+ * Invariant: the word is read before the watchers poll, so a change during the polls wakes the thread again.
  */
 
 import { setTimeout } from '../core/host-timers.ts';
@@ -31,7 +30,9 @@ export class Changes {
     this.#space = space;
   }
 
-  /** Calls `poll` after each change of any file, from the event loop; returns how to end it. Keeps no process alive. */
+  /**
+   * Calls `poll` after each change of any file, from the event loop. Returns how to end that. Keeps no process alive.
+   */
   watch(poll: () => void): () => void {
     if (this.#pollers.size === 0) {
       const rc = this.#space.core.plait_fs_watch(1);
@@ -41,7 +42,7 @@ export class Changes {
     if (!this.#sleeps) this.#sleep(this.#count());
     return () => {
       if (!this.#pollers.delete(poll) || this.#pollers.size > 0) return;
-      this.#space.core.plait_fs_watch(-1); // where it cannot be said now, it is when the thread ends
+      this.#space.core.plait_fs_watch(-1); // if this fails now, recovery does it when the thread has exited
     };
   }
 
@@ -53,9 +54,7 @@ export class Changes {
     return Atomics.load(this.#space.i32, this.#word());
   }
 
-  /**
-   * Sleeps until the word is not `seen`. Nobody is woken by a word that does not move, so the last sleep may never end.
-   */
+  /** Sleeps until the word differs from `seen`. If the word never changes again, the last sleep never ends. */
   #sleep(seen: number): void {
     this.#sleeps = true;
     const wake = (): void => this.#wake();
@@ -69,7 +68,7 @@ export class Changes {
     if (this.#pollers.size === 0) return;
     const seen = this.#count();
     for (const poll of [...this.#pollers]) {
-      if (!this.#pollers.has(poll)) continue; // ended by one before it
+      if (!this.#pollers.has(poll)) continue; // ended by an earlier poll
       try {
         poll();
       } catch (error) {

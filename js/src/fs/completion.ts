@@ -1,13 +1,13 @@
 /**
- * When asynchronous calls answer. Memory has nothing to wait for: the work is done at once, and only the answer comes
+ * When asynchronous calls complete. Memory needs no waiting: the work is done at once, and only the completion is
  * later.
  *
  * Invariants
- * - As with node:fs, a program that awaits one call after the other lets its event loop turn: timers, messages and
- *   signals come through. In Node each answer comes in a later turn. A browser's turn is dear, up to 4 ms where timers
- *   have to stand in for messages: there one is taken when the last one is `EVERY_MS` ago.
- * - Answers come in the order in which the calls were made, each in the asynchronous context of its call. What one of
- *   them throws keeps no other from coming.
+ * - As with node:fs, a program that awaits one call after the other lets its event loop turn, so timers, messages and
+ *   signals are served. In Node each call completes in a later turn. In a browser a turn costs up to 4 ms where timers
+ *   must replace messages. There a turn is taken only if the last one was `EVERY_MS` ago.
+ * - Calls complete in the order in which they were made, each in its own asynchronous context. An exception in one
+ *   completion does not prevent the others.
  */
 
 import { clock } from '../core/clock.ts';
@@ -32,10 +32,10 @@ function completeAll(): void {
   for (const listener of waiting.splice(0)) queueMicrotask(listener);
 }
 
-/** Calls back later. */
+/** Calls the listener in a later turn or microtask. */
 export const completeLater: (listener: () => void) => void = host.turnsAreCheap ? host.nextTurn : completeInBrowser;
 
-/** Does it now; the promise settles later. */
+/** Performs the action now; the promise settles later. */
 export function settle<Result>(action: () => Result): Promise<Result> {
   return new Promise((resolve, reject) => {
     try {
@@ -47,7 +47,7 @@ export function settle<Result>(action: () => Result): Promise<Result> {
   });
 }
 
-/** The same for work that takes its time, and need not have let the event loop turn meanwhile. */
+/** The same for asynchronous work, which may not have let the event loop turn. */
 export async function settleAsync<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,5 +1,5 @@
 /**
- * `constants`, with Linux's numbers: they mean the same on every system, because no system is asked.
+ * `constants`, with Linux's numbers. They are the same on every system, because no system is asked.
  */
 
 export const constants = {

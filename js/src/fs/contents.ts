@@ -1,6 +1,7 @@
 /**
- * The synchronous face, first part: descriptors, and the bytes of files. Here a path or a number becomes what the core
- * works on (`targetOf`), and its answer a result or an error (`answer`), for all parts.
+ * The synchronous API, first part: descriptors, and the bytes of files. Two methods here serve all parts: `targetOf`
+ * turns a path or a number into a target of the core, and `checked` turns the core's return value into a result or an
+ * error.
  */
 
 import { host } from '../core/host.ts';
@@ -31,12 +32,12 @@ export type ReadFileOptions =
   | FsEncoding
   | 'buffer'
   | null;
-/** Options of those who want bytes. */
+/** Options of calls that return bytes. */
 export interface BytesOptions {
   encoding?: null | undefined;
   flag?: string | number | undefined;
 }
-/** Options of those who want a string. */
+/** Options of calls that return a string. */
 export type TextOptions = FsEncoding | { encoding: FsEncoding; flag?: string | number | undefined };
 export type WriteFileOptions =
   | {
@@ -52,27 +53,27 @@ export interface ReadOptions {
   length?: number | undefined;
   position?: number | bigint | null | undefined;
 }
-/** A file's bytes in shared memory. `close()`, or `using`, gives up the view. */
+/** A file's bytes in shared memory. `close()` or `using` releases the view. */
 export type MappedFile = Uint8Array<SharedArrayBuffer> & { close(): void; [Symbol.dispose](): void };
 
-/** What new files and directories are not allowed, as it was when the thread started. */
+/** The umask when the thread started: permission bits that new files and directories do not get. */
 export const UMASK: number = umask();
-/** What is read at once where memory is short. */
+/** Bytes that are read at once where memory is short. */
 const PIECE = 2 ** 20;
-/** The most that readFile gives, as in Node. */
+/** The largest size that readFile returns, as in Node. */
 const LARGEST_READ = 2 ** 31 - 1;
 
 function umask(): number {
   try {
     return (host.builtin('node:process') as NodeJS.Process | undefined)?.umask() ?? 0o022;
   } catch {
-    return 0o022; // a host may refuse to tell
+    return 0o022; // a host may not reveal it
   }
 }
 
 const WRITE_FLAGS = FsFlag.WRONLY | FsFlag.CREAT | FsFlag.TRUNC;
 
-/** What is done with the bytes of files on one volume. Methods are bound: they can be passed on by themselves. */
+/** Operations on the bytes of files of one volume. Methods are bound, so they can be passed on by themselves. */
 export class ContentsFs {
   readonly #open: () => Volume;
   #opened: Volume | undefined;
@@ -81,18 +82,18 @@ export class ContentsFs {
     this.#open = open;
   }
 
-  /** This thread's way into the files. */
+  /** This thread's volume, opened at the first use. */
   get volume(): Volume {
     this.#opened ??= this.#open();
     return this.#opened;
   }
 
-  /** The target of a core function: a path, which is put in place. A descriptor is its own target. */
+  /** The target of a core function for a path, which is put into the thread record. A descriptor is its own target. */
   protected targetOf(path: unknown): number {
     return -1 - this.volume.first(path);
   }
 
-  /** What the core answered, if it is no error. */
+  /** Returns the core's return value, or throws the error that it stands for. */
   protected checked(rc: number, syscall: string, path?: unknown, dest?: unknown): number {
     if (rc < 0) throw this.volume.error(rc, syscall, path, dest);
     return rc;
@@ -214,7 +215,7 @@ export class ContentsFs {
 
   // ---- whole files ----
 
-  /** A file's bytes, private ones. */
+  /** A file's bytes, in private memory. */
   #bytesOfFile(path: PathLike | number, flags: number): Uint8Array<ArrayBuffer> {
     const { volume } = this;
     if (!isFd(path) && flags === 0) {
@@ -234,8 +235,9 @@ export class ContentsFs {
   }
 
   /**
-   * Into one buffer of the file's size: at one instant, or else piece by piece, for which little shared memory will do.
-   * As in Node, what the file gains meanwhile is not read; what tells no size, as in /proc, is read to its end.
+   * Reads into one buffer of the file's size: all at one instant, or else in pieces, which needs little shared memory.
+   * As in Node, bytes that the file gains meanwhile are not read. A file without a size, as in /proc, is read to its
+   * end.
    */
   #readAll(fd: number, size: number): Uint8Array<ArrayBuffer> {
     const { volume } = this;
@@ -257,7 +259,7 @@ export class ContentsFs {
     return this.volume.size;
   }
 
-  /** A large file's bytes, all at one instant; nothing if there is no memory for that. */
+  /** A large file's bytes, all at one instant; undefined if there is not enough memory. */
   #largeFile(path: PathLike, size: number): Uint8Array<ArrayBuffer> | undefined {
     const { volume } = this;
     for (let room = size; ; ) {
@@ -272,7 +274,7 @@ export class ContentsFs {
           return bytes;
         }
         if (now > LARGEST_READ) throw tooLarge(now);
-        room = Math.max(now, room * 2); // it has grown meanwhile, or does not tell its size
+        room = Math.max(now, room * 2); // it has grown meanwhile, or reports no size
       } finally {
         volume.core.plait_fs_tx_unreserve();
       }
@@ -316,7 +318,7 @@ export class ContentsFs {
     if (rc < 0) throw rc === -Errno.ENOSPC ? volume.error(rc, 'write') : volume.error(rc, 'open', path);
   }
 
-  /** The new contents come into being in one step: no reader sees less than all of them, or of the old ones. */
+  /** Replaces the contents in one step: a reader sees either all old or all new bytes. */
   #replaceWhole(path: PathLike, bytes: Uint8Array | undefined, short: number, flags: number, mode: number): number {
     const { volume } = this;
     const length = volume.first(path);
@@ -357,17 +359,17 @@ export class ContentsFs {
     this.checked(this.volume.core.plait_fs_truncate(fd, size, Date.now()), 'ftruncate');
   };
 
-  /** Memory has nothing to write: of its files these only look whether the descriptor is open. */
+  /** Files in memory need no writing to disk; for them these only check that the descriptor is open. */
   fsyncSync = (fd: number): void => void this.checked(this.volume.core.plait_fs_sync(checkFd(fd), 0), 'fsync');
   fdatasyncSync = (fd: number): void => void this.checked(this.volume.core.plait_fs_sync(checkFd(fd), 1), 'fdatasync');
 
   // ---- beyond node:fs ----
 
   /**
-   * A view of a file's bytes in shared memory, no copy. Until it is closed the file's bytes stay where they are: what
-   * is written to the view is in the file at once, and the other way round, on every thread. Truncating the file zeroes
-   * what is cut off; bytes that the file gains later are not in the view. A file that has grown while it was mapped
-   * cannot be mapped anew until all have closed their views (EBUSY).
+   * A view of a file's bytes in shared memory, without a copy. Until it is closed, the bytes stay in place. What a
+   * thread writes to the view is in the file at once, and what it writes to the file is in the view. Truncating the
+   * file zeroes the bytes that are cut off. Bytes that the file gains later are not in the view. A file that has grown
+   * while it was mapped cannot be mapped again until all views are closed (EBUSY).
    */
   mapSync = (path: PathLike | number): MappedFile => {
     const { volume } = this;
@@ -392,8 +394,9 @@ export class ContentsFs {
   };
 
   /**
-   * Locks bytes of an open file for its descriptor, until `unlockSync`, `closeSync` or the end of the thread: others
-   * wait, or are refused (EAGAIN) with `wait: false` or on a thread that may not wait. Programs have to agree to ask.
+   * Locks bytes of an open file for its descriptor, until `unlockSync`, `closeSync` or the end of the thread. Other
+   * descriptors wait. With `wait: false`, or on a thread that may not wait, they are refused (EAGAIN). The locks are
+   * advisory: all programs have to ask for them.
    */
   lockSync = (
     fd: number,
@@ -410,7 +413,7 @@ export class ContentsFs {
     this.checked(this.volume.core.plait_fs_lock(checkFd(fd), exclusive ? 2 : 1, start, last, timeout), 'flock');
   };
 
-  /** Gives back locks of the descriptor on these bytes. */
+  /** Releases the descriptor's locks on these bytes. */
   unlockSync = (fd: number, options: { start?: number | undefined; end?: number | undefined } = {}): void => {
     const { start = 0, end = Number.MAX_SAFE_INTEGER * 2 } = options;
     this.checked(
@@ -424,7 +427,7 @@ function tooLarge(size: number): RangeError {
   return codedError(RangeError, 'ERR_FS_FILE_TOO_LARGE', `File size (${size}) is greater than 2 GiB`);
 }
 
-/** Private room for a file's bytes. */
+/** A private buffer for a file's bytes. */
 function bufferFor(size: number): Uint8Array<ArrayBuffer> {
   if (size > LARGEST_READ) throw tooLarge(size);
   try {
@@ -444,7 +447,7 @@ function countOf(length: unknown): number {
   }
 }
 
-/** As in Node: what is no encoding is UTF-8 here. */
+/** As in Node: anything that is not an encoding means UTF-8 here. */
 function writeEncoding(text: string, encoding: unknown): string {
   if (encoding === 'hex' && text.length % 2 !== 0) {
     throw wrongValue('encoding', `is invalid for data of length ${text.length}`, encoding);
@@ -452,7 +455,7 @@ function writeEncoding(text: string, encoding: unknown): string {
   return isEncoding(encoding) ? (encoding as string) : 'utf8';
 }
 
-/** The views as bytes, and private room for all of them. */
+/** The views as bytes, and a private buffer for all of them. */
 function gather(buffers: readonly ArrayBufferView[]): { all: Uint8Array<ArrayBuffer>; parts: Uint8Array[] } {
   if (!Array.isArray(buffers)) throw wrongType('buffers', 'an ArrayBufferView[]', buffers);
   const parts = buffers.map((buffer) => {

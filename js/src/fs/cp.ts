@@ -1,16 +1,16 @@
 /**
- * cp: a file, a link, or a directory with all that is in it, copied as node:fs does.
+ * cp: copies a file, a link, or a directory with its contents, as node:fs does.
  *
  * Invariants
- * - The steps are the same whether the caller waits for them or not. They stop only to ask the filter, which may take
- *   its time in the asynchronous faces.
+ * - The steps are the same whether the caller waits for them or not. They pause only to ask the filter, which may be
+ *   slow in the asynchronous APIs.
  * - Nothing is copied into itself, whatever links lead there: a directory is never read while a copy is made in it.
  */
 
 import { Errno } from '../core/layout.generated.ts';
 import { codedError, copyError, type FsError, systemError, wrongType } from './errors.ts';
 import type { Stats } from './stats.ts';
-import type { SyncFs } from './sync.ts';
+import type { TreeFs } from './tree.ts';
 import { checkInteger, join, normalize, parentOf, pathOf, pathText } from './values.ts';
 
 export interface CopyOptions {
@@ -23,12 +23,12 @@ export interface CopyOptions {
   recursive?: boolean | undefined;
   verbatimSymlinks?: boolean | undefined;
 }
-/** The same for those who can wait for the filter. */
+/** The same for asynchronous calls, whose filter may return a promise. */
 export type AsyncCopyOptions = Omit<CopyOptions, 'filter'> & {
   filter?: ((source: string, destination: string) => boolean | Promise<boolean>) | undefined;
 };
 
-/** Gives what the filter says, and is told whether that means yes. */
+/** Yields the filter's result, and receives whether it means yes. */
 type Steps<Result> = Generator<unknown, Result, boolean>;
 interface Found {
   readonly source: Stats;
@@ -37,15 +37,8 @@ interface Found {
 
 const FLAGS = ['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks'] as const;
 
-/** What copying needs of the files (tree.ts has it all). */
-interface Files extends SyncFs {
-  mkdirSync(path: string, options?: { recursive: boolean }): unknown;
-  realpathSync(path: string): string;
-  copyFileSync(src: string, dest: string, how?: number): void;
-}
-
-/** Copies while the caller waits. */
-export function copyTreeSync(fs: Files, src: string | URL, dest: string | URL, options?: CopyOptions): void {
+/** Copies synchronously. */
+export function copyTreeSync(fs: TreeFs, src: string | URL, dest: string | URL, options?: CopyOptions): void {
   const steps = begin(fs, src, dest, options);
   for (let step = steps.next(); !step.done; step = steps.next(Boolean(step.value))) {
     if (typeof (step.value as PromiseLike<unknown> | undefined)?.then !== 'function') continue;
@@ -54,9 +47,9 @@ export function copyTreeSync(fs: Files, src: string | URL, dest: string | URL, o
   }
 }
 
-/** Copies, and waits for the filter. Wrong arguments are thrown at once. */
+/** Copies asynchronously, and waits for the filter. Wrong arguments are thrown at once. */
 export async function copyTree(
-  fs: Files,
+  fs: TreeFs,
   src: string | URL,
   dest: string | URL,
   options?: AsyncCopyOptions,
@@ -64,14 +57,14 @@ export async function copyTree(
   await copyAll(begin(fs, src, dest, options));
 }
 
-/** Goes on with what has begun, and waits for the filter. */
+/** Continues steps that have begun, and waits for the filter. */
 export async function copyAll(steps: Steps<void>): Promise<void> {
   for (let step = steps.next(); !step.done; ) step = steps.next(Boolean(await step.value));
 }
 
-/** Looks at the arguments; the steps are still to be made. */
+/** Checks the arguments and returns the steps, of which none is done yet. */
 export function begin(
-  fs: Files,
+  fs: TreeFs,
   src: string | URL,
   dest: string | URL,
   options: CopyOptions | AsyncCopyOptions = {},
@@ -98,10 +91,10 @@ function checkOptions(options: CopyOptions | AsyncCopyOptions): void {
 }
 
 class Copy {
-  readonly #fs: Files;
+  readonly #fs: TreeFs;
   readonly #options: CopyOptions | AsyncCopyOptions;
 
-  constructor(fs: Files, options: CopyOptions | AsyncCopyOptions) {
+  constructor(fs: TreeFs, options: CopyOptions | AsyncCopyOptions) {
     this.#fs = fs;
     this.#options = options;
   }
@@ -122,7 +115,7 @@ class Copy {
     return this.#options.dereference ? this.#fs.statSync(path) : this.#fs.lstatSync(path);
   }
 
-  /** What there is now; nothing if the filter refuses it. */
+  /** What is at both paths; undefined if the filter refuses the copy. */
   *#inspect(from: string, to: string): Steps<Found | undefined> {
     const { filter } = this.#options;
     if (filter !== undefined && !(yield filter(from, to))) return undefined;
@@ -139,7 +132,7 @@ class Copy {
     return { source, there };
   }
 
-  /** The real directories that a directory is in, and itself. */
+  /** The ids of a directory and of all its ancestors, without links. */
   #around(path: string): Set<string> {
     const all = new Set<string>();
     for (let at = this.#fs.realpathSync(path); ; at = parentOf(at)) {
@@ -164,7 +157,7 @@ class Copy {
     const fs = this.#fs;
     if (around.has(idOf(source))) throw intoItself(from, to);
     if (there === undefined) fs.mkdirSync(to);
-    // What is there may be a link to a directory: the copy is made in other ones then.
+    // The target may be a link to a directory; then the copy is made in other directories.
     const inside = fs.lstatSync(to).isSymbolicLink() ? this.#around(to) : new Set([...around, idOf(fs.statSync(to))]);
     for (const { name } of fs.entries(from)) {
       const [part, goal] = [join(from, name), join(to, name)];
@@ -185,11 +178,11 @@ class Copy {
     fs.copyFileSync(from, to, mode);
     fs.chmodSync(to, source.mode & 0o7777);
     if (!preserveTimestamps) return;
-    const { atimeMs, mtimeMs } = fs.statSync(from); // behind a mount, reading has changed it
+    const { atimeMs, mtimeMs } = fs.statSync(from); // in a mount, reading may have changed it
     fs.utimesSync(to, atimeMs / 1000, mtimeMs / 1000);
   }
 
-  /** A link is put in the place of a link, but of nothing else. */
+  /** A link may replace a link, but nothing else. */
   #copyLink(from: string, to: string, there: Stats | undefined): void {
     const fs = this.#fs;
     const text = fs.readlinkSync(from);

@@ -1,5 +1,5 @@
 /**
- * Dir: a directory that is read piece by piece. Its cursor stays true whatever others do to the directory meanwhile.
+ * Dir: a directory that is read in pieces. Its cursor stays valid whatever others do to the directory meanwhile.
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
@@ -17,7 +17,7 @@ export interface DirOptions {
 
 type Callback<Result> = (error: Error | null, result?: Result) => void;
 
-/** Where in which directory reading is. */
+/** The directory that is read, and the position in it. */
 class Reader {
   readonly #fs: SyncFs;
   readonly #recursive: boolean;
@@ -80,7 +80,7 @@ class Reader {
   }
 }
 
-/** Where a Dir keeps it: what inherits from it, or stands in front of it, finds it there. */
+/** The property that holds the state, so that objects that inherit from a Dir, or wrap it, find it. */
 const READER = Symbol('reader');
 
 function readerOf(dir: unknown): Reader {

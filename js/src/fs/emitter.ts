@@ -1,6 +1,6 @@
 /**
- * Events as Node's streams have them, for places without Node. Listeners are called in the order in which they were
- * added; an 'error' that nobody listens to is thrown from the event loop, so that it is not lost.
+ * Events like those of Node's streams, for hosts without Node. Listeners are called in the order in which they were
+ * added. An 'error' without a listener is thrown from the event loop, so that it is not lost.
  */
 
 import { setTimeout } from '../core/host-timers.ts';
@@ -11,7 +11,7 @@ type Listener = (...values: any[]) => void;
 type Listeners = Map<string, { call: Listener; given: Listener }[]>;
 
 /**
- * Where an object keeps them: as with Node's, one that inherits from it, or stands in front of it, finds them there.
+ * The property that holds the listeners. As with Node's, objects that inherit from an emitter, or wrap it, find them.
  */
 const LISTENERS = Symbol('listeners');
 
@@ -26,8 +26,8 @@ function add<Self extends object>(emitter: Self, event: string, call: Listener, 
 }
 
 /**
- * Throws from the event loop: it ends the program as a listener's error does in Node, but not what the caller is in the
- * middle of.
+ * Throws from the event loop. It ends the program, as a listener's error does in Node, but does not interrupt the
+ * caller.
  */
 export function throwLater(error: unknown): void {
   setTimeout(() => {
@@ -77,7 +77,7 @@ export class Emitter {
     return listenersOf(this).get(event)?.length ?? 0;
   }
 
-  /** Whether anybody listened. */
+  /** Returns whether there was a listener. */
   emit(event: string, ...values: unknown[]): boolean {
     const all = listenersOf(this).get(event) ?? [];
     if (all.length === 0 && event === 'error') throwLater(values[0]);

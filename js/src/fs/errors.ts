@@ -1,5 +1,5 @@
 /**
- * Errors that look like Node's: `errno, code, syscall, path, dest` on an Error with Node's message.
+ * Errors like Node's: an Error with Node's message and `errno, code, syscall, path, dest`.
  */
 
 import { Errno } from '../core/layout.generated.ts';
@@ -43,12 +43,12 @@ const TEXTS: Record<string, string> = {
   ENOTSUP: 'operation not supported on socket',
   ESTALE: 'what was mounted is not there any more',
   EDQUOT: 'disk quota exceeded',
-  ETIMEDOUT: 'a thread holds a lock of the file and neither moves nor is known to be dead',
+  ETIMEDOUT: 'a thread holds a lock of the file, makes no progress and is not known to have exited',
 };
 
 const NAMES = new Map(Object.entries(Errno).map(([name, number]) => [number as number, name]));
 
-/** The error for `-number`, what the core answered to `syscall`. */
+/** The error for `-number`, which the core returned for `syscall`. */
 export function fsError(number: number, syscall: string, path?: string, dest?: string): FsError {
   const code = NAMES.get(-number) ?? 'EIO';
   let message = `${code}: ${TEXTS[code] ?? 'input/output error'}, ${syscall}`;
@@ -96,13 +96,13 @@ function received(value: unknown): string {
   return `Received type ${typeof value} (${text})`;
 }
 
-/** Throws if the options have a signal that is aborted. */
+/** Throws if the signal in the options is aborted. */
 export function checkAbort(options: unknown): void {
   const { signal } = (typeof options === 'object' && options !== null ? options : {}) as { signal?: AbortSignal };
   if (signal?.aborted) throw abortError(signal);
 }
 
-/** What Node throws when a signal says so. */
+/** The error that Node throws for an aborted signal. */
 export function abortError({ reason }: AbortSignal): Error {
   return Object.assign(new Error('The operation was aborted', { cause: reason }), {
     name: 'AbortError',
@@ -110,7 +110,7 @@ export function abortError({ reason }: AbortSignal): Error {
   });
 }
 
-/** ERR_INVALID_ARG_TYPE. `expected`: what Node says behind "must be". */
+/** ERR_INVALID_ARG_TYPE. `expected`: the words after "must be" in Node's message. */
 export function wrongType(name: string, expected: string, value: unknown): TypeError & { code: string } {
   const what = name.includes('.') ? `"${name}" property` : `"${name}" argument`;
   return codedError(TypeError, 'ERR_INVALID_ARG_TYPE', `The ${what} must be ${expected}. ${received(value)}`);
@@ -153,7 +153,7 @@ function group(digits: string): string {
   return digits.replace(/(\d)(?=(\d{3})+$)/g, '$1_');
 }
 
-/** What Node makes of a refusal of its own: an error of the system's kind. */
+/** Node's SystemError, for operations that Node itself refuses. */
 export function systemError(code: string, message: string, errno: number, syscall: string, path: string): Error {
   const error = codedError(Error, code, message);
   error.name = 'SystemError';

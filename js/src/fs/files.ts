@@ -1,5 +1,5 @@
 /**
- * All faces of the files of one space, in one object.
+ * All APIs of the files of one space, in one object.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -42,27 +42,30 @@ interface Rest {
   watchFile: StatWatchers['watch'];
   unwatchFile: StatWatchers['unwatch'];
   /**
-   * Mounts a backend over a directory, for every thread of the space at once; what is in the directory is hidden until
-   * `unmount`. Where the directory is missing and would lie in memory, it is made; in another mount it is ENOENT.
-   * EBUSY: something is mounted there.
+   * Mounts a backend over a directory, for every thread of the space at once. The contents of the directory are hidden
+   * until `unmount`. A missing directory is created in memory; in another mount it is ENOENT. EBUSY: the directory is a
+   * mount already. docs/fs.md lists the rules in a mount.
    */
   mount(path: PathLike, options: MountOptions): void;
-  /** Takes a mount away. EBUSY: there are open descriptors in it, or other mounts. EINVAL: nothing is mounted there. */
+  /** Removes a mount. EBUSY: it contains open descriptors or other mounts. EINVAL: nothing is mounted there. */
   unmount(path: PathLike): void;
-  /** What is mounted, in the order in which it was. */
+  /** All mounts, the oldest first. */
   mounts(): MountInfo[];
   /**
-   * A directory with all that is in it, or a file, as a tar archive (POSIX pax), piece by piece as it is asked for.
-   * Each file is as it was at one instant.
+   * Exports a directory with its contents, or a file, as a tar archive (POSIX pax). Pieces are produced on demand. Each
+   * file has the contents of one instant.
    */
   exportTar(path: PathLike, options?: ExportTarOptions): Generator<Uint8Array<ArrayBuffer>, void, undefined>;
   /**
-   * Makes what a tar archive has in it, in a directory, which is made if it is missing. Nothing outside of that is
-   * touched, whatever the archive says. Throws ERR_PLAIT_TAR for a bad one, or what node:fs would; `imported` on the
-   * error says what was done before. `fs.promises.importTar` takes streams.
+   * Creates the contents of a tar archive in a directory, and the directory if it is missing. Nothing outside of the
+   * directory is changed, whatever the archive contains. Throws ERR_PLAIT_TAR for a bad archive, or the errors of
+   * node:fs; `imported` of the error says what was done before. `fs.promises.importTar` takes streams.
    */
   importTar(source: TarSource, path: PathLike, options?: ImportTarOptions): ImportTarResult;
-  /** Walks all structures, for tests and bug reports, while no other thread is at them; says what is wrong. */
+  /**
+   * Checks all structures, for tests and bug reports, and throws for the first fault. pre: no other thread uses the
+   * files.
+   */
   check(): void;
   readonly F_OK: 0;
   readonly R_OK: 4;
@@ -75,12 +78,12 @@ interface Rest {
   readonly FileHandle: typeof FileHandle;
 }
 
-/** `node:fs`, over the files of a space. */
+/** The API of `node:fs` over the files of a space. */
 export type Fs = ApiType<TreeFs & CallbackFs & Rest>;
 
 /**
- * A thread has one record in each space, so it has one Volume, which knows what path lies in the record: another's
- * calls would overwrite it unnoticed.
+ * One Volume for each space. A thread has one record in a space, and the Volume remembers the path in it. Calls of a
+ * second Volume would overwrite that path unnoticed.
  */
 const volumes = threadWide('volumes', () => new WeakMap<Space, Volume>());
 
@@ -93,9 +96,9 @@ function volumeOf(space: Space): Volume {
 }
 
 /**
- * The files of a space, as the calling thread reaches them. `plait/fs` itself is `createFs(commonSpace)`.
+ * The files of a space, for the calling thread. `plait/fs` itself is `createFs(commonSpace)`.
  *
- * @param space asked once, at the first use
+ * @param space called once, at the first use
  */
 export function createFs(space: () => Space): Fs {
   const tree = new TreeFs(() => volumeOf(space()));
@@ -131,7 +134,9 @@ export function createFs(space: () => Space): Fs {
   return Object.assign(tree, callbacks, rest) as unknown as Fs;
 }
 
-/** The path without links, or as it is: what is mounted may be gone on the host, and has to come off nevertheless. */
+/**
+ * The path without links, or unchanged if that fails: a mount must be removable even if the host's directory is gone.
+ */
 function placeOf(fs: TreeFs, path: PathLike): string {
   try {
     return fs.realpathSync(path);
@@ -140,7 +145,7 @@ function placeOf(fs: TreeFs, path: PathLike): string {
   }
 }
 
-/** Removes the directories from `path` up to `top`, as far as nobody has put anything there. */
+/** Removes the directories from `path` up to `top`, as long as they are empty. */
 function unmake(fs: TreeFs, path: string, top: string): void {
   for (let at = path; at.length >= top.length; at = at.slice(0, at.lastIndexOf('/'))) {
     try {

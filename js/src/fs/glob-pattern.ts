@@ -1,20 +1,20 @@
 /**
  * Patterns of glob: `*`, `?`, `[a-z]`, `{a,b}` and `**`, expanded and matched.
  *
- * Invariant: no pattern, whoever has written it, takes more than the product of its length and the name's. So stars are
- * matched by going back to the last one only, and braces that stand for too many patterns are refused.
+ * Invariant: the time for a pattern is at most proportional to its length times the name's length, even for a hostile
+ * pattern. So matching goes back only to the last star, and braces that expand to too many patterns are refused.
  */
 
 import { wrongValue } from './errors.ts';
 
-/** As long as minimatch takes. */
+/** The maximum length, as in minimatch. */
 const LONGEST = 65536;
-/** How many patterns one may stand for, and how many characters they may have together. */
+/** The maximum number of patterns after the expansion of braces, and of their characters together. */
 const MOST = 10000;
 const MOST_LENGTH = 2 ** 22;
 
 type Accepts = (char: string) => boolean;
-/** One part of a pattern: what each character may be. A star is for any number of any. */
+/** One part of a pattern: what each character may be. A star matches any number of characters. */
 type Token = string | Accepts | typeof STAR;
 
 const STAR: unique symbol = Symbol('*');
@@ -22,7 +22,7 @@ const ANY: Accepts = () => true;
 
 // ---- braces ----
 
-/** Where the brace closes that opens at each place; those that do not close are none. */
+/** For each opening brace, the index of its closing one. Unclosed braces are literal. */
 function bracePairs(pattern: string): Map<number, number> {
   const pairs = new Map<number, number>();
   const open: number[] = [];
@@ -35,7 +35,7 @@ function bracePairs(pattern: string): Map<number, number> {
   return pairs;
 }
 
-/** `a{b,c}d` as `abd`, `acd`. ERR_INVALID_ARG_VALUE: it stands for too many. */
+/** Expands `a{b,c}d` to `abd`, `acd`. ERR_INVALID_ARG_VALUE: too many patterns. */
 export function expand(pattern: string): string[] {
   const fail = (): never => {
     throw wrongValue(
@@ -50,7 +50,7 @@ export function expand(pattern: string): string[] {
     if (all.length > MOST || all.length * (all[0] as string).length > MOST_LENGTH) fail();
     return all;
   };
-  /** What each of the first stands for with each of the others behind it. */
+  /** Each text of the first list, followed by each of the second. */
   const product = (heads: string[], tails: string[]): string[] => {
     if (heads.length * tails.length > MOST) fail();
     return limited(heads.flatMap((head) => tails.map((tail) => head + tail)));
@@ -83,14 +83,14 @@ export function expand(pattern: string): string[] {
       for (const part of between(cut + 1, ends[k] as number, depth)) parts.push(part);
       if (parts.length > MOST) fail();
     }
-    return cuts.length > 1 ? parts : parts.map((part) => `{${part}}`); // one alternative is none
+    return cuts.length > 1 ? parts : parts.map((part) => `{${part}}`); // braces with one alternative are literal
   };
   return between(0, pattern.length, 0);
 }
 
 // ---- one part ----
 
-/** What stands in brackets; nothing if it is not closed. */
+/** The characters in brackets; undefined if the bracket is not closed. */
 function setAt(part: readonly string[], open: number): { accepts: Accepts; close: number } | undefined {
   const negated = part[open + 1] === '!' || part[open + 1] === '^';
   const first = open + (negated ? 2 : 1);
@@ -116,7 +116,7 @@ function setAt(part: readonly string[], open: number): { accepts: Accepts; close
   return { accepts, close: i };
 }
 
-/** Compares names with one part of a pattern. A dot in front has to be matched by a dot. */
+/** Matches names against one part of a pattern. Only a dot matches a leading dot. */
 export class PartPattern {
   readonly #tokens: Token[] = [];
   readonly #leadingDot: boolean;
@@ -156,8 +156,8 @@ export class PartPattern {
 }
 
 /**
- * Whether the items are what the pattern says, of which some are stars. If it goes wrong, only the last star can take
- * more: what was matched before it needs as little as there is.
+ * Whether the items match a pattern with stars. After a mismatch only the last star is extended: the earlier ones
+ * already match as little as possible.
  */
 function matchStars<Item, Pattern>(
   items: readonly Item[],
@@ -187,7 +187,7 @@ function matchStars<Item, Pattern>(
 // ---- whole patterns ----
 
 export const GLOBSTAR: unique symbol = Symbol('**');
-/** A name that is looked up as it is, a pattern, or any number of directories. */
+/** A literal name, a pattern, or any number of directories. */
 export type Part = string | PartPattern | typeof GLOBSTAR;
 
 const MAGIC = /[*?[\\]/;
@@ -197,7 +197,7 @@ function partOf(part: string): Part {
   return MAGIC.test(part) ? new PartPattern(part) : part;
 }
 
-/** The parts of a pattern; several `**` in a row are one. */
+/** The parts of a pattern; consecutive `**` are merged. */
 export function partsOf(pattern: string): Part[] {
   return pattern
     .split('/')
@@ -206,7 +206,7 @@ export function partsOf(pattern: string): Part[] {
     .filter((part, i, all) => part !== GLOBSTAR || all[i - 1] !== GLOBSTAR);
 }
 
-/** Whether a path is what the pattern says. */
+/** Whether a path matches the pattern. */
 export function matchesPath(path: string, parts: readonly Part[]): boolean {
   return matchStars(
     path.split('/').filter((name) => name !== ''),

@@ -1,8 +1,8 @@
 /**
  * glob: paths that match patterns (glob-pattern.ts).
  *
- * Invariant: each place of a pattern is tried once for each path, so the time grows with the number of files times the
- * length of the pattern, however many `**` are in it.
+ * Invariant: each place of a pattern is tried once for each path. So the time is proportional to the number of files
+ * times the length of the pattern, however many `**` it contains.
  */
 
 import { expand, GLOBSTAR, matchesPath, type Part, partsOf } from './glob-pattern.ts';
@@ -11,9 +11,9 @@ import type { SyncFs } from './sync.ts';
 import { withoutSlashes } from './values.ts';
 
 export interface GlobOptions {
-  /** Where relative patterns start; the root. */
+  /** The directory where relative patterns start. Default: the root. */
   cwd?: string | undefined;
-  /** What to leave out: directories that it leaves out are not looked into. */
+  /** Paths to exclude. Excluded directories are not searched. */
   exclude?: ((path: string) => boolean) | readonly string[] | undefined;
   withFileTypes?: boolean | undefined;
 }
@@ -26,9 +26,9 @@ class Glob {
   readonly #skip: (path: string) => boolean;
   readonly found: Found = new Map();
   #parts: readonly Part[] = [];
-  /** Only directories are meant: the pattern ends in a slash. */
+  /** The pattern ends in a slash, so only directories match. */
   #directories = false;
-  /** Paths that were walked, by how many parts of the pattern were behind them. */
+  /** Paths that were searched, for each index in the pattern. */
   #walked: Set<string>[] = [];
 
   constructor(fs: SyncFs, top: string, skip: (path: string) => boolean) {
@@ -52,11 +52,11 @@ class Glob {
     try {
       return this.#fs.entries(this.#full(path));
     } catch {
-      return []; // no directory, or gone
+      return []; // not a directory, or removed
     }
   }
 
-  /** What is in a directory and matches the parts from `index` on. */
+  /** Paths in a directory that match the parts from `index` on. */
   #walk(path: string, index: number): void {
     const part = this.#parts[index];
     const walked = this.#walked[index];
@@ -111,7 +111,7 @@ class Glob {
   }
 }
 
-/** All paths that match. */
+/** All matching paths. */
 export function globSync(
   fs: SyncFs,
   pattern: string | readonly string[],

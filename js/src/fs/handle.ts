@@ -15,7 +15,7 @@ import type { TimeLike } from './values.ts';
 import { newBytes } from './values.ts';
 import { type Abortable, type Data, writeData } from './write-data.ts';
 
-/** What `readLines` gives: in Node its own `readline.Interface`; elsewhere it can be iterated over, and that is all. */
+/** What `readLines` returns: in Node its `readline.Interface`; elsewhere an object that can only be iterated over. */
 export interface Lines extends AsyncIterable<string> {
   on(event: 'line', listener: (line: string) => void): this;
   on(event: 'close' | 'pause' | 'resume', listener: () => void): this;
@@ -23,7 +23,7 @@ export interface Lines extends AsyncIterable<string> {
   close(): void;
 }
 
-/** Streams over files, from streams.ts; Node's are used where there are some. */
+/** Streams over files, from streams.ts: Node's where available. */
 export interface StreamMaker {
   read(handle: FileHandle, options?: object): ReadStream;
   write(handle: FileHandle, options?: object): WriteStream;
@@ -36,16 +36,14 @@ interface State {
   fd: number;
 }
 
-/**
- * Where a handle keeps its file: as with Node's, one that inherits from it, or stands in front of it, finds that there.
- */
+/** The property that holds the file. As with Node's, objects that inherit from a handle, or wrap it, find it. */
 const STATE = Symbol('state');
 
 function stateOf(handle: unknown): State {
   return (handle as { [STATE]: State })[STATE];
 }
 
-/** Works on the file at once, for an answer that comes later. */
+/** Performs the action on the file now; the promise settles later. */
 function onFile<Result>(
   handle: FileHandle,
   syscall: string,
@@ -59,7 +57,7 @@ function fdOf(handle: FileHandle, syscall: string): number {
   throw Object.assign(codedError(Error, 'EBADF', 'file closed'), { syscall });
 }
 
-/** An open file. `close()` it, or `await using`. Of events it has 'close'. */
+/** An open file. `close()` it, or use `await using`. Its only event is 'close'. */
 export class FileHandle extends Emitter {
   static {
     const instead = 'open the file there, or send handle.fd, which holds while the handle is open';
@@ -72,7 +70,7 @@ export class FileHandle extends Emitter {
     Object.defineProperty(this, STATE, { value: { fs, fd, streams } satisfies State });
   }
 
-  /** The descriptor; -1 when it is closed. */
+  /** The descriptor; -1 after `close()`. */
   get fd(): number {
     return stateOf(this).fd;
   }
@@ -181,7 +179,7 @@ export class FileHandle extends Emitter {
     return stateOf(this).streams.lines(this, options);
   }
 
-  /** A stream of the web's kind. */
+  /** A web stream of the file's bytes. */
   readableWebStream(): ReadableStream<Uint8Array> {
     return new ReadableStream({
       pull: async (controller) => {
@@ -208,7 +206,7 @@ export class FileHandle extends Emitter {
   }
 }
 
-/** What to read into, and where: Node's three ways of saying so. */
+/** The arguments of `read()`, in Node's three forms. */
 function readArguments(
   buffer: ArrayBufferView | (ReadOptions & { buffer?: ArrayBufferView | undefined }) | undefined,
   offset: number | ReadOptions | null | undefined,

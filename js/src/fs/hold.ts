@@ -1,27 +1,27 @@
 /**
- * Operations of many steps, and how they stay where they began while somebody changes what they work on.
+ * Holds: how operations of many steps stay in their directory while others change it.
  *
  * Invariants
- * - A path leads into the mounts that its text says, whatever lies in them (mount-walk.ts). So an operation stays in
- *   its mounts if all its paths are the caller's own with names of `readdir` behind them. cp, glob, mkdir, mkdtemp,
- *   opendir, readdir, rm and watch use no others, and what a link says is a path for none of them. But a directory that
- *   becomes a link may lead them to another place in its mount, as in node:fs.
- * - What has to stay in one directory holds that open, here, and takes each step from there. Then no link leads out of
- *   it, and it does not matter what its path has become. Archives and rm do so.
- * - In memory nothing is held, and paths are the only means. Links there are made by threads of the space. Who may
- *   write in a mounted directory cannot make one, so for him a path in memory always leads to the same place.
+ * - A path leads into the mounts that its text names, whatever they contain (mount-walk.ts). So an operation stays in
+ *   its mounts if all its paths are the caller's own, extended by names from `readdir`. cp, glob, mkdir, mkdtemp,
+ *   opendir, readdir, rm and watch use only such paths, and none of them uses the text of a link as a path. But a
+ *   directory that becomes a link may lead them to another place in its mount, as in node:fs.
+ * - An operation that must stay in one directory holds that directory open, and takes each step from there. Then no
+ *   link leads out of it, and later changes of its path do not matter. Archives and rm do so.
+ * - In memory nothing is held, and paths are the only means. Only threads of the space create links there. A program
+ *   that can write in a mounted directory cannot create one, so it cannot change where a path in memory leads.
  */
 
 import { nativeRealPath } from './real-path.ts';
 import type { SyncFs } from './sync.ts';
 import { byteString, type PathLike } from './values.ts';
 
-/** What a path has led to. */
+/** The file or directory that a path has led to. */
 export interface Hold {
-  /** Its path without links, a byte string: what steps begin with. */
+  /** Its path without links, a byte string. The paths of all steps start with it. */
   readonly path: string;
   readonly isDirectory: boolean;
-  /** Takes a step. What is no directory is reached by its name in the directory that it was found in. */
+  /** Performs a step. A file is reached by its name in the directory that it was found in. */
   within<Result>(step: () => Result): Result;
   leave(): void;
 }

@@ -1,17 +1,17 @@
 /**
- * A directory of the host as a backend, in Node: each thread calls the operating system itself.
+ * A directory of the host as a backend, in Node. Each thread calls the operating system itself.
  *
- * Invariant: the kernel is never given a path with more than one name that somebody else could have put a link under.
- * On Linux a directory is an open descriptor, and `/proc/self/fd/<it>/<name>` is what openat() does with a name:
- * whatever others do to the path that led there, the step happens in that directory. Directories are entered with
- * O_NOFOLLOW, and files opened with it; what follows links (chmod, utimes, access) is given an open descriptor, not a
- * name.
+ * Invariant: the kernel never receives a path in which another program could have replaced more than the last name by a
+ * link. On Linux a directory is an open descriptor, and `/proc/self/fd/<it>/<name>` acts like openat() with a name. So
+ * a step happens in that directory, whatever others do to the path that led there. Directories are entered with
+ * O_NOFOLLOW, and files opened with it. Calls that follow links (chmod, utimes, access) receive an open descriptor
+ * instead of a name.
  *
- * A Linux without `/proc` is refused. On other systems there is no such path, and a directory is the path that it had:
- * then who changes directories into links while a path is walked can lead a step astray. docs/reference/node-fs.md says so.
+ * A Linux without `/proc` is refused. Other systems have no such path, so there a directory is the path that it had. A
+ * program that replaces directories by links during a walk can then redirect a step. docs/fs.md says so.
  *
- * Files are opened with O_NONBLOCK, and only after a look at what they are: a pipe or a device is refused, and where
- * one takes a file's place in between, the open does not wait.
+ * Files are opened with O_NONBLOCK, and only after a check of their kind. Pipes and devices are refused. If one
+ * replaces a file in between, the open does not wait.
  */
 
 import type { Dirent, BigIntStats as NodeStats } from 'node:fs';
@@ -22,7 +22,7 @@ import { type Backend, type BackendChange, BackendError, type BackendFile, type 
 
 type NodeFs = typeof import('node:fs');
 
-/** How a mount of the host is told to other threads. */
+/** The description of a host mount that other threads receive. */
 export interface HostWords {
   type: 'host';
   directory: string;
@@ -30,18 +30,18 @@ export interface HostWords {
   /** Which directory it was when it was mounted. */
   device: number;
   file: number;
-  /** When it came into being, in nanoseconds, where that tells it from a later one with the same number. */
+  /** Time of creation in nanoseconds, where it distinguishes the directory from a later one with the same number. */
   birth?: string | undefined;
 }
 
-/** An open directory; on systems that are no Linux, its path. */
+/** An open directory; on systems other than Linux, its path. */
 interface Place {
   readonly fd: number;
   readonly path: string;
 }
 
 const O_PATH = 0o10000000; // Linux only; Node has no name for it
-/** Beyond it the end of what is read would be no place. The core says the same of its files. */
+/** The largest position, so that the end of a read is a valid position, too. The core has the same limit. */
 const LAST_POSITION = 9.2e18;
 const KINDS = new Map([
   [0o100000n, FsKind.FILE],
@@ -92,20 +92,23 @@ function statsOf(from: NodeStats): BackendStats {
   };
 }
 
-/** File systems of Linux that keep a directory's birth as it is; overlays and network file systems may not. */
+/** File systems of Linux that keep the birth time of a directory; overlays and network file systems may not. */
 const KEEPS_BIRTH = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x01021994]); // ext, XFS, Btrfs, F2FS, tmpfs
 
-/** Words that only this directory has, of all that have had or will have its number. Nothing, where none are sure. */
+/**
+ * An identification of this directory that no earlier or later one with its number has; undefined where none is
+ * reliable.
+ */
 function birthOf(fs: NodeFs, directory: string, stats: NodeStats): string | undefined {
   const { platform, execPath } = host.builtin('node:process') as typeof process;
-  // A system that does not tell when a file came into being tells when it was last changed instead.
+  // A system without birth times reports the time of the last change instead.
   const other = fs.statSync(execPath, { bigint: true, throwIfNoEntry: false });
   const isReported = [stats, other ?? stats].some((one) => one.birthtimeNs !== one.ctimeNs);
   const isKept = platform === 'darwin' || KEEPS_BIRTH.has(fs.statfsSync(directory).type);
   return isReported && isKept ? String(stats.birthtimeNs) : undefined;
 }
 
-/** The words for a directory of the host: it has to be one, now. */
+/** The description of a directory of the host, which must exist now. */
 export function hostWords(directory: string | URL, readOnly: boolean): HostWords {
   const fs = fsOfNode();
   const real = fs.realpathSync(directory);
@@ -118,17 +121,17 @@ export function hostWords(directory: string | URL, readOnly: boolean): HostWords
 export class HostBackend implements Backend<Place> {
   readonly root: Place;
   readonly #fs: NodeFs;
-  /** Directories are descriptors. */
+  /** Whether directories are descriptors. */
   readonly #linux: boolean;
   readonly #cutsTimes =
     ((host.builtin('node:process') as typeof process).versions.uv ?? '').localeCompare('1.52', 'en', {
       numeric: true,
     }) < 0;
   #ended = false;
-  /** Walking by paths: where the directories lie that are open as files. */
+  /** Without descriptors: the paths of directories that are open as files. */
   readonly #paths = new Map<number, Buffer>();
 
-  /** @param byPaths walks by paths, as on systems that are no Linux */
+  /** @param byPaths walks by paths, as on systems other than Linux */
   constructor({ directory, device, file, birth }: HostWords, byPaths = false) {
     this.#fs = fsOfNode();
     const { platform } = host.builtin('node:process') as typeof process;
@@ -154,14 +157,14 @@ export class HostBackend implements Backend<Place> {
     this.leave(this.root);
   }
 
-  /** What the system is given for a name in a directory. */
+  /** The path that the system receives for a name in a directory. */
   #at({ fd, path }: Place, name: string): Buffer {
-    if (this.#ended) throw new BackendError('ESTALE'); // the root's number may be another's by now
+    if (this.#ended) throw new BackendError('ESTALE'); // the root's descriptor may belong to another file by now
     const directory = fd < 0 ? path : `/proc/self/fd/${fd}`;
     return Buffer.from(name === '' ? directory : `${directory}/${name}`, 'latin1');
   }
 
-  /** Opens a directory that is no link. */
+  /** Opens a directory, but not through a link. */
   #directory(path: string): Place {
     const { constants } = this.#fs;
     const bytes = Buffer.from(path, 'latin1');
@@ -211,7 +214,7 @@ export class HostBackend implements Backend<Place> {
     const names: string[] = [];
     const kinds: number[] = [];
     for (const entry of entries as unknown as (Dirent | Buffer)[]) {
-      // Bun gives names alone where they are bytes.
+      // Bun returns only names if they are bytes.
       const isName = Buffer.isBuffer(entry);
       const kind = isName ? this.#kindAt(path, entry) : kindOf(entry);
       if (kind === undefined) continue;
@@ -221,14 +224,14 @@ export class HostBackend implements Backend<Place> {
     return { names, kinds };
   }
 
-  /** The kind of what a listed name stands for; undefined if it is gone meanwhile. */
+  /** The kind of a listed name; undefined if it was removed meanwhile. */
   #kindAt(folder: Buffer, name: Buffer): number | undefined {
     const path = Buffer.concat([folder, Buffer.from('/'), name]);
     const stats = this.#fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return stats && statsOf(stats).kind;
   }
 
-  /** Does something with what has the name, which follows links but is given none. */
+  /** Performs an action that follows links, on a path that is not one. */
   #pinned<Result>(directory: Place, name: string, action: (path: Buffer) => Result): Result {
     const path = this.#at(directory, name);
     if (name === '' || !this.#linux) {
@@ -270,7 +273,7 @@ export class HostBackend implements Backend<Place> {
 
   link(directory: Place, name: string, to: Place, toName: string): void {
     const from = this.#at(directory, name);
-    // Elsewhere than on Linux link() follows a symbolic link, out of the mount, too.
+    // On other systems than Linux, link() follows symbolic links, even out of the mount.
     if (!this.#linux && this.#fs.lstatSync(from).isSymbolicLink()) throw new BackendError('ENOTSUP');
     this.#fs.linkSync(from, this.#at(to, toName));
   }
@@ -279,7 +282,7 @@ export class HostBackend implements Backend<Place> {
     this.#fs.renameSync(this.#at(directory, name), this.#at(to, toName));
   }
 
-  /** libuv cuts to microseconds what comes as a double, until 1.52: the half of one keeps them. */
+  /** Up to 1.52, libuv truncates a double to microseconds; half a microsecond more avoids a loss. */
   #times(times: NonNullable<BackendChange['times']>): [atime: number, mtime: number] {
     const half = this.#cutsTimes ? 5e-7 : 0;
     return [times.atime + half, times.mtime + half];
@@ -289,7 +292,7 @@ export class HostBackend implements Backend<Place> {
     const fs = this.#fs;
     const path = this.#at(directory, name);
     if (name !== '' && mode === undefined) {
-      // These take a link for itself.
+      // These calls do not follow links.
       if (uid !== -1 || gid !== -1) fs.lchownSync(path, uid, gid);
       if (times !== undefined) fs.lutimesSync(path, ...this.#times(times));
       return;
@@ -303,7 +306,7 @@ export class HostBackend implements Backend<Place> {
 
   // ---- open files ----
 
-  /** Linux's flags as this system's, without those that mean another kind of open. */
+  /** Translates Linux's flags to this system's, without those that mean another kind of open. */
   #flags(flags: number): number {
     const { constants } = this.#fs;
     let own = constants.O_NONBLOCK | constants.O_NOFOLLOW | (constants.O_NOCTTY ?? 0);
@@ -336,7 +339,7 @@ export class HostBackend implements Backend<Place> {
     const known = this.stat(directory, name)?.kind;
     if (known !== undefined && known > FsKind.SYMLINK) throw new BackendError('ENXIO');
     if (name !== '') return this.#open(this.#at(directory, name), this.#flags(flags), mode);
-    // The directory itself: the path to it is the system's own link, which may be followed.
+    // The directory itself: its path is a link of the system, which may be followed.
     return this.#open(this.#at(directory, ''), this.#flags(flags) & ~this.#fs.constants.O_NOFOLLOW, mode);
   }
 

@@ -1,8 +1,8 @@
 /**
- * plait/fs: files in shared memory, for every thread at the same speed, with node:fs's face.
+ * plait/fs: files in shared memory with the API of node:fs, at the same speed for every thread.
  *
- * Importing this module attaches the calling thread to the common space; the files are the same on all its threads.
- * Paths start at the root of these files, with or without a slash in front: there is no working directory.
+ * Importing this module attaches the calling thread to the common space; all threads of the space have the same files.
+ * Paths start at the root of these files, with or without a leading slash: there is no working directory.
  */
 
 import { commonSpace, isSupported } from '../core/boot.ts';
@@ -29,11 +29,11 @@ export type { ReaddirOptions, RmOptions } from './tree.ts';
 export type { FsEncoding, PathLike, TimeLike } from './values.ts';
 export type { WatchEvent, WatchOptions } from './watch.ts';
 
-isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space
+isSupported(); // importing attaches the thread if possible, and lets threads started from here find the space
 
 /**
- * All of it in one object, for programs that take a file system: one for each thread, also where it has several copies
- * of this.
+ * All functions in one object, for programs that take a file system. A thread has one, even if it loads several copies
+ * of this module.
  */
 export const fs: Fs = threadWide('fs', () => createFs(commonSpace));
 export default fs;

@@ -1,8 +1,8 @@
 /**
- * Which mounts there are, as one thread knows them: read from the space when that says that they have changed.
+ * The mounts, as one thread knows them. The list is read from the space after it has changed.
  *
- * Invariant: a number stands for one mount for ever, so an instance of a backend is right as long as its number is in
- * the list; `mount_changes` is read before the list, so a list that is out of date is read again.
+ * Invariant: a number names one mount forever, so an instance of a backend is valid as long as its number is in the
+ * list. `mount_changes` is read before the list, so an outdated list is read again.
  */
 
 import { Errno, FS_MOUNT_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
@@ -14,26 +14,26 @@ import { HostBackend, type HostWords, hostWords } from './host-backend.ts';
 import { How, type Mount } from './mount-walk.ts';
 import { encode, type PathLike, pathOf, pathText } from './values.ts';
 
-/** What is to be mounted. */
+/** What to mount. */
 export interface MountOptions {
   /** A directory of the host, in Node. */
   type: 'host';
   directory: string | URL;
-  /** Every change is EROFS. Default: false. */
+  /** Every change fails with EROFS. Default: false. */
   readOnly?: boolean | undefined;
 }
 
-/** A mount, as `fs.mounts()` tells of it. */
+/** A mount, as `fs.mounts()` returns it. */
 export interface MountInfo {
-  /** Where it is mounted. */
+  /** The path of the mount. */
   path: string;
   type: 'host';
-  /** What is mounted: its path on the host, without links. */
+  /** The mounted directory: its path on the host, without links. */
   directory: string;
   readOnly: boolean;
 }
 
-/** A byte string for text, and back. */
+/** Converts text to a byte string, and back. */
 export function byteString(text: string): string {
   return String.fromCharCode(...encode(text));
 }
@@ -41,7 +41,7 @@ export function textOf(bytes: string): string {
   return pathText(Uint8Array.from(bytes, (char) => char.charCodeAt(0)));
 }
 
-/** No count of changes is that. */
+/** A value that the count of changes never has. */
 const UNKNOWN = -1;
 
 interface Known extends Mount {
@@ -51,10 +51,10 @@ interface Known extends Mount {
 export class MountTable {
   readonly #space: Space;
   readonly #threadRecord: number;
-  /** The newest first. */
+  /** All mounts, the newest first. */
   #mounts: Known[] = [];
   #changes = 0;
-  /** Backends are made when they are first needed. */
+  /** Backends, created when they are first needed. */
   readonly #backends = new Map<number, HostBackend>();
 
   constructor(space: Space, threadRecord: number) {
@@ -68,7 +68,7 @@ export class MountTable {
     const changes = Atomics.load(this.#space.u32, word);
     if (changes === this.#changes) return;
     const mounts: Known[] = [];
-    // Not the scratch block: what is to be written may lie there. A thread that vanishes here loses this one.
+    // Not the scratch block, which may hold data to be written. If the thread exits here, this block is lost.
     const block = core.plait_fs_mount_buffer() >>> 0;
     if (block === 0) throw outOfMemory(FS_MOUNT_MAX);
     try {
@@ -81,7 +81,7 @@ export class MountTable {
     } finally {
       core.plait_heap_free(block);
     }
-    // Between two of them the list may have changed: then it is read again.
+    // The list may change between two calls; then it is read again.
     if (Atomics.load(this.#space.u32, word) !== changes) {
       this.#refresh();
       return;
@@ -95,7 +95,7 @@ export class MountTable {
     }
   }
 
-  /** The mount whose text lies in the block. */
+  /** The mount whose text is in the block. */
   #known(number: number, block: number): Known {
     const space = this.#space;
     const result = this.#threadRecord + FsThread.result;
@@ -106,7 +106,7 @@ export class MountTable {
     const path = String.fromCharCode(...bytes.subarray(0, place));
     const words = JSON.parse(pathText(bytes.subarray(place))) as HostWords;
     const backends = this.#backends;
-    // Once it is known it stays: what is open in a mount that is gone is closed by who had opened it.
+    // A known backend stays: files that are open in a removed mount are closed by the threads that opened them.
     let own = backends.get(number);
     return {
       number,
@@ -124,23 +124,23 @@ export class MountTable {
     };
   }
 
-  /** The mount of that number, which the core has told; nothing if it is gone. */
+  /** The mount with a number that the core has returned; undefined if it was removed. */
   get(number: number): Mount | undefined {
     const find = (): Mount | undefined => this.#mounts.find((mount) => mount.number === number);
     this.#refresh();
     const known = find();
     if (known !== undefined) return known;
-    // Or whoever has mounted it has not come as far as to say so, and may be dead: to read the list takes the lock,
-    // which settles it.
+    // Or the thread that mounts it has not yet counted the change, and may have exited. Reading the list takes the
+    // lock, and that recovers the journal.
     this.#changes = UNKNOWN;
     this.#refresh();
     return find();
   }
 
-  /** The mount over that path. */
+  /** The mount at that path. */
   readonly at = (path: string): Mount | undefined => this.#mounts.find((mount) => mount.place === path);
 
-  /** Whether a mount lies over the path or in it. */
+  /** Whether a mount covers the path or is inside it. */
   within(path: string): boolean {
     return this.#mounts.some(({ place }) => `${place}/`.startsWith(`${path}/`));
   }
@@ -158,9 +158,9 @@ export class MountTable {
   }
 
   /**
-   * Mounts over a directory that is there. `path`: without links, dots and slashes too many. `put`: puts it where the
-   * core reads it. Whether it was done; if not, the path has come to lead into another mount meanwhile, and is to be
-   * looked at again.
+   * Mounts over an existing directory. `path`: without links, dots and extra slashes. `put`: puts it where the core
+   * reads it. Returns whether it was mounted. If not, the path leads into another mount by now, and has to be resolved
+   * again.
    */
   mount(path: string, options: MountOptions, put: (path: string) => number): boolean {
     if (typeof options !== 'object' || options === null) throw wrongType('options', 'of type object', options);
@@ -176,7 +176,7 @@ export class MountTable {
     let backend: HostBackend;
     try {
       words = hostWords(directory, options.readOnly === true);
-      // Stays open here: while it is, no other directory gets its number on the host.
+      // Stays open here, so that no other directory of the host gets its number.
       backend = new HostBackend(words);
     } catch (error) {
       throw fsError(errorNumber(error), 'mount', String(directory), path);
@@ -198,7 +198,7 @@ export class MountTable {
     return false;
   }
 
-  /** The mount that a path lies in, which leads into `outer` first. */
+  /** The innermost mount of a path that leads into `outer` first. */
   #innermost(path: string, outer: number): number {
     this.#refresh();
     const bytes = byteString(path);

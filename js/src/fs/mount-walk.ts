@@ -1,55 +1,56 @@
 /**
- * Where a path leads behind a mount point: one name after the other, in steps of the backend that follow no link.
+ * Walks along paths in mounts: one name after the other, in steps of the backend that follow no link.
  *
  * Invariants
- * - A link is put in place of its name as text, and walked as the rest was. What comes from a link's text never goes
- *   above the root of the mount that the link lies in (EPERM); only what the user's own path says does, into memory or
- *   the mount above. An absolute link is one of the space: it has to name a place in its mount.
- * - A text, the user's own path or a link's, leaves a mount only where it does so by itself. A link in it that ends
- *   elsewhere than its name turns no `..` behind it into a way out (EPERM), neither sooner nor later than the text
- *   says. So which mounts a text can lead into depends on it, and not on what lies in them.
- * - A walk may start at a directory that is held instead of the mount's root. Nothing leads above that.
- * - `..` goes back to the directory that the walk has come from: the backend is never asked what lies above.
- * - Directories that were entered are left again: by `leave()`, which who has walked calls, or by the walk if it fails.
+ * - A link's text replaces its name, and is walked like the rest. Names from a link's text never lead above the root of
+ *   the mount that contains the link (EPERM). Only the user's own path does, into memory or the mount above. An
+ *   absolute link is a path of the space: it has to name a place in its mount.
+ * - A text (the user's own path or a link's) leaves a mount only where the text itself does. A link in the text may end
+ *   elsewhere than its name. That never makes a later `..` lead out (EPERM), neither sooner nor later than the text
+ *   says. So the mounts that a text can lead into depend on the text, and not on what the mounts contain.
+ * - A walk may start at a held directory instead of the mount's root. Nothing leads above that.
+ * - `..` returns to the directory that the walk has come from. The backend is never asked for a parent.
+ * - Directories that were entered are left again: by `leave()`, which the caller of the walk calls, or by the walk if
+ *   it fails.
  */
 
 import { FS_LINK_DEPTH, FS_PATH_MAX, FsKind } from '../core/layout.generated.ts';
 import { type Backend, BackendError, type BackendStats } from './backend.ts';
 
-/** A mount as this thread knows it. */
+/** A mount, as this thread knows it. */
 export interface Mount {
   readonly number: number;
-  /** Its path in the space, which stays true. A byte string without a slash at the end; '' for the root. */
+  /** Its path in the space, which never changes. A byte string without a trailing slash; '' for the root. */
   readonly place: string;
-  /** Number of the mount that it lies in, 0: memory. */
+  /** Number of the mount that contains it; 0: memory. */
   readonly above: number;
   readonly readOnly: boolean;
   readonly backend: Backend;
 }
 
-/** What is meant: the bits of `how`. The first two are the core's (enum plait__fs_walk). */
+/** The bits of `how`. The first two are the core's (enum plait__fs_walk). */
 export const How = { FOLLOW: 1, NAME: 4, MAKE: 8 } as const;
 
-/** Where a path leads. */
+/** The place that a path leads to. */
 export interface Place {
   readonly mount: Mount;
   readonly directory: unknown;
-  /** The last name in it; '' for the directory itself. */
+  /** The last name in the directory; '' for the directory itself. */
   readonly name: string;
-  /** The path ends in a slash: it must be a directory. */
+  /** The path ends in a slash, so it must be a directory. */
   readonly slash: boolean;
-  /** As in the core: 1 it ends in `.`, 2 in `..`, 3 it is a mount's root. */
+  /** As in the core: 1 the path ends in `.`, 2 in `..`, 3 it is the root of a mount. */
   readonly dots: 0 | 1 | 2 | 3;
-  /** With FOLLOW: what is there, never a link; nothing: there is nothing. */
+  /** With FOLLOW: attributes of the file, never of a link; undefined: there is none. */
   readonly stats: BackendStats | undefined;
-  /** The last name is that of a mount point (with NAME). */
+  /** With NAME: the last name is that of a mount point. */
   readonly covered: boolean;
   /** Its path in the space, without links. */
   readonly path: string;
   leave(): void;
 }
 
-/** The path leads out again: to this one. */
+/** The path leads out of the mount again, to this path. */
 export class Out {
   readonly way: string;
   constructor(way: string) {
@@ -57,44 +58,41 @@ export class Out {
   }
 }
 
-/** The user's own path, or what a link says, while it is walked. */
+/** A text that is walked: the user's own path, or that of a link. */
 interface Text {
-  /** The step above which it may not lead, -1 for the user's own. */
+  /** The step above which the text may not lead; -1 for the user's own path. */
   readonly floor: number;
-  /** What names the link. */
+  /** The text that names the link. */
   readonly within: Text | undefined;
-  /** How many of its names it has gone down. */
+  /** How many of its names the walk has descended. */
   depth: number;
 }
 
-/** One directory on the way down. */
+/** One directory on the way. */
 interface Step {
   readonly mount: Mount;
   readonly directory: unknown;
   readonly path: string;
-  /** The root of its mount: how far down each text was that has led there. */
+  /** For the root of a mount: how far each text that led there had descended. */
   readonly top: ReadonlyMap<Text, number> | undefined;
 }
 
-/** A directory that stands for the mount's root. */
+/** A directory where a walk starts instead of the mount's root. */
 export interface Start {
   readonly directory: unknown;
   /** Its path in the space, without links. */
   readonly path: string;
 }
 
-/**
- * How far a walk has come, for errors; and how links are read, for `realpathSync`, which takes `x/..` in a link's text
- * for nothing.
- */
+/** How far a walk has come, for errors; and how it reads links: `realpathSync` ignores `x/..` in a link's text. */
 export interface Trace {
-  /** The last name of the user's own path, behind directories that are no links; by the text: of a link's, too. */
+  /** The last name of the user's own path that was reached without links; with `byText`, of a link's text, too. */
   path: string;
-  /** The walk is in what that name says as a link. */
+  /** The walk is inside the text of that name, which is a link. */
   inLink: boolean;
-  /** Links go by their text. */
+  /** Links are resolved by their text. */
   byText: boolean;
-  /** There was a link for which that may differ. */
+  /** There was a link for which that may make a difference. */
   winds: boolean;
 }
 
@@ -102,7 +100,7 @@ export function newTrace(byText = false): Trace {
   return { path: '', inLink: false, byText, winds: false };
 }
 
-/** A link's text without `x/..`. */
+/** The text of a link without `x/..`. */
 function unwound(text: string): string {
   const parts: string[] = [];
   for (const part of text.split('/')) {
@@ -113,7 +111,7 @@ function unwound(text: string): string {
   return `${text.startsWith('/') ? '/' : ''}${parts.join('/')}`;
 }
 
-/** A name that is still to be walked. */
+/** A name that has not been walked yet. */
 interface Part {
   readonly name: string;
   readonly text: Text;
@@ -143,10 +141,11 @@ function readLink(backend: Backend, directory: unknown, name: string): string | 
 }
 
 /**
- * Walks what is left of a path behind a mount point.
+ * Walks the rest of a path in a mount.
  *
- * @param mountAt the mount whose place is that path, if there is one
- * @param start where it starts; the mount's root
+ * @param mountAt returns the mount with that path, if there is one
+ *
+ * @param start where the walk starts; default: the mount's root
  */
 export function walk(
   mount: Mount,
@@ -178,7 +177,7 @@ export function walk(
   let links = 0;
   let now = '';
 
-  /** What the link says comes next. `within`: what names it. */
+  /** Continues with the text of a link. `within`: the text that names it. */
   const putLink = (said: string, within: Text): void => {
     const text = trace.byText ? unwound(said) : said;
     trace.inLink = true;
@@ -194,7 +193,7 @@ export function walk(
     }
     if (text.endsWith('/')) {
       if (parts.length === 0) slash = true;
-      else inside += '.'; // it has to be a directory for itself, not only for what comes behind
+      else inside += '.'; // it must be a directory itself, not only because of the names after it
     }
     parts = [...partsOf(inside, { floor, within, depth: 0 }), ...parts];
     if (parts.reduce((sum, { name }) => sum + name.length + 1, 0) > FS_PATH_MAX) throw new BackendError('ENAMETOOLONG');
@@ -253,7 +252,7 @@ export function walk(
         const said = readLink(here.backend, directory, name);
         if (said !== undefined) putLink(said, text);
         else if (++links > FS_LINK_DEPTH) throw new BackendError('ELOOP');
-        else parts.unshift(part); // it is something else by now
+        else parts.unshift(part); // it is no directory any more
         continue;
       }
       if (stats !== undefined && slash && stats.kind !== FsKind.DIRECTORY) throw new BackendError('ENOTDIR');
@@ -261,7 +260,7 @@ export function walk(
     }
   } catch (error) {
     leave();
-    // It is the name behind what is no directory that cannot be looked up.
+    // The name that cannot be looked up is the one after the file that is no directory.
     if ((error as { code?: string }).code === 'ENOTDIR' && parts[0]?.text.floor === -1) {
       trace.path = `${now}/${parts[0].name}`;
       trace.inLink = false;

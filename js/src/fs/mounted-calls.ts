@@ -1,10 +1,10 @@
 /**
- * The core's calls on what lies behind mounts: the same arguments, error numbers and places for what is answered.
+ * The core's calls for mounted files: the same arguments, error numbers, and places of results.
  *
- * Each is called when the core has answered -EREMOTE, with the core's call itself as `again`: for a path that turns out
- * to lead out of the mount, or whose mount is gone by now. What the core says about a path has to be read before the
- * next call. Data that is to be written lies in the thread's scratch block or in a held one, and stays there until it
- * is.
+ * Each is called when the core has returned -EREMOTE. Its argument `again` is the core's call itself, for a path that
+ * turns out to lead out of the mount, or whose mount was removed. What the core says about a path has to be read before
+ * the next call. Data to be written is in the thread's scratch block or in a reserved one, and stays there until it is
+ * written.
  */
 
 import {
@@ -28,9 +28,9 @@ import type { MountedFiles } from './mounted-files.ts';
 const REMOTE = -Errno.EREMOTE;
 const LISTINGS = 64;
 const SECOND = 2;
-/** How often an open is tried again because what was a file is a link by now. */
+/** How often an open is retried because a file has become a link. */
 const TRIES = 40;
-/** The bits of a mode that a backend is given; the others say nothing. */
+/** The bits of a mode that a backend receives; the others have no meaning. */
 const PERMISSIONS = 0o7777;
 
 type Again = (length: number) => number;
@@ -61,8 +61,8 @@ function attempt(action: () => number): number {
 }
 
 /**
- * Counts how often a path leads out of a mount and back into one. Without links each time less of it is left; where
- * not, a link in memory was met, and of those a path may have only so many.
+ * Counts how often a path leads out of a mount and back into one. Without links the rest of the path becomes shorter
+ * each time. If it does not, there was a link in memory, and the number of those is limited.
  */
 class Returns {
   #left = Number.POSITIVE_INFINITY;
@@ -74,12 +74,12 @@ class Returns {
   }
 }
 
-/** A directory behind a mount point that is held open: paths through it start there, while it is entered. */
+/** A directory in a mount that is held open. While it is entered, paths through it start there. */
 export interface Held extends Start {
   readonly mount: Mount;
-  /** The path that it was found by, as that came to the first mount. */
+  /** The path by which it was found, as it was at the first mount. */
   readonly way: string;
-  /** Where that has led, without links: to the directory itself, or to a name in it. */
+  /** The path of the directory or of a name in it, without links. */
   readonly found: string;
   readonly isDirectory: boolean;
   leave(): void;
@@ -93,12 +93,12 @@ export class MountedCalls {
   readonly #forget: () => void;
   readonly #listings = new Map<number, Listing>();
   #listed = 0;
-  /** The innermost last. */
+  /** Entered directories, the innermost last. */
   readonly #held: Held[] = [];
-  /** What the last `stat` was of. */
+  /** The file of the last `stat`. */
   last: { mount: Mount; stats: BackendStats } | undefined;
 
-  /** @param forget the path in the record is another one */
+  /** @param forget called when the path in the thread record changes */
   constructor(space: Space, threadRecord: number, table: MountTable, files: MountedFiles, forget: () => void) {
     this.#space = space;
     this.#threadRecord = threadRecord;
@@ -109,7 +109,9 @@ export class MountedCalls {
 
   // ---- paths ----
 
-  /** What the core says of the path that has led into a mount. `path`: without the links in memory before that. */
+  /**
+   * The core's result for a path that has led into a mount. `path`: with the links in memory before the mount resolved.
+   */
   #remote(): { mount: Mount | undefined; rest: string; path: string; start?: Start } {
     const result = this.#threadRecord + FsThread.result;
     const number = this.#space.load(result + FsResult.mount);
@@ -135,7 +137,9 @@ export class MountedCalls {
     return path.length;
   }
 
-  /** Does it with the place that a path leads to; or `again`, with what it has turned out to be. */
+  /**
+   * Performs the action at the place that a path leads to, or calls `again` with the path that it has turned out to be.
+   */
   #at(
     length: number,
     how: number,
@@ -165,7 +169,7 @@ export class MountedCalls {
     });
   }
 
-  /** Where one of two paths leads: a place, or nothing for memory. */
+  /** The place that one of two paths leads to; undefined: in memory. */
   #locate(
     length: number,
     how: number,
@@ -188,7 +192,7 @@ export class MountedCalls {
     }
   }
 
-  /** Does it with two places in one mount. */
+  /** Performs the action with two places in one mount. */
   #between(
     from: number,
     to: number,
@@ -205,7 +209,7 @@ export class MountedCalls {
         [first, second] = [one.length, two.length];
         try {
           if (one.place === undefined && two.place === undefined) return again(one.length, two.length);
-          // By number: the list may have been read again in between, and tells of the same mount in another object.
+          // By number: the list may have been read again in between, and have another object for the same mount.
           if (one.place?.mount.number !== two.place?.mount.number) fail('EXDEV');
           action(one.place as Place, two.place as Place);
           return this.#notifyWatchers();
@@ -217,7 +221,7 @@ export class MountedCalls {
       }
     };
     return attempt(() => {
-      // Both may be in memory now, and not any more when the core comes there.
+      // Both may be in memory now, but in a mount when the core follows the paths.
       for (;;) {
         const rc = once();
         if (rc !== REMOTE) return rc;
@@ -226,9 +230,9 @@ export class MountedCalls {
   }
 
   /**
-   * Holds the directory that a path leads to, or that in which it leads to something else; nothing: it lies in memory.
+   * Holds the directory that a path leads to, or the directory of a file. Undefined: it is in memory.
    *
-   * @param follow whether it may be a link
+   * @param follow whether to follow a link at the end
    */
   hold(length: number, follow: boolean): Held | undefined {
     const { place, way } = this.#locate(length, follow ? How.FOLLOW : 0, false);
@@ -237,7 +241,7 @@ export class MountedCalls {
     try {
       const isDirectory = this.#there(place).kind === FsKind.DIRECTORY;
       const inside = isDirectory && name !== '' ? mount.backend.enter(directory, name) : directory;
-      if (typeof inside === 'string') fail('ENOTDIR'); // a link since we looked
+      if (typeof inside === 'string') fail('ENOTDIR'); // it has become a link
       const leave = (): void => {
         if (inside !== directory) mount.backend.leave(inside);
         place.leave();
@@ -253,17 +257,17 @@ export class MountedCalls {
     }
   }
 
-  /** From here on paths through the held directory start there, whatever its name has become. */
+  /** From now on paths through the held directory start there, even if its name has changed. */
   enter(held: Held): void {
     this.#held.push(held);
   }
 
-  /** What was entered last is so no more. */
+  /** Undoes the last `enter`. */
   exit(): void {
     this.#held.pop();
   }
 
-  /** Where a path leads, without links: what one walk has found. What lies in memory: the path to it. */
+  /** The real path, without links, found by one walk. In memory: the path that leads there. */
   realPath(length: number, trace: Trace): { path: string; inMemory: boolean } {
     const { place, length: size } = this.#locate(length, How.FOLLOW, false, trace);
     if (place === undefined) {
@@ -281,7 +285,7 @@ export class MountedCalls {
     if (mount.readOnly) fail('EROFS');
   }
 
-  /** Tells who watches. 0. */
+  /** Notifies the watchers. Returns 0. */
   #notifyWatchers(): number {
     const root = this.#space.core.plait_abi_fs() >>> 0;
     if (this.#space.load(root + FsRoot.watchers) !== 0) {
@@ -299,7 +303,7 @@ export class MountedCalls {
 
   // ---- opening ----
 
-  /** Opens what is at the place, or makes it: as open(2) does. */
+  /** Opens or creates the file at the place, as open(2) does. */
   #openAt({ mount, directory, name, stats }: Place, flags: number, mode: number): BackendFile {
     const { backend } = mount;
     const found =
@@ -318,11 +322,11 @@ export class MountedCalls {
       if (kind !== FsKind.DIRECTORY && directories) fail('ENOTDIR');
     }
     if (wanted(flags) || kind === undefined) this.#writable({ mount });
-    // Where nothing may be made, what goes away just now is not made anew.
+    // In a read-only mount a file that is removed just now must not be created again.
     return backend.open(directory, name, mount.readOnly ? flags & ~FsFlag.CREAT : flags, mode);
   }
 
-  /** Walks to what is to be opened, opens it, and does something with it. */
+  /** Walks to the file, opens it, and performs the action with it. */
   #opening(
     length: number,
     flags: number,
@@ -344,7 +348,7 @@ export class MountedCalls {
         try {
           file = this.#openAt(place, flags, mode & PERMISSIONS);
         } catch (error) {
-          // What was a file, or nothing, a moment ago is a link by now: it is to be followed.
+          // A file, or nothing, has become a link by now, which has to be followed.
           const { code } = error as { code?: string };
           if (code !== 'ELOOP' || follow === 0 || tries === 0) throw error;
           return -Errno.EAGAIN;
@@ -355,7 +359,7 @@ export class MountedCalls {
     for (let tries = TRIES; ; tries--) {
       const rc = once(tries);
       if (rc !== -Errno.EAGAIN || tries === 0) return rc;
-      const now = noted(size); // the core says anew where the path leads
+      const now = noted(size); // the core resolves the path again
       if (now !== REMOTE) return now;
     }
   }
@@ -382,7 +386,7 @@ export class MountedCalls {
     });
   }
 
-  /** The size, and as many bytes as there is room for. A size beyond the room: there are more. */
+  /** Returns the size, and reads as many bytes as fit. A size larger than that: there are more. */
   readFile(target: number, to: number, room: number, again: Again): number {
     return this.#opening(
       -1 - target,
@@ -394,7 +398,7 @@ export class MountedCalls {
           if (stats.kind === FsKind.DIRECTORY) fail('EISDIR');
           for (let at = 0; ; ) {
             if (at === room) {
-              // Some of the host's files tell no size, or an old one.
+              // Some files of the host report no size, or an old one.
               return Math.max(at, backend.fstat(id).size > at ? backend.fstat(id).size : room === 0 ? 1 : at + 1);
             }
             const count = backend.read(id, this.#space.bytes(to + at, room - at), at);
@@ -464,7 +468,7 @@ export class MountedCalls {
     );
   }
 
-  /** Puts it where the core would. */
+  /** Puts the attributes where the core would. */
   #tell(mount: Mount, stats: BackendStats): number {
     const space = this.#space;
     const result = this.#threadRecord + FsThread.result;
@@ -623,7 +627,7 @@ export class MountedCalls {
     });
   }
 
-  /** Has the host tell of changes at the path, or in that directory; nothing: it lies in memory. */
+  /** Watches the path, or the directory, through the host. Undefined: it is in memory. */
   watch(
     length: number,
     changed: (name: string | undefined) => void,
@@ -641,10 +645,10 @@ export class MountedCalls {
       if (name !== '' && stats === undefined) fail('ENOENT');
       if (name !== '' && stats?.kind === FsKind.DIRECTORY) {
         const entered = mount.backend.enter(directory, name);
-        if (typeof entered === 'string') fail('ENOTDIR'); // a link since we looked
+        if (typeof entered === 'string') fail('ENOTDIR'); // it has become a link
         inside = entered;
       }
-      // A file is watched in its directory: another may take its name.
+      // A file is watched in its directory, because another file may take its name.
       const end = mount.backend.watch(inside, changed, failed);
       return () => {
         end();
@@ -659,8 +663,8 @@ export class MountedCalls {
   // ---- directories ----
 
   /**
-   * A directory is read in one pass, and told in pieces: a cursor is the number of that pass, and how many names were
-   * told.
+   * A directory is read in one pass, and returned in pieces. A cursor consists of the number of the pass and the number
+   * of names returned.
    */
   list(target: number, cursor: number, again: Again): number {
     const known = this.#listings.get(Math.floor(cursor / 2 ** 32));
@@ -681,7 +685,7 @@ export class MountedCalls {
         const { backend } = place.mount;
         if (place.name === '') return this.#putListing(backend.list(place.directory), cursor);
         const inside = backend.enter(place.directory, place.name);
-        if (typeof inside === 'string') return fail('ENOTDIR'); // a link since we looked
+        if (typeof inside === 'string') return fail('ENOTDIR'); // it has become a link
         try {
           return this.#putListing(backend.list(inside), cursor);
         } finally {
@@ -691,7 +695,7 @@ export class MountedCalls {
     );
   }
 
-  /** Puts as many names as there is room for where the core would. */
+  /** Puts as many names as fit where the core would. */
   #putListing(listing: Listing, cursor: number): number {
     const space = this.#space;
     const scratch = space.load(this.#threadRecord + FsThread.scratch);
@@ -711,13 +715,13 @@ export class MountedCalls {
       bytes[FS_SCRATCH - 1 - (i - start)] = listing.kinds[i] as number;
     }
     let id = Math.floor(cursor / 2 ** 32);
-    const over = i >= listing.names.length; // beyond the end: there are fewer than when the cursor was told
+    const over = i >= listing.names.length; // also if there are fewer names by now
     if (over) {
       this.#listings.delete(id);
     } else if (!this.#listings.has(id)) {
       id = this.#listed = (this.#listed % 2 ** 20) + 1;
       this.#listings.set(id, listing);
-      // Who has stopped in the middle is forgotten; who comes back late gets the rest of what is there then.
+      // Old passes are forgotten. A cursor of such a pass continues in a new one.
       if (this.#listings.size > LISTINGS) this.#listings.delete(this.#listings.keys().next().value as number);
     }
     const result = this.#threadRecord + FsThread.result;

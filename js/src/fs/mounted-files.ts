@@ -1,17 +1,17 @@
 /**
- * Descriptors of files behind mounts, as one thread uses them.
+ * Descriptors of mounted files, as one thread uses them.
  *
- * A descriptor is the space's: number, owner, flags and position lie there, for every thread. What the backend has open
- * under it is each thread's own: the opener's, and, where another thread uses the descriptor, one that it has opened of
- * the same file. So no thread ever works with a number of the host that another may have closed, and that may mean
- * something else by now.
+ * A descriptor belongs to the space: its number, owner, flags and position are there, for every thread. What the
+ * backend has open for it belongs to one thread. The opener has its own, and each other thread that uses the descriptor
+ * opens the same file again. So no thread uses a host descriptor that another thread may have closed, and that may mean
+ * another file by now.
  *
  * Invariants
- * - What is open here belongs to one life of the descriptor (`uses`). When that is over it is closed, by this thread:
- *   at once if it closes the descriptor, else at its next open() or use.
- * - When a thread ends, the host closes what it had open (Node does so for a Worker, unless it was started with
- *   `trackUnmanagedFds: false`), and recovery frees its descriptors.
- * - The position moves by compare-and-swap: of two threads that read or write at once each has bytes of its own.
+ * - A file that is open here belongs to one opening of the descriptor (`uses`). When the descriptor is closed, this
+ *   thread closes the file: at once if this thread closes it, else at its next open() or use.
+ * - When a thread exits, the host closes its files, and recovery frees its descriptors. (Node does so for a Worker,
+ *   unless it was started with `trackUnmanagedFds: false`.)
+ * - The position moves by compare-and-swap, so two concurrent reads or writes never get the same bytes.
  */
 
 import { FsFlag, FsOpen, FsOpenState, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
@@ -20,13 +20,13 @@ import { BackendError, type BackendFile } from './backend.ts';
 import type { MountTable } from './mount-table.ts';
 import type { Mount } from './mount-walk.ts';
 
-/** An open file of a mount, in this thread. */
+/** A mounted file that is open in this thread. */
 export interface MountedFile {
   readonly mount: Mount;
   readonly id: number;
   readonly uses: number;
   readonly flags: number;
-  /** Where the descriptor's record lies. */
+  /** Reference of the descriptor's struct plait_fs_open. */
   readonly at: number;
 }
 
@@ -37,7 +37,7 @@ export class MountedFiles {
   readonly #open = new Map<number, MountedFile>();
   #closes = 0;
 
-  /** @param record the thread's */
+  /** @param threadRecord the thread's record of fs */
   constructor(space: Space, threadRecord: number, table: MountTable) {
     this.#space = space;
     this.#result = threadRecord + FsThread.result;
@@ -48,7 +48,7 @@ export class MountedFiles {
     return this.#space.load(at + offset);
   }
 
-  /** A descriptor for what was opened; the file is closed if there is none. */
+  /** A descriptor for an opened file; closes the file if there is none. */
   add(mount: Mount, { id, stats }: BackendFile, flags: number): number {
     this.#sweep();
     const { core } = this.#space;
@@ -57,8 +57,8 @@ export class MountedFiles {
       mount.backend.close(id);
       return fd;
     }
-    // What had the number may have been closed by another thread since the sweep. This one may be closed again by now,
-    // and the number be another's: so it is the core that says which life is ours.
+    // Another thread may have closed the former file with this number since the sweep. It may also have closed this
+    // descriptor already, and reused the number. So `uses` comes from the core's result.
     const before = this.#open.get(fd);
     const [uses, at] = [FsResult.links, FsResult.block].map((word) => this.#word(this.#result, word)) as [
       number,
@@ -69,7 +69,7 @@ export class MountedFiles {
     return fd;
   }
 
-  /** The open file of a descriptor. */
+  /** The open file of a descriptor, opened for this thread if necessary. */
   get(fd: number): MountedFile {
     const at = this.#space.core.plait_fs_mounted(fd) >>> 0;
     if (at === 0) throw new BackendError('EBADF');
@@ -80,7 +80,7 @@ export class MountedFiles {
     return this.#again(fd, at, uses);
   }
 
-  /** Opens for this thread what another has opened. */
+  /** Opens for this thread a file that another thread has opened. */
   #again(fd: number, at: number, uses: number): MountedFile {
     this.#sweep();
     const number = this.#word(at, FsOpen.mount);
@@ -109,7 +109,7 @@ export class MountedFiles {
     mount.backend.close(id);
   }
 
-  /** Closes what belongs to descriptors that other threads have closed. */
+  /** Closes the files of descriptors that other threads have closed. */
   #sweep(): void {
     const { core } = this.#space;
     const closes = this.#word(core.plait_abi_fs() >>> 0, FsRoot.mountedCloses);
@@ -131,7 +131,7 @@ export class MountedFiles {
     return Atomics.load(new BigInt64Array(this.#space.u8.buffer, at + FsOpen.position, 1), 0);
   }
 
-  /** Reads to `to` in the space. `position`: -1 for where the descriptor stands. */
+  /** Reads to `to` in the space. `position`: -1 is the file position. */
   read(file: MountedFile, to: number, length: number, position: number): number {
     const { backend } = file.mount;
     const bytes = this.#space.bytes(to, length);
@@ -156,7 +156,7 @@ export class MountedFiles {
     for (;;) {
       const start = this.#position(file);
       const end = start + BigInt(length);
-      if (!this.#moved(file, start, end)) continue; // its bytes are this write's from here on
+      if (!this.#moved(file, start, end)) continue; // from here on this range belongs to this write
       let count = 0;
       try {
         count = backend.write(file.id, bytes, Number(start));

@@ -1,8 +1,9 @@
 /**
- * The mount layer: what turns the core's calls into calls that reach behind mount points, too.
+ * The mount layer: makes the core's calls work in mounts, too.
  *
- * Invariant: a call goes to the core first. Only where it answers -EREMOTE, a mount's backend is asked; so files in
- * memory cost one comparison more, and everything above (sync.ts and what builds on it) knows nothing of mounts.
+ * Invariant: a call goes to the core first. Only if the core returns -EREMOTE, the mount's backend is called. So for
+ * files in memory a call costs one more comparison, and the layers above (sync.ts and its users) know nothing of
+ * mounts.
  */
 
 import { Errno, FS_PATH_MAX, FsResult, Fs as FsRoot, FsThread } from '../core/layout.generated.ts';
@@ -18,13 +19,13 @@ import { encode, type PathLike, pathOf, pathText } from './values.ts';
 
 const REMOTE = -Errno.EREMOTE;
 
-/** The core's calls, and those that only mounts have work for. */
+/** The core's calls, and those that do something only in mounts. */
 export type FsCore = Core & {
-  /** fsync() of a descriptor; memory has nothing to do. */
+  /** fsync() of a descriptor; does nothing in memory. */
   plait_fs_sync(fd: number, dataOnly: number): number;
 };
 
-/** What a thread has to do with mounts. */
+/** The mounts of a space, as one thread uses them. */
 export class Mounts {
   readonly #space: Space;
   readonly #threadRecord: number;
@@ -54,7 +55,7 @@ export class Mounts {
     return bytes.length;
   };
 
-  /** @param path without links, dots and slashes too many; false: it has come to lead elsewhere */
+  /** @param path without links, dots and extra slashes; returns false if it leads elsewhere by now */
   mount(path: string, options: MountOptions): boolean {
     return this.#table.mount(path, options, this.#put);
   }
@@ -73,9 +74,9 @@ export class Mounts {
   }
 
   /**
-   * As MountedCalls' own.
+   * As in MountedCalls.
    *
-   * @returns `rc`: what the core would answer; `trace`: where the walk has ended, if it was behind a mount
+   * @returns `rc`: what the core would return; `trace`: where the walk has ended, if it was in a mount
    */
   realPath(path: string | Uint8Array, byText: boolean): { rc: number; real: string; inMemory: boolean; trace: Trace } {
     const trace = newTrace(byText);
@@ -87,7 +88,7 @@ export class Mounts {
     }
   }
 
-  /** As MountedCalls' own. */
+  /** As in MountedCalls. */
   hold(path: PathLike, follow: boolean): Held | undefined {
     if (this.#space.load((this.#space.core.plait_abi_fs() >>> 0) + FsRoot.mounts) === 0) return undefined;
     const given = pathOf(path);
@@ -98,7 +99,7 @@ export class Mounts {
     }
   }
 
-  /** As MountedCalls' own. ESTALE: the mount has come off, and the path would lead into memory. */
+  /** As in MountedCalls. ESTALE: the mount was removed, and the path would lead into memory. */
   within<Result>(held: Held, action: () => Result): Result {
     if (this.#table.get(held.mount.number) === undefined) throw fsError(-Errno.ESTALE, 'open', textOf(held.found));
     this.calls.enter(held);
@@ -109,7 +110,7 @@ export class Mounts {
     }
   }
 
-  /** What the last stat() says beside what the core has words for. */
+  /** Attributes of the last stat() for which the core has no words. */
   complete<Count, Stats extends { dev: Count; ino: Count; rdev: Count; blksize: Count; blocks: Count }>(
     stats: Stats,
     count: (value: number | bigint) => Count,
@@ -117,7 +118,7 @@ export class Mounts {
     const { last } = this.calls;
     if (last === undefined) return stats;
     const { mount, stats: found } = last;
-    // two mounts never have the same, nor memory's
+    // different for each mount, and from memory's
     stats.dev = count(mount.number * 2 ** 32 + (found.device % 2 ** 32));
     stats.ino = count(found.file);
     stats.rdev = count(found.special);
@@ -126,7 +127,7 @@ export class Mounts {
     return stats;
   }
 
-  /** Of the mount that the last stat() was in; nothing: it was in memory. */
+  /** The mount of the last stat(); undefined: it was in memory. */
   statfs(): StatsFs<number> | undefined {
     if (this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) === 0) return undefined;
     const { last } = this.calls;
@@ -134,8 +135,8 @@ export class Mounts {
   }
 
   /**
-   * Has the host tell of changes at a path in a mount, or in that directory, whoever makes them, with the name if it is
-   * known; nothing: it lies in memory. What the host cannot tell (any more) goes to `failed`.
+   * Watches a path in a mount, or a directory, through the host. The callback receives the name, if it is known,
+   * whichever program changed it. Undefined: the path is in memory. `failed`: the host cannot notify, or no longer.
    */
   watch(
     path: string,
@@ -151,7 +152,7 @@ export class Mounts {
   }
 }
 
-/** The core's calls for one thread, with mounts behind them. */
+/** The core's calls for one thread, extended to mounts. */
 export function mountedCore(core: Core, { calls }: Mounts): FsCore {
   // As constants, not as properties of the module's exports: the engine then calls them directly.
   const {
@@ -197,11 +198,11 @@ export function mountedCore(core: Core, { calls }: Mounts): FsCore {
     },
     plait_fs_lock(fd, kind, start, end, timeout) {
       const rc = lock(fd, kind, start, end, timeout);
-      return rc === REMOTE ? -Errno.ENOLCK : rc; // the host's files are locked by no call that Node has
+      return rc === REMOTE ? -Errno.ENOLCK : rc; // Node has no call that locks the host's files
     },
     plait_fs_map(fd) {
       const rc = map(fd);
-      return rc === REMOTE ? -Errno.ENODEV : rc; // only what lies in the space can be a view of it
+      return rc === REMOTE ? -Errno.ENODEV : rc; // only bytes in the space can be viewed
     },
     plait_fs_mkdir(length, mode, now) {
       const rc = mkdir(length, mode, now);
@@ -268,7 +269,7 @@ export function mountedCore(core: Core, { calls }: Mounts): FsCore {
       try {
         return calls.writeFile(length, flags, mode, from, size, again);
       } finally {
-        unreserve(); // the bytes, if they lay in a block of their own; done already, if it was the core that wrote them
+        unreserve(); // the block of the bytes, if there is one; no effect if the core has written them
       }
     },
   };

@@ -1,11 +1,10 @@
 /**
- * ReadStream and WriteStream for places without Node's: the events, methods and properties that programs use of them.
+ * ReadStream and WriteStream for hosts without Node's: the events, methods and properties that programs use of them.
  *
  * Invariants
- * - Nothing is emitted before the caller of the constructor, or of a method, has gone on: all work is in later turns.
- * - 'close' is the last event and comes once; 'end' and 'finish' come once, and not after an error or destroy().
- * - One chunk is read when it is wanted and not before: nothing is buffered but what is written faster than it is
- *   taken.
+ * - Nothing is emitted before the caller of the constructor, or of a method, has continued: all work is in later turns.
+ * - 'close' is the last event and comes once. 'end' and 'finish' come once, and not after an error or destroy().
+ * - A chunk is read only when it is wanted. Only data that is written faster than it is stored is buffered.
  */
 
 import { completeLater, settle } from './completion.ts';
@@ -14,7 +13,7 @@ import { codedError } from './errors.ts';
 import type { TreeFs } from './tree.ts';
 import { checkInteger, dataBytes, decode, encodingOf, newBytes, optionsOf, type PathLike, pathOf } from './values.ts';
 
-/** Options of both kinds. */
+/** Options of both classes. */
 export interface CommonOptions {
   flags?: string | number | undefined;
   mode?: number | string | undefined;
@@ -35,10 +34,10 @@ interface Sink {
   emit?(event: string, ...values: unknown[]): unknown;
 }
 
-/** What both have: a descriptor that is opened, closed, and may be taken away at any time. */
+/** Base of both: a descriptor that is opened and closed, and may become closed at any time. */
 abstract class FileStream extends Emitter {
   readonly path: PathLike | undefined;
-  /** The descriptor; null before it is open and after it was closed. */
+  /** The descriptor; null before it is open and after it is closed. */
   fd: number | null = null;
   destroyed = false;
   closed = false;
@@ -91,15 +90,15 @@ abstract class FileStream extends Emitter {
     if (!this.destroyed) this.opened();
   }
 
-  /** The file is open: work may begin. */
+  /** Called when the file is open. */
   protected abstract opened(): void;
 
-  /** It is all done: closes the file, if that is wanted. */
+  /** Called when all is done: closes the file, unless autoClose is false. */
   protected finished(): void {
     if (this.#autoClose) this.destroy();
   }
 
-  /** Ends it at once: closes the file, tells of the error if there is one, and that it is closed. */
+  /** Ends the stream at once: closes the file, and emits 'error', if there is one, and 'close'. */
   destroy(error?: Error | null): this {
     if (this.destroyed) return this;
     this.destroyed = true;
@@ -124,7 +123,7 @@ abstract class FileStream extends Emitter {
     });
   }
 
-  /** Closes it; calls back when it is closed. */
+  /** Closes the stream; calls back when it is closed. */
   close(done?: Done): void {
     if (done !== undefined) {
       if (this.closed) completeLater(done);
@@ -139,7 +138,7 @@ function abortError(cause: unknown): Error {
   return Object.assign(error, { name: 'AbortError', code: 'ABORT_ERR' });
 }
 
-/** Bytes as text, piece by piece: what is cut in the middle waits for the rest. */
+/** Decodes bytes in pieces: an incomplete character waits for the rest. */
 class PieceDecoder {
   readonly #encoding: string;
   readonly #unit: number;
@@ -162,11 +161,11 @@ class PieceDecoder {
   }
 }
 
-/** Reads a file piece by piece. */
+/** Reads a file in pieces. */
 export class ReadStream extends FileStream implements AsyncIterable<Uint8Array | string> {
   bytesRead = 0;
   readableEnded = false;
-  /** null: nobody has asked for data yet; false: paused. */
+  /** null: no consumer has asked for data yet; false: paused. */
   readableFlowing: boolean | null = null;
   readonly readableHighWaterMark: number;
   #position: number | null;
@@ -196,7 +195,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     if (encoding !== undefined) this.setEncoding(encoding);
   }
 
-  /** From now on there are strings. */
+  /** From now on chunks are strings. */
   setEncoding(encoding: string): this {
     this.#decoder = new PieceDecoder(encodingOf(encoding) ?? 'utf8');
     return this;
@@ -233,7 +232,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     return this.readableFlowing === false;
   }
 
-  /** The next piece, or null: there is none now, or none at all any more. */
+  /** The next chunk; null: there is none now, or the stream has ended. */
   read(): Uint8Array | string | null {
     if (!this.#isOpen || !this.readable) return null;
     const chunk = this.#next();
@@ -244,7 +243,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     return chunk;
   }
 
-  /** Reads; at the end, or at an error, null, and what follows from it. */
+  /** Reads a chunk. At the end, or after an error, returns null and starts what follows. */
   #next(): Uint8Array | string | null {
     const room = Math.min(this.readableHighWaterMark, this.#last - this.bytesRead);
     const bytes = newBytes(room);
@@ -273,7 +272,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     return null;
   }
 
-  /** One piece for each turn, for as long as it flows. */
+  /** Emits one chunk in each turn, as long as the stream flows. */
   #go(): void {
     if (this.#turn || !this.#isOpen || this.readableFlowing !== true || !this.readable) return;
     this.#turn = true;
@@ -297,7 +296,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
     });
   }
 
-  /** Writes all of it to `sink`, which is ended behind it unless `end` is false. */
+  /** Writes all chunks to `sink`, and ends it afterwards unless `end` is false. */
   pipe<Goal extends Sink>(sink: Goal, options?: { end?: boolean | undefined }): Goal {
     this.on('data', (chunk) => {
       if (sink.write(chunk) !== false) return;
@@ -331,7 +330,7 @@ export class ReadStream extends FileStream implements AsyncIterable<Uint8Array |
   }
 }
 
-/** Writes a file piece by piece. */
+/** Writes a file in pieces. */
 export class WriteStream extends FileStream {
   bytesWritten = 0;
   writableEnded = false;
@@ -369,7 +368,7 @@ export class WriteStream extends FileStream {
     return this;
   }
 
-  /** Whether there is room for more; if not, 'drain' says when there is. The bytes are the stream's until `done`. */
+  /** Returns false if the buffer is full; 'drain' follows when it is not. The bytes must not change until `done`. */
   write(chunk: Uint8Array | string, encoding?: string | Done, done?: Done): boolean {
     const callback = typeof encoding === 'function' ? encoding : done;
     const bytes = dataBytes(chunk, typeof encoding === 'string' ? encoding : this.#encoding);
@@ -390,7 +389,7 @@ export class WriteStream extends FileStream {
     return room;
   }
 
-  /** Writes what is given, and then closes; `done` is called when all is written. */
+  /** Writes the given data, then closes. `done` is called when everything is written. */
   end(chunk?: Uint8Array | string | Done | null, encoding?: string | Done, done?: Done): this {
     const callback = [chunk, encoding, done].find((value) => typeof value === 'function') as Done | undefined;
     if (chunk !== undefined && chunk !== null && typeof chunk !== 'function') {
@@ -446,7 +445,7 @@ export class WriteStream extends FileStream {
   }
 }
 
-/** A file's lines, one after the other. */
+/** Iterates over the lines of a file. */
 export async function* linesOf(stream: ReadStream): AsyncGenerator<string, void, undefined> {
   let rest = '';
   for await (const chunk of stream.setEncoding('utf8')) {

@@ -1,5 +1,6 @@
 /**
- * `fs.promises`: each does its work at once, as memory needs no waiting for, and answers in a promise.
+ * `fs.promises`. Each function does its work at once, because memory needs no waiting, and returns a promise of the
+ * result.
  */
 
 import { makeOpaque } from '../core/opaque.ts';
@@ -28,7 +29,7 @@ interface AsyncStat {
   (path: PathLike, options: { bigint: true; throwIfNoEntry?: true | undefined }): Promise<BigIntStats>;
   (path: PathLike, options?: StatOptions): Promise<Stats | BigIntStats | undefined>;
 }
-/** What answers with a path, or with a text that may be one. */
+/** Functions that return a path, or a text that may be one. */
 interface AsyncPath {
   (path: PathLike, options?: { encoding?: FsEncoding | null | undefined } | TextEncoding): Promise<string>;
   (path: PathLike, options: 'buffer' | { encoding: 'buffer' }): Promise<Uint8Array>;
@@ -133,7 +134,7 @@ export class FsPromises {
     settle(() => this.#fs.utimesSync(path, atime, mtime));
   watch = (path: PathLike, options?: WatchOptions): AsyncIterable<WatchEvent> => watchAsync(this.#fs, path, options);
 
-  /** As `fs.importTar()`, from what comes piece by piece: a stream, an iterable. */
+  /** Like `fs.importTar()`, for an archive that arrives in pieces: a stream or an iterable. */
   importTar = (source: AsyncTarSource, path: PathLike, options?: ImportTarOptions): Promise<ImportTarResult> =>
     settleAsync(() => importTarAsync(this.#fs, source, path, options));
 

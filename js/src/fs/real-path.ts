@@ -1,9 +1,9 @@
 /**
  * realpath, in both of Node's forms.
  *
- * Invariant: what a link behind a mount point says is followed in one walk of mount-walk.ts and nowhere else, so a real
- * path lies in the mounts that the path leads into. Here only links in memory are followed by their text: those are the
- * program's own.
+ * Invariant: links in a mount are followed in one walk of mount-walk.ts and nowhere else, so a real path is in the
+ * mounts that the path leads into. Only links in memory are followed here by their text: the program itself has created
+ * them.
  */
 
 import { Errno, FS_LINK_DEPTH, FsKind } from '../core/layout.generated.ts';
@@ -16,24 +16,24 @@ function namesOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '');
 }
 
-/** A byte string as bytes. */
+/** Converts a byte string to bytes. */
 function bytesOf(text: string): Uint8Array {
   return encode(text, 'latin1');
 }
 
-/** What a link in memory says. */
+/** The text of a link in memory. */
 function linkText(volume: Volume, path: PathLike): Uint8Array {
   const rc = volume.space.core.plait_fs_readlink(volume.first(path));
   if (rc < 0) throw volume.error(rc, 'readlink', path);
   return volume.copyScratch(rc);
 }
 
-/** As `realpathSync`: dots go by the text, and an error names the place that it has come to. */
+/** As `realpathSync`: dots are resolved by the text, and an error names the place where the walk failed. */
 export function realPath(volume: Volume, path: PathLike): string {
-  volume.first(path); // refuses what is no path
+  volume.first(path); // refuses an invalid path
   const text = normalize(pathText(pathOf(path)));
-  // As in Node, each link has to lead somewhere; then dots in it go by the text, too. That is another walk, if there
-  // are any.
+  // As in Node, the target of each link has to exist; after that, dots in its text are resolved by the text, too. If
+  // there are such links, that is another walk.
   const way = volume.mounts.realPath(text, false);
   const isLast = !way.trace.winds || (way.rc < 0 && way.trace.inLink);
   const { rc, real, inMemory, trace } = isLast ? way : volume.mounts.realPath(text, true);
@@ -55,7 +55,7 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
     const target = isLink ? core.plait_fs_stat(-1 - volume.first(next), 1) : rc;
     if (target === REMOTE) {
       if (failed !== undefined) throw failed;
-      return realPath(volume, `${real}/${rest.join('/')}`); // somebody has mounted something there
+      return realPath(volume, `${real}/${rest.join('/')}`); // another thread has mounted something there
     }
     if (target < 0) throw volume.error(target, isLink ? 'stat' : 'lstat', next);
     rest = rest.slice(1);
@@ -74,11 +74,11 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
 }
 
 /**
- * As the kernel goes: `..` leads up from where a link has led to, and an error names the whole path. Names may be no
- * UTF-8.
+ * As the kernel resolves paths: `..` leads up from the target of a link, and an error names the whole path. Names need
+ * not be UTF-8.
  */
 export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
-  volume.first(path); // refuses what is no path
+  volume.first(path); // refuses an invalid path
   const { core } = volume.space;
   const { rc, real: known, inMemory } = volume.mounts.realPath(pathOf(path), false);
   if (rc < 0) throw volume.error(rc, 'realpath', path);
@@ -95,7 +95,7 @@ export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
     const next = `${real}/${name}`;
     const found = core.plait_fs_stat(-1 - volume.first(bytesOf(next)), 0);
     if (found === REMOTE) return nativeRealPath(volume, bytesOf([next, ...rest].join('/'))); // mounted meanwhile
-    if (found < 0) throw volume.error(found, 'realpath', path); // gone meanwhile
+    if (found < 0) throw volume.error(found, 'realpath', path); // removed meanwhile
     if (volume.kind !== FsKind.SYMLINK) {
       real = next;
       continue;

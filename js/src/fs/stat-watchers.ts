@@ -1,6 +1,5 @@
 /**
- * watchFile and unwatchFile of one thread. In memory a change is told at once; behind a mount the file is looked at in
- * intervals, too.
+ * watchFile and unwatchFile of one thread. A change in memory is reported at once. A file in a mount is also polled.
  */
 
 import { clearInterval, setInterval } from '../core/host-timers.ts';
@@ -11,7 +10,7 @@ import { type PathLike, pathOf, pathText } from './values.ts';
 
 type StatListener = (current: Stats, previous: Stats) => void;
 
-/** As Node's. */
+/** As in Node. */
 const INTERVAL_MS = 5007;
 
 export interface WatchFileOptions {
@@ -46,13 +45,13 @@ export class StatWatchers {
         try {
           each(now, was);
         } catch (error) {
-          throwLater(error); // the others are told nevertheless
+          throwLater(error); // the other listeners are still called
         }
       }
     };
     const stopPolling = volume.changes.watch(poll);
     poll();
-    // Without a mount the timer has nothing to do but to keep the process alive.
+    // Without a mount the timer only keeps the process alive.
     const isMounted = volume.mounts.leadsInto(text);
     const timer = setInterval(isMounted ? poll : () => {}, isMounted ? interval : 2 ** 30) as unknown as {
       unref?(): void;
@@ -76,13 +75,13 @@ export class StatWatchers {
   }
 }
 
-/** What a path has led to at the last look. */
+/** The file at a path, as it was at the last poll. */
 class WatchedFile {
   readonly #fs: TreeFs;
   readonly #path: string;
   #inode = 0;
   #sequence = 0;
-  /** When we looked, in milliseconds since 1970. */
+  /** When it was polled, in milliseconds since 1970. */
   #at = 0;
   #last: Stats;
 
@@ -104,16 +103,16 @@ class WatchedFile {
     return none;
   }
 
-  /** What it is now, and what it was, if that has changed. */
+  /** Its current and former stats, if they differ. */
   poll(): [now: Stats, was: Stats] | undefined {
     const { volume } = this.#fs;
-    // In memory an inode with the same version is as it was, and there are no statistics to be made.
+    // An inode in memory with the same sequence is unchanged, so no stats are needed.
     const rc = volume.core.plait_fs_stat(-1 - volume.first(this.#path), 1);
     if (rc === 0 && this.#inode !== 0 && volume.inode === this.#inode && volume.sequence === this.#sequence)
       return undefined;
     const was = this.#last;
-    // What was changed in the millisecond of the last look may have been changed again, and have the same time. Times
-    // are inexact.
+    // A file that was changed in the millisecond of the last poll may have been changed again, with the same time.
+    // Times are inexact.
     const maybe = this.#inode !== 0 && was.ctimeMs >= this.#at - 0.001;
     const now = this.#stat();
     this.#last = now;

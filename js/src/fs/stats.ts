@@ -11,17 +11,14 @@ export function typeBits(kind: number): number {
   return TYPE_BITS[kind] as number;
 }
 
-/** The number of the device that memory is, and what it likes to be read in. */
+/** The device number of memory, and its preferred block size. */
 export const DEVICE = 1;
 export const BLOCK_SIZE = 4096;
 
-/**
- * What a program may see as a file's own: as in Node, a date is made when it is asked for, and is the object's from
- * then on.
- */
+/** Adds dates to stats. As in Node, a date is created at its first use, and becomes a property of the object. */
 function dateOf(stats: object, name: string, milliseconds: number): Date {
   const date = new Date(milliseconds);
-  keepDate(stats, name, date); // what is frozen keeps none
+  keepDate(stats, name, date); // a frozen object keeps none
   return date;
 }
 
@@ -30,8 +27,8 @@ function keepDate(stats: object, name: string, value: Date): boolean {
 }
 
 /**
- * What both kinds have. Programs copy these objects, inherit from them, wrap them and write to them: so all that they
- * hold is in ordinary properties, and no method asks for more of `this`.
+ * Base of both classes. Programs copy these objects, inherit from them, wrap them and write to them. So all data is in
+ * ordinary properties, and methods need nothing else of `this`.
  */
 abstract class StatsBase<Count extends number | bigint> {
   declare mode: Count;
@@ -48,23 +45,23 @@ abstract class StatsBase<Count extends number | bigint> {
   isDirectory(): boolean {
     return hasType(this.mode, 0o040000);
   }
-  /** Whether it is a symbolic link; only `lstat` answers so. */
+  /** Whether it is a symbolic link; true only in the result of `lstat`. */
   isSymbolicLink(): boolean {
     return hasType(this.mode, 0o120000);
   }
-  /** Only behind mounts. */
+  /** Possible only in mounts. */
   isBlockDevice(): boolean {
     return hasType(this.mode, 0o060000);
   }
-  /** Only behind mounts. */
+  /** Possible only in mounts. */
   isCharacterDevice(): boolean {
     return hasType(this.mode, 0o020000);
   }
-  /** Only behind mounts. */
+  /** Possible only in mounts. */
   isFIFO(): boolean {
     return hasType(this.mode, 0o010000);
   }
-  /** Only behind mounts. */
+  /** Possible only in mounts. */
   isSocket(): boolean {
     return hasType(this.mode, 0o140000);
   }
@@ -95,7 +92,7 @@ abstract class StatsBase<Count extends number | bigint> {
   }
 }
 
-// As Node's: `for … in` finds them.
+// Enumerable, as in Node: `for … in` finds them.
 for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(StatsBase.prototype))) {
   if (name !== 'constructor') Object.defineProperty(StatsBase.prototype, name, { ...member, enumerable: true });
 }
@@ -104,7 +101,7 @@ function hasType(mode: number | bigint, bits: number): boolean {
   return (Number(mode) & 0o170000) === bits;
 }
 
-/** What the core says of a file. Times: nanoseconds, as milliseconds with a fraction. */
+/** Attributes of a file, as the core reports them. Times are milliseconds, with nanoseconds as the fraction. */
 export interface RawStats {
   kind: number;
   mode: number;
@@ -120,7 +117,7 @@ export interface RawStats {
   birthtime: bigint;
 }
 
-/** What `stat` and its family tell. The arguments are Node's; programs make empty ones, too. */
+/** The result of `stat` and its relatives. The constructor takes Node's arguments; programs also create empty ones. */
 export class Stats extends StatsBase<number> {
   declare dev: number;
   declare nlink: number;
@@ -166,7 +163,7 @@ export class Stats extends StatsBase<number> {
   }
 }
 
-/** The same with bigints, and nanoseconds. */
+/** The same with bigints and nanoseconds. */
 export class BigIntStats extends StatsBase<bigint> {
   declare dev: bigint;
   declare nlink: bigint;
@@ -205,7 +202,7 @@ export class BigIntStats extends StatsBase<bigint> {
   }
 }
 
-/** What `statfs` tells. */
+/** The result of `statfs`. */
 export interface StatsFs<Count> {
   type: Count;
   bsize: Count;
@@ -216,7 +213,7 @@ export interface StatsFs<Count> {
   ffree: Count;
 }
 
-/** Where a name keeps its kind: a copy of its properties has it, too, and JSON shows none of it. */
+/** The property that holds the kind of a name. Copies of the properties include it, and JSON does not show it. */
 const KIND = Symbol('type');
 interface Kinded {
   [KIND]: number;

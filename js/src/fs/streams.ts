@@ -1,6 +1,6 @@
 /**
- * Streams. Where Node is, they are Node's own, over our files: its ReadStream and WriteStream take the functions they
- * call. Elsewhere they are those of portable-streams.ts.
+ * Streams. In Node they are Node's own classes over our files: its ReadStream and WriteStream take the functions that
+ * they call. On other hosts they are those of portable-streams.ts.
  */
 
 import { host } from '../core/host.ts';
@@ -10,13 +10,13 @@ import { type CommonOptions, linesOf, ReadStream, WriteStream } from './portable
 import type { TreeFs } from './tree.ts';
 import { type FsEncoding, optionsOf, type PathLike, pathOf } from './values.ts';
 
-/** A class as Node makes them: `new`, a call, and `apply` to an object that inherits from it all make a stream. */
+/** A class like Node's: `new`, a call, and `apply` to an object that inherits from it all create a stream. */
 type StreamClass<Stream> = {
   new (path: PathLike, options?: StreamOptions): Stream;
   (path: PathLike, options?: StreamOptions): Stream;
   readonly prototype: Stream;
 };
-/** Of a stream; Node's own take more. */
+/** Options of a stream; Node's own streams take more. */
 type StreamOptions = CommonOptions | FsEncoding | null;
 /** The class of `createReadStream`'s streams. In browsers it cannot be called without `new`. */
 export type ReadStreamClass = StreamClass<ReadStream>;
@@ -30,19 +30,19 @@ interface NodeFsStreams {
 
 const nodeFs = host.builtin('node:fs') as NodeFsStreams | undefined;
 
-/** What one of Node's streams is made of; `handle`: whose descriptor it works on, if that is said so. */
+/** The arguments of one of Node's streams. `handle`: the FileHandle whose descriptor it uses, if one is given. */
 interface Made {
   options: { fd?: unknown; fs?: object };
   handle?: FileHandle;
 }
 
-/** A class of its own under one of Node's, whose streams work on other files than the host's. */
+/** A subclass of one of Node's classes, whose streams use our files instead of the host's. */
 function under<Stream extends object>(base: StreamClass<Stream>, make: (options?: object | string) => Made) {
   function FileStream(this: unknown, path: PathLike, given?: object | string): Stream {
     const { options, handle } = make(given);
     const named = path !== undefined && path !== null && (options.fd === undefined || options.fd === null);
     const args = [named ? pathOf(path) : path, options as StreamOptions] as const;
-    // For classes in the old way: they call this one for what they have made already.
+    // For classes written as functions: they call this one with an object that they have created.
     const old = new.target === undefined && this instanceof FileStream;
     const stream = old
       ? (base.call(this, ...args) ?? (this as Stream))
@@ -56,7 +56,7 @@ function under<Stream extends object>(base: StreamClass<Stream>, make: (options?
   return FileStream as unknown as StreamClass<Stream>;
 }
 
-/** createReadStream, createWriteStream, their classes, and what FileHandle needs of them. */
+/** createReadStream, createWriteStream, their classes, and the functions that FileHandle needs. */
 export class Streams implements StreamMaker {
   readonly ReadStream: ReadStreamClass;
   readonly WriteStream: WriteStreamClass;
@@ -84,8 +84,8 @@ export class Streams implements StreamMaker {
   }
 
   /**
-   * A copy of the options, with those that are inherited, as Node makes it; with the user's own `fs`, if he gives one,
-   * and never the host's. A stream over a handle closes that when it ends, unless `autoClose` says no.
+   * A copy of the options, including inherited ones, as Node makes it. `fs` is the user's own, if given, and never the
+   * host's. A stream over a handle closes the handle when it ends, unless `autoClose` is false.
    */
   readonly #make = (given: object | string | undefined): Made => {
     const options: Made['options'] = {};

@@ -1,6 +1,6 @@
 /**
- * The synchronous face, second part: what files are, and their names: what is one operation of the core, with Node's
- * arguments, results and errors. What walks over many files is in tree.ts.
+ * The synchronous API, second part: attributes and names. Each function is one operation of the core, with Node's
+ * arguments, results and errors. Operations on many files are in tree.ts.
  */
 
 import { Errno, FsSetBit } from '../core/layout.generated.ts';
@@ -34,9 +34,9 @@ export interface StatOptions {
   throwIfNoEntry?: boolean | undefined;
 }
 
-/** The basic operations on one volume. Methods are bound: they can be passed on by themselves. */
+/** The basic operations on one volume. Methods are bound, so they can be passed on by themselves. */
 export class SyncFs extends ContentsFs {
-  // ---- what files are ----
+  // ---- attributes ----
 
   #stat(
     rc: number,
@@ -87,7 +87,7 @@ export class SyncFs extends ContentsFs {
     this.checked(this.volume.core.plait_fs_access(length, checkInteger(mode ?? 0, 'mode', 0, 7)), 'access', path);
   };
 
-  /** `path`: for the error; a descriptor's has none. */
+  /** `path`: for the error message; undefined for a descriptor. */
   #set(
     syscall: string,
     target: number,
@@ -141,7 +141,7 @@ export class SyncFs extends ContentsFs {
 
   // ---- names ----
 
-  /** One directory, without those above it. */
+  /** Creates one directory, without its ancestors. */
   makeDirectory(path: PathLike, mode: number): number {
     const { volume } = this;
     return volume.core.plait_fs_mkdir(volume.first(path), mode & ~UMASK, Date.now());
@@ -174,7 +174,7 @@ export class SyncFs extends ContentsFs {
     this.checked(rc, 'link', existingPath, newPath);
   };
 
-  /** `type` is for Windows, and only checked. */
+  /** `type` is for Windows; it is only checked. */
   symlinkSync = (target: PathLike, path: PathLike, type?: string | null): void => {
     const { volume } = this;
     const text = volume.first(target, 'target');
@@ -199,7 +199,10 @@ export class SyncFs extends ContentsFs {
 
   // ---- directories ----
 
-  /** Names and kinds in a directory from a cursor on, as many as come at once; and where to go on, 0 at the end. */
+  /**
+   * Names and kinds in a directory from a cursor on, as many as one call returns. `next`: the next cursor, 0 at the
+   * end.
+   */
   list(
     target: PathLike | number,
     cursor: number,
@@ -230,7 +233,7 @@ export class SyncFs extends ContentsFs {
     }
   }
 
-  /** All names in a directory with what they are. */
+  /** All names in a directory, with their kinds. */
   entries(path: PathLike): Dirent[] {
     const text = pathText(pathOf(path));
     const all: Dirent[] = [];
@@ -245,7 +248,7 @@ export class SyncFs extends ContentsFs {
     }
   }
 
-  /** All names in a directory as bytes, which need not be UTF-8, with what they are. */
+  /** All names in a directory as bytes, which need not be UTF-8, with their kinds. */
   rawEntries(path: PathLike): { name: Uint8Array; kind: number }[] {
     const all: { name: Uint8Array; kind: number }[] = [];
     for (let cursor = 0; ; ) {
@@ -264,7 +267,7 @@ export class SyncFs extends ContentsFs {
 
   // ---- limits ----
 
-  /** The most that files may hold from now on, in bytes and in files; 0: no limit but the memory's. More is ENOSPC. */
+  /** Limits all files together, in bytes and in number; 0: no limit but the memory. Beyond it: ENOSPC. */
   setLimits = (limits: { bytes?: number | undefined; files?: number | undefined }): void => {
     if (typeof limits !== 'object' || limits === null) throw wrongType('limits', 'of type object', limits);
     const bytes = checkInteger(limits.bytes ?? 0, 'limits.bytes', 0, Number.MAX_SAFE_INTEGER);
@@ -288,17 +291,17 @@ export class SyncFs extends ContentsFs {
     const { volume } = this;
     this.checked(volume.core.plait_fs_stat(-1 - volume.first(path), 1), 'statfs', path);
     const stats = volume.mounts.statfs() ?? this.#usage();
-    if (options?.bigint !== true) return stats; // as Node's: nothing else that is true
+    if (options?.bigint !== true) return stats; // as in Node: no other truthy value
     return Object.fromEntries(Object.entries(stats).map(([key, value]) => [key, BigInt(value)]));
   }) as never;
 }
 
-/** The number that means: leave the owner as he is. */
+/** The number that leaves the owner unchanged. */
 function isNobody(id: number): boolean {
   return id >>> 0 === 2 ** 32 - 1;
 }
 
 function secondsAndRest(time: number): [number, number] {
   const whole = Math.floor(time);
-  return [whole, Math.floor((time - whole) * 1e9)]; // as libuv from Node 24 on: before, it was microseconds
+  return [whole, Math.floor((time - whole) * 1e9)]; // as in libuv from Node 24 on; before, it was microseconds
 }

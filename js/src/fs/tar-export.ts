@@ -1,11 +1,12 @@
 /**
- * A tree as a tar archive, piece by piece, from the first to the last name in the order of their bytes.
+ * Exports a tree as a tar archive, in pieces. Names are in the order of their bytes.
  *
- * Each file is written as it was at one instant, also while others change the tree (large files behind mounts: as they
- * were while they were read, or an error). What has gone before it was read is left out.
+ * Each file has the contents of one instant, even if others change the tree meanwhile. Exception: a large file in a
+ * mount is read in pieces while others may change it, or it is an error. Files that were removed before they are read
+ * are left out.
  *
- * Invariant: what is exported is held (hold.ts), so behind a mount point nothing outside of the directory comes into
- * the archive, whatever its directories and files become meanwhile.
+ * Invariant: the exported directory is held (hold.ts). So in a mount nothing from outside of the directory gets into
+ * the archive, whatever becomes of its directories and files meanwhile.
  */
 
 import { hold } from './hold.ts';
@@ -15,11 +16,11 @@ import type { TreeFs } from './tree.ts';
 import { byteString, fromByteString as bytesOf, type PathLike, pathText } from './values.ts';
 
 export interface ExportTarOptions {
-  /** Told of what is left out because archives of ours have no such thing: pipes, sockets and devices behind mounts. */
+  /** Called for files that our archives cannot contain, which are left out: pipes, sockets and devices in mounts. */
   onSkip?: ((path: string) => void) | undefined;
 }
 
-/** Behind mounts, files above this are read in pieces; in memory a file is one copy. */
+/** In mounts, files larger than this are read in pieces; in memory a file is copied at once. */
 const PIECE = 2 ** 20;
 const MEMORY_DEVICE = 1n;
 
@@ -31,7 +32,7 @@ function isGone(error: unknown): boolean {
 
 class Exporter {
   readonly #fs: TreeFs;
-  /** Files with several names that were written already, and the name there. */
+  /** Files with several names that are in the archive already, with the first name there. */
   readonly #written = new Map<string, string>();
 
   constructor(fs: TreeFs) {
@@ -47,7 +48,7 @@ class Exporter {
     }
   }
 
-  /** Pieces of the archive; and the paths of what is left out. */
+  /** Yields pieces of the archive, and as strings the paths that are left out. */
   *entry(path: string, name: string): Generator<Bytes | string> {
     const stats = this.#stat(path);
     if (stats === undefined) return;
@@ -130,9 +131,9 @@ class Exporter {
   }
 }
 
-/** The archive of a directory (as `.`, and what is in it) or of one file. */
+/** The archive of a directory (as `.`, with its contents), or of one file. */
 export function* exportTar(fs: TreeFs, path: PathLike, options: ExportTarOptions = {}): Generator<Bytes> {
-  fs.statSync(path); // an error if there is nothing
+  fs.statSync(path); // throws if there is nothing
   const { path: top, isDirectory, within, leave } = hold(fs, path);
   const steps = new Exporter(fs).entry(top, isDirectory ? '.' : top.slice(top.lastIndexOf('/') + 1));
   try {

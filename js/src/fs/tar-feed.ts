@@ -1,18 +1,18 @@
 /**
- * What an archive comes in, cut into the pieces that are asked for.
+ * The parts in which an archive arrives, cut into the pieces that the importer asks for.
  *
  * Invariants
- * - Parts may be of any size, none included. Each byte is copied once at most, and what is kept is bytes, not parts: so
- *   neither time nor memory depends on how somebody has cut the archive.
- * - A part is its owner's again after `keep()`.
+ * - Parts may have any size, including 0. Each byte is copied at most once, and bytes are kept, not parts. So neither
+ *   time nor memory depends on how the archive is cut into parts.
+ * - After `keep()`, the owner of a part may reuse it.
  */
 
 import { isUint8Array } from '../core/realms.ts';
 
 export class Feed {
-  /** What is left of the last part; it comes behind what is kept. */
+  /** The rest of the last part; it follows the kept bytes. */
   #part = new Uint8Array();
-  /** Its first `#length` bytes. */
+  /** The kept bytes are its first `#length` bytes. */
   #kept = new Uint8Array();
   #length = 0;
   #ended = false;
@@ -20,7 +20,7 @@ export class Feed {
   has(count: number): boolean {
     return this.#ended || this.#length + this.#part.length >= count;
   }
-  /** There is no more. */
+  /** The archive has ended. */
   end(): void {
     this.#ended = true;
   }
@@ -28,7 +28,7 @@ export class Feed {
     if (!isUint8Array(part)) throw new TypeError('an archive is made of Uint8Arrays');
     this.#part = part as Uint8Array<ArrayBuffer>;
   }
-  /** From here on the last part is its owner's again. */
+  /** From here on the owner of the last part may reuse it. */
   keep(): void {
     this.#append(this.#part.length);
   }

@@ -1,8 +1,8 @@
 /**
- * tar: what stands in an archive. Written: POSIX ustar, with a pax header before an entry that does not fit. Read:
- * those, the older form without a magic, and GNU's long names and numbers.
+ * The tar format. Written: POSIX ustar, with a pax header before an entry that does not fit. Read: those, the older
+ * form without a magic, and GNU's long names and numbers.
  *
- * Names are byte strings (one character for each byte), as they stand in the archive and in directories.
+ * Names are byte strings (one character for each byte), as they are in the archive and in directories.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -13,10 +13,10 @@ export const BLOCK = 512;
 const LARGEST_OCTAL = 8 ** 11 - 1;
 const LARGEST_ID = 8 ** 7 - 1;
 
-/** What an entry is: the type flags that are written. */
+/** The type flags of entries that are written. */
 export const TarType = { FILE: '0', HARD_LINK: '1', SYMLINK: '2', DIRECTORY: '5' } as const;
 
-/** An entry as its headers tell it. Times: nanoseconds since 1970. */
+/** An entry, as its headers describe it. Times are nanoseconds since 1970. */
 export interface TarEntry {
   name: string;
   type: string;
@@ -52,7 +52,7 @@ export function padded(size: number): number {
 
 // ---- writing ----
 
-/** A name's two parts in a ustar header; nothing: it does not fit. */
+/** The two parts of a name in a ustar header; undefined: it does not fit. */
 function split(name: string): { prefix: string; rest: string } | undefined {
   if (name.length <= 100) return { prefix: '', rest: name };
   for (let at = name.lastIndexOf('/', 155); at > 0; at = name.lastIndexOf('/', at - 1)) {
@@ -96,7 +96,7 @@ function checksums(block: Uint8Array): { unsigned: number; signed: number } {
   return { unsigned, signed };
 }
 
-/** `length key=value\n`, where the length counts itself. */
+/** A pax record `length key=value\n`, where the length includes its own digits. */
 function record(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
   let length = rest.length;
@@ -111,7 +111,7 @@ function decimalTime(time: bigint): string {
   return `${negative ? '-' : ''}${seconds}${fraction}`;
 }
 
-/** The headers of an entry. */
+/** Encodes the headers of an entry. */
 export function encodeEntry(entry: TarEntry): Uint8Array<ArrayBuffer> {
   const parts = split(entry.name);
   const plain = { ...entry, name: parts?.rest ?? entry.name };
@@ -166,7 +166,7 @@ function text(block: Uint8Array, at: number, length: number): string {
   return String.fromCharCode(...block.subarray(at, end < 0 || end > at + length ? at + length : end));
 }
 
-/** A number in octal digits, or, with the high bit set, in binary ones. */
+/** Decodes a number: octal digits, or binary if the high bit is set. */
 function number(block: Uint8Array, at: number, length: number, what: string): number {
   const first = block[at] as number;
   if (first === 0x80 || first === 0xff) {
@@ -186,7 +186,7 @@ export function isEnd(block: Uint8Array): boolean {
   return block.every((byte) => byte === 0);
 }
 
-/** What a header says by itself. */
+/** Decodes one header by itself. */
 export function decodeHeader(block: Uint8Array): TarEntry {
   const sum = number(block, 148, 8, 'checksum');
   const { unsigned, signed } = checksums(block);
@@ -209,11 +209,11 @@ export function decodeHeader(block: Uint8Array): TarEntry {
   };
 }
 
-/** What is known of pax records; all else is not kept. */
+/** The pax records that are used; others are discarded. */
 const KEYS = ['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'];
 const SPARSE = 'GNU.sparse.';
 
-/** The records of a pax header, as far as they are known: so few that each entry can look at all of them. */
+/** The known records of a pax header. They are so few that each entry can check all of them. */
 export function decodeRecords(bytes: Uint8Array): Map<string, string> {
   let all = '';
   for (const byte of bytes) all += String.fromCharCode(byte);
@@ -252,7 +252,7 @@ function paxTime(value: string): bigint {
   return sign === '-' ? -whole : whole;
 }
 
-/** The entry with what pax records say of it. */
+/** The entry, changed by its pax records. */
 export function withRecords(entry: TarEntry, records: Map<string, string>): TarEntry {
   const now = { ...entry };
   for (const [key, value] of records) {

@@ -1,16 +1,16 @@
 /**
- * A tar archive into a directory.
+ * Imports a tar archive into a directory.
  *
- * An archive is hostile until shown otherwise. Invariants
- * - Nothing outside of the target is made, changed or removed, whatever the archive says and in whatever order: a name
- *   is relative and without `..`; each directory above it is a directory, not a link, looked at for each entry; what
- *   has the name already is removed, never written through. Behind a mount point the target is held (hold.ts), so that
- *   holds, too, while others change directories in it into links. (In memory, threads of the space that do so are not
- *   guarded against.)
- * - A symbolic link leads nowhere outside, also over other links: its text goes up first and then only down, and not
- *   above the target.
- * - What is kept and done for an entry does not depend on what came before it, but for one record for each directory.
- * - Memory is asked for only for bytes that are there: a size is believed when the bytes have come.
+ * An archive is untrusted. Invariants
+ * - Nothing outside of the target is created, changed or removed, whatever the archive contains and in whatever order.
+ *   A name is relative and without `..`. Each directory above it must be a directory, not a link; this is checked for
+ *   each entry. A file that has the name already is removed, never written through. In a mount the target is held
+ *   (hold.ts), so this is true even if others replace its directories by links meanwhile. (In memory there is no guard
+ *   against threads of the space that do so.)
+ * - A symbolic link leads nowhere outside, not even through other links: its text goes up first and then only down, and
+ *   not above the target.
+ * - Memory and time for an entry do not depend on earlier entries, except for one record for each directory.
+ * - Memory is allocated only for bytes that have arrived: a size in a header is not trusted.
  */
 
 import { FsSetBit } from '../core/layout.generated.ts';
@@ -33,27 +33,25 @@ import type { TreeFs } from './tree.ts';
 import { byteString, fromByteString as bytesOf, checkInteger, decode, encode, type PathLike } from './values.ts';
 
 export interface ImportTarOptions {
-  /** Also owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
+  /** Also sets owners, groups, and the set-user-id, set-group-id and sticky bits. Default: false. */
   owners?: boolean | undefined;
-  /**
-   * `'any'`: symbolic links may say what they like; nothing is written through them in any case. Default: `'inside'`.
-   */
+  /** `'any'`: symbolic links may have any text; nothing is ever written through them. Default: `'inside'`. */
   links?: 'inside' | 'any' | undefined;
   /**
-   * The most that may be made; directories that names imply are entries, too. Beyond it: ERR_PLAIT_TAR. Default: any
-   * number.
+   * The maximum number of entries; directories that names imply count, too. Beyond it: ERR_PLAIT_TAR. Default: no
+   * limit.
    */
   limits?: { entries?: number | undefined; bytes?: number | undefined } | undefined;
 }
 
 export interface ImportTarResult {
-  /** Entries that were made. */
+  /** Number of entries that were created. */
   entries: number;
-  /** Bytes of files. */
+  /** Bytes of file contents. */
   bytes: number;
-  /** What was left out: pipes, devices and what is not known. The first 1000 of them. */
+  /** Names that were left out: pipes, devices and unknown kinds. The first 1000 of them. */
   skipped: { name: string; type: string }[];
-  /** How many were left out. */
+  /** How many names were left out. */
   skippedCount: number;
 }
 
@@ -64,23 +62,23 @@ const HEADER_LIMIT = 2 ** 20;
 const PIECE = 2 ** 20;
 const SKIPPED_SHOWN = 1000;
 /**
- * Parts of a name. Each is looked up from the top, and may mean a directory of its own: what is deeper is no honest
- * archive.
+ * The maximum number of parts of a name. Each is looked up from the top, and may need a directory. Deeper names are
+ * taken for an attack.
  */
 const DEEPEST = 256;
 
-/** -1 as an owner would mean: as it is. */
+/** The largest owner; the next number, -1, would mean: unchanged. */
 const LAST_ID = 2 ** 32 - 2;
 const LAST_TIME = 2n ** 63n - 1n;
 
-/** Asks for so many bytes, and gets them, or fewer where the archive ends. */
+/** Asks for a number of bytes, and receives them, or fewer at the end of the archive. */
 type Steps<Result> = Generator<number, Result, Uint8Array>;
 
 function shown(name: string): string {
   return decode(encode(name, 'latin1'), 'utf8');
 }
 
-/** Before anything is made. */
+/** Checks the options, before anything is created. */
 function checkOptions({ links, limits = {} }: ImportTarOptions): void {
   if (links !== undefined && links !== 'inside' && links !== 'any') {
     throw wrongValue('options.links', "must be 'inside' or 'any'", links);
@@ -100,11 +98,11 @@ class Importer {
   readonly #mostEntries: number;
   readonly #mostBytes: number;
   readonly result: ImportTarResult = { entries: 0, bytes: 0, skipped: [], skippedCount: 0 };
-  /** Directories that were made because a name implied them. */
+  /** Directories that were created because a name implied them. */
   #implied = 0;
-  /** Directories get their times and modes when all that is in them is made. */
+  /** Times and modes of directories, which are set after their contents were created. */
   readonly #directories = new Map<string, TarEntry>();
-  /** What is being read: for errors. */
+  /** The entry that is being read, for errors. */
   current = '';
   at = 0;
 
@@ -158,14 +156,14 @@ class Importer {
       yield* this.#make(entry);
     }
     this.current = '';
-    // What lies deeper has the longer path: it is finished first.
+    // Deeper directories have longer paths; they are finished first.
     const directories = [...this.#directories].sort(([a], [b]) => b.length - a.length);
     for (const [path, entry] of directories) this.#finish(path, entry);
   }
 
   // ---- names ----
 
-  /** A name's parts: relative, and without a way up. */
+  /** The parts of a name, which must be relative and without `..`. */
   #parts(name: string): string[] {
     if (name.includes('\0')) throw tarError('its name has a zero byte in it');
     if (name.startsWith('/')) throw tarError('its name is absolute');
@@ -184,13 +182,13 @@ class Importer {
     return stats === undefined ? undefined : stats.isDirectory() ? 'directory' : 'other';
   }
 
-  /** Sees to it that the directories above are there, and are directories. `make`: those that are missing are made. */
+  /** Checks that the directories above exist and are directories. `make`: creates missing ones. */
   #above(parts: readonly string[], make: boolean): void {
     let path = this.#top;
     let isNew = false;
     for (const part of parts.slice(0, -1)) {
       path += `/${part}`;
-      const kind = isNew ? undefined : this.#kind(path); // in a new directory there is nothing
+      const kind = isNew ? undefined : this.#kind(path); // a new directory is empty
       if (kind === 'other') throw tarError(`'${shown(path.slice(this.#top.length + 1))}' above it is no directory`);
       if (kind !== undefined || !make) continue;
       this.#checkCount();
@@ -201,14 +199,14 @@ class Importer {
     if (make) this.#checkCount();
   }
 
-  /** One more may be made. */
+  /** Throws if one more entry would exceed the limit. */
   #checkCount(): void {
     if (this.result.entries + this.#implied >= this.#mostEntries) {
       throw tarError('there are more entries than the limit');
     }
   }
 
-  /** Makes room for something that is no directory. */
+  /** Checks the directories above a new file or link, and removes an old one with its name. Returns its path. */
   #clear(parts: readonly string[]): Uint8Array {
     if (parts.length === 0) throw tarError('it has no name');
     const path = this.#path(parts);
@@ -261,7 +259,7 @@ class Importer {
     this.result.entries++;
   }
 
-  /** What neither memory nor a host has room for. */
+  /** Refuses times and owners that neither memory nor a host can store. */
   #checkStats({ uid, gid, mtime }: TarEntry): void {
     if (mtime > LAST_TIME || mtime < -LAST_TIME) throw tarError('its time is out of range');
     if (this.#options.owners && [uid, gid].some((id) => id < 0 || id > LAST_ID)) {
@@ -287,7 +285,9 @@ class Importer {
     this.#fs.linkSync(bytesOf(this.#path(from)), this.#clear(parts));
   }
 
-  /** What is a symbolic link says the same at its new name, and may lead somewhere else from there. */
+  /**
+   * Checks a hard link to a symbolic link: that has the same text at its new name, and may lead elsewhere from there.
+   */
   #checkLinked(from: readonly string[], parts: readonly string[]): void {
     const path = bytesOf(this.#path(from));
     if (!this.#fs.lstatSync(path).isSymbolicLink()) return;
@@ -310,7 +310,7 @@ class Importer {
           left -= data.length;
         }
       } catch (error) {
-        this.#fs.unlinkSync(path); // a part of a file is none
+        this.#fs.unlinkSync(path); // no partial files
         throw error;
       } finally {
         this.#fs.closeSync(fd);
@@ -328,7 +328,7 @@ class Importer {
     }
   }
 
-  /** Mode, owner and times. */
+  /** Sets mode, owner and times. */
   #finish(path: string, { type, mode, uid, gid, mtime }: TarEntry): void {
     const { owners } = this.#options;
     const { core } = this.#fs.volume;
@@ -339,7 +339,7 @@ class Importer {
       const bits = mode & (owners ? 0o7777 : 0o777);
       return core.plait_fs_set(-1 - length, 0, mask, bits, uid, gid, seconds, rest, seconds, rest, Date.now());
     };
-    // The owner first: changing it takes set-id bits away. The times last.
+    // The owner first, because changing it removes set-id bits. The times last.
     const changes = [FsSetBit.SET_ATIME | FsSetBit.SET_MTIME];
     if (type !== TarType.SYMLINK) changes.unshift(FsSetBit.SET_MODE);
     if (owners) changes.unshift(FsSetBit.SET_UID | FsSetBit.SET_GID);
@@ -355,7 +355,7 @@ class Importer {
   }
 }
 
-/** One import: it is fed until it wants no more. */
+/** One import, which is fed until it needs no more. */
 class Import {
   readonly #importer: Importer;
   readonly #steps: Steps<void>;
@@ -376,13 +376,13 @@ class Import {
     return this.#importer.result;
   }
 
-  /** Goes as far as it can with what it has; whether it wants more. */
+  /** Continues with the bytes that have arrived. Returns whether it needs more. */
   wants(): boolean {
     for (;;) {
       const { done, value } = this.#step;
       if (done) return false;
       if (!this.#feed.has(value)) {
-        this.#feed.keep(); // its source may use the bytes again
+        this.#feed.keep(); // the source may reuse the bytes
         return true;
       }
       const bytes = this.#feed.take(value);
@@ -394,18 +394,18 @@ class Import {
     this.#feed.add(part);
   }
 
-  /** There is no more, or it wants none. */
+  /** Called at the end of the archive, or when no more is needed. */
   finish(): void {
     this.#feed.end();
     this.wants();
   }
 
-  /** Takes back what is half made; the error with what it was about, and what was done before it. */
+  /** Removes an unfinished file. Returns the error, with the entry and what was imported before it. */
   fail(error: unknown): unknown {
     try {
       this.#hold.within(() => this.#steps.throw(error));
     } catch {
-      this.#steps.return(); // it has thrown the same again; or its mount has come off
+      this.#steps.return(); // it threw the same error again, or its mount was removed
     }
     if (typeof error !== 'object' || error === null) return error;
     const { current, at, result } = this.#importer;
@@ -464,7 +464,7 @@ export async function importTarAsync(
   return work.result;
 }
 
-/** What comes, whatever it comes from. */
+/** Iterates over the parts of any source. */
 async function* partsOf(source: AsyncTarSource): AsyncGenerator<Uint8Array> {
   if (isUint8Array(source)) yield source;
   else if (Symbol.asyncIterator in source || Symbol.iterator in source) yield* source as AsyncIterable<Uint8Array>;

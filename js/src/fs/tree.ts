@@ -1,5 +1,5 @@
 /**
- * The synchronous face, third part: what walks over many files.
+ * The synchronous API, third part: operations on many files.
  */
 
 import { Errno, FsKind } from '../core/layout.generated.ts';
@@ -49,7 +49,7 @@ interface Realpath {
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
-/** Larger files are copied in pieces, of so many bytes. */
+/** Larger files are copied in pieces of this size. */
 const COPIED_WHOLE = 2 ** 26;
 const COPIED_AT_ONCE = 2 ** 20;
 
@@ -90,7 +90,10 @@ export class TreeFs extends SyncFs {
     return this.#makeAll(text, rc, bits, text);
   }) as never;
 
-  /** Makes a directory and those above it that are missing: the first that was made. `rc`: of making `path` itself. */
+  /**
+   * Creates a directory and its missing ancestors, and returns the first that was created. `rc`: the result for `path`
+   * itself.
+   */
   #makeAll(path: string, rc: number, mode: number, top: string): string | undefined {
     if (rc === 0) return path;
     const { volume } = this;
@@ -188,8 +191,8 @@ export class TreeFs extends SyncFs {
     const rc = volume.core.plait_fs_stat(-1 - volume.first(path), 0);
     if (rc < 0) {
       if (options.force && rc === -Errno.ENOENT) return;
-      // As in Node, whoever forces does not ask what it is: of a link to itself with a slash behind, unlink() says why
-      // not.
+      // As in Node, `force` skips the check of the kind. For a link to itself with a trailing slash, unlink() fails and
+      // says why.
       if (!options.force || !options.recursive) throw volume.error(rc, 'lstat', path);
       this.#quietly(() => this.unlinkSync(path), true);
       return;
@@ -202,7 +205,7 @@ export class TreeFs extends SyncFs {
     this.#removeAll(pathOf(path));
   };
 
-  /** What is in a directory; by bytes where names are no UTF-8. */
+  /** The names in a directory; as bytes where they are not UTF-8. */
   #children(path: PathLike): { path: PathLike; directory: boolean }[] {
     if (typeof path === 'string') {
       const entries = this.entries(path);
@@ -226,11 +229,11 @@ export class TreeFs extends SyncFs {
       const rc = this.volume.core.plait_fs_rmdir(this.volume.first(path), Date.now());
       if (rc === 0 || rc === -Errno.ENOENT) return;
       if (rc !== -Errno.ENOTEMPTY) throw this.volume.error(rc, 'rmdir', path);
-      // There is something in it; or another thread has made something meanwhile: once more.
+      // The directory is not empty, or another thread has created something in it: try again.
     }
   }
 
-  /** Removes what is in a directory; nothing if it is a link by now. It is held: see hold.ts. */
+  /** Removes the contents of a directory, but not if it is a link by now. The directory is held: see hold.ts. */
   #empty(path: PathLike): void {
     const { mounts } = this.volume;
     const held = this.#quietly(() => mounts.hold(path, false) ?? null, true); // null: in memory
@@ -248,7 +251,7 @@ export class TreeFs extends SyncFs {
     }
   }
 
-  /** What another thread has removed already is removed. */
+  /** Ignores errors for files that another thread has removed already. */
   #quietly<Result>(action: () => Result, quiet: boolean | undefined): Result | undefined {
     try {
       return action();

@@ -1,6 +1,5 @@
 /**
- * Arguments: what callers may pass for paths, descriptors, flags, modes, times and encodings, checked as Node checks
- * them.
+ * Arguments: paths, descriptors, flags, modes, times and encodings, checked as Node checks them.
  */
 
 import { host } from '../core/host.ts';
@@ -9,10 +8,10 @@ import { TextDecoder, TextEncoder } from '../core/host-text.ts';
 import { isDate, isUint8Array, isUrl } from '../core/realms.ts';
 import { codedError, outOfRange, wrongType, wrongValue } from './errors.ts';
 
-/** What names a file. */
+/** A path, in the forms that Node accepts. */
 export type PathLike = string | Uint8Array | URL;
 
-/** How bytes become strings. `'buffer'`: they do not. */
+/** How bytes become strings. `'buffer'`: they stay bytes. */
 export type FsEncoding =
   | 'utf8'
   | 'utf-8'
@@ -35,8 +34,8 @@ let slab: ArrayBuffer | undefined;
 let slabNext = SLAB;
 
 /**
- * Private bytes of unspecified contents: a Buffer in Node. Small ones are cut from slabs, as Node's own are, but up to
- * a size that files often have; like Node's, a slab cannot be transferred to another thread.
+ * Private bytes with unspecified contents: a Buffer in Node. Small ones are cut from slabs, like Node's, but up to a
+ * size that files often have. Like Node's, a slab cannot be transferred to another thread.
  */
 export function newBytes(size: number): Uint8Array<ArrayBuffer> {
   if (nodeBuffer === undefined) return new Uint8Array(size);
@@ -61,7 +60,7 @@ const PLAIN: Record<string, string> = {
   binary: 'latin1',
 };
 
-/** Whether this place can decode it. */
+/** Whether this host can decode the encoding. */
 export function isEncoding(name: unknown): boolean {
   if (typeof name !== 'string') return false;
   if (nodeBuffer !== undefined) return nodeBuffer.isEncoding(name);
@@ -74,7 +73,7 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** Private bytes as a string; in Node those of a Buffer. */
+/** Decodes private bytes; in Node they are those of a Buffer. */
 export function decode(bytes: Uint8Array, encoding: string): string {
   if (nodeBuffer !== undefined) return (bytes as unknown as { toString(encoding: string): string }).toString(encoding);
   switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
@@ -96,7 +95,7 @@ export function decode(bytes: Uint8Array, encoding: string): string {
   }
 }
 
-/** A string as bytes. */
+/** Encodes a string. */
 export function encode(text: string, encoding = 'utf8'): Uint8Array {
   if (nodeBuffer !== undefined) return nodeBuffer.from(text, encoding);
   switch (PLAIN[encoding.toLowerCase()] ?? encoding.toLowerCase().replace('-', '')) {
@@ -122,7 +121,7 @@ export function bytesOf(value: unknown, name: string, or = ''): Uint8Array {
   throw wrongType(name, `${or}an instance of Buffer, TypedArray, or DataView`, value);
 }
 
-/** What is to be written, as bytes. */
+/** Data to be written, as bytes. */
 export function dataBytes(data: unknown, encoding: string): Uint8Array {
   if (typeof data === 'string') return encode(data, encoding);
   if (ArrayBuffer.isView(data)) return bytesOf(data, 'data');
@@ -161,7 +160,7 @@ function urlPath(url: URL): string {
   return decodeURIComponent(url.pathname);
 }
 
-/** A path as a string, for messages and for walking. */
+/** A path as a string, for messages and walks. */
 export function pathText(path: string | Uint8Array): string {
   // What is no Unicode is not in the name that was looked for either.
   if (typeof path === 'string') return (path as { toWellFormed?(): string }).toWellFormed?.() ?? path;
@@ -170,7 +169,7 @@ export function pathText(path: string | Uint8Array): string {
   return decode(copy, 'utf8');
 }
 
-/** An absolute path without `.`, `..` and slashes too many. */
+/** An absolute path without `.`, `..` and extra slashes. */
 export function normalize(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
@@ -180,17 +179,14 @@ export function normalize(path: string): string {
   return `/${parts.join('/')}`;
 }
 
-/**
- * A path without slashes at its end, but for the root's. In a time that grows with their number, as no regular
- * expression's does.
- */
+/** A path without trailing slashes, except for the root. Takes linear time, which a regular expression would not. */
 export function withoutSlashes(path: string): string {
   let end = path.length;
   while (end > 1 && path[end - 1] === '/') end--;
   return path.slice(0, end);
 }
 
-/** The directory that a path is in. */
+/** The path of the directory that contains a path. */
 export function parentOf(path: string): string {
   const end = withoutSlashes(path).lastIndexOf('/');
   return end <= 0 ? '/' : path.slice(0, end);
@@ -207,13 +203,13 @@ export function isFd(path: unknown): path is number {
   return typeof path === 'number' && path === path >>> 0 && path <= INT32_MAX;
 }
 
-/** A descriptor: a whole number from 0 on. */
+/** Checks a descriptor: an integer from 0 on. */
 export function checkFd(fd: unknown): number {
   if (isFd(fd)) return fd;
   return checkInteger(fd, 'fd', 0, INT32_MAX);
 }
 
-/** A whole number in a range. */
+/** Checks an integer in a range. */
 export function checkInteger(value: unknown, name: string, least: number, most: number): number {
   if (typeof value !== 'number') throw wrongType(name, 'of type number', value);
   if (!Number.isInteger(value)) throw outOfRange(name, 'an integer', value);
@@ -221,7 +217,7 @@ export function checkInteger(value: unknown, name: string, least: number, most: 
   return value;
 }
 
-/** Permission bits: a number, or a string of octal digits. */
+/** Checks permission bits: a number, or a string of octal digits. */
 export function modeOf(mode: unknown, fallback?: number): number {
   if (mode === undefined || mode === null) {
     if (fallback !== undefined) return fallback;
@@ -259,7 +255,7 @@ const FLAGS: Record<string, number> = {
   'sa+': 2 | 64 | 1024 | 0o4010000,
 };
 
-/** Open flags: a number, or one of Node's strings. */
+/** Checks open flags: a number, or one of Node's strings. */
 export function flagsOf(flags: unknown, fallback = 0): number {
   if (typeof flags === 'string') {
     const number = FLAGS[flags];
@@ -271,7 +267,7 @@ export function flagsOf(flags: unknown, fallback = 0): number {
   return checkInteger(flags, 'flags', -2147483648, INT32_MAX);
 }
 
-/** An encoding, or nothing for bytes. */
+/** Checks an encoding; undefined means bytes. */
 export function encodingOf(options: unknown): string | undefined {
   const { encoding } = optionsOf<{ encoding: string }>(options);
   return encoding === undefined || encoding === null || encoding === 'buffer' || (encoding as string) === ''
@@ -279,7 +275,7 @@ export function encodingOf(options: unknown): string | undefined {
     : encoding;
 }
 
-/** Options that may be an encoding instead, which is checked. */
+/** Options that may be given as an encoding, which is checked. */
 export function optionsOf<Options>(options: unknown): Partial<Options> {
   if (options === undefined || options === null || typeof options === 'function') return {};
   if (typeof options !== 'string' && typeof options !== 'object') {
@@ -297,7 +293,7 @@ export function optionsOf<Options>(options: unknown): Partial<Options> {
   return object as Partial<Options>;
 }
 
-/** Options that must be an object, if they are given, with checked members. */
+/** Checks that options, if given, are an object, and checks its members. */
 export function checkRemoveOptions(options: unknown): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -311,7 +307,7 @@ export function checkRemoveOptions(options: unknown): void {
   checkInteger(maxRetries, 'options.maxRetries', 0, 2 ** 32 - 1);
 }
 
-/** A path that was found, in the encoding that was asked for. */
+/** A resulting path in the requested encoding. */
 export function encodedPath(path: string | Uint8Array, options: unknown): string | Uint8Array {
   const { encoding } = optionsOf<{ encoding: string }>(options);
   if (typeof path === 'string' && (!encoding || /^utf-?8$/i.test(encoding))) return path;
@@ -319,7 +315,7 @@ export function encodedPath(path: string | Uint8Array, options: unknown): string
   return encoding === 'buffer' ? bytes : decode(bytes, encoding || 'utf8');
 }
 
-/** Bytes as a string with one character for each, and back. */
+/** Converts bytes to a byte string, and back. */
 export function byteString(bytes: Uint8Array): string {
   let text = '';
   for (let i = 0; i < bytes.length; i++) text += String.fromCharCode(bytes[i] as number);
@@ -331,7 +327,7 @@ export function fromByteString(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** A time in seconds since 1970. */
+/** Checks a time, in seconds since 1970. */
 export function timeOf(time: unknown, name: string): number {
   if (typeof time === 'string' && Number.isFinite(+time)) return +time;
   if (typeof time === 'number' && Number.isFinite(time)) return time < 0 ? Date.now() / 1000 : time;
@@ -339,7 +335,7 @@ export function timeOf(time: unknown, name: string): number {
   throw wrongType(name, 'an instance of Date or a time in seconds', time);
 }
 
-/** A place in a file: a number or a bigint; -1 for none. */
+/** Checks a position: a number or a bigint; -1 for none. */
 export function positionOf(position: unknown): number {
   if (position === undefined || position === null || position === -1 || position === -1n) return -1;
   if (typeof position === 'bigint') {
@@ -351,12 +347,12 @@ export function positionOf(position: unknown): number {
   return checkInteger(position, 'position', -1, Number.MAX_SAFE_INTEGER);
 }
 
-/** Where to write: a place that is none means where the descriptor stands, as in Node. */
+/** Position of a write; -1: the file position. As in Node, anything that is not a valid position means -1. */
 export function writePosition(position: unknown): number {
   return Number.isSafeInteger(position) && (position as number) >= 0 ? (position as number) : -1;
 }
 
-/** Whether it is an error of a check of arguments, which callers throw at once. */
+/** Whether the error is one of the argument checks, which callers throw at once. */
 export function isArgumentError(error: unknown): boolean {
   return typeof (error as { code?: unknown }).code === 'string' && /^ERR_/.test((error as { code: string }).code);
 }

@@ -1,12 +1,12 @@
 /**
- * The core's files as one thread calls them: paths and bytes are put into this thread's record in shared memory, one
- * call of Wasm does the work, and what it says is read from there.
+ * The core's files, as one thread calls them. Paths and bytes are put into this thread's record in shared memory, one
+ * call of Wasm does the work, and the results are read from there.
  *
  * Invariants
- * - The record and the scratch block lie where they lie for as long as the thread lives, and only this thread writes to
- *   them: views of them never go stale, and what is decoded from them does not change meanwhile.
- * - Bytes of files are copied by the core, at one instant; JavaScript copies only between private memory and blocks of
- *   this thread's own. No lock is held while JavaScript runs.
+ * - The record and the scratch block keep their place as long as the thread exists, and only this thread writes to
+ *   them. So views of them never become stale, and bytes that are decoded from them do not change meanwhile.
+ * - The core copies the bytes of files, at one instant. JavaScript copies only between private memory and blocks of
+ *   this thread. No lock is held while JavaScript runs.
  */
 
 import { Errno, FS_PATH_MAX, FS_SCRATCH, FsResult, FsThread } from '../core/layout.generated.ts';
@@ -18,11 +18,11 @@ import { type FsCore, Mounts, mountedCore } from './mounts.ts';
 import { BigIntStats, BLOCK_SIZE, DEVICE, type RawStats, Stats, typeBits } from './stats.ts';
 import { encode, newBytes, nulInPath, pathOf, pathText } from './values.ts';
 
-/** Up to this many bytes a loop is quicker than a view and a call. */
+/** Up to this many bytes, a loop is faster than a view and a call. */
 const FEW = 32;
 
 export class Volume {
-  /** The core's calls; what leads into a mount goes on to the mount's backend. */
+  /** The core's calls; those that lead into a mount continue in its backend. */
   readonly core: FsCore;
   readonly mounts: Mounts;
   readonly changes: Changes;
@@ -33,9 +33,9 @@ export class Volume {
   readonly #first: number;
   readonly #second: number;
   readonly #result: number;
-  /** Where `FS_SCRATCH` bytes for what is read and written lie. */
+  /** Reference of the scratch block of `FS_SCRATCH` bytes, for reading and writing. */
   readonly scratch: number;
-  /** The path in `first`: the empty one if another, or none, was put there. */
+  /** The path in `first`; empty if it is unknown. */
   #known = '';
   #knownLength = 0;
 
@@ -58,10 +58,10 @@ export class Volume {
 
   // ---- paths ----
 
-  /** Puts a path where the core finds it: its length in bytes. */
+  /** Puts a path where the core reads it. Returns its length in bytes. */
   first(path: unknown, name = 'path'): number {
     if (path === this.#known) return this.#knownLength;
-    this.forget(); // a path that is refused half-way has written over it
+    this.forget(); // a path that is refused halfway has overwritten the last one
     const length = this.#put(this.#first, path, name);
     if (typeof path === 'string') {
       this.#known = path;
@@ -75,7 +75,7 @@ export class Volume {
     return this.#put(this.#second, path, name);
   }
 
-  /** What was put first is not there any more. */
+  /** Forgets the path in `first`, which was overwritten. */
   forget(): void {
     this.#known = '';
     this.#knownLength = 0;
@@ -102,7 +102,7 @@ export class Volume {
     return bytes.length;
   }
 
-  /** The error for what the core answered about paths. */
+  /** The error for a negative result of the core, with its paths. */
   error(number: number, syscall: string, path?: unknown, dest?: unknown): Error {
     return fsError(
       number,
@@ -112,7 +112,7 @@ export class Volume {
     );
   }
 
-  // ---- what the core says ----
+  // ---- results of the core ----
 
   #word(offset: number): number {
     return this.#u32[(this.#result + offset) >>> 2] as number;
@@ -122,7 +122,7 @@ export class Volume {
     return this.#u64[(this.#result + offset) >>> 3] as bigint;
   }
 
-  /** 64 bits as a number; exact below 2^53. Signed: times before 1970. */
+  /** 64 bits as a number, exact below 2^53. Signed, because of times before 1970. */
   #number(offset: number): number {
     const index = (this.#result + offset) >>> 2;
     return ((this.#u32[index + 1] as number) | 0) * 4294967296 + (this.#u32[index] as number);
@@ -133,7 +133,7 @@ export class Volume {
     const index = (this.#result + offset) >>> 2;
     const high = (this.#u32[index + 1] as number) | 0;
     const low = this.#u32[index] as number;
-    // 2^32 nanoseconds are 4294 ms and 967296 ns: nothing is lost to the 53 bits of a number.
+    // 2^32 nanoseconds are 4294 ms and 967296 ns, so 53 bits lose nothing.
     const rest = high * 967296 + low;
     const whole = Math.floor(rest / 1e6);
     return high * 4294 + whole + (rest - whole * 1e6) / 1e6;
@@ -160,13 +160,13 @@ export class Volume {
     return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, Number);
   }
 
-  /** The same with bigints. */
+  /** The same, with bigints. */
   bigStats(): BigIntStats {
     const stats = new BigIntStats(this.raw());
     return this.#word(FsResult.mount) === 0 ? stats : this.mounts.complete(stats, BigInt);
   }
 
-  /** The same, as it is. */
+  /** The same, as raw values. */
   raw(): RawStats {
     return {
       kind: this.#word(FsResult.kind),
@@ -184,32 +184,32 @@ export class Volume {
     };
   }
 
-  /** What it is: enum plait_fs_kind. */
+  /** The kind: enum plait_fs_kind. */
   get kind(): number {
     return this.#word(FsResult.kind);
   }
 
-  /** After plait_fs_stat() and plait_fs_list(): where the inode is; 0: behind a mount. */
+  /** After plait_fs_stat() and plait_fs_list(): reference of the inode; 0: a mounted file. */
   get inode(): number {
     return this.#word(FsResult.block);
   }
 
-  /** After plait_fs_stat(): the inode's version; nothing behind a mount. */
+  /** After plait_fs_stat(): the inode's sequence; meaningless for a mounted file. */
   get sequence(): number {
     return this.#word(FsResult.bytes);
   }
 
-  /** After plait_fs_stat(): the number of the mount that it lies in, 0: memory. */
+  /** After plait_fs_stat(): number of the mount that contains the file; 0: memory. */
   get mount(): number {
     return this.#word(FsResult.mount);
   }
 
-  /** After plait_fs_stat(): bytes; after plait_fs_list(), of memory: the number of the directory's last name. */
+  /** After plait_fs_stat(): bytes. After plait_fs_list() in memory: the number of the newest name. */
   get size(): number {
     return this.#number(FsResult.size);
   }
 
-  /** After plait_fs_list(): where to go on. */
+  /** After plait_fs_list(): the next cursor. */
   get cursor(): number {
     return this.#number(FsResult.cursor);
   }
@@ -231,14 +231,14 @@ export class Volume {
 
   // ---- bytes ----
 
-  /** The first bytes of the scratch block, copied. */
+  /** A copy of the first bytes of the scratch block. */
   copyScratch(length: number): Uint8Array<ArrayBuffer> {
     const bytes = newBytes(length);
     this.takeScratch(bytes, 0, length);
     return bytes;
   }
 
-  /** The first bytes of the scratch block into a view. */
+  /** Copies the first bytes of the scratch block to a view. */
   takeScratch(to: Uint8Array, offset: number, length: number): void {
     const { scratch } = this;
     if (length <= FEW) {
@@ -249,7 +249,7 @@ export class Volume {
     to.set(this.#u8.subarray(scratch, scratch + length), offset);
   }
 
-  /** Bytes into the scratch block. */
+  /** Copies bytes to the scratch block. */
   fillScratch(from: Uint8Array, offset: number, length: number): void {
     const { scratch } = this;
     if (length <= FEW) {
@@ -260,12 +260,12 @@ export class Volume {
     this.#u8.set(offset === 0 && length === from.length ? from : from.subarray(offset, offset + length), scratch);
   }
 
-  /** The kind of the `index`th name that was listed. */
+  /** The kind of the `index`th listed name. */
   kindAt(index: number): number {
     return this.#u8[this.scratch + FS_SCRATCH - 1 - index] as number;
   }
 
-  /** A short string of ASCII into the scratch block: its length, or -1 if it is another. */
+  /** Copies a short ASCII string to the scratch block. Returns its length, or -1 for any other string. */
   fillScratchText(text: string): number {
     const { length } = text;
     if (length > 512) return -1;
@@ -279,7 +279,7 @@ export class Volume {
     return length;
   }
 
-  /** Reads into a view, at one instant: the count, or a negative error number. */
+  /** Reads into a view, at one instant. Returns the count, or a negative error number. */
   read(fd: number, to: Uint8Array, offset: number, length: number, position: number): number {
     if (length <= FS_SCRATCH) {
       const count = this.core.plait_fs_read(fd, this.scratch, length, position);
@@ -287,7 +287,7 @@ export class Volume {
       return count;
     }
     const block = this.core.plait_fs_tx_reserve(length) >>> 0;
-    if (block === 0) return this.read(fd, to, offset, FS_SCRATCH, position); // as much as there is room for
+    if (block === 0) return this.read(fd, to, offset, FS_SCRATCH, position); // as much as fits
     try {
       const count = this.core.plait_fs_read(fd, block, length, position);
       if (count > 0) to.set(this.space.bytes(block, count), offset);
@@ -297,7 +297,7 @@ export class Volume {
     }
   }
 
-  /** Writes out of a view: the count, or a negative error number. */
+  /** Writes from a view. Returns the count, or a negative error number. */
   write(fd: number, from: Uint8Array, offset: number, length: number, position: number, now: number): number {
     if (length <= FS_SCRATCH) {
       this.fillScratch(from, offset, length);

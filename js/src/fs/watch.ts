@@ -1,12 +1,12 @@
 /**
- * watch: what others change, on whatever thread, and behind mounts in whatever program.
+ * watch: reports changes by any thread, and in mounts by any program.
  *
- * A watcher compares what is there with what was there (watched-tree.ts). So no event is ever lost for good: the last
- * state is always reported. But what comes and goes between two looks is not seen, and several changes of a file may be
- * one event.
+ * A watcher compares the current state with the last one (watched-tree.ts). So no change is lost for good: the last
+ * state is always reported. But a file that is created and removed between two polls is not seen, and several changes
+ * of a file may be one event.
  *
- * In memory, a look follows each change. Behind a mount, a look follows what the host tells. Because the host may say
- * nothing, one follows soon after the start, and then at intervals, too.
+ * In memory, a poll follows each change. In a mount, a poll follows each notification of the host. Because the host may
+ * send none, a poll also follows soon after the start, and then at intervals.
  */
 
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/host-timers.ts';
@@ -29,13 +29,13 @@ export interface WatchEvent {
 }
 type WatchListener = (eventType: EventType, filename: string) => void;
 
-/** How long after the start a watcher behind a mount looks by itself, and how often from then on. */
+/** When a watcher in a mount polls for the first time after the start, and its interval from then on. */
 const SOON_MS = 100;
 const INTERVAL_MS = 1000;
-/** Such a look takes no more than this part of the thread's time. */
+/** Such polls take at most this part of the thread's time. */
 const LARGEST_PART = 1 / 50;
 
-/** Keeps the process alive while it is referenced, as a handle of Node's does. */
+/** Keeps the process alive while it is referenced, like a handle of Node. */
 class KeepAlive {
   readonly #timer = setInterval(() => {}, 2 ** 30) as unknown as { ref?(): void; unref?(): void };
 
@@ -53,7 +53,7 @@ class KeepAlive {
   }
 }
 
-/** What fs.watch() returns. */
+/** The result of fs.watch(). */
 export class FsWatcher extends Emitter {
   readonly #base: string;
   readonly #tree: WatchedTree;
@@ -82,11 +82,11 @@ export class FsWatcher extends Emitter {
     this.#base = top.slice(top.lastIndexOf('/') + 1);
     let end = (): void => {};
     try {
-      // Who is told of changes from here on misses none that comes while the tree is looked at.
+      // Started before the tree is read, so no change during that is missed.
       end = fs.volume.changes.watch(() => this.#emitAll(this.#tree.poll()));
       this.#tree = new WatchedTree(fs, top, options.recursive === true, {
         notified: () => {
-          // Many notices come in one turn of the event loop: they are one look.
+          // Many notifications may come in one turn of the event loop; one poll serves them all.
           if (!this.#closed) this.#notifiedTimer ??= setTimeout(this.#pollNotified);
         },
         failed: (error) => {
@@ -129,24 +129,24 @@ export class FsWatcher extends Emitter {
   }
 
   #emitAll(events: Events): void {
-    if (this.#mountedTimer === undefined) this.#pollMountedIn(SOON_MS); // a mount may have come to what is watched
+    if (this.#mountedTimer === undefined) this.#pollMountedIn(SOON_MS); // a mount may be new in the tree
     for (const [path, eventType] of events) {
       if (this.#closed) return;
       try {
         this.emit('change', eventType, path === '' ? this.#base : path);
       } catch (error) {
-        throwLater(error); // the other events are told nevertheless
+        throwLater(error); // the other events are still emitted
       }
     }
   }
 
-  /** The watcher keeps the process alive. */
+  /** Makes the watcher keep the process alive. */
   ref(): this {
     if (!this.#closed) this.#alive.refer(true);
     return this;
   }
 
-  /** The process may end though the watcher is not closed. */
+  /** Lets the process end even if the watcher is open. */
   unref(): this {
     this.#alive.refer(false);
     return this;
@@ -192,7 +192,7 @@ export async function* watchAsync(fs: TreeFs, path: PathLike, options: WatchOpti
     failed = { error };
     wake();
   });
-  watcher.once('close', () => wake()); // by the signal
+  watcher.once('close', () => wake()); // closed by the signal
   try {
     for (;;) {
       const next = queue.shift();

@@ -1,16 +1,17 @@
 /**
- * What is at a path and below it, as a watcher has seen it last, and what is different now.
+ * The files at a path and below it, as a watcher has last seen them, and what has changed since.
  *
- * A change in memory costs one comparison for each watched file, and a look at what has changed. An inode's version
- * moves with everything that happens to the inode, its names included. So a name whose inode has the same version is
- * not looked at. A directory's new names are those with a number beyond the last one that was seen.
+ * A change in memory costs one comparison for each watched file, and a check of those that have changed. An inode's
+ * sequence changes with everything that happens to the inode, its names included. So a name whose inode has the same
+ * sequence is skipped. The new names of a directory are those with a number above the last one seen.
  *
- * Files behind a mount have no version. There the host tells which name it was. The host may lose notices (the kernel's
- * queue overflows without a word), so everything there is looked at again now and then: `pollMounted`.
+ * Mounted files have no sequence. There the host says which name has changed. The host may lose notifications (the
+ * kernel's queue overflows silently), so everything in mounts is also polled at intervals: `pollMounted`.
  *
  * Invariants
- * - A version is the one of the stat() that told the rest, so a later change is seen at the next look.
- * - The host watches a directory before its names are listed, so a name that comes in between is told or listed.
+ * - A sequence is from the same stat() as the rest, so the next poll sees a later change.
+ * - The host watches a directory before its names are listed, so a name that is created in between is notified or
+ *   listed.
  */
 
 import { FsKind, Fs as FsRoot, Inode } from '../core/layout.generated.ts';
@@ -19,12 +20,12 @@ import type { TreeFs } from './tree.ts';
 import { decode } from './values.ts';
 
 export type EventType = 'rename' | 'change';
-/** What has changed, by its path below the top; '' is the top itself. */
+/** The changes, by their path below the top; '' is the top itself. */
 export type Events = Map<string, EventType>;
 
-/** One name, as it was at the last look. */
+/** One name, as it was at the last poll. */
 interface Seen {
-  /** Where its inode is in the space; 0: it lies behind a mount. */
+  /** Reference of its inode; 0: a mounted file. */
   readonly inode: number;
   sequence: number;
   readonly mount: number;
@@ -33,22 +34,22 @@ interface Seen {
   readonly birthtime: bigint;
   readonly ctime: bigint;
   readonly size: number;
-  /** When we looked, in milliseconds since 1970. */
+  /** When it was polled, in milliseconds since 1970. */
   readonly at: number;
-  /** A directory that is looked into; or the file at the top, if the host watches it. */
+  /** For a directory whose contents are watched, or the file at the top, if the host watches it. */
   inside: Inside | undefined;
-  /** Its place in the versions of its directory; -1: none. */
+  /** Its index in the sequences of its directory; -1: none. */
   slot: number;
 }
 
-/** The versions of names in memory, side by side: the pass over all of them is what each change costs. */
+/** The sequences of names in memory, in one array, because each change costs a pass over all of them. */
 class Sequences {
   readonly #names: string[] = [];
-  /** Where the inodes' versions are in the space, as indices of words, and what they were. */
+  /** Word indices of the inodes' sequences in the space, and their last values. */
   #words = new Uint32Array(8);
   #seen = new Uint32Array(8);
 
-  /** Notes what is seen of a name, in place of what `slot` says of it. */
+  /** Records a name in place of the contents of `slot`. */
   put(slot: number, name: string, { inode, sequence }: Seen): number {
     const at = slot < 0 ? this.#names.push(name) - 1 : slot;
     if (at === this.#words.length) {
@@ -62,7 +63,7 @@ class Sequences {
     return at;
   }
 
-  /** Forgets a name. The last one gets its slot: which that is, if there is one. */
+  /** Forgets a name. The last name moves to its slot; returns that name, if there is one. */
   take(slot: number): string | undefined {
     const last = this.#names.length - 1;
     this.#words[slot] = this.#words[last] as number;
@@ -73,7 +74,7 @@ class Sequences {
     return name;
   }
 
-  /** The names whose version is another one by now. */
+  /** The names whose sequence has changed. */
   moved(space: Uint32Array): string[] {
     const [words, seen] = [this.#words, this.#seen];
     const moved: string[] = [];
@@ -85,33 +86,32 @@ class Sequences {
 }
 
 interface Inside {
-  /** Of the directory; 0: it lies behind a mount. */
+  /** Reference of the directory's inode; 0: it is in a mount. */
   readonly inode: number;
   readonly names: Map<string, Seen>;
   readonly sequences: Sequences;
-  /** Names of directories that are looked into. */
+  /** Names of directories whose contents are watched. */
   readonly directories: Set<string>;
-  /** The number of the last name that was seen, in memory. */
+  /** In memory: the number of the last name seen. */
   cursor: number;
-  /** Ends what the host does for it. */
+  /** Ends the host's watching of it. */
   end: () => void;
 }
 
 export interface HostListener {
-  /** The host has told of something: `pollNotified` is to be called soon. */
+  /** The host has reported a change: call `pollNotified` soon. */
   notified(): void;
-  /** The host does not tell any more, or not of all. */
+  /** The host reports no changes any more, or not all of them. */
   failed(error: FsError): void;
 }
 
 /**
- * How long the times of a host's files may stand still, in nanoseconds. A change that came so shortly before a look may
- * be followed by another one that has the same time. In memory times are whole milliseconds, but for what a double
- * makes of them.
+ * The granularity of file times of a host, in nanoseconds. A change so shortly before a poll may be followed by another
+ * one with the same time. In memory, times are whole milliseconds, apart from the rounding of a double.
  */
 const HOST_TICK = 20000000n;
 const MEMORY_TICK = 1000n;
-/** No inode's version, because one that is odd is not told. */
+/** A value that no sequence has, because an odd one is never reported. */
 const UNKNOWN = 0xffffffff;
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']);
 const LIMITS = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'ENOMEM']);
@@ -136,12 +136,12 @@ export class WatchedTree {
   readonly #listener: HostListener;
   #root: Seen | undefined;
   #mountChanges: number;
-  /** The host can watch no more directories. */
+  /** Whether the host can watch no more directories. */
   #refused = false;
-  /** Names that the host has told of, by their directory; all of it, if it did not say which. */
+  /** Names that the host has reported, by directory; 'all' if it did not name them. */
   readonly #notified = new Map<string, Set<string> | 'all'>();
   #events: Events = new Map();
-  /** Something behind a mount was met: from then on one has to look around. */
+  /** Whether a mounted file was found: from then on `pollMounted` is needed. */
   isMounted = false;
 
   /** @throws if nothing is at `top`, or the host refuses to watch it */
@@ -164,9 +164,9 @@ export class WatchedTree {
     this.#root = undefined;
   }
 
-  // ---- looks ----
+  // ---- polls ----
 
-  /** After a change in memory. */
+  /** Polls after a change in memory. */
   poll(): Events {
     const mounts = this.#mounts();
     const remounted = mounts !== this.#mountChanges;
@@ -176,7 +176,7 @@ export class WatchedTree {
     return this.#take();
   }
 
-  /** At what the host has told of. */
+  /** Polls the names that the host has reported. */
   pollNotified(): Events {
     const notified = [...this.#notified];
     this.#notified.clear();
@@ -190,7 +190,7 @@ export class WatchedTree {
     return this.#take();
   }
 
-  /** At everything behind mounts, whatever was told. */
+  /** Polls everything in mounts, whatever the host has reported. */
   pollMounted(): Events {
     const inside = this.#pollTop(false);
     if (inside !== undefined) this.#pollMountedIn(inside, '');
@@ -218,7 +218,10 @@ export class WatchedTree {
     return inside;
   }
 
-  /** In memory at each name that has moved; `remounted`: and where a mount may have come or gone. */
+  /**
+   * Checks each name in memory whose sequence has changed. `remounted`: also names where a mount may have been added or
+   * removed.
+   */
   #scan(inside: Inside, below: string, remounted: boolean): void {
     if (inside.inode === 0 && !remounted) return;
     for (const name of inside.sequences.moved(this.#fs.volume.space.u32)) this.#check(inside, below, name, true);
@@ -249,7 +252,7 @@ export class WatchedTree {
 
   // ---- one name ----
 
-  /** What a stat() has just told. */
+  /** The state from the last stat(). */
   #state(at: number): Seen {
     const { volume } = this.#fs;
     const { inode, sequence, mount } = volume;
@@ -258,7 +261,7 @@ export class WatchedTree {
     return { inode, sequence, mount, kind, number, birthtime, ctime, size, at, inside: undefined, slot: -1 };
   }
 
-  /** `notified`: there is a sign that something has happened to it. */
+  /** `notified`: there is a sign that the file has changed. */
   #check(directory: Inside, below: string, name: string, notified: boolean): void {
     const { volume } = this.#fs;
     const path = join(below, name);
@@ -282,7 +285,7 @@ export class WatchedTree {
     }
   }
 
-  /** Notes what is different at a path, and looks into a directory that is new or has changed. What is there now. */
+  /** Records the difference at a path, and reads a directory that is new or has changed. Returns the new state. */
   #compare(path: string, old: Seen | undefined, now: Seen | undefined, notified: boolean): Seen | undefined {
     if (old === undefined || now === undefined || !isSame(old, now)) {
       if (old !== now) this.#events.set(path, 'rename');
@@ -304,7 +307,7 @@ export class WatchedTree {
     return now;
   }
 
-  /** Forgets what was there: all in it has gone. */
+  /** Forgets a file or directory; everything in it is reported as removed. */
   #leave(seen: Seen | undefined, path: string): void {
     const inside = seen?.inside;
     if (inside === undefined) return;
@@ -319,7 +322,7 @@ export class WatchedTree {
 
   // ---- directories ----
 
-  /** Looks into what is new at a path. `first`: it is what the watcher was made for, and nothing in it is new. */
+  /** Starts to watch what is new at a path. `first`: it is the top of the watcher, so nothing in it is reported. */
   #enter(seen: Seen, path: string, first: boolean): void {
     const isDirectory = seen.kind === FsKind.DIRECTORY;
     if (path === '' ? !isDirectory && seen.inode !== 0 : !isDirectory || !this.#recursive) return;
@@ -338,7 +341,7 @@ export class WatchedTree {
     if (first) this.#events.clear();
   }
 
-  /** Has the host tell of what is in a directory, or of the file at the top. */
+  /** Makes the host watch a directory, or the file at the top. */
   #ask(inside: Inside, path: string, first: boolean): void {
     this.isMounted = true;
     if (this.#refused) return;
@@ -348,7 +351,7 @@ export class WatchedTree {
       this.#listener.notified();
     };
     const failed = (error: FsError): void => {
-      if (GONE.has(error.code) || this.#refused) return; // the next look tells
+      if (GONE.has(error.code) || this.#refused) return; // the next poll reports it
       this.#refused = LIMITS.has(error.code);
       this.#listener.failed(error);
     };
@@ -360,14 +363,14 @@ export class WatchedTree {
     }
   }
 
-  /** Looks at the names that were made in a directory in memory since the last time. */
+  /** Checks the names that were created in a directory in memory since the last poll. */
   #listNew(seen: Seen, inside: Inside, below: string): void {
     const path = this.#full(below);
     let end: number | undefined;
     try {
       for (let cursor = inside.cursor; ; ) {
         const { bytes, kinds, next } = this.#fs.list(path, cursor, 'scandir');
-        if (this.#fs.volume.inode !== inside.inode) break; // another directory has the name by now
+        if (this.#fs.volume.inode !== inside.inode) break; // the name belongs to another directory by now
         end ??= this.#fs.volume.size;
         if (kinds.length > 0)
           for (const name of decode(bytes, 'utf8').split('/')) this.#check(inside, below, name, true);
@@ -378,18 +381,18 @@ export class WatchedTree {
         cursor = next;
       }
     } catch {
-      // Gone while we looked.
+      // Removed meanwhile.
     }
-    seen.sequence = UNKNOWN; // so the next look comes back to it
+    seen.sequence = UNKNOWN; // so the next poll checks it again
   }
 
-  /** Looks at all names in a directory behind a mount. */
+  /** Checks all names in a directory in a mount. */
   #listAll(inside: Inside, below: string): void {
     let names: string[];
     try {
       names = this.#fs.names(this.#full(below));
     } catch {
-      return; // gone while we looked, or the file at the top: the next look tells
+      return; // removed meanwhile, or the file at the top: the next poll reports it
     }
     for (const name of new Set([...inside.names.keys(), ...names])) this.#check(inside, below, name, false);
   }

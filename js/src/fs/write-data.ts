@@ -1,8 +1,8 @@
 /**
- * What promises write: a string, bytes, or what an iterable or a stream brings, part after part.
+ * Writing for promises: a string, bytes, or the parts that an iterable or a stream yields.
  *
- * Invariant: a file that is opened here is closed here, whatever the parts' source throws; the parts before that are
- * written.
+ * Invariant: a file that is opened here is closed here, even if the source of the parts throws. The parts before that
+ * are written.
  */
 
 import { settle } from './completion.ts';
@@ -15,7 +15,7 @@ export type Part = string | ArrayBufferView;
 export type Data = Part | Iterable<Part> | AsyncIterable<Part>;
 export type Abortable = { signal?: AbortSignal | undefined };
 
-/** Writes it all, to a descriptor from where it stands. `usual`: how the file is opened if the options say nothing. */
+/** Writes all data, to a descriptor from its file position on. `usual`: the flags, if the options have none. */
 export async function writeData(
   fs: TreeFs,
   file: PathLike | number,
