@@ -266,8 +266,8 @@ int plait__fs_acquire(struct plait_lock *lock) {
   int rc = plait_lock_acquire(lock);
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
   /*
-   * A thread may have exited during recovery, and nobody knows it yet. Then the lock keeps an exited owner, so the next
-   * thread recovers.
+   * A thread may have exited during recovery, and its exit is not known yet. Then the lock keeps an exited owner, so
+   * the next thread recovers.
    */
   plait_thread_t unrecovered = 0;
   rc = plait__fs_recover_journals(&unrecovered);

@@ -330,13 +330,13 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
   struct plait_fs_result *result = &mine->result;
   for (;;) {
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, target, follow, &node), gone = 0;
+    int rc = plait__fs_find(mine, target, follow, &node), removed = 0;
     if (rc != 0) return rc;
     struct plait_inode *inode = node.inode;
     struct plait__fs_read read = {.inode = inode};
     do {
       if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
-      gone = plait_load(&inode->generation_kind) != node.generation_kind;
+      removed = plait_load(&inode->generation_kind) != node.generation_kind;
       plait_put(&result->mount, 0);
       plait_put(&result->kind, plait__fs_kind(node.generation_kind));
       plait_put(&result->mode, plait_load(&inode->mode));
@@ -360,7 +360,7 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
       plait_put(&result->block, plait_ref(inode));
       plait_put(&result->bytes, read.sequence);
     } while (plait__fs_read_retry(&read));
-    if (!gone) return 0;
+    if (!removed) return 0;
     if (target >= 0) return -PLAIT_EBADF;
   }
 }

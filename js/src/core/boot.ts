@@ -1,8 +1,8 @@
 /**
- * How a thread gets its space: opening a new one, or attaching to the one that it inherits.
+ * How a thread gets its space: it opens a new one, or attaches to the one that it inherits.
  *
  * Invariant: a thread runs core code only on a stack of its own. Its first stack is the small boot stack of the slot
- * that it has claimed (claiming is done here, with Atomics, and needs no stack); attaching gives it a full one.
+ * that it has claimed. (Claiming is done here, with Atomics, and needs no stack.) Attaching gives it a full stack.
  */
 
 import { PlaitError } from './errors.ts';
@@ -14,14 +14,14 @@ import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } fr
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
 
-/** What a thread uses its slot for; for people who look at a space. */
+/** What a thread uses its slot for; for inspecting a space. */
 export const Role = { main: 1, coordinator: 2, worker: 3, other: 4 } as const;
 
 /** Options of {@link openSpace}. */
 export interface SpaceOptions {
   /**
-   * The most bytes that the space may ever have: up to 4 GiB, at least 1 MiB, rounded up to 64 KiB. Address space is
-   * taken for all of it at once, memory only as it is used.
+   * The maximum size of the space in bytes: 1 MiB to 4 GiB, rounded up to 64 KiB. Address space is reserved for all of
+   * it at once, memory is committed only as it is used.
    */
   readonly maximum?: number | undefined;
 }
@@ -52,8 +52,9 @@ function instantiate(handle: SpaceHandle): Core {
 }
 
 /**
- * Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. What others must know to recover
- * the slot (the host's name for the thread, its pool) is written at once: the thread may vanish while it attaches.
+ * Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. The words that others need to
+ * recover the slot (the host's id of the thread, its pool) are written at once, because the thread may exit while it
+ * attaches.
  */
 function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number, pool: number): number {
   for (let index = 0; index < SLOT_LIMIT; index++) {
@@ -90,7 +91,7 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
     throw outOfMemory(PAGE_SIZE);
   }
   core.__stack_pointer.value = stack;
-  core.plait_abi_sweep(); // threads that ended by themselves left their slots to whoever comes next
+  core.plait_abi_sweep(); // recovers the slots of threads that ended by themselves
   const space = new Space(handle, core, thread);
   if (attached.length === 0) host.onThreadEnd(detachAll, recoverHostEverywhere);
   attached.push(new WeakRef(space));
@@ -99,12 +100,12 @@ function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   return space;
 }
 
-/** The spaces that this thread is attached to; a private one may be dropped by its users. */
+/** The spaces that this thread is attached to. A private one may be garbage-collected. */
 let attached: WeakRef<Space>[] = [];
 
 /**
- * The space that this thread is a pool's worker in. The coordinator hears of its end, and until then what it writes is
- * sent there.
+ * The space in which this thread is a pool's worker. The coordinator is notified of its exit, and receives its output
+ * until then.
  */
 let recovered: Space | undefined;
 
@@ -121,15 +122,15 @@ function recoverHostEverywhere(hostId: number): void {
 }
 
 /**
- * Recovers every slot of a thread that is gone, and of those that ended with it, because it started them; their tasks,
- * if they ran any, come back as WORKER_DIED.
+ * Recovers every slot of an exited thread, and those of the threads that it had started, which ended with it. Tasks
+ * that they ran return WORKER_DIED.
  */
 export function recoverHost(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) recoverThread(space, thread);
   recoverStartedBy(space, hostId);
 }
 
-/** Recovers the threads that a thread started which is gone: nobody else hears of their end. */
+/** Recovers the threads that an exited thread had started: no other thread is notified of their exit. */
 export function recoverStartedBy(space: Space, hostId: number): void {
   if (hostId === 0) return;
   for (const thread of threadsWhere(space, Slot.starter, hostId)) {
@@ -148,16 +149,16 @@ export function noteDeath(space: Space, hostId: number): void {
 }
 
 /**
- * Recovers a thread that is gone for certain; the tasks that it ran are run again, if they may, or come back as
+ * Recovers a thread that has certainly exited. The tasks that it ran are retried, if that is allowed, or return
  * WORKER_DIED.
  */
 export function recoverThread(space: Space, thread: number): void {
   for (let task = space.core.plait_abi_recover(thread); task !== 0; task = space.core.plait_abi_recover(thread)) {
-    if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck: a later sweep goes on
+    if (space.core.plait_abi_settle(task) !== 0) return; // its pool's lock is stuck; a later sweep continues
   }
 }
 
-/** The ids of the threads that the host calls `hostId`, dead ones that nobody has recovered included. */
+/** The ids of the threads with this host id, including exited ones that are not recovered yet. */
 export function threadsOfHost(space: Space, hostId: number): number[] {
   return threadsWhere(space, Slot.hostId, hostId >>> 0);
 }
@@ -185,7 +186,7 @@ export function slotOf(space: Space, thread: number): number {
 }
 
 function sharedMemory(maximum: number | undefined): { memory: SharedMemory; pages: number } {
-  // A host with little address space (a container's limit, a phone) refuses the large ones.
+  // A host with little address space (a container's limit, a phone) refuses large sizes.
   const attempts = maximum === undefined ? [4 * GIB, 2 * GIB, GIB, GIB / 4] : [maximum];
   let cause: unknown;
   for (const bytes of attempts) {
@@ -239,9 +240,8 @@ export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0)
 }
 
 /**
- * Where the common space was opened: another context of node:vm in this thread, as test runners make one for each file,
- * is a program of its own, and gets a space of its own. The mark does not travel: in other threads the handle is
- * inherited.
+ * Marks the context that has opened the common space. Another context of node:vm in this thread (test runners create
+ * one for each file) is a separate program, and gets its own space. Other threads inherit the handle without the mark.
  */
 const OPENED_IN = Symbol.for('plait opened in');
 

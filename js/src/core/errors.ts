@@ -8,7 +8,7 @@
 
 import { threadWide } from './thread-wide.ts';
 
-/** What can go wrong, by stable code. The text says when a user meets it. */
+/** All error codes, which are stable. The text says when the error occurs. */
 export const ERROR_CODES = {
   ERR_PLAIT_OUT_OF_MEMORY:
     'The space has reached its maximum, or what of it is kept for others; or its host would not give more memory.',
@@ -36,11 +36,11 @@ export const ERROR_CODES = {
   ERR_PLAIT_COORDINATOR_DIED: 'The coordinator thread ended, and its workers with it.',
 } as const;
 
-/** A stable name of one thing that can go wrong; see {@link ERROR_CODES}. */
+/** A stable error code; see {@link ERROR_CODES}. */
 export type PlaitErrorCode = keyof typeof ERROR_CODES;
 
 class OwnError extends Error {
-  /** Which error this is; stable between versions. */
+  /** Identifies the error; stable between versions. */
   readonly code: PlaitErrorCode;
 
   constructor(code: PlaitErrorCode, message: string, options?: ErrorOptions) {
@@ -56,12 +56,12 @@ class OwnError extends Error {
 // Stack traces and listings name the class.
 Object.defineProperty(OwnError, 'name', { value: 'PlaitError' });
 
-/** An error of Plait's own, told apart by its `code`. */
+/** An error of Plait, identified by its `code`. */
 export type PlaitError = OwnError;
 /** An error of Plait's own, told apart by its `code`. @class */
 export const PlaitError: typeof OwnError = threadWide('PlaitError', () => OwnError);
 
-/** The code for what failed because of `cause`: a full space is that, whatever failed in it. */
+/** The code for a failure with this `cause`: a full space keeps its code, whatever operation failed. */
 export function codeFor(cause: unknown, otherwise: PlaitErrorCode): PlaitErrorCode {
   const full: PlaitErrorCode = 'ERR_PLAIT_OUT_OF_MEMORY';
   return (Object(cause) as { code?: unknown }).code === full ? full : otherwise;

@@ -1,4 +1,6 @@
-/** Node's Buffer, whose functions are native; undefined where there is none, or one of a bundler's in its place. */
+/**
+ * Node's Buffer, whose functions are native; undefined where there is none, or where a bundler has replaced it.
+ */
 
 interface NodeBuffer {
   readonly prototype: Uint8Array & {
@@ -8,12 +10,12 @@ interface NodeBuffer {
   from(text: string, encoding?: string): Uint8Array<ArrayBuffer>;
   from(buffer: ArrayBufferLike, offset?: number, length?: number): StringBuffer;
   allocUnsafe(size: number): Uint8Array<ArrayBuffer>;
-  /** Not of a pool: its `buffer` is its own. */
+  /** Not from a slab: its `buffer` is not shared with others. */
   allocUnsafeSlow(size: number): StringBuffer;
   isEncoding(name: string): boolean;
 }
 
-/** Bytes that become a string, or take one. */
+/** Bytes that can be decoded to a string, or written from one. */
 export interface StringBuffer extends Uint8Array<ArrayBuffer> {
   latin1Slice(start: number, end: number): string;
   ucs2Slice(start: number, end: number): string;

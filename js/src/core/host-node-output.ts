@@ -1,16 +1,16 @@
 /**
- * What threads write, in Node and in hosts like it.
+ * Output of threads, in Node and in hosts like it.
  *
- * A thread of Node's (and of Bun's) sends what it writes by messages to the thread that started it, a piece at a time.
- * That takes event loops that turn, and what is on its way when the process ends is lost. In Deno a thread writes at
- * once, and nothing is diverted.
+ * A thread of Node (and Bun) sends its output in messages to the thread that started it, one piece at a time. That
+ * needs turning event loops, and messages under way are lost when the process ends. In Deno a thread writes at once,
+ * and nothing is diverted.
  *
- * Invariant: a piece that was taken is not sent by the host, and one that was refused is.
+ * Invariant: the host does not send a piece that was taken, and sends one that was refused.
  */
 
 import type { Writable } from 'node:stream';
 
-/** By descriptor, from 1 on. */
+/** The streams by descriptor, from 1 on. */
 const NAMES = ['stdout', 'stderr'] as const;
 
 type Chunk = { readonly chunk: string | Uint8Array; readonly encoding: BufferEncoding };
@@ -36,13 +36,10 @@ export function divertOutput(take: (descriptor: number, bytes: Uint8Array) => bo
 
 function ignore(): void {}
 
-/** Streams whose errors are heard just now. */
+/** Streams that have an error listener of ours. */
 const hushed = new Set<Writable>();
 
-/**
- * The stream tells an error after it has called back, and throws it where nobody listens. One listener does for many
- * pieces.
- */
+/** The stream emits an error after the callback, and throws it without a listener. One listener serves many pieces. */
 function hush(stream: Writable): void {
   if (hushed.has(stream)) return;
   hushed.add(stream);
@@ -53,16 +50,16 @@ function hush(stream: Writable): void {
   });
 }
 
-/** So long a thread waits for the one that started it to read what it writes. */
+/** How long a thread waits for its starter to read its output. */
 const PATIENCE_MS = 50;
 
-/** When a stream last called back, or was given a piece while it had none: in seconds. */
+/** When a stream last called back, or received a piece while it had none, in seconds. */
 const movedAt = new WeakMap<Writable, number>();
 const now = (): number => process.uptime();
 
 /**
- * A thread's stream calls back when the thread that started it has read. That one may be blocked until this one has its
- * result, or read nothing, ever. The host has what was written, and keeps it.
+ * The stream of a thread calls back when the thread that started it has read the piece. That thread may be blocked
+ * until it has this one's result, or never read. The host keeps what was written.
  */
 function isStuck(stream: Writable): boolean {
   const { isMainThread } = process.getBuiltinModule('node:worker_threads');
@@ -77,7 +74,7 @@ export function writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>):
   stream.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), (error) => {
     isWritten = true;
     movedAt.set(stream, now());
-    if (error) hush(stream); // as with `console`, no error comes back
+    if (error) hush(stream); // as with `console`, errors are ignored
   });
   // The program's own `write` need not call back, and what it has corked it may hold back until it has the result.
   return () => isWritten || !(stream.writableLength > 0) || stream.writableCorked > 0 || isStuck(stream);

@@ -1,7 +1,7 @@
 /**
- * The host interface over Node's worker_threads, but for starting threads (host-node-threads.ts). See host.ts.
+ * The host interface over Node's worker_threads, except for starting threads (host-node-threads.ts). See host.ts.
  *
- * Invariant: no static import of a `node:` module, so that the file may lie in a browser's bundle, unused.
+ * Invariant: no static import of a `node:` module, so that a browser's bundle can contain this file, unused.
  */
 
 import type { MessagePort as NodePort } from 'node:worker_threads';
@@ -13,14 +13,14 @@ import type { Host } from './host-types.ts';
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
-/** The key under which threads inherit the space; a new layout gets a new key. */
+/** The key under which threads inherit the space. A new layout gets a new key. */
 const ENVIRONMENT_KEY = 'plait.space.2';
 const STARTER_KEY = 'plait.starter';
 
 /** The property of a user's `workerData` that carries the port to the coordinator. */
 export const WATCH_PORT_KEY = 'plaitPort';
 
-/** What the script of such a thread finds as `plaitBoot`. */
+/** The value of `plaitBoot` in the script of a thread. */
 interface Boot {
   readonly hello: Omit<Hello, 'script'>;
   importUrl(url: string): Promise<unknown>;
@@ -30,12 +30,12 @@ declare const plaitBoot: Boot | undefined;
 
 const NO_THREAD = 'this script runs only in a thread that Plait started';
 
-/** Set in the script of Plait's threads alone. */
+/** Set only in the script of Plait's threads. */
 const boot = typeof plaitBoot === 'undefined' ? undefined : plaitBoot;
 
 /**
- * Threads inherit `--import tsx`, but on Node 20 tsx leaves all but the main one alone. Its own function for that is
- * found beside the loader that the program was started with. It must come first: an import that failed is not tried
+ * Threads inherit `--import tsx`, but on Node 20 tsx handles only the main thread. Its function for other threads is
+ * beside the loader that the program was started with. It must run first, because an import that failed is not tried
  * again.
  */
 async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
@@ -52,14 +52,13 @@ async function prepareTypeScript({ importUrl }: Boot): Promise<void> {
 async function importModule(url: string): Promise<unknown> {
   if (boot === undefined) throw new Error(NO_THREAD);
   if (/\.[cm]?tsx?$/.test(url)) await prepareTypeScript(boot);
-  // Not by `require`, though that is quicker: Node 24 aborts the process when a thread is stopped within it.
+  // Not by `require`, although it is faster: Node 24 aborts the process if a thread is stopped within it.
   return boot.importUrl(url);
 }
 
 /**
- * Plait's own script is one that Node lets import nothing, and so is all that it evaluates. A CommonJS module's code
- * may: from the place that the module has, which need not be a file's. Node has no other way to say so without a
- * warning.
+ * Node lets Plait's own script, and everything that it evaluates, import nothing. Code of a CommonJS module may import,
+ * relative to the module's path, which need not be a file. Node has no other way without a warning.
  */
 function evaluator(url: string): (source: string) => unknown {
   const process = globalThis.process;
@@ -78,7 +77,7 @@ interface CommonModule {
   ): { exports: { evaluate(source: string): unknown }; _compile(source: string, place: string): unknown };
 }
 
-/** The thread that started this one, if it has Plait, or else the one that started that; known as the space is. */
+/** The nearest ancestor of this thread that runs Plait; inherited like the space. */
 function starterOf(threads: typeof import('node:worker_threads')): number {
   return threadWide('starter', () => {
     const starter = threads.getEnvironmentData(STARTER_KEY) as number | undefined;
@@ -87,14 +86,14 @@ function starterOf(threads: typeof import('node:worker_threads')): number {
   });
 }
 
-/** Node's host, or undefined where there is no Node. */
+/** The host interface for Node; undefined elsewhere. */
 export function createNodeHost(): Host | undefined {
   const process = globalThis.process;
   if (typeof process?.getBuiltinModule !== 'function') return undefined;
   const threads = process.getBuiltinModule('node:worker_threads');
-  // The real one, also where a test replaces it later: see timers.ts.
+  // The real one, even if a test replaces it later: see host-timers.ts.
   const { setImmediate: setTurn } = process.getBuiltinModule('node:timers');
-  // `performance` would take a new thread 2 ms to make, the first time, and its clock starts anew in each.
+  // The first use of `performance` costs a new thread 2 ms, and its clock starts anew in each thread.
   const { hrtime } = process;
   const starter = threads.parentPort;
   const hooks = () => process.getBuiltinModule('node:async_hooks');
@@ -117,12 +116,12 @@ export function createNodeHost(): Host | undefined {
     onThreadEnd(own, other) {
       if (!threads.isMainThread) process.on('exit', own);
       process.on('worker', (worker) => {
-        const id = worker.threadId; // gone from the object by the time of 'exit'
+        const id = worker.threadId; // the object has lost it by the time of 'exit'
         const ended = (): void => {
           if (!keptApart.delete(id)) other(id);
         };
         if (typeof worker.once === 'function') worker.once('exit', ended);
-        else (worker as unknown as EventTarget).addEventListener('close', ended); // Bun tells of the web's Workers, too
+        else (worker as unknown as EventTarget).addEventListener('close', ended); // Bun reports web Workers, too
       });
     },
     watchPort() {

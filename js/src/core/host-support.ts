@@ -1,14 +1,14 @@
 /**
- * What Plait needs from its host, and what is said where that is missing.
+ * What Plait needs from its host, and the errors for missing features.
  *
- * Invariant: nobody asks while a module is imported without catching the answer: a program may import Plait where it
- * cannot run, and is told at the first use.
+ * Invariant: no module throws such an error while it is imported. A program may import Plait where it cannot run; the
+ * error comes at the first use.
  */
 
 import { PlaitError } from './errors.ts';
 import { host } from './host.ts';
 
-/** And not one that is too old for Plait, which is taken for a page. */
+/** False for a Node that is too old for Plait, which is treated as a page. */
 const isNode = host.builtin('node:process') !== undefined;
 
 /**
@@ -34,7 +34,7 @@ export function mustBeSupported(): void {
   );
 }
 
-/** The error for a core that the host does not compile or run: a policy, an old engine, too little memory. */
+/** The error if the host does not compile or run the core, because of a policy, an old engine, or too little memory. */
 export function wasmRefused(cause: unknown): PlaitError {
   const reason = String((cause as Error)?.message ?? cause);
   if (cause instanceof RangeError || /out of memory/i.test(reason)) {

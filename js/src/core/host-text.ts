@@ -1,6 +1,6 @@
 /**
- * The host's encoder and decoder of text. In Node they are Node's own, also in a context of node:vm whose globals
- * imitate a page, as test runners have them: there these classes may be missing.
+ * The host's encoder and decoder of text. In Node they are Node's own, even in a context of node:vm whose globals
+ * imitate a page, as in test runners: these classes may be missing there.
  */
 
 type Text = Pick<typeof globalThis, 'TextDecoder' | 'TextEncoder'>;

@@ -1,8 +1,8 @@
 /**
- * The host's timers, as they were when Plait was loaded, for all that it does in time.
+ * The host's timers, as they were when Plait was loaded, for everything that Plait does with time.
  *
- * Invariant: that does not depend on a clock that a test puts in their place later, or, in Node, that a runner has put
- * in the place of the global ones before (`mock.timers` of node:test, fake timers of other runners): such a clock
+ * Invariant: they do not depend on a clock that a test installs later. In Node they also do not depend on one that a
+ * runner has installed as globals before (`mock.timers` of node:test, fake timers of other runners). Such a clock
  * stands still, and results would wait for it.
  */
 

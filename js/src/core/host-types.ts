@@ -1,25 +1,25 @@
-/** What Plait needs from the program that runs it, the same in Node and in browsers: types only. */
+/** The host interface: what Plait needs from the program that runs it, the same for Node and browsers. Types only. */
 
 import type { SpaceHandle } from './space.ts';
 
-/** A thread of Plait's own, as the thread that started it sees it. */
+/** A thread of Plait, as the thread that started it sees it. */
 export interface HostThread {
-  /** The host's number for the thread, unique in the process or page; the thread's slot carries it. */
+  /** The host's number of the thread, unique in the process or page. The thread's slot contains it. */
   readonly hostId: number;
-  /** Sends a message; the thread takes the first one as its instructions (`firstMessage`). */
+  /** Sends a message. The first one is the thread's instructions (`firstMessage`). */
   post(message: unknown, transfer?: readonly unknown[]): void;
   /** Stops the thread at once; `onExit` follows, unless `threadsLinger`. */
   terminate(): void;
-  /** Whether the thread keeps the process alive (Node only). */
+  /** Sets whether the thread keeps the process alive (Node only). */
   setRef(keepsAlive: boolean): void;
   onMessage: ((message: unknown) => void) | undefined;
-  /** An error that nothing in the thread caught; `onExit` follows. */
+  /** Called for an error that the thread did not catch; `onExit` follows. */
   onError: ((error: unknown) => void) | undefined;
-  /** The thread is gone for certain. Called once. */
+  /** Called once, when the thread has certainly exited. */
   onExit: ((code: number) => void) | undefined;
 }
 
-/** How to start a thread; the host ignores what it does not know. */
+/** Options of a thread; the host ignores those that it does not know. */
 export interface ThreadOptions {
   readonly name: string;
   readonly workerData?: unknown;
@@ -36,132 +36,132 @@ export interface ResourceLimits {
   stackSizeMb?: number | undefined;
 }
 
-/** A port of a channel whose other end another thread holds. */
+/** A port of a channel to another thread. */
 export interface HostPort {
   post(message: unknown): void;
   onMessage: ((message: unknown) => void) | undefined;
-  /** The other end is gone, and the thread that held it too. Node only. */
+  /** Called when the other end is closed, and its thread has exited. Node only. */
   onClose: (() => void) | undefined;
 }
 
-/** Which thread this is, and what it may do. */
+/** The identity of this thread, and what it may do. */
 export interface ThreadIdentity {
-  /** The host's number for this thread; see {@link HostThread.hostId}. */
+  /** The host's number of this thread; see {@link HostThread.hostId}. */
   readonly hostId: number;
-  /**
-   * The number of a thread that this one does not outlive, because it was started there; 0: there is none, or nobody
-   * knows.
-   */
+  /** The number of the thread that started this one, which this one does not outlive; 0: none, or unknown. */
   readonly starterId: number;
   readonly isMainThread: boolean;
   /** Whether this thread may sleep in `Atomics.wait` (a page's main thread may not). */
   readonly mayBlock: boolean;
-  /** How many threads can run at once here. */
+  /** How many threads can run at the same time. */
   readonly parallelism: number;
-  /** The space that the thread which started this one uses, if it has one. */
+  /** The space of the thread that started this one, if it has one. */
   inheritedSpace(): SpaceHandle | undefined;
-  /** Lets threads that are started from now on find the space. */
+  /** Makes threads that are started from now on inherit the space. */
   bequeathSpace(handle: SpaceHandle): void;
   /** A copy of this thread's environment variables; undefined where there are none. */
   environment(): Record<string, string> | undefined;
-  /** Makes this thread's environment variables those; for threads that have their own. */
+  /** Replaces this thread's environment variables, for threads that have their own. */
   setEnvironment(variables: Record<string, string>): void;
-  /** A port that the user's code handed to this thread for the coordinator, if any (see `workerOptions`). */
+  /** The port to the coordinator that the user's code has passed to this thread, if any (see `workerOptions`). */
   watchPort(): HostPort | undefined;
 }
 
-/** Starting threads, and hearing their end. */
+/** Starting threads, and notification of their exit. */
 export interface Threads {
-  /** Starts a thread that runs `script`; in browsers a file with the same, if there is one. */
+  /** Starts a thread that runs `script`; in browsers, a file with the same contents, if there is one. */
   startThread(options: ThreadOptions, script: string): HostThread;
   /**
-   * Whether a thread that is stopped may go on, for ever, if it is busy (Deno). Its `onExit` comes when it is gone, or
-   * never.
+   * Whether a stopped thread may continue as long as it is busy, even forever (Deno). Its `onExit` is called when it
+   * has exited, or never.
    */
   readonly threadsLinger: boolean;
   wrapPort(port: unknown): HostPort;
-  /** Calls back when this thread, or the process, is about to end by itself: before those of {@link onThreadEnd}. */
+  /**
+   * Calls back when this thread or the process is about to end by itself, before the callbacks of {@link onThreadEnd}.
+   */
   onExit(listener: () => void): void;
   /**
-   * Calls back when this thread ends by itself, and when a thread that was started here, by anyone, has ended. Once.
+   * Calls `own` when this thread ends by itself, and `other` when a thread that was started here, by any code, has
+   * exited. May be called once.
    */
   onThreadEnd(own: () => void, other: (hostId: number) => void): void;
-  /** Whether what threads write comes to the threads that use them; else the host shows it. */
+  /** Whether the output of threads goes to the threads that use them; otherwise the host shows it. */
   readonly threadsSendOutput: boolean;
 }
 
-/** What a thread that `startThread` started uses. */
+/** For threads that `startThread` has started. */
 export interface StartedThread {
-  /** In a thread that `startThread` started: its instructions, at every call. */
+  /** The thread's instructions, the same at every call. */
   firstMessage(): Promise<unknown>;
-  /** In such a thread: sends to the one that started it. */
+  /** Sends a message to the thread that started this one. */
   postToStarter(message: unknown, transfer?: readonly unknown[]): void;
-  /** In such a thread: hears the further messages of that one, and stays alive for them. */
+  /** Receives further messages of that thread, and keeps this one alive for them. */
   listenToStarter(listener: (message: unknown) => void): void;
   /** Ends this thread now. */
   exitThread(code: number): void;
   /**
-   * From now on, `take` is given each piece that this thread writes to its standard output (1) or standard error (2),
-   * before the call returns that wrote it. What `take` refuses goes the host's own way; where that is to write it at
-   * once, so does all.
+   * From now on, passes each piece that this thread writes to its standard output (1) or standard error (2) to `take`,
+   * before the writing call returns. Pieces that `take` refuses go the host's way. Where the host writes at once, all
+   * pieces do.
    */
   divertOutput(take: (descriptor: number, bytes: Uint8Array) => boolean): void;
-  /** Imports a module of the user by its URL, in a thread that `startThread` started. */
+  /** Imports a module of the user by its URL. */
   importModule(url: string): Promise<unknown>;
   /**
-   * What evaluates source in the global scope, as `eval` does. What that imports is looked up from `url` in Node; in
-   * browsers from this script.
+   * Evaluates source in the global scope, like `eval`. Its imports are resolved from `url` in Node, and from this
+   * script in browsers.
    */
   evaluator(url: string): (source: string) => unknown;
 }
 
-/** Time, turns, and what goes along with asynchronous code. */
+/** Time, turns of the event loop, and asynchronous context. */
 export interface EventLoop {
-  /** One turn of the event loop: timers, messages and I/O that are due run before the promise resolves. */
+  /** Waits for one turn of the event loop: due timers, messages and I/O run before the promise resolves. */
   turn(): Promise<void>;
   /**
-   * Calls back in a later turn of the event loop, in the order of the calls; also while a page's main thread is
+   * Calls back in a later turn of the event loop, in the order of the calls, even while a page's main thread is
    * blocked.
    */
   nextTurn(listener: () => void): void;
-  /**
-   * Calls back in a millisecond or two. Undefined where a timer may be much later, as in a page that nobody looks at.
-   */
+  /** Calls back in one or two milliseconds. Undefined where a timer may be much later, as in a hidden page. */
   readonly soon: ((listener: () => void) => void) | undefined;
-  /** Calls back after so many milliseconds, if the thread lives for as long: this does not keep it alive. */
+  /** Calls back after a number of milliseconds. Does not keep the thread alive. */
   later(milliseconds: number, listener: () => void): void;
-  /** Keeps this thread's event loop alive until the answer is called; for threads that nothing else keeps. */
+  /**
+   * Keeps this thread's event loop alive until the returned function is called, for threads that nothing else keeps
+   * alive.
+   */
   holdLoop(): () => void;
-  /** What the clock that all threads share says, in milliseconds with a fraction; see clock.ts. */
+  /** The time of the clock that all threads share, in milliseconds with a fraction; see clock.ts. */
   clock(): number;
   /**
-   * How much of the time this thread's event loop was active, in milliseconds; bytes of its JavaScript heap. 0:
-   * unknown.
+   * How long this thread's event loop was active, in milliseconds, and the bytes of its JavaScript heap. 0: unknown.
    */
   activeTime(): number;
   heapUsed(): number;
-  /** A function that runs in the asynchronous context of now: an AsyncLocalStorage has the value that it has here. */
+  /** Binds a function to the current asynchronous context, so an AsyncLocalStorage has the same value in it. */
   bindContext<F extends (...args: never[]) => unknown>(call: F): F;
-  /** Something that carries a value along with asynchronous control flow; undefined where the host has none. */
+  /** A storage whose value follows asynchronous control flow; undefined where the host has none. */
   newContext<T>(): { run<R>(value: T, call: () => R): R; getStore(): T | undefined } | undefined;
-  /** Whether a turn costs little. In a browser it is up to 4 ms, where timers have to stand in for messages. */
+  /** Whether a turn is cheap. In a browser it costs up to 4 ms, where timers must replace messages. */
   readonly turnsAreCheap: boolean;
 }
 
-/** What the host has of its own. */
+/** Features of the host. */
 export interface HostModules {
-  /** A module of Node's own, where there are some. */
+  /** A built-in module of Node, where available. */
   builtin(name: string): unknown;
-  /** The bytes that a base64 text stands for. */
+  /** Decodes base64. */
   fromBase64(text: string): Uint8Array<ArrayBuffer>;
-  /** The URL that a module's name, given by the user, stands for. */
+  /** Resolves a module name, given by the user, to a URL. */
   moduleUrl(name: string | URL): string;
   /**
-   * Writes out what such a thread has written. The answer says whether the system has it by now, or it was dropped
-   * because the stream has ended, or nobody reads there.
+   * Writes the output of such a thread. The returned function tells whether the system has it by now, or whether it was
+   * dropped because the stream has ended or has no reader.
    */
   writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean;
-  /** Tells whoever runs the program of something that is no error of the calling code; `code` names the kind of it. */
+  /** Warns the user of the program about a condition that is not an error of the calling code. `code` identifies it. */
   warn(message: string, code: string, detail: string): void;
 }
 

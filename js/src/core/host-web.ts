@@ -6,17 +6,17 @@ import { ALIVE, type Hello, LISTENING, LOCK_PREFIX, randomId, runsScript, startT
 import type { SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
-/** What a web worker's global scope offers; TypeScript's "dom" library knows only the page's. */
+/** The global scope of a web worker; TypeScript's "dom" library has only the page's. */
 interface WorkerScope {
   postMessage(message: unknown, transfer: Transferable[]): void;
   close(): void;
 }
 
-/** Where a worker's instructions leave the space for `import 'plait'` in the user's module. */
+/** The global in which a worker's instructions leave the space for `import 'plait'` in the user's module. */
 const scope = globalThis as typeof globalThis & { [inherited]?: SpaceHandle };
 const inherited: unique symbol = Symbol.for('plait.space.2') as never;
 
-/** The browser's host. */
+/** The host interface for browsers. */
 export function createWebHost(): Host {
   const isMainThread = typeof document !== 'undefined';
   const self = globalThis as unknown as WorkerScope & EventTarget;
@@ -27,7 +27,7 @@ export function createWebHost(): Host {
   const backlog: unknown[] = [];
   const turns: (() => void)[] = [];
   let opened: MessageChannel | undefined;
-  /** Opened at the first turn: an old Node is taken for a page, and would not end while there is one. */
+  /** Opened at the first turn. An old Node is treated as a page, and an open channel would keep it from ending. */
   const channel = {
     get port2(): MessagePort {
       if (opened === undefined) {
@@ -56,7 +56,7 @@ export function createWebHost(): Host {
     await new Promise<void>((held) => {
       void navigator.locks.request(LOCK_PREFIX + hello.plaitHostId, () => {
         held();
-        return new Promise(() => {}); // for as long as the thread lives
+        return new Promise(() => {}); // as long as the thread exists
       });
     });
     self.postMessage(ALIVE, []);
@@ -70,11 +70,11 @@ export function createWebHost(): Host {
       identity.hostId ||= randomId();
       return identity.hostId;
     },
-    starterId: 0, // nobody knows
+    starterId: 0, // unknown
     isMainThread,
     mayBlock: !isMainThread,
     get parallelism() {
-      return globalThis.navigator?.hardwareConcurrency || 1; // an old Node is taken for a page, and has none
+      return globalThis.navigator?.hardwareConcurrency || 1; // an old Node is treated as a page, and has none
     },
     inheritedSpace: () => scope[inherited],
     bequeathSpace(handle: SpaceHandle) {
@@ -97,7 +97,7 @@ export function createWebHost(): Host {
       listener = receive;
       for (const message of backlog.splice(0)) receive(message);
     },
-    divertOutput: () => {}, // the browser shows what threads write
+    divertOutput: () => {}, // the browser shows the output of threads
     writeOutput: () => () => true,
     exitThread: () => self.close(),
     turn: () =>
@@ -120,12 +120,12 @@ export function createWebHost(): Host {
     warn: (message: string, code: string, detail: string) => console.warn(`[${code}] ${message}\n${detail}`),
     later: (milliseconds: number, listener: () => void) => void setTimeout(listener, milliseconds),
     wrapPort(): never {
-      throw new TypeError('a browser does not say when the thread behind a port is gone');
+      throw new TypeError('a browser does not report that the thread behind a port has exited');
     },
     builtin: () => undefined,
     moduleUrl(name: string | URL) {
       const { protocol, origin, href } = globalThis.location;
-      return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob is no place to start from
+      return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob URL cannot be a base
     },
     // biome-ignore lint/security/noGlobalEval: that is what it is; by another name it sees the global scope alone
     evaluator: () => globalThis.eval,
@@ -134,7 +134,7 @@ export function createWebHost(): Host {
     bindContext: <F>(call: F) => call,
     newContext: () => undefined,
     holdLoop: () => () => {},
-    clock: () => performance.timeOrigin + performance.now(), // browsers take both from a clock that nobody sets
+    clock: () => performance.timeOrigin + performance.now(), // browsers take both from a monotonic clock
     activeTime: () => 0,
     heapUsed: () => 0,
   };

@@ -1,8 +1,8 @@
 /**
- * The program that runs Plait, as host-types.ts has it.
+ * The host interface of the program that runs Plait; its types are in host-types.ts.
  *
- * Invariant: the files host*.ts are the only ones that know which host it is (tools/arrows.py looks). Node's modules
- * are reached through `process.getBuiltinModule`, so that no bundler for browsers has to know about them.
+ * Invariant: only the files host*.ts know which host it is (tools/arrows.py checks that). Node's modules are reached
+ * through `process.getBuiltinModule`, so bundlers for browsers need not know them.
  */
 
 import { createNodeHost } from './host-node.ts';

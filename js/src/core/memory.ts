@@ -1,30 +1,30 @@
 /**
  * Which buffers are the memory of a space.
  *
- * A SharedArrayBuffer is but an object: the same memory is another one after it has grown, and in each view that came
- * by `postMessage`.
+ * A SharedArrayBuffer is only an object. The same memory has another object after it has grown, and in each view that
+ * arrived by `postMessage`.
  *
- * Invariant: the answer is yes for each of them, and for no other memory.
+ * Invariant: the result is true for each such object, and for no other memory.
  */
 
 import { BOOT_SIZE, Space as S, TLS_SIZE } from './layout.generated.ts';
 import type { Space } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 
-/** The objects that are known to be the memory of each space. */
+/** The objects known to be the memory of a space. */
 const buffersOf = new WeakMap<Space, WeakSet<ArrayBufferLike>>();
 
-/** The spaces that this thread has; those that nobody uses any more go when they are met. */
+/** The spaces of this thread. Unused ones are removed during a search. */
 const spaces = threadWide('spaces', () => new Set<WeakRef<Space>>());
 
-/** From now on this thread has that space. */
+/** Adds a space of this thread. */
 export function noteSpace(space: Space): void {
   spaces.add(new WeakRef(space));
 }
 
 /**
- * Whether a buffer is the space's memory, under whichever object. Nothing tells but its bytes: a word that only this
- * thread uses, at the bottom of its boot stack, is seen there as it changes.
+ * Whether a buffer is the space's memory, under any object. Only its bytes can show that: this changes a word that only
+ * this thread uses, at the bottom of its boot stack, and checks whether it changes in the buffer.
  */
 export function isMemoryOf(space: Space, buffer: ArrayBufferLike): boolean {
   if (buffer === space.u8.buffer) return true;
@@ -44,7 +44,7 @@ export function isMemoryOf(space: Space, buffer: ArrayBufferLike): boolean {
   return true;
 }
 
-/** Whether a buffer is the memory of a space that this thread has. */
+/** Whether a buffer is the memory of a space of this thread. */
 export function isMemory(buffer: ArrayBufferLike): boolean {
   for (const reference of spaces) {
     const space = reference.deref();

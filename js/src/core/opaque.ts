@@ -1,16 +1,17 @@
 /**
- * Objects that belong to one thread and stand for something in shared memory: a pool, a space, an open file. Logs show
- * a line of each, and who clones one, or posts it to another thread, is told what to send instead.
+ * Opaque objects: they belong to one thread and represent something in shared memory, such as a pool, a space or an
+ * open file. Logs show one line for each. Code that clones one, or posts it to another thread, gets an error that says
+ * what to send instead.
  *
- * Invariant: neither shows what lies in the memory, or fails because of the state in which the object is.
+ * Invariant: neither reveals the contents of the memory, nor fails because of the object's state.
  */
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** Where the codec of values finds on the prototype what such an object is; the same for all copies of Plait. */
+/** The property of the prototype where the codec of values finds the description; the same in all copies of Plait. */
 export const OPAQUE: unique symbol = Symbol.for('plait.opaque') as never;
 
-/** What such an object is called, and what to send instead of it. */
+/** The name of such an object, and what to send instead of it. */
 export interface Opaque {
   readonly name: string;
   readonly instead: string;
@@ -18,7 +19,7 @@ export interface Opaque {
 
 type Shown = Readonly<Record<string, number | boolean | string>>;
 
-/** Makes the objects of a class opaque. `show`: what the line says of one. */
+/** Makes the objects of a class opaque. `show`: the properties in the log line. */
 export function makeOpaque<Object extends object>(
   made: { readonly prototype: Object },
   { name, instead }: Opaque,
@@ -39,7 +40,7 @@ function lineOf(name: string, show: () => Shown): string {
   try {
     shown = show();
   } catch {
-    // The prototype itself, or an object whose memory is gone.
+    // The prototype itself, or an object whose memory was freed.
   }
   const parts = Object.entries(shown).map(
     ([key, value]) => `${key}: ${typeof value === 'string' ? JSON.stringify(value) : value}`,
@@ -48,8 +49,8 @@ function lineOf(name: string, show: () => Shown): string {
 }
 
 /**
- * To be called for each new object of such a class. Cloning reads the properties that list, and refuses a symbol with
- * the text that it has. JSON leaves symbols out.
+ * Must be called for each new object of such a class. Cloning reads enumerable properties, and refuses a symbol with an
+ * error that contains its text. JSON omits symbols.
  */
 export function refuseCloning(object: object): void {
   const { name, instead } = (object as { readonly [OPAQUE]: Opaque })[OPAQUE];

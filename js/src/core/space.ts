@@ -1,10 +1,9 @@
 /**
- * A space as one thread sees it: the shared memory, this thread's instance of the core on it, and views.
+ * A space, as one thread sees it: the shared memory, this thread's instance of the core on it, and views.
  *
- * Invariant: the memory only grows, and growing never moves it: a view that was made stays true for the bytes it
- * covers. What a view may lack is the newest bytes, so every access goes through a method that renews the views when a
- * reference lies beyond them. Another thread's growth reaches this one's `memory.buffer` late; `memory.grow(0)` fetches
- * it.
+ * Invariant: the memory only grows and never moves, so a view stays valid for the bytes that it covers. A view may not
+ * cover the newest bytes. So every access uses a method that renews the views if a reference is beyond them. This
+ * thread's `memory.buffer` shows growth by another thread late; `memory.grow(0)` updates it.
  */
 
 import { PlaitError } from './errors.ts';
@@ -12,15 +11,15 @@ import { Errno } from './layout.generated.ts';
 import { makeOpaque, refuseCloning } from './opaque.ts';
 
 /**
- * A shared `WebAssembly.Memory`. Said in words of our own: that name is known only where the types of browsers, or
- * newer ones of Node, are.
+ * A shared `WebAssembly.Memory`. Declared here, because that name exists only in the types of browsers and of newer
+ * versions of Node.
  */
 export interface SharedMemory {
   readonly buffer: SharedArrayBuffer;
   grow(pages: number): number;
 }
 
-/** What another thread needs to attach to a space; can be sent with postMessage. */
+/** What another thread needs to attach to a space. It can be sent with postMessage. */
 export interface SpaceHandle {
   readonly memory: SharedMemory;
   /** A `WebAssembly.Module`. */
@@ -28,7 +27,7 @@ export interface SpaceHandle {
   readonly layoutVersion: number;
 }
 
-/** The core's exports (core/abi.txt). References come back signed: make them `>>> 0`. */
+/** The core's exports (core/abi.txt). References are returned signed: convert them with `>>> 0`. */
 export interface Core {
   readonly __stack_pointer: { value: number };
   readonly __tls_size: { readonly value: number };
@@ -146,19 +145,22 @@ export interface Core {
 }
 
 /**
- * A thread's view of a space. Made by `openSpace()` and `attach()`; belongs to the thread that made it.
+ * A space, as one thread sees it. Created by `openSpace()` and `attach()`; it belongs to the thread that created it.
  *
- * Its properties do not list: who logs a space, or makes it JSON, would write down all of the memory. They are made so,
- * for an object whose properties are hidden later is a slow one.
+ * Its properties are not enumerable. Otherwise logging a space, or converting it to JSON, would write all of the
+ * memory. They are defined that way from the start, because an object whose properties are hidden later is slow.
  */
 export class Space {
-  /** What other threads need to attach. */
+  /** The handle that other threads need to attach. */
   declare readonly handle: SpaceHandle;
-  /** The core's functions, running on this thread's own stack. */
+  /** The core's functions, which run on this thread's own stack. */
   declare readonly core: Core;
   /** This thread's id in the space. */
   declare readonly thread: number;
-  /** All bytes that this thread knows of. Read it anew after each call into the core; it may have been renewed. */
+  /**
+   * All bytes that this thread has observed. Read this property again after each call into the core, which may renew
+   * it.
+   */
   declare u8: Uint8Array<SharedArrayBuffer>;
   /** The same as 32-bit words, indexed by reference >>> 2. */
   declare u32: Uint32Array<SharedArrayBuffer>;
@@ -220,7 +222,8 @@ export class Space {
   }
 
   /**
-   * Walks all structures; throws ERR_PLAIT_CORRUPT. With `quiescent`, while no other thread is inside, it checks more.
+   * Checks all structures, and throws ERR_PLAIT_CORRUPT for a fault. With `quiescent` it checks more; then no other
+   * thread may use the space.
    */
   check(quiescent = false): void {
     const rc = this.core.plait_abi_check(quiescent ? 1 : 0);
@@ -235,12 +238,12 @@ export class Space {
 export function lockTimeout(): PlaitError {
   return new PlaitError(
     'ERR_PLAIT_LOCK_TIMEOUT',
-    'a lock was held for over a second by a thread that is not known to have exited. If you stop Workers of your own with ' +
-      'terminate(), start them with workerOptions(), so that their end is noticed at once',
+    'a lock was held for over a second by a thread that is not known to have exited. If you stop Workers of your own ' +
+      'with terminate(), start them with workerOptions(), so that their end is noticed at once',
   );
 }
 
-/** The error for a space that cannot give `size` bytes more. */
+/** The error for a space that has no `size` bytes left. */
 export function outOfMemory(size: number): PlaitError {
   return new PlaitError(
     'ERR_PLAIT_OUT_OF_MEMORY',
@@ -248,7 +251,7 @@ export function outOfMemory(size: number): PlaitError {
   );
 }
 
-/** The error for a check that finds no room: it needs a few bytes for each file, to count in. */
+/** The error for a check without memory: it needs a few bytes for each file. */
 export function noRoomToCheck(): PlaitError {
   return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', 'the space has no room for the check to count in: free some');
 }

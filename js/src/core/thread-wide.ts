@@ -1,11 +1,11 @@
 /**
- * What a thread has once, however many copies of Plait it runs.
+ * Values that a thread has once, however many copies of Plait it runs.
  *
- * Copies are the rule: the script of Plait's threads (task/thread.ts) has a copy of its own beside the one that the
- * user's module imports, and a bundler makes one for each bundle. They must see the same space, the same owned views
- * and the same error class.
+ * Copies are common. The script of Plait's threads (task/thread.ts) contains one, beside the one that the user's module
+ * imports, and a bundler makes one for each bundle. They must share the same space, the same owned views and the same
+ * error class.
  *
- * Invariant: only copies of the same version share; another version's objects may look different.
+ * Invariant: only copies of the same version share, because objects of another version may differ.
  */
 
 import { VERSION } from './version.ts';
@@ -14,7 +14,7 @@ const KEY = Symbol.for(`plait ${VERSION}`);
 
 const scope = globalThis as typeof globalThis & { [KEY]?: Map<string, unknown> };
 
-/** The thread's one value of that name; `make` makes it for whichever copy asks first. */
+/** The thread's value of that name. `make` creates it for the first copy that asks. */
 export function threadWide<Value>(name: string, make: () => Value): Value {
   if (scope[KEY] === undefined) Object.defineProperty(scope, KEY, { value: new Map() });
   const values = scope[KEY] as Map<string, unknown>;

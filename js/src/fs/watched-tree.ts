@@ -183,7 +183,7 @@ export class WatchedTree {
     this.#pollTop(notified.some(([below]) => below === ''));
     for (const [below, names] of notified) {
       const inside = this.#at(below);
-      if (inside?.inode !== 0) continue; // gone
+      if (inside?.inode !== 0) continue; // removed
       if (names === 'all') this.#listAll(inside, below);
       else for (const name of names) this.#check(inside, below, name, true);
     }
