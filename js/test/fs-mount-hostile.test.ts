@@ -156,7 +156,7 @@ test('modes and positions of any size are answered as in memory', () => {
   assert.equal(nodeFs.statSync(`${inside}/f`).mode & 0o7777, 0o7777);
 });
 
-test('what cannot be mounted is told in an error of the usual shape', () => {
+test('what cannot be mounted fails with an error of the usual form', () => {
   const { fs, inside } = world();
   assert.throws(() => fs.mount('/m', { type: 'host', directory: `${inside}/f` }), {
     code: 'ENOTDIR',
@@ -194,7 +194,7 @@ test('a directory that is read on after it has shrunk comes to an end', () => {
   for (const directory of [first, ...others]) directory.closeSync();
 });
 
-test('what is open in a mount that is gone is closed, though its directory is gone, too', {
+test('open files of a removed mount are closed, even if its directory is removed, too', {
   timeout: 60000,
 }, async () => {
   const { space, fs, inside } = world();
@@ -284,14 +284,14 @@ test('a mount that somebody has not wholly made is found by settling it, not by 
   assert.equal(fs.mounts().length, 1);
   const { worker, ask } = await start(space);
   await ask('mount', { path: '/late', directory: inside });
-  // As it is when the directory is covered already, and the change of the list not told yet.
+  // As it is when the directory is covered already, and the change of the list is not counted yet.
   const { u32, core } = space as unknown as { u32: Uint32Array; core: { plait_abi_fs(): number } };
   Atomics.sub(u32, ((core.plait_abi_fs() >>> 0) + FsRoot.mountChanges) >>> 2, 1);
   assert.equal(fs.readFileSync('/late/f', 'utf8'), '0123456789');
   await worker.terminate();
 });
 
-test('a recursive watcher is told of what other programs do deep down', { timeout: 60000 }, async () => {
+test('a recursive watcher is notified of changes by other programs at any depth', { timeout: 60000 }, async () => {
   const { fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/a/b`, { recursive: true });
   const seen: string[] = [];

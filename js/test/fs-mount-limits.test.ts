@@ -146,7 +146,7 @@ test('another directory with the same number is not taken for the one that was m
 }, async (t) => {
   const space = openSpace({ maximum: 2 ** 27 });
   const fs = createFs(() => space);
-  // The thread that has mounted it is gone, so nobody holds the directory, and its number is free.
+  // The thread that mounted it has exited, so no thread holds the directory open, and its number is free.
   const mounted = directory();
   const { worker, ask } = await start(t, space);
   await ask('mount', { path: '/m', directory: mounted });

@@ -1,5 +1,5 @@
 /**
- * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what deaths
+ * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what exits
  * leave. That operations answer as node:fs does on a mount, too, is in fs.test.ts.
  */
 import assert from 'node:assert/strict';
@@ -347,7 +347,7 @@ test('the root can be a mount', () => {
   fs.check();
 });
 
-test('pipes, sockets and devices are told of, and not opened: nothing waits', { timeout: 30000 }, () => {
+test('pipes, sockets and devices are listed, but not opened: nothing waits', { timeout: 30000 }, () => {
   const { fs, inside } = world();
   execFileSync('mkfifo', [`${inside}/pipe`]);
   nodeFs.symlinkSync('pipe', `${inside}/topipe`);
@@ -462,7 +462,7 @@ test('what a mount cannot do has a reason', () => {
   });
 });
 
-test('a mount whose directory has gone says so, and comes off', { timeout: 60000 }, async (t) => {
+test('a mount whose directory was removed says so, and can be unmounted', { timeout: 60000 }, async (t) => {
   const { space, fs, inside } = world();
   nodeFs.renameSync(inside, `${inside}-moved`);
   assert.deepEqual(fs.readdirSync('/host'), ['f'], 'a directory is what was mounted, not a name');

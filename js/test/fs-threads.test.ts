@@ -1,6 +1,6 @@
 /**
  * plait/fs on several threads: they are terminated at random while they use the same files, and what is left is whole;
- * what one changes the others see, are told of, and can wait for.
+ * what one thread changes, the others see, are notified of, and can wait for.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -55,8 +55,8 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, (_, i) => start(t, space, i, next(2 ** 31), steps, errors)),
   );
-  let deaths = 0;
-  for (; deaths < 40 * rounds; deaths++) {
+  let exits = 0;
+  for (; exits < 40 * rounds; exits++) {
     const goal = Array.from({ length: WORKERS }, (_, i) => Atomics.load(steps, i + 2) + next(200));
     const end = performance.now() + DEADLINE_MS;
     while (goal.some((count, i) => Atomics.load(steps, i + 2) < count)) {
@@ -77,15 +77,15 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   // Each line of the log is one thread's, and whole.
   for (const line of fs.readFileSync('/log', 'latin1').split('\n').slice(0, -1))
     assert.match(line, /^(A{39}|B{39}|C{39})$/);
-  // Under the lock nobody's count got lost; one that died may have counted in the file only.
+  // Under the lock no count was lost; a thread that exited may have counted only in the file.
   const counted = Number(fs.readFileSync('/locked', 'utf8'));
   const done = Atomics.load(steps, 1);
-  assert.ok(counted >= done && counted <= done + deaths, `${counted} in the file, ${done} done`);
+  assert.ok(counted >= done && counted <= done + exits, `${counted} in the file, ${done} done`);
   for (const name of fs.readdirSync('/')) fs.rmSync(`/${name}`, { recursive: true });
   fs.check();
   const { bfree, blocks, files: most, ffree } = fs.statfsSync('/');
   assert.deepEqual([blocks - bfree, most - ffree], [0, 1], 'all memory and all files but the root are given back');
-  t.diagnostic(`${deaths} terminations`);
+  t.diagnostic(`${exits} terminations`);
 });
 
 test('watch and watchFile tell of what other threads do', { timeout: 60000 }, async (t) => {

@@ -170,7 +170,7 @@ test('handles, directories and streams let the event loop turn', async (t) => {
   assert.equal(stop, true);
 });
 
-test('answers come in the order of the calls, and never before the caller has gone on', async () => {
+test('calls complete in their order, and never before the caller has continued', async () => {
   const order: string[] = [];
   const done = new Promise<void>((resolve) => {
     fs.stat('/', () => order.push('first'));

@@ -33,7 +33,7 @@ function mounted(): { fs: Fs; inside: string } {
   return { fs, inside };
 }
 
-/** Watches, and notes what is told; closed when the test is over. */
+/** Watches and records events; closed when the test is over. */
 function watching(t: TestContext, fs: Fs, path: string, options: object = {}): { watcher: FSWatcher; seen: string[] } {
   const seen: string[] = [];
   const watcher = fs.watch(path, options, (event: string, name: string | Uint8Array | null) =>
@@ -59,7 +59,7 @@ test('a watcher behind a mount tells of what the host lost, because its queue wa
   const { seen: seenDeep } = watching(t, fs, '/host', { recursive: true });
   const { seen: seenMixed } = watching(t, fs, '/', { recursive: true });
   const { seen: seenFile } = watching(t, fs, '/host/f');
-  // They all sleep again when they have told of this.
+  // They all sleep again after they have reported this.
   nodeFs.appendFileSync(`${inside}/f`, 'some');
   await until(
     () =>
@@ -91,7 +91,7 @@ test('a watcher behind a mount tells of what the host lost, because its queue wa
   assert.ok(!lost.includes('new'), "the host's own watcher has lost it");
 });
 
-test('what the host refuses to watch is told, and looked at nevertheless', { timeout: 60000 }, async (t) => {
+test('what the host refuses to watch is reported, and polled nevertheless', { timeout: 60000 }, async (t) => {
   const { fs, inside } = mounted();
   nodeFs.mkdirSync(`${inside}/sub`);
   const made: EventEmitter[] = [];
@@ -110,13 +110,13 @@ test('what the host refuses to watch is told, and looked at nevertheless', { tim
   const other = Object.assign(new Error('EIO'), { code: 'EIO', errno: -5 });
   const next = fs.promises.watch('/host/sub');
   made.length = 0;
-  const told = assert.rejects((next as AsyncGenerator).next(), { code: 'EIO', path: '/host/sub' });
+  const reported = assert.rejects((next as AsyncGenerator).next(), { code: 'EIO', path: '/host/sub' });
   await until(
     () => made.length === 1,
     () => 'it is watched',
   );
   made[0]?.emit('error', other);
-  await told;
+  await reported;
   mock.mock.restore();
   nodeFs.writeFileSync(`${inside}/sub/new`, 'x');
   await until(
@@ -142,7 +142,7 @@ test('a watcher of 20,000 files costs little for each change anywhere', { timeou
       fs.writeFileSync('/probe/f', `${'x'.repeat(i)}`);
       // The later watcher looks after the earlier one.
       while (probe.length === before) {
-        assert.ok(performance.now() < start + DEADLINE_MS, 'it is told');
+        assert.ok(performance.now() < start + DEADLINE_MS, 'it is reported');
         await new Promise(setImmediate);
       }
       times.push(performance.now() - start);
@@ -179,18 +179,18 @@ function look(fs: Fs, top: string): Map<string, string> {
 }
 
 for (const place of ['memory', 'a mount']) {
-  test(`each name that is different is told, and no other: ${place} (seed ${seed})`, { timeout: 60000 }, async (t) => {
+  test(`each changed name is reported, and no other: ${place} (seed ${seed})`, { timeout: 60000 }, async (t) => {
     let state = seed >>> 0 || 1;
     const next = (limit: number): number => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
       return (state >>> 8) % limit;
     };
     const { fs, inside } = mounted();
-    const far = place !== 'memory';
-    const top = far ? '/host' : '/memory';
-    if (!far) fs.mkdirSync('/memory');
+    const isMounted = place !== 'memory';
+    const top = isMounted ? '/host' : '/memory';
+    if (!isMounted) fs.mkdirSync('/memory');
     // Other programs change the host's files.
-    const [by, root] = far ? [nodeFs as unknown as Fs, inside] : [fs, top];
+    const [by, root] = isMounted ? [nodeFs as unknown as Fs, inside] : [fs, top];
     const flat = watching(t, fs, top).seen;
     const deep = watching(t, fs, top, { recursive: true }).seen;
     const names = ['a', 'b', 'c', 'a/a', 'a/b', 'b/a', 'b/b', 'c/a', 'a/a/a', 'b/b/b'];
@@ -238,49 +238,49 @@ for (const place of ['memory', 'a mount']) {
   });
 }
 
-test('a change within the same instant as the last look is told', { timeout: 60000 }, async (t) => {
+test('a change within the same instant as the last poll is reported', { timeout: 60000 }, async (t) => {
   const fs = files();
   fs.mkdirSync('/d');
   fs.writeFileSync('/d/f', 'a');
   let now = Date.now() + 5;
   t.mock.method(Date, 'now', () => now);
   const { seen } = watching(t, fs, '/d');
-  let told = 0;
-  fs.watchFile('/d/f', () => told++);
+  let reported = 0;
+  fs.watchFile('/d/f', () => reported++);
   t.after(() => fs.unwatchFile('/d/f'));
   for (const [i, text] of [...'bcdefghijklmnopqrst'].entries()) {
-    seen.length = told = 0;
+    seen.length = reported = 0;
     if (i % 4 === 0) now++; // not every time is exact
     fs.writeFileSync('/d/f', text);
     await until(
-      () => seen.includes('change f') && told > 0,
-      () => `${text}, seen: ${seen}, told: ${told}`,
+      () => seen.includes('change f') && reported > 0,
+      () => `${text}, seen: ${seen}, reported: ${reported}`,
     );
   }
 });
 
-test('mounts that come and go below what is watched are told', { timeout: 60000 }, async (t) => {
+test('mounts that are added and removed below a watched directory are reported', { timeout: 60000 }, async (t) => {
   const { fs, inside } = mounted();
   fs.mkdirSync('/top/point', { recursive: true });
   fs.writeFileSync('/top/point/hidden', '');
   const { seen } = watching(t, fs, '/top', { recursive: true });
-  const told = (event: string): Promise<void> =>
+  const reported = (event: string): Promise<void> =>
     until(
       () => seen.includes(event),
       () => `${event}: ${seen}`,
     );
   fs.mount('/top/point', { type: 'host', directory: inside });
-  await told('rename point/f');
-  await told('rename point/hidden');
+  await reported('rename point/f');
+  await reported('rename point/hidden');
   nodeFs.writeFileSync(`${inside}/new`, '');
-  await told('rename point/new');
+  await reported('rename point/new');
   nodeFs.mkdirSync(`${inside}/d`);
   nodeFs.writeFileSync(`${inside}/d/x`, '');
-  await told('rename point/d/x');
+  await reported('rename point/d/x');
   seen.length = 0;
   fs.unmount('/top/point');
-  await told('rename point/hidden');
-  await told('rename point/d/x');
+  await reported('rename point/hidden');
+  await reported('rename point/d/x');
 });
 
 test('a directory that is removed and made anew behind a mount is watched again', { timeout: 60000 }, async (t) => {
@@ -349,15 +349,15 @@ test('a program ends though watchers that do not keep it are open, and not other
   const kept = await run(`const watcher = fs.watch('/d', { persistent: false }).ref();
     setTimeout(() => { console.log('kept'); watcher.close(); }, 50).unref();`);
   assert.equal(kept, 'kept\n');
-  const told = await run(`let caught = 0; const seen = new Set();
+  const reported = await run(`let caught = 0; const seen = new Set();
     process.on('uncaughtException', () => caught++);
     const watcher = fs.watch('/d', (_, name) => { seen.add(name); throw new Error('a listener'); });
     fs.watchFile('/d/f', () => { seen.add('file'); throw new Error('a listener'); });
     for (const name of ['f', 'a', 'b']) fs.writeFileSync('/d/' + name, 'more');
     const timer = setInterval(() => {
       if (seen.size < 4 || caught < 4) return;
-      console.log('all told'); clearInterval(timer); watcher.close(); fs.unwatchFile('/d/f');
+      console.log('all reported'); clearInterval(timer); watcher.close(); fs.unwatchFile('/d/f');
     }, 1);`);
-  assert.equal(told, 'all told\n', 'though the listeners throw');
+  assert.equal(reported, 'all reported\n', 'though the listeners throw');
   t.diagnostic('all ended');
 });
