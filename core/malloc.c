@@ -122,7 +122,7 @@ static PLAIT_COLD int start(void) {
     lock_shared();
     if (plait_load_near(&state) == NONE) {
       rc = start_memory();
-      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].life, SHARED_THREAD | PLAIT_SLOT_LIVE);
+      if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].generation_state, SHARED_THREAD | PLAIT_SLOT_LIVE);
       near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
     }
     plait_lock_release(&shared);
@@ -212,8 +212,8 @@ static void after_fork_in_child(void) {
   plait__heap_unlock();
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
-    plait_thread_t thread = (atomic_load(&slot->life) & ~255u) | i;
-    if (thread == plait_self_id() || thread == SHARED_THREAD || !plait_thread_note_death(thread)) continue;
+    plait_thread_t thread = (atomic_load(&slot->generation_state) & ~255u) | i;
+    if (thread == plait_self_id() || thread == SHARED_THREAD || !plait_thread_note_exit(thread)) continue;
     plait_heap_recover(thread);
     plait_slot_release(slot);
   }

@@ -64,7 +64,8 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
 PLAIT_TINY void plait__reach(void) {
 #ifdef __wasm_atomics__
   uint32_t end = plait_get(&plait_heap()->end);
-  if (__builtin_expect(end > __builtin_wasm_memory_size(0), 0)) plait_platform_look_again(end * PLAIT_SLICE_SIZE - 1);
+  if (__builtin_expect(end > __builtin_wasm_memory_size(0), 0))
+    plait_platform_observe_growth(end * PLAIT_SLICE_SIZE - 1);
 #endif
 }
 
@@ -261,7 +262,7 @@ uint32_t plait__page_remote(struct plait_page *page);
  */
 int plait__page_collect(struct plait_page *page);
 /* The same after a thread has exited: rebuilds free list and free state from states and bits. */
-#if PLAIT_DEATHS
+#if PLAIT_EXITS_NOTICED
 void plait__page_rebuild(struct plait_page *page);
 #else
 #define plait__page_rebuild(page) plait__page_collect(page)

@@ -64,7 +64,7 @@ static void absorb_region(struct plait_thread_heap *theap, uint32_t index, uint3
      * An END before the end: its thread was making the region longer or shorter. Anything else that does not fit was
      * overwritten by the program. It stays as it is, in one piece, and is never allocated.
      */
-    if (PLAIT_DEATHS && state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
+    if (PLAIT_EXITS_NOTICED && state == PLAIT__BLOCK_END) state = PLAIT__BLOCK_FREE, size = end - at;
     if (size == 0 || size > end - at || state == 0 || state > PLAIT__BLOCK_END)
       state = PLAIT__BLOCK_LIVE, size = end - at;
     /* Only a wrong tag is written, because another thread may free a live block at this time. */
@@ -172,7 +172,7 @@ static int adopt_one(struct plait_thread_heap *theap) {
   return 0;
 }
 
-#if PLAIT_DEATHS
+#if PLAIT_EXITS_NOTICED
 int plait__adopt(struct plait_thread_heap *theap) {
   return plait_get(&plait_heap()->orphans) != 0 && adopt_one(theap);
 }
@@ -208,7 +208,7 @@ static struct plait_thread_heap *theap_create(uint32_t index) {
 /* Binds the thread heap to the caller. Threads that share a slot share its thread heap. Under the lock. */
 static void theap_take(struct plait_thread_heap *theap, plait_thread_t self) {
   uint32_t thread = plait_get(&theap->thread);
-  if (PLAIT_DEATHS && ((thread != 0 && thread != self) || plait_get(&theap->stale) != 0)) rebuild(theap);
+  if (PLAIT_EXITS_NOTICED && ((thread != 0 && thread != self) || plait_get(&theap->stale) != 0)) rebuild(theap);
   plait_put(&theap->thread, self); /* it may be counted in `orphans`; a search counts anew */
 }
 
@@ -234,7 +234,7 @@ void plait_heap_leave(void) {
   if (!locked) return;
   plait_put(&theap->thread, 0);
   count_orphans();
-#if !PLAIT_DEATHS
+#if !PLAIT_EXITS_NOTICED
   adopting = adopt_one;
 #endif
   plait__heap_unlock();

@@ -231,7 +231,7 @@ static void make_orphan(void) {
 }
 static void do_adopt(void) { get_medium(100, 9000), get(101, 300); }
 static void make_dead_orphan(void) {
-  make_orphan(), as(corpse), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_death(corpse);
+  make_orphan(), as(corpse), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_exit(corpse);
 }
 static void do_recover_adopt(void) { recover_corpse(), get_medium(100, 9000), get(101, 300); }
 static void do_leave(void) { plait__bind(), plait_heap_leave(); }

@@ -127,7 +127,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   }
   plait_thread_t dead[] = {last, actor, recoverer, corpse};
   for (int i = 0; i < 4; i++) {
-    if ((atomic_load(&plait_slot_of(dead[i])->life) & 255u) != PLAIT_SLOT_DEAD) continue;
+    if ((atomic_load(&plait_slot_of(dead[i])->generation_state) & 255u) != PLAIT_SLOT_EXITED) continue;
     for (plait_ref_t task; (task = plait_abi_recover(dead[i])) != 0;) CHECK(plait_task_finish(task) == 0);
   }
   CHECK(plait_task_check() == 0);
@@ -150,7 +150,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   if (other_client != 0) CHECK(plait_client_release(other_client) == 0); /* in the actor's pool */
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
-    CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].life) & 255u) == PLAIT_SLOT_FREE);
+    CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].generation_state) & 255u) == PLAIT_SLOT_FREE);
   CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   uint32_t live = test_live_blocks();
   if (live > kills + held) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
@@ -259,7 +259,7 @@ static void make_own_pool(void) { /* the actor's own pool: queue, inbox, name, f
   as(actor);
   plait_client_drain(actor_client);
   as(corpse), task = plait_task_next(task, 0);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
   as(actor);
 }
 static void do_destroy(void) { plait_pool_destroy(actor_pool); }
@@ -267,7 +267,7 @@ static void do_destroy(void) { plait_pool_destroy(actor_pool); }
 static void make_corpse(void) { /* a dead worker with a task, whom the actor recovers */
   submit_main(3);
   as(corpse), plait_worker_enter(pool), give_output(plait_task_next(0, 0), 300);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
 }
 static void do_recover(void) {
   plait_ref_t task = plait_abi_recover(corpse);
@@ -336,7 +336,7 @@ static void make_corpse_retry(void) { /* a dead worker with a task that may be r
   as(corpse), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
   give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
 }
 static void do_requeue(void) {
   plait_ref_t task = plait_abi_recover(corpse);
@@ -401,7 +401,7 @@ static void make_left_holes(void) {
   plait_ref_t gone = plait_client_create(pool), tasks[5];
   for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(gone, 0)) == 0);
   for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
   as(main_id), plait_abi_recover(corpse);
 }
 static void make_own_pool_with_holes(void) {
@@ -417,7 +417,7 @@ static void make_corpse_before_holes(void) {
   as(corpse), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
   give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
   as(main_id);
   CHECK(plait_task_abort(queue[1]) == 1 && plait_task_abort(queue[3]) == 1);
 }
@@ -430,7 +430,7 @@ static void make_corpse_holder(void) {
   as(corpse), plait_worker_enter(pool);
   for (int i = 0; i < 2; i++) plait_task_next(0, 0), plait_task_hold();
   plait_task_next(0, 0);
-  plait_thread_note_death(corpse);
+  plait_thread_note_exit(corpse);
 }
 static void do_recover_all(void) {
   for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) plait_task_finish(task);

@@ -37,7 +37,7 @@ static void world(void) {
 static void make_nothing(void) {}
 static void make_open(void) { CHECK((descriptor = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0); }
 static void make_open_read(void) { CHECK((descriptor = fs_open("/e/g", 0)) >= 0); }
-static void make_dead(void) { CHECK(plait_thread_note_death(corpse)); }
+static void make_exited(void) { CHECK(plait_thread_note_exit(corpse)); }
 
 static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
 static void do_readlink(void) { result = plait_fs_readlink(fs_first("/d/soft")); }
@@ -45,9 +45,9 @@ static void do_truncate(void) { result = fs_truncate("/e/g", 10); }
 static void do_walk_up(void) { result = fs_stat("/a/b/../mark"); }
 static void do_close(void) { result = plait_fs_close(descriptor); }
 static void do_lock(void) { result = plait_fs_lock(descriptor, 2, 0, 10, 0); }
-static void do_settle(void) {
-  plait_thread_t unsettled;
-  result = plait__fs_settle_all(&unsettled);
+static void do_recover_journals(void) {
+  plait_thread_t unrecovered;
+  result = plait__fs_recover_journals(&unrecovered);
 }
 static void do_read(void) {
   memset(plait_at(plait_get(&fs_mine()->scratch)), 0, 3000);
@@ -91,7 +91,7 @@ static void then_recover(void) { /* and another thread gets its place, and takes
   CHECK((heir = plait_slot_claim(0)) != 0);
   as(heir);
   fs_mine();
-  CHECK(plait_fs_hold(100) != 0);
+  CHECK(plait_fs_tx_reserve(100) != 0);
 }
 static void then_reuse_bytes(void) {
   CHECK(fs_truncate("/e/g", 0) == 0);
@@ -144,8 +144,8 @@ static void is_held(void) {
   CHECK(result == 0 || result == -PLAIT_ETIMEDOUT);
   if (heir == 0) return;
   as(heir);
-  CHECK(plait_get(&fs_mine()->hand_count) == 1);
-  plait_fs_unhold();
+  CHECK(plait_get(&fs_mine()->reserved_count) == 1);
+  plait_fs_tx_unreserve();
 }
 static void is_whole(void) {
   as(actor);
@@ -184,7 +184,7 @@ static const struct turn {
     {"close, another closes and a third opens", make_open, do_close, then_close_and_claim, is_claimed},
     {"close, another locks bytes", make_open, do_close, then_lock, is_any},
     {"lock bytes, another closes", make_open, do_lock, then_close, is_any},
-    {"settle, another recovers", make_dead, do_settle, then_recover, is_held},
+    {"settle, another recovers", make_exited, do_recover_journals, then_recover, is_held},
     {"read, another truncates and the memory is reused", make_open, do_read, then_reuse_bytes, is_whole},
     {"create, another removes the directory", make_nothing, do_create, then_rmdir, is_created_or_missing},
     {"mount, another moves the directory above", make_nothing, do_mount, then_move, is_mounted_or_missing},
@@ -207,8 +207,8 @@ static const struct turn *now;
 static void between(void) {
   /* A record that is being settled is the one lock that may be waited for in vain: three times are enough. */
   struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(corpse)]));
-  int settling = plait_lock_owner(&record->lock) == actor;
-  if (plait_get(&plait_self()->held_count) != 0 && !(settling && forced++ < 3)) return;
+  int recovering = plait_lock_owner(&record->lock) == actor;
+  if (plait_get(&plait_self()->held_count) != 0 && !(recovering && forced++ < 3)) return;
   void *saved = plait__thread_heap;
   as(other);
   plait__thread_heap = NULL;

@@ -131,10 +131,10 @@ static void do_adopt(void) { get_medium(100, 9000); }
 static void do_orphan_free(void) { drop(0), drop(6), drop(83), drop(80), drop(26), drop(61); }
 static void do_orphan_one(void) { drop(6); }
 static void make_dead(void) {
-  make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_death(corpse);
+  make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_exit(corpse);
 }
 static void do_recover(void) { plait_abi_recover(corpse); }
-static void do_recover_all(void) { plait_thread_note_death(corpse), plait_abi_recover(corpse); }
+static void do_recover_all(void) { plait_thread_note_exit(corpse), plait_abi_recover(corpse); }
 
 static void make_large(void) {
   as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000);

@@ -143,8 +143,8 @@ export function recoverStartedBy(space: Space, hostId: number): void {
 export function noteDeath(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) {
     const generation = thread & ~255;
-    const life = (slotOf(space, thread) + Slot.life) >>> 2;
-    Atomics.compareExchange(space.i32, life, generation | SlotState.LIVE, generation | SlotState.DEAD);
+    const generationState = (slotOf(space, thread) + Slot.generationState) >>> 2;
+    Atomics.compareExchange(space.i32, generationState, generation | SlotState.LIVE, generation | SlotState.EXITED);
   }
 }
 

@@ -75,12 +75,12 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
   let from = source;
   let worker: Worker;
   let code = 0;
-  let gone = false;
+  let exited = false;
   const hearEnd = (): void => {
     // Granted when the thread's own hold on the lock ends, with the thread.
     void navigator.locks.request(LOCK_PREFIX + hostId, () => {
-      if (!gone) thread.onExit?.(code);
-      gone = true;
+      if (!exited) thread.onExit?.(code);
+      exited = true;
     });
   };
   // Chromium lets it go on with what it runs, for two seconds at most. It has its slot and its stack until then.
@@ -104,7 +104,7 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      if (gone) return;
+      if (exited) return;
       const started = unsent === undefined;
       if (!started && from === 'file') {
         source = 'string';

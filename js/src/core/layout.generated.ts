@@ -36,7 +36,7 @@ export const Slot = {
   sleeping: 36,
   /** how many tasks this thread has ever taken: names the run that is going on */
   takes: 40,
-  /** not 0: the worker takes no further task, and how far that goes (task/layout.h) */
+  /** not 0: the worker takes no further task, and how far that goes (task.h) */
   condemned: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,

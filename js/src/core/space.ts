@@ -89,8 +89,8 @@ export interface Core {
     given: number,
     now: number,
   ): number;
-  plait_fs_hold(size: number): number;
-  plait_fs_unhold(): void;
+  plait_fs_tx_reserve(size: number): number;
+  plait_fs_tx_unreserve(): void;
   plait_fs_stat(target: number, follow: number): number;
   plait_fs_access(length: number, mode: number): number;
   plait_fs_mkdir(length: number, mode: number, now: number): number;
@@ -121,12 +121,12 @@ export interface Core {
   plait_fs_map(fd: number): number;
   plait_fs_mount(length: number, above: number, text: number): number;
   plait_fs_unmount(length: number): number;
-  plait_fs_mount_room(): number;
+  plait_fs_mount_buffer(): number;
   plait_fs_mount_text(index: number, to: number): number;
   plait_fs_locate(length: number, how: number): number;
-  plait_fs_far_open(mount: number, host: number, flags: number, device: number, file: number): number;
-  plait_fs_far_close(fd: number): number;
-  plait_fs_far(fd: number): number;
+  plait_fs_mounted_open(mount: number, host: number, flags: number, device: number, file: number): number;
+  plait_fs_mounted_close(fd: number): number;
+  plait_fs_mounted(fd: number): number;
   plait_fs_watch(change: number): number;
   plait_fs_check(quiescent: number): number;
   plait_fs_fault(at: number): number;

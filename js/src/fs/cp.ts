@@ -10,7 +10,7 @@
 import { Errno } from '../core/layout.generated.ts';
 import { codedError, copyError, type FsError, systemError, wrongType } from './errors.ts';
 import type { Stats } from './stats.ts';
-import type { TreeFs } from './tree.ts';
+import type { SyncFs } from './sync.ts';
 import { checkInteger, join, normalize, parentOf, pathOf, pathText } from './values.ts';
 
 export interface CopyOptions {
@@ -37,8 +37,15 @@ interface Found {
 
 const FLAGS = ['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks'] as const;
 
+/** What copying needs of the files (tree.ts has all of it). */
+interface Files extends SyncFs {
+  mkdirSync(path: string, options?: { recursive: boolean }): unknown;
+  realpathSync(path: string): string;
+  copyFileSync(src: string, dest: string, how?: number): void;
+}
+
 /** Copies synchronously. */
-export function copyTreeSync(fs: TreeFs, src: string | URL, dest: string | URL, options?: CopyOptions): void {
+export function copyTreeSync(fs: Files, src: string | URL, dest: string | URL, options?: CopyOptions): void {
   const steps = begin(fs, src, dest, options);
   for (let step = steps.next(); !step.done; step = steps.next(Boolean(step.value))) {
     if (typeof (step.value as PromiseLike<unknown> | undefined)?.then !== 'function') continue;
@@ -49,7 +56,7 @@ export function copyTreeSync(fs: TreeFs, src: string | URL, dest: string | URL, 
 
 /** Copies asynchronously, and waits for the filter. Wrong arguments are thrown at once. */
 export async function copyTree(
-  fs: TreeFs,
+  fs: Files,
   src: string | URL,
   dest: string | URL,
   options?: AsyncCopyOptions,
@@ -64,7 +71,7 @@ export async function copyAll(steps: Steps<void>): Promise<void> {
 
 /** Checks the arguments and returns the steps, of which none is done yet. */
 export function begin(
-  fs: TreeFs,
+  fs: Files,
   src: string | URL,
   dest: string | URL,
   options: CopyOptions | AsyncCopyOptions = {},
@@ -91,10 +98,10 @@ function checkOptions(options: CopyOptions | AsyncCopyOptions): void {
 }
 
 class Copy {
-  readonly #fs: TreeFs;
+  readonly #fs: Files;
   readonly #options: CopyOptions | AsyncCopyOptions;
 
-  constructor(fs: TreeFs, options: CopyOptions | AsyncCopyOptions) {
+  constructor(fs: Files, options: CopyOptions | AsyncCopyOptions) {
     this.#fs = fs;
     this.#options = options;
   }

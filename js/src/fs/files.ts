@@ -44,7 +44,7 @@ interface Rest {
   /**
    * Mounts a backend over a directory, for every thread of the space at once. The contents of the directory are hidden
    * until `unmount`. A missing directory is created in memory; in another mount it is ENOENT. EBUSY: the directory is a
-   * mount already. docs/fs.md lists the rules in a mount.
+   * mount already. docs/reference/node-fs.md lists the rules in a mount.
    */
   mount(path: PathLike, options: MountOptions): void;
   /** Removes a mount. EBUSY: it contains open descriptors or other mounts. EINVAL: nothing is mounted there. */

@@ -8,7 +8,7 @@
  * instead of a name.
  *
  * A Linux without `/proc` is refused. Other systems have no such path, so there a directory is the path that it had. A
- * program that replaces directories by links during a walk can then redirect a step. docs/fs.md says so.
+ * program that replaces directories by links during a walk can then redirect a step. docs/reference/node-fs.md says so.
  *
  * Files are opened with O_NONBLOCK, and only after a check of their kind. Pipes and devices are refused. If one
  * replaces a file in between, the open does not wait.

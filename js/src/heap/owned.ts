@@ -38,7 +38,7 @@ export function isOwned(view: unknown): boolean {
 }
 
 /** Ends a view's ownership of its block: the block is freed elsewhere. */
-export function disown(view: Uint8Array): void {
+export function releaseOwnership(view: Uint8Array): void {
   owned.delete(view);
 }
 
@@ -48,7 +48,7 @@ export function disown(view: Uint8Array): void {
  */
 const DISPOSE = {
   value(this: Uint8Array): void {
-    release(this);
+    freeOwned(this);
   },
 };
 
@@ -56,7 +56,7 @@ const DISPOSE = {
  * Frees the block that a view owns. Ignores whatever owns no block. At the end of a scope that may be a view which was
  * freed or given away before.
  */
-export function release(view: unknown): void {
+export function freeOwned(view: unknown): void {
   const found = owned.get(view as Uint8Array);
   if (found === undefined) return;
   owned.delete(view as Uint8Array);
@@ -64,7 +64,7 @@ export function release(view: unknown): void {
 }
 
 /** A view that owns a block. pre: no other view does. */
-export function own(space: Space, block: number, size: number): HeapBytes {
+export function claimOwnership(space: Space, block: number, size: number): HeapBytes {
   const view = space.bytes(block, size);
   if (Symbol.dispose !== undefined) Object.defineProperty(view, Symbol.dispose, DISPOSE);
   owned.set(view, { space, block });
