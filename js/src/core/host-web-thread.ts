@@ -10,7 +10,6 @@
  * thread before it has said that it listens, so until then it can be started again, from the string.
  */
 
-import { setTimeout } from './host-timers.ts';
 import type { HostThread, ThreadOptions } from './host-types.ts';
 import { startFromFile } from './host-web-file.ts';
 

@@ -104,6 +104,8 @@ export class Submitter {
    * from here.
    */
   #drained = 0;
+  /** It waits for output that is still to be written. */
+  #isHeld = false;
   #dead: PlaitError | undefined;
   /**
    * Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest.
@@ -307,7 +309,8 @@ export class Submitter {
       const ticket = space.u32[at + (Task.ticket >>> 2)]!;
       const call = this.#calls[ticket];
       const status = space.u32[at + (Task.outputStatus >>> 2)]!;
-      if (waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten) break;
+      this.#isHeld = waits && status !== TaskStatus.OUTPUT && !this.#output.isWritten;
+      if (this.#isHeld) break;
       this.#drained = space.u32[at + (Task.next >>> 2)]!;
       if (status === TaskStatus.OUTPUT) {
         this.#output.write(task);
@@ -380,7 +383,7 @@ export class Submitter {
 
   /** Whether there is something to do that no signal tells of. */
   get #mustLook(): boolean {
-    return this.#drained !== 0 || !this.#output.isWritten;
+    return this.#isHeld || !this.#output.isWritten;
   }
 
   readonly #look = (): void => {
