@@ -45,21 +45,21 @@ struct plait_slot {
 #ifndef PLAIT_HEAP_LIBRARY       /* the rest serves tasks and recovery */
   /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
   plait_word_t role;
-  plait_word_t stack;      /* block that holds the thread's C stack (wasm32); freed by recovery */
-  plait_word_t pool;       /* pool whose tasks this thread runs, 0 if it is no worker */
-  plait_word_t running;    /* intent: task that this thread has taken and not finished */
-  plait_word_t adopted;    /* intent: task that this thread delivers in another's place */
-  plait_word_t building;   /* intent: task that this thread has made and not submitted */
-  plait_word_t scratch;    /* intent: block that this thread has allocated and not published */
-  plait_word_t sleeping;   /* intent: pool in whose `sleepers` this thread is counted */
-  plait_word_t takes;      /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t condemned;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
-  plait_word_t held[10];   /* locks that this thread holds or is about to take, outermost first; 0 none */
-  plait_word_t held_count; /* how many of `held` are in use */
-  plait_word_t tasks_done; /* tasks finished by this thread (wraps) */
-  plait_word64_t busy_us;  /* microseconds that this thread has spent inside tasks */
-  plait_word_t holding;    /* tasks that this thread has put aside and not finished, the last first */
-  plait_word_t seat;       /* seat of the pool that this worker sits on, 0 none */
+  plait_word_t stack;       /* block that holds the thread's C stack (wasm32); freed by recovery */
+  plait_word_t pool;        /* pool whose tasks this thread runs, 0 if it is no worker */
+  plait_word_t running;     /* intent: task that this thread has taken and not finished */
+  plait_word_t adopted;     /* intent: task that this thread delivers in another's place */
+  plait_word_t building;    /* intent: task that this thread has made and not submitted */
+  plait_word_t scratch;     /* intent: block that this thread has allocated and not published */
+  plait_word_t sleeping;    /* intent: pool in whose `sleepers` this thread is counted */
+  plait_word_t tasks_taken; /* how many tasks this thread has ever taken: names the run that is going on */
+  plait_word_t stop_state;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
+  plait_word_t held[10];    /* locks that this thread holds or is about to take, outermost first; 0 none */
+  plait_word_t held_count;  /* how many of `held` are in use */
+  plait_word_t tasks_done;  /* tasks finished by this thread (wraps) */
+  plait_word64_t busy_us;   /* microseconds that this thread has spent inside tasks */
+  plait_word_t holding;     /* tasks that this thread has put aside and not finished, the last first */
+  plait_word_t place;       /* worker place of the pool that this worker sits on, 0 none */
   /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
   plait_word_t starter;
   plait_word_t unused[3]; /* zero; pads the slot to two cache lines */

@@ -13,10 +13,10 @@ static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
   return plait_load(&task->state) == state && plait_load(&client->pool) == pool;
 }
 
-static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
-  uint32_t head = plait_load(&lane->head), tail = plait_load(&lane->tail);
-  if (plait_load(&lane->ring) == 0) return head == tail;
-  struct plait_ring *ring = plait_at(plait_load(&lane->ring));
+static int check_queue(struct plait_queue *queue, plait_ref_t pool, int has_affinity) {
+  uint32_t head = plait_load(&queue->head), tail = plait_load(&queue->tail);
+  if (plait_load(&queue->ring) == 0) return head == tail;
+  struct plait_ring *ring = plait_at(plait_load(&queue->ring));
   uint32_t capacity = plait_load(&ring->capacity);
   if (capacity == 0 || (capacity & (capacity - 1)) != 0 || tail - head > capacity || plait_load(&ring->previous) != 0)
     return 0;
@@ -25,19 +25,19 @@ static int check_lane(struct plait_lane *lane, plait_ref_t pool, int seated) {
     if (task == 0 && i != head && i != tail - 1) continue;
     if (!check_task(task, PLAIT_TASK_QUEUED, pool) || plait_load(&((struct plait_task *)plait_at(task))->position) != i)
       return 0;
-    if ((plait_load(&((struct plait_task *)plait_at(task))->seat) != 0) != seated) return 0;
+    if ((plait_load(&((struct plait_task *)plait_at(task))->place) != 0) != has_affinity) return 0;
   }
   return 1;
 }
 
 static int check_pool(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
-  if (plait_load(&pool->seats) == 0) return 0; /* not open yet, or being freed */
+  if (plait_load(&pool->places) == 0) return 0; /* not open yet, or being freed */
   if (((plait_load(&pool->signal) & plait_load(&pool->parking)) & 1) == 0) return -PLAIT_EILSEQ;
   uint32_t mask = plait_load(&pool->mask), queued = plait_load(&pool->queued);
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
-    if (!check_lane(lane, ref, (int)walk.seats)) return -PLAIT_EILSEQ;
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;)
+    if (!check_queue(queue, ref, (int)walk.places)) return -PLAIT_EILSEQ;
   plait__pool_recount(pool);
   uint32_t all = plait_load(&pool->mask);
   if (plait_load(&pool->state) <= PLAIT_POOL_CLOSING && ((mask & all) != all || queued != plait_load(&pool->queued)))
@@ -47,8 +47,9 @@ static int check_pool(plait_ref_t ref) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
     /* Else a worker could wait for room that nobody makes. */
-    uint32_t words = plait_load(&client->words);
-    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && words != 0 && words != PLAIT_WORDS_CLOSED)
+    uint32_t message_bytes = plait_load(&client->message_bytes);
+    if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && message_bytes != 0 &&
+        message_bytes != PLAIT_MESSAGES_CLOSED)
       return -PLAIT_EILSEQ;
     for (plait_ref_t task = plait_load(&client->inbox); task != 0;
         task = plait_load(&((struct plait_task *)plait_at(task))->next))

@@ -71,32 +71,32 @@ static void free_linked(plait_word_t *word, plait_ref_t next) {
   if (block != 0) plait_heap_free(block);
 }
 
-static void free_lane(struct plait_lane *lane) {
-  for (plait_ref_t task; (task = plait__lane_first(lane)) != 0;) {
+static void free_queue(struct plait_queue *queue) {
+  for (plait_ref_t task; (task = plait__queue_first(queue)) != 0;) {
     plait__task_strip(task);
-    plait_put(&lane->head, plait__lane_after(lane, plait_get(&lane->head)));
+    plait_put(&queue->head, plait__queue_after(queue, plait_get(&queue->head)));
     plait_heap_free(task);
   }
-  free_linked(&lane->ring, 0);
+  free_linked(&queue->ring, 0);
 }
 
 static void free_parts(struct plait_pool *pool) {
-  plait_word_t *seats = plait_at(plait_load(&pool->seats));
-  for (uint32_t i = 0; plait_load(&pool->seats) != 0 && i < PLAIT_SEAT_LIMIT; i++) {
-    if (plait_load(&seats[i]) == 0) continue;
-    free_lane(&((struct plait_seat *)plait_at(plait_load(&seats[i])))->lane);
-    free_linked(&seats[i], 0);
+  plait_word_t *places = plait_at(plait_load(&pool->places));
+  for (uint32_t i = 0; plait_load(&pool->places) != 0 && i < PLAIT_PLACE_LIMIT; i++) {
+    if (plait_load(&places[i]) == 0) continue;
+    free_queue(&((struct plait_worker_place *)plait_at(plait_load(&places[i])))->queue);
+    free_linked(&places[i], 0);
   }
   for (plait_ref_t at; (at = plait_load(&pool->clients)) != 0;) {
     struct plait_client *client = plait_at(at);
-    for (uint32_t i = 0; i < PLAIT_LANE_COUNT; i++) free_lane(&client->lanes[i]);
+    for (uint32_t i = 0; i < PLAIT_PRIORITY_COUNT; i++) free_queue(&client->queues[i]);
     plait__client_empty(client);
     free_linked(&pool->clients, plait_load(&client->next));
   }
   for (plait_ref_t at; (at = plait_load(&pool->names)) != 0;)
     free_linked(&pool->names, plait_load(&((struct plait_name *)plait_at(at))->next));
   free_linked(&pool->failure, 0);
-  free_linked(&pool->seats, 0);
+  free_linked(&pool->places, 0);
 }
 
 /* pre: holds the recovery lock. `orphan`: only if no live thread is its client either. */

@@ -13,11 +13,11 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->signal, 1);
   plait_put(&pool->parking, 1);
   plait_put(&pool->queue_limit, UINT32_MAX);
-  /* From here on a death leaves an orphan for recovery, so the seats come after. Nobody else knows the pool yet. */
+  /* From here on a death leaves an orphan for recovery, so the worker places come after. Nobody else knows the pool yet. */
   uint32_t index = plait__pool_register(ref);
-  plait_ref_t seats = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_zeroed_for(PLAIT_FOR_THREADS, PLAIT_SEAT_LIMIT * 4);
-  if (seats != 0) {
-    atomic_store_explicit(&pool->seats, seats, memory_order_release);
+  plait_ref_t places = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_zeroed_for(PLAIT_FOR_THREADS, PLAIT_PLACE_LIMIT * 4);
+  if (places != 0) {
+    atomic_store_explicit(&pool->places, places, memory_order_release);
     return ref;
   }
   if (index != PLAIT_POOL_LIMIT) plait_pool_destroy(ref);
@@ -25,13 +25,13 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   return 0;
 }
 
-/* Until the seat is published, in one word and under the lock, `scratch` names it. */
-PLAIT_EXPORT plait_ref_t plait_pool_seat(plait_ref_t pool_ref, uint32_t index) {
+/* Until the worker place is published, in one word and under the lock, `scratch` names it. */
+PLAIT_EXPORT plait_ref_t plait_pool_place(plait_ref_t pool_ref, uint32_t index) {
   struct plait_pool *pool = plait_at(pool_ref);
-  plait_word_t *word = (plait_word_t *)plait_at(plait_load(&pool->seats)) + index;
+  plait_word_t *word = (plait_word_t *)plait_at(plait_load(&pool->places)) + index;
   plait_ref_t there = plait_load(word);
   if (there != 0) return there;
-  plait_ref_t ref = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_seat));
+  plait_ref_t ref = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_worker_place));
   if (ref == 0) return 0;
   plait_put(&plait_self()->scratch, ref);
   int rc = plait__pool_lock(pool);
@@ -53,18 +53,18 @@ PLAIT_EXPORT plait_ref_t plait_pool_seat(plait_ref_t pool_ref, uint32_t index) {
   return there;
 }
 
-static int lanes_are_empty(struct plait_client *client) {
-  for (uint32_t i = 0; i < PLAIT_LANE_COUNT; i++)
-    if (plait_get(&client->lanes[i].head) != plait_get(&client->lanes[i].tail)) return 0;
+static int queues_are_empty(struct plait_client *client) {
+  for (uint32_t i = 0; i < PLAIT_PRIORITY_COUNT; i++)
+    if (plait_get(&client->queues[i].head) != plait_get(&client->queues[i].tail)) return 0;
   return 1;
 }
 
-/* Whether some worker runs or holds a task of the client's, or may. Seats' lanes count as may. pre: holds the lock. */
+/* Whether some worker runs or holds a task of the client's, or may. Seats' queues count as may. pre: holds the lock. */
 static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
-  plait_word_t *table = plait_at(plait_load(&pool->seats));
-  for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++) {
-    plait_ref_t seat = plait_load(&table[i]);
-    if (seat != 0 && plait__lane_first(&((struct plait_seat *)plait_at(seat))->lane) != 0) return 1;
+  plait_word_t *table = plait_at(plait_load(&pool->places));
+  for (uint32_t i = 0; i < PLAIT_PLACE_LIMIT; i++) {
+    plait_ref_t place = plait_load(&table[i]);
+    if (place != 0 && plait__queue_first(&((struct plait_worker_place *)plait_at(place))->queue) != 0) return 1;
   }
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
@@ -86,8 +86,8 @@ static plait_ref_t client_left(struct plait_pool *pool) {
   for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
     struct plait_client *client = plait_at(at);
     if (plait_load(&client->owner) == 0 && plait_load(&client->inbox) == 0 && plait_load(&client->taken) == 0 &&
-        plait_load(&client->drained) == 0 && lanes_are_empty(client) && !is_awaited(pool, at)) {
-      plait_put(&client->words, 0);
+        plait_load(&client->drained) == 0 && queues_are_empty(client) && !is_awaited(pool, at)) {
+      plait_put(&client->message_bytes, 0);
       atomic_store_explicit(&client->owner, plait_self_id(), memory_order_release);
       return at;
     }

@@ -10,13 +10,13 @@ static struct plait_client *client_at(plait_ref_t ref) {
 }
 
 /*
- * Whether `task`, which a dead thread was taking, putting or delivering, is still in a lane, or already in its inbox.
+ * Whether `task`, which a dead thread was taking, putting or delivering, is still in a queue, or already in its inbox.
  * It may be another pool's, and freed while we look: so it is compared and not followed.
  */
 static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
-    if (plait__lane_first(lane) == task) return 1;
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;)
+    if (plait__queue_first(queue) == task) return 1;
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
     if (plait_load(&client_at(at)->inbox) == task) return 1;
   return 0;
@@ -24,10 +24,10 @@ static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
 
 /* Likewise of a task or a record of progress that it was building. */
 static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
-    uint32_t tail = plait_get(&lane->tail);
-    if (tail != plait_get(&lane->head) && plait_get(plait__lane_cell(lane, tail - 1)) == task) return 1;
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) {
+    uint32_t tail = plait_get(&queue->tail);
+    if (tail != plait_get(&queue->head) && plait_get(plait__queue_cell(queue, tail - 1)) == task) return 1;
   }
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next))
     if (plait_load(&client_at(at)->inbox) == task) return 1;
@@ -38,14 +38,14 @@ static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
 static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
   plait_ref_t scratch = plait_load(&slot->scratch);
   if (scratch == 0) return;
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
-    if (plait_load(&lane->ring) == scratch)
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;)
+    if (plait_load(&queue->ring) == scratch)
       atomic_store_explicit(
           &slot->scratch, plait_load(&((struct plait_ring *)plait_at(scratch))->previous), memory_order_release);
-  plait_word_t *seats = plait_at(plait_load(&pool->seats));
-  for (uint32_t i = 0; i < PLAIT_SEAT_LIMIT; i++)
-    if (plait_load(&seats[i]) == scratch) plait__word_clear(&slot->scratch);
+  plait_word_t *places = plait_at(plait_load(&pool->places));
+  for (uint32_t i = 0; i < PLAIT_PLACE_LIMIT; i++)
+    if (plait_load(&places[i]) == scratch) plait__word_clear(&slot->scratch);
   if (plait_load(&pool->names) == scratch)
     plait__word_clear(&slot->scratch); /* the last that was linked, under the lock */
 }
@@ -71,18 +71,18 @@ int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
   return at != 0;
 }
 
-/* A stand-in that the dead thread was about to adopt: see give_up.c. pre: holds the lock. */
-static void stand_in_repair(struct plait_pool *pool, struct plait_slot *dead) {
-  plait_ref_t stand_in = plait_load(&dead->building);
-  if (stand_in == 0 || plait_load(&dead->adopted) != stand_in || !plait__pool_has_task(pool, stand_in)) return;
-  struct plait_task *task = plait_at(plait_load(&((struct plait_task *)plait_at(stand_in))->link));
-  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+/* A stand-in that the dead thread was about to adopt: see detach.c. pre: holds the lock. */
+static void repair_surrogate(struct plait_pool *pool, struct plait_slot *dead) {
+  plait_ref_t surrogate = plait_load(&dead->building);
+  if (surrogate == 0 || plait_load(&dead->adopted) != surrogate || !plait__pool_has_task(pool, surrogate)) return;
+  struct plait_task *task = plait_at(plait_load(&((struct plait_task *)plait_at(surrogate))->link));
+  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_DETACHED, memory_order_seq_cst);
   atomic_store_explicit(&dead->building, 0, memory_order_release);
 }
 
 static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
   if (plait_load(&slot->pool) == plait_ref(pool)) repair_holding(slot);
-  stand_in_repair(pool, slot);
+  repair_surrogate(pool, slot);
   plait_word_t *intents[] = {&slot->running, &slot->adopted};
   for (int k = 0; k < 2; k++) {
     plait_ref_t task = plait_load(intents[k]);
@@ -96,12 +96,12 @@ static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {
 void plait__pool_return_queued(struct plait_pool *pool) {
   uint32_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
   uint32_t status = state == PLAIT_POOL_FAILED ? PLAIT_STATUS_POOL_FAILED : PLAIT_STATUS_POOL_CLOSED;
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) {
-    for (plait_ref_t ref; (ref = plait__lane_first(lane)) != 0;) {
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) {
+    for (plait_ref_t ref; (ref = plait__queue_first(queue)) != 0;) {
       plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
       /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
-      plait__task_deliver(pool, ref, &lane->head, plait__lane_after(lane, plait_get(&lane->head)), 1);
+      plait__task_deliver(pool, ref, &queue->head, plait__queue_after(queue, plait_get(&queue->head)), 1);
     }
   }
   plait__pool_recount(pool);
@@ -109,9 +109,9 @@ void plait__pool_return_queued(struct plait_pool *pool) {
 
 /* Repairs a pool whose lock was taken over. pre: holds the lock. */
 static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
-  if (plait_load(&pool->seats) == 0) return; /* not open yet, or as good as freed */
-  struct plait_lane_walk walk = {0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;) plait__lane_repair(lane);
+  if (plait_load(&pool->places) == 0) return; /* not open yet, or as good as freed */
+  struct plait_queue_walk walk = {0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) plait__queue_repair(queue);
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
     struct plait_client *client = client_at(at); /* died while it drained: see plait_client_drain */
     if (plait_load(&client->taken) == plait_load(&client->inbox)) plait__word_clear(&client->taken);
@@ -120,10 +120,10 @@ static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
     struct plait_slot *slot = &plait_space()->slots[i];
     if ((plait_load(&slot->generation_state) & 255u) == PLAIT_SLOT_EXITED) repair_slot(pool, slot);
   }
-  walk = (struct plait_lane_walk){0};
-  for (struct plait_lane *lane; (lane = plait__pool_lane(pool, &walk)) != NULL;)
-    if (plait_load(&lane->ring) != 0)
-      plait__word_clear(&((struct plait_ring *)plait_at(plait_load(&lane->ring)))->previous);
+  walk = (struct plait_queue_walk){0};
+  for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;)
+    if (plait_load(&queue->ring) != 0)
+      plait__word_clear(&((struct plait_ring *)plait_at(plait_load(&queue->ring)))->previous);
   plait__pool_recount(pool);
   if (plait_load(&pool->state) > PLAIT_POOL_CLOSING) plait__pool_return_queued(pool);
 }

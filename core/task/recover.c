@@ -26,13 +26,13 @@ static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref
     plait__word_clear(&dead->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   }
-  plait__word_clear_if(&pool->looking, id); /* for the tasks that relied on it all are woken, below */
+  plait__word_clear_if(&pool->spinner, id); /* for the tasks that relied on it all are woken, below */
   clients_orphan(pool, id);
   plait_lock_release(&pool->lock);
   if (plait_load(&pool->owner) == id) rc = plait_pool_end(ref, PLAIT_POOL_CLOSED);
   plait_lock_wake(&pool->lock);
   plait_pool_wake(pool);
-  plait_pool_attend(ref); /* it may have been about to: see plait__worker_wake in wake.c */
+  plait_pool_signal_coordinator(ref); /* it may have been about to: see plait__worker_wake in wake.c */
   return rc == -PLAIT_ETIMEDOUT ? rc : 0;
 }
 

@@ -13,9 +13,9 @@ static struct plait_pool *pool_of_client(plait_ref_t client) {
 
 PLAIT_EXPORT int plait_task_submit(plait_ref_t ref) {
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
-  int seated = plait_get(&task_at(ref)->seat) != 0;
-  int rc = plait__lane_put(pool, ref);
-  if (rc == 0) plait__worker_wake(pool, seated || plait_get(&pool->wake_all) != 0);
+  int has_affinity = plait_get(&task_at(ref)->place) != 0;
+  int rc = plait__queue_put(pool, ref);
+  if (rc == 0) plait__worker_wake(pool, has_affinity || plait_get(&pool->wake_all) != 0);
   return rc;
 }
 
@@ -25,7 +25,7 @@ PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   struct plait_client *wake = NULL;
-  rc = plait__lane_withdraw(pool, ref, &wake);
+  rc = plait__queue_withdraw(pool, ref, &wake);
   plait_lock_release(&pool->lock);
   if (rc == 1) plait__task_free_block(&task_at(ref)->input_block); /* the caller may be slow to drain */
   if (wake != NULL) plait__client_wake(wake);
@@ -36,7 +36,7 @@ PLAIT_EXPORT int plait_task_requeue(plait_ref_t ref) {
   if (ref == 0 || plait_get(&plait_self()->adopted) != ref || plait_get(&task_at(ref)->retries) == 0)
     return -PLAIT_EINVAL;
   struct plait_pool *pool = pool_of_client(plait_get(&task_at(ref)->client));
-  int rc = plait__lane_put_back(pool, ref);
+  int rc = plait__queue_put_back(pool, ref);
   if (rc == 0) plait__worker_wake(pool, 1);
   return rc;
 }
@@ -48,15 +48,18 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   struct plait_client *wake = NULL, *client = plait_at(plait_get(&task_at(ref)->client));
   plait_ref_t of = plait_get(&task_at(ref)->link);
   plait_ref_t apart = plait_get(&task_at(ref)->input_block);
-  uint32_t words = plait_get(&client->words), size = plait_heap_size(ref) + (apart == 0 ? 0 : plait_heap_size(apart));
-  if (plait_get(&client->owner) == 0 || words == PLAIT_WORDS_CLOSED) rc = -PLAIT_EPIPE;
-  else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_GIVEN_UP) != 0) rc = -PLAIT_EPIPE;
-  else if (words != 0 && size > PLAIT_PROGRESS_LIMIT - words) rc = -PLAIT_EAGAIN; /* a single one may be larger */
+  uint32_t message_bytes = plait_get(&client->message_bytes),
+           size = plait_heap_size(ref) + (apart == 0 ? 0 : plait_heap_size(apart));
+  if (plait_get(&client->owner) == 0 || message_bytes == PLAIT_MESSAGES_CLOSED) rc = -PLAIT_EPIPE;
+  else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_DETACHED) != 0) rc = -PLAIT_EPIPE;
+  else if (message_bytes != 0 && size > PLAIT_PROGRESS_LIMIT - message_bytes)
+    rc = -PLAIT_EAGAIN; /* a single one may be larger */
   else {
     plait_put(&task_at(ref)->link, 0);
     wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
     /* Last: what is counted is there, so that draining it makes room again. */
-    plait_put(&client->words, size > PLAIT_PROGRESS_LIMIT - words ? PLAIT_PROGRESS_LIMIT : words + size);
+    plait_put(&client->message_bytes,
+        size > PLAIT_PROGRESS_LIMIT - message_bytes ? PLAIT_PROGRESS_LIMIT : message_bytes + size);
   }
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
@@ -65,16 +68,16 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
 
 /* Takes the next task for the calling worker. pre: holds the lock. */
 static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
-  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_NOT) return PLAIT_NEXT_STOP;
-  plait_ref_t ref = plait__lane_take(pool, self, NULL);
+  if (plait_load(&self->stop_state) != PLAIT_WORKER_RUNNING) return PLAIT_NEXT_STOP;
+  plait_ref_t ref = plait__queue_take(pool, self, NULL);
   if (ref != 0) return ref;
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
 }
 
 /* Takes the name away that the calling worker has put up while it looked (see look() in worker.c): whether it had. */
-static int take_name_away(struct plait_pool *pool) {
-  if (plait_get(&pool->looking) != plait_self_id()) return 0;
-  atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+static int unregister_spinner(struct plait_pool *pool) {
+  if (plait_get(&pool->spinner) != plait_self_id()) return 0;
+  atomic_store_explicit(&pool->spinner, 0, memory_order_seq_cst);
   return 1;
 }
 
@@ -92,13 +95,13 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   int deliver = finished != 0 && plait_get(&self->running) == finished;
   if (deliver) free_input(finished);
   if (plait__pool_lock(pool) != 0) {
-    if (take_name_away(pool)) { /* for the tasks that relied on it: the caller may be away for long */
-      plait_pool_rouse(plait_ref(pool));
-      plait_pool_attend(plait_ref(pool));
+    if (unregister_spinner(pool)) { /* for the tasks that relied on it: the caller may be away for long */
+      plait_pool_wake_workers(plait_ref(pool));
+      plait_pool_signal_coordinator(plait_ref(pool));
     }
     return PLAIT_NEXT_RETRY;
   }
-  take_name_away(pool); /* before the next task is counted out: see plait__worker_wake */
+  unregister_spinner(pool); /* before the next task is counted out: see plait__worker_wake */
   if (deliver) {
     wake = plait__task_deliver(pool, finished, &self->running, 0, 1);
     plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
@@ -117,7 +120,7 @@ PLAIT_EXPORT uint32_t plait_task_help(plait_ref_t client) {
   struct plait_pool *pool = plait_at(plait_get(&self->pool));
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
   uint32_t next = PLAIT_NEXT_NONE;
-  if (plait_load(&self->condemned) != PLAIT_CONDEMNED_STOPPED) next = plait__lane_take(pool, self, plait_at(client));
+  if (plait_load(&self->stop_state) != PLAIT_WORKER_STOPPING) next = plait__queue_take(pool, self, plait_at(client));
   plait_lock_release(&pool->lock);
   return next;
 }
@@ -158,7 +161,7 @@ PLAIT_EXPORT int plait_task_finish(plait_ref_t ref) {
     plait_put(&self->running, ref);
     plait_put(link, plait_get(&task_at(ref)->link));
   }
-  int is_end = (plait_load(&task_at(ref)->control) & PLAIT_STOP_GIVEN_UP) == 0;
+  int is_end = (plait_load(&task_at(ref)->control) & PLAIT_STOP_DETACHED) == 0;
   struct plait_client *wake = plait__task_deliver(pool, ref, adopted ? &self->adopted : &self->running, 0, 1);
   if (adopted && is_end) plait_put(&pool->lost, plait_get(&pool->lost) + 1);
   if (!adopted) plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
@@ -171,7 +174,7 @@ PLAIT_EXPORT int plait_client_close(plait_ref_t client) {
   struct plait_pool *pool = pool_of_client(client);
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  plait_put(&((struct plait_client *)plait_at(client))->words, PLAIT_WORDS_CLOSED);
+  plait_put(&((struct plait_client *)plait_at(client))->message_bytes, PLAIT_MESSAGES_CLOSED);
   plait_lock_release(&pool->lock);
   return 0;
 }
@@ -183,14 +186,14 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   if (plait__pool_lock(pool) != 0) return 0;
   /* Between the two stores both words name the tasks; after a death there, repair undoes the first. */
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
-  uint32_t words = plait_get(&client->words);
+  uint32_t message_bytes = plait_get(&client->message_bytes);
   plait_put(&client->taken, task);
-  if (words != PLAIT_WORDS_CLOSED) plait_put(&client->words, 0);
+  if (message_bytes != PLAIT_MESSAGES_CLOSED) plait_put(&client->message_bytes, 0);
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
   /* a hint: who waits for room looks by itself, too */
-  if (words != 0) plait_platform_notify(&client->words, UINT32_MAX);
+  if (message_bytes != 0) plait_platform_notify(&client->message_bytes, UINT32_MAX);
   plait_ref_t oldest = 0;
   while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */
     plait_ref_t next = plait_get(&task_at(task)->next);

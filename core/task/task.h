@@ -1,8 +1,8 @@
 /*
  * task: queues of calls that workers pull from, and the way of their results back.
  *
- *     client (a thread that submits) --submit--> its lanes --next--> worker --next/finish--> client's inbox
- *                                          or a seat's lane
+ *     client (a thread that submits) --submit--> its queues --next--> worker --next/finish--> client's inbox
+ *                                          or a worker place's queue
  *
  * A task is a record (struct plait_task), and behind it `capacity` bytes that hold a small input and, if it fits, later
  * the output. A large input lies in a block of its own, which the worker frees when it has run the task: a client that
@@ -10,7 +10,7 @@
  * the owner writes it (but for `control`, which its client and the coordinator write too):
  *
  *     BUILDING  the client's thread    (slot.building names it)
- *     QUEUED    a lane                 (under the pool's lock)
+ *     QUEUED    a queue                 (under the pool's lock)
  *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or who delivers it
  *                                      for a dead one (slot.adopted)
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
@@ -21,8 +21,8 @@
  * undelivered.
  *
  * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client,
- * first in, first out. A task may be for one seat only: a seat is a worker's place in the pool, one worker after the
- * other sits on it; its lane is first in, first out whatever the priorities, and competes with the rest by its first
+ * first in, first out. A task may be for one worker place only: a worker place is a worker's place in the pool, one worker after the
+ * other sits on it; its queue is first in, first out whatever the priorities, and competes with the rest by its first
  * task's priority.
  */
 #ifndef PLAIT_TASK_TASK_H
@@ -36,9 +36,9 @@
 plait_ref_t plait_pool_create(void);
 
 /*
- * The seat of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit.
+ * The worker place of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit.
  */
-plait_ref_t plait_pool_seat(plait_ref_t pool, uint32_t index);
+plait_ref_t plait_pool_place(plait_ref_t pool, uint32_t index);
 
 /*
  * A client of the pool, owned by the calling thread, or one that nobody owns any more, taken over. It is freed with the
@@ -60,7 +60,7 @@ void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
 
 /*
  * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything
- * that makes another name, a seat or a task queued.
+ * that makes another name, a worker place or a task queued.
  */
 plait_ref_t plait_name_create(uint32_t size);
 
@@ -109,7 +109,7 @@ int plait_task_submit(plait_ref_t task);
 int plait_task_abort(plait_ref_t task);
 
 /*
- * Puts the task that the calling thread has adopted back to the front of its lane, with one retry less. 0,
+ * Puts the task that the calling thread has adopted back to the front of its queue, with one retry less. 0,
  * -PLAIT_EINVAL (it has none left, is to stop, or none is adopted), -PLAIT_EPIPE (the pool takes no more),
  * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error it is still adopted.
  */
@@ -130,7 +130,7 @@ int plait_task_emit(plait_ref_t record);
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
 
 /*
- * For a worker whose task waits for tasks of `client`, its own: takes the next of these, or of its seat. A task or
+ * For a worker whose task waits for tasks of `client`, its own: takes the next of these, or of its worker place. A task or
  * PLAIT_NEXT_NONE, or PLAIT_NEXT_RETRY. pre: the worker runs nothing (it holds the task that waits).
  */
 uint32_t plait_task_help(plait_ref_t client);
@@ -150,7 +150,7 @@ int plait_task_finish(plait_ref_t task);
  */
 plait_ref_t plait_client_drain(plait_ref_t client);
 
-/* ---- give_up.c ---- */
+/* ---- detach.c ---- */
 
 /*
  * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling
@@ -158,7 +158,7 @@ plait_ref_t plait_client_drain(plait_ref_t client);
  * there is none (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has
  * adopted nothing and builds nothing.
  */
-plait_ref_t plait_task_give_up(plait_thread_t worker);
+plait_ref_t plait_task_detach(plait_thread_t worker);
 
 /* ---- worker.c ---- */
 
@@ -184,28 +184,28 @@ uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
  * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the
- * worker, so that it takes no further task, when one did not stop in its grace. enum plait_look or -PLAIT_ETIMEDOUT.
+ * worker, so that it takes no further task, when one did not stop in its grace. enum plait_poll or -PLAIT_ETIMEDOUT.
  * Under the pool's lock, so no innocent task can be started on it afterwards, and under the recovery lock, so the pool
  * stays. `now_ms`: the host's clock.
  */
-int plait_worker_look(plait_thread_t worker, uint32_t now_ms);
+int plait_worker_poll(plait_thread_t worker, uint32_t now_ms);
 
 /*
  * A live worker takes no further task: it ends when it has done what it has, and helps that meanwhile. 1, 0 (it is
  * gone), -PLAIT_ETIMEDOUT.
  */
-int plait_worker_retire(plait_thread_t worker);
+int plait_worker_drain(plait_thread_t worker);
 
 /* The calling worker takes its place. pre: no live worker sits there. */
-void plait_worker_sit(plait_ref_t seat);
+void plait_worker_take_place(plait_ref_t place);
 
 /* ---- wake.c ---- */
 
 /* Has the coordinator look at the pool. Any thread. */
-void plait_pool_attend(plait_ref_t pool);
+void plait_pool_signal_coordinator(plait_ref_t pool);
 
 /* Wakes every worker of the pool. Any thread. */
-void plait_pool_rouse(plait_ref_t pool);
+void plait_pool_wake_workers(plait_ref_t pool);
 
 /* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
 void plait_pool_wake(struct plait_pool *pool);

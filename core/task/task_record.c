@@ -44,12 +44,12 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
   plait_put(&task->input_block, 0);
   plait_put(&task->name_block, 0);
   plait_put(&task->link, 0);
-  plait_put(&task->lane, PLAIT_LANE_COUNT / 2);
-  plait_put(&task->seat, 0);
+  plait_put(&task->priority, PLAIT_PRIORITY_COUNT / 2);
+  plait_put(&task->place, 0);
   plait_put(&task->control, 0);
   plait_put(&task->timeout_ms, 0);
   plait_put(&task->started_ms, 0);
-  plait_put(&task->told_ms, 0);
+  plait_put(&task->stop_requested_ms, 0);
   plait_put(&task->retries, 0);
   plait_put(&plait_self()->building, ref);
   if (!apart) return ref;
@@ -77,13 +77,13 @@ struct plait_client *plait__task_deliver(
     struct plait_pool *pool, plait_ref_t ref, plait_word_t *intent, uint32_t after, int counts) {
   struct plait_task *task = task_record(ref);
   struct plait_client *client = plait_at(plait_get(&task->client));
-  if ((plait_load(&task->control) & PLAIT_STOP_GIVEN_UP) != 0) {
+  if ((plait_load(&task->control) & PLAIT_STOP_DETACHED) != 0) {
     counts = 0;
-    plait_put(&task->output_status, PLAIT_STATUS_DROPPED);
+    plait_put(&task->output_status, PLAIT_STATUS_DISCARDED);
   }
   if (counts) plait_put(&pool->finished, plait_get(&pool->finished) + 1);
   if (plait_get(&client->owner) == 0) {
-    if (counts) plait_put(&pool->dropped, plait_get(&pool->dropped) + 1);
+    if (counts) plait_put(&pool->discarded, plait_get(&pool->discarded) + 1);
     plait__task_strip(ref);
     plait_put(intent, after);
     plait_heap_free(ref);

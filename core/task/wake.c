@@ -16,10 +16,10 @@
  */
 #include "internal.h"
 
-PLAIT_EXPORT void plait_pool_attend(plait_ref_t ref) {
+PLAIT_EXPORT void plait_pool_signal_coordinator(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
-  atomic_fetch_add_explicit(&pool->attention, 1, memory_order_seq_cst);
-  plait_platform_notify(&pool->attention, UINT32_MAX);
+  atomic_fetch_add_explicit(&pool->coordinator_signal, 1, memory_order_seq_cst);
+  plait_platform_notify(&pool->coordinator_signal, UINT32_MAX);
 }
 
 void plait__client_wake(struct plait_client *client) {
@@ -27,7 +27,7 @@ void plait__client_wake(struct plait_client *client) {
   plait_platform_notify(&client->signal, UINT32_MAX);
 }
 
-PLAIT_EXPORT void plait_pool_rouse(plait_ref_t ref) {
+PLAIT_EXPORT void plait_pool_wake_workers(plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   plait_word_t *words[] = {&pool->signal, &pool->parking};
   for (int k = 0; k < 2; k++) {
@@ -37,7 +37,7 @@ PLAIT_EXPORT void plait_pool_rouse(plait_ref_t ref) {
 }
 
 void plait_pool_wake(struct plait_pool *pool) {
-  plait_pool_rouse(plait_ref(pool));
+  plait_pool_wake_workers(plait_ref(pool));
   for (plait_ref_t at = atomic_load_explicit(&pool->clients, memory_order_acquire); at != 0;) {
     struct plait_client *client = plait_at(at);
     if (atomic_load_explicit(&client->inbox, memory_order_seq_cst) != 0) plait__client_wake(client);
@@ -46,7 +46,7 @@ void plait_pool_wake(struct plait_pool *pool) {
 }
 
 /*
- * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the lanes
+ * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the queues
  * comes later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more
  * after it has taken its name away.
  *
@@ -57,7 +57,7 @@ void plait_pool_wake(struct plait_pool *pool) {
  */
 void plait__worker_wake(struct plait_pool *pool, int all) {
   uint32_t wanted = PLAIT_ALERT_ANY, queued = atomic_load_explicit(&pool->queued, memory_order_seq_cst);
-  if (queued == 0 || (!all && queued == 1 && atomic_load_explicit(&pool->looking, memory_order_seq_cst) != 0)) return;
+  if (queued == 0 || (!all && queued == 1 && atomic_load_explicit(&pool->spinner, memory_order_seq_cst) != 0)) return;
   if (atomic_load_explicit(&pool->sleepers, memory_order_seq_cst) != 0) {
     uint32_t count = all ? UINT32_MAX : 1;
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
@@ -68,5 +68,5 @@ void plait__worker_wake(struct plait_pool *pool, int all) {
   }
   if (plait_get(&pool->alert) >= wanted &&
       atomic_exchange_explicit(&pool->alert, PLAIT_ALERT_NONE, memory_order_seq_cst) != PLAIT_ALERT_NONE)
-    plait_pool_attend(plait_ref(pool));
+    plait_pool_signal_coordinator(plait_ref(pool));
 }

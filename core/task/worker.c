@@ -9,7 +9,7 @@
 /* So many results that nobody has read mean that their client does something else. */
 #define UNREAD_WHEN_BUSY 8
 /* How many times longer the one worker looks that has its name up than others do. */
-#define OTHERS_LOOK_LESS 16
+#define OTHERS_SPIN_LESS 16
 /* How long a worker naps at a time, and in all. */
 #define NAP_NS 50000
 #define NAPPING_NS 2000000
@@ -22,18 +22,18 @@ void plait_worker_enter(plait_ref_t pool) {
   atomic_store_explicit(&plait_self()->pool, pool, memory_order_release);
 }
 
-PLAIT_EXPORT void plait_worker_sit(plait_ref_t seat) {
-  plait_put(&((struct plait_seat *)plait_at(seat))->thread, plait_self_id());
-  plait_put(&plait_self()->seat, seat);
+PLAIT_EXPORT void plait_worker_take_place(plait_ref_t place) {
+  plait_put(&((struct plait_worker_place *)plait_at(place))->thread, plait_self_id());
+  plait_put(&plait_self()->place, place);
 }
 
 /* Whether there is a task that only this worker may run. */
 static int has_own_work(struct plait_slot *self) {
-  plait_ref_t seat = plait_get(&self->seat);
-  if (seat == 0) return 0;
-  struct plait_lane *lane = &((struct plait_seat *)plait_at(seat))->lane;
-  return atomic_load_explicit(&lane->head, memory_order_seq_cst) !=
-      atomic_load_explicit(&lane->tail, memory_order_seq_cst);
+  plait_ref_t place = plait_get(&self->place);
+  if (place == 0) return 0;
+  struct plait_queue *queue = &((struct plait_worker_place *)plait_at(place))->queue;
+  return atomic_load_explicit(&queue->head, memory_order_seq_cst) !=
+      atomic_load_explicit(&queue->tail, memory_order_seq_cst);
 }
 
 /* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see wake.c). */
@@ -56,7 +56,7 @@ static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, pl
   uint32_t value = atomic_load_explicit(word, memory_order_seq_cst);
   /* seq_cst: pairs with plait__worker_wake in wake.c; see there. */
   int idle = !has_work(pool, self) && atomic_load_explicit(&pool->state, memory_order_seq_cst) == PLAIT_POOL_OPEN &&
-      atomic_load_explicit(&self->condemned, memory_order_seq_cst) == PLAIT_CONDEMNED_NOT;
+      atomic_load_explicit(&self->stop_state, memory_order_seq_cst) == PLAIT_WORKER_RUNNING;
   if (idle) return value;
   end_sleep(pool, self);
   return 0;
@@ -89,17 +89,17 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
  * worker for it. Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two
  * processors from others. seq_cst: see plait__worker_wake in wake.c.
  */
-static int look(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
+static int spin(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
   uint32_t name = plait_self_id(), nobody = 0, found = 0;
-  int named = atomic_compare_exchange_strong_explicit(
-      &pool->looking, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
-  if (nobody == name) named = 1; /* it has found something, and has not come for it */
-  if (!named) times = (times + OTHERS_LOOK_LESS - 1) / OTHERS_LOOK_LESS;
+  int registered = atomic_compare_exchange_strong_explicit(
+      &pool->spinner, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
+  if (nobody == name) registered = 1; /* it has found something, and has not come for it */
+  if (!registered) times = (times + OTHERS_SPIN_LESS - 1) / OTHERS_SPIN_LESS;
   for (uint32_t i = 0; i < times && !found; i++) {
     found = (uint32_t)has_work(pool, self);
     if (!found) plait_platform_pause();
   }
-  if (named && !found) atomic_store_explicit(&pool->looking, 0, memory_order_seq_cst);
+  if (registered && !found) atomic_store_explicit(&pool->spinner, 0, memory_order_seq_cst);
   return (int)found;
 }
 
@@ -111,7 +111,7 @@ PLAIT_EXPORT uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins) {
     nap_while_unread(pool, self);
     spins = 1;
   }
-  if (spins != 0 && look(pool, self, spins)) return 1;
+  if (spins != 0 && spin(pool, self, spins)) return 1;
   uint32_t signal = begin_sleep(pool, self, &pool->signal);
   if (signal != 0) {
     plait_platform_wait(&pool->signal, signal, (int64_t)timeout_ms * 1000000);
@@ -125,55 +125,55 @@ static uint32_t never_zero(uint32_t stamp) {
 }
 
 /* pre: holds the pool's lock, so that the task is neither delivered nor freed meanwhile. */
-static int look_at_task(struct plait_pool *pool, struct plait_task *task, uint32_t now) {
+static int poll_task(struct plait_pool *pool, struct plait_task *task, uint32_t now) {
   uint32_t timeout = plait_load(&task->timeout_ms), started = plait_load(&task->started_ms);
-  uint32_t told = plait_load(&task->told_ms);
+  uint32_t requested = plait_load(&task->stop_requested_ms);
   if (plait_load(&task->control) == 0) {
-    if (timeout == 0) return PLAIT_LOOK_CALM;
-    if (started == 0 || (int32_t)(now - started) < (int32_t)timeout) return PLAIT_LOOK_WATCH;
+    if (timeout == 0) return PLAIT_POLL_NONE;
+    if (started == 0 || (int32_t)(now - started) < (int32_t)timeout) return PLAIT_POLL_AGAIN;
     atomic_fetch_or_explicit(&task->control, PLAIT_STOP_TIMEOUT, memory_order_seq_cst);
   }
-  if (told == 0) {
-    plait_put(&task->told_ms, never_zero(now));
-    return PLAIT_LOOK_TOLD;
+  if (requested == 0) {
+    plait_put(&task->stop_requested_ms, never_zero(now));
+    return PLAIT_POLL_STOP_REQUESTED;
   }
-  return (int32_t)(now - told) >= (int32_t)plait_load(&pool->grace_ms) ? PLAIT_LOOK_OVERDUE : PLAIT_LOOK_WATCH;
+  return (int32_t)(now - requested) >= (int32_t)plait_load(&pool->grace_ms) ? PLAIT_POLL_OVERDUE : PLAIT_POLL_AGAIN;
 }
 
 /* pre: holds the recovery lock, so that the pool is not freed. */
-static int look_at_worker(plait_thread_t worker, uint32_t now) {
+static int poll_worker(plait_thread_t worker, uint32_t now) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
-  if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_LOOK_CALM;
+  if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_POLL_NONE;
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  int most = PLAIT_LOOK_CALM;
+  int most = PLAIT_POLL_NONE;
   plait_ref_t running = plait_load(&slot->running);
   if (plait_thread_alive(worker)) {
-    if (running != 0) most = look_at_task(pool, plait_at(running), now);
+    if (running != 0) most = poll_task(pool, plait_at(running), now);
     for (plait_ref_t at = plait_load(&slot->holding); at != 0;) {
-      int seen = look_at_task(pool, plait_at(at), now);
+      int seen = poll_task(pool, plait_at(at), now);
       if (seen > most) most = seen;
       at = plait_load(&((struct plait_task *)plait_at(at))->link);
     }
-    if (most == PLAIT_LOOK_OVERDUE)
-      atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_STOPPED, memory_order_seq_cst);
+    if (most == PLAIT_POLL_OVERDUE)
+      atomic_store_explicit(&slot->stop_state, PLAIT_WORKER_STOPPING, memory_order_seq_cst);
   }
   plait_lock_release(&pool->lock);
   return most;
 }
 
-PLAIT_EXPORT int plait_worker_look(plait_thread_t worker, uint32_t now_ms) {
+PLAIT_EXPORT int plait_worker_poll(plait_thread_t worker, uint32_t now_ms) {
   int rc = plait_lock_acquire(&plait_space()->recovery);
   if (rc < 0) return rc;
-  rc = look_at_worker(worker, now_ms);
+  rc = poll_worker(worker, now_ms);
   plait_lock_release(&plait_space()->recovery);
   return rc;
 }
 
 /* pre: holds the recovery lock. */
-static int retire_worker(plait_thread_t worker) {
+static int drain_worker(plait_thread_t worker) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
   if (ref == 0 || !plait_thread_alive(worker)) return 0;
@@ -181,17 +181,17 @@ static int retire_worker(plait_thread_t worker) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   int alive = plait_thread_alive(worker);
-  if (alive && plait_load(&slot->condemned) == PLAIT_CONDEMNED_NOT)
-    atomic_store_explicit(&slot->condemned, PLAIT_CONDEMNED_RETIRED, memory_order_seq_cst);
+  if (alive && plait_load(&slot->stop_state) == PLAIT_WORKER_RUNNING)
+    atomic_store_explicit(&slot->stop_state, PLAIT_WORKER_DRAINING, memory_order_seq_cst);
   plait_lock_release(&pool->lock);
   plait_pool_wake(pool);
   return alive;
 }
 
-PLAIT_EXPORT int plait_worker_retire(plait_thread_t worker) {
+PLAIT_EXPORT int plait_worker_drain(plait_thread_t worker) {
   int rc = plait_lock_acquire(&plait_space()->recovery);
   if (rc < 0) return rc;
-  rc = retire_worker(worker);
+  rc = drain_worker(worker);
   plait_lock_release(&plait_space()->recovery);
   return rc;
 }

@@ -42,9 +42,9 @@ static inline plait_ref_t build(plait_ref_t of, uint32_t ticket) {
 
 static inline void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(build(of, ticket)) == 0); }
 
-static inline plait_ref_t submit_as(plait_ref_t of, uint32_t ticket, uint32_t lane, plait_ref_t seat) {
+static inline plait_ref_t submit_as(plait_ref_t of, uint32_t ticket, uint32_t priority, plait_ref_t place) {
   plait_ref_t task = build(of, ticket);
-  atomic_store(&record(task)->lane, lane), atomic_store(&record(task)->seat, seat);
+  atomic_store(&record(task)->priority, priority), atomic_store(&record(task)->place, place);
   CHECK(plait_task_submit(task) == 0);
   return task;
 }

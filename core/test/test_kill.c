@@ -145,7 +145,7 @@ static int submit(plait_ref_t of, uint32_t ticket) {
   plait_ref_t task = plait_task_create(of, ticket % 4 * 700);
   if (task == 0) return 0;
   atomic_store(&record(task)->ticket, ticket);
-  atomic_store(&record(task)->lane, ticket % PLAIT_LANE_COUNT);
+  atomic_store(&record(task)->priority, ticket % PLAIT_PRIORITY_COUNT);
   atomic_store(&record(task)->retries, ticket % 5 == 0);
   if (plait_task_submit(task) == 0) return 1;
   plait_task_discard(task);

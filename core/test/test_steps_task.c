@@ -15,7 +15,7 @@
 /* ---- the world that operations run in ---- */
 
 static plait_thread_t main_id, worker, corpse;
-static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_seat, some_block;
+static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_place, some_block;
 static uint32_t tickets;    /* tasks of the main thread's client */
 static int corpse_is_stuck; /* it is no corpse, but a worker that was given up */
 static uint32_t held;       /* blocks that the operation holds by itself, and takes with it */
@@ -33,10 +33,10 @@ static void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(ma
 
 #define WORD (TASKS - 1) /* the ticket of what is no task's end */
 
-static void submit_to_seat(plait_ref_t seat) {
+static void submit_to_place(plait_ref_t place) {
   as(main_id);
   plait_ref_t task = make_task(client, tickets++);
-  atomic_store(&((struct plait_task *)plait_at(task))->seat, seat);
+  atomic_store(&((struct plait_task *)plait_at(task))->place, place);
   CHECK(plait_task_submit(task) == 0);
 }
 
@@ -76,9 +76,9 @@ static void world(void) {
 /* Lets the surviving worker run the queue empty. */
 static void work(void) {
   as(worker);
-  plait_ref_t seats = atomic_load(&((struct plait_pool *)plait_at(pool))->seats); /* whoever sat there is gone */
-  plait_ref_t seat = atomic_load((plait_word_t *)plait_at(seats));
-  if (seat != 0) plait_worker_sit(seat);
+  plait_ref_t places = atomic_load(&((struct plait_pool *)plait_at(pool))->places); /* whoever sat there is gone */
+  plait_ref_t place = atomic_load((plait_word_t *)plait_at(places));
+  if (place != 0) plait_worker_take_place(place);
   uint32_t task = atomic_load(&plait_self()->running);
   if (task != 0) give_output(task, 8);
   while ((task = plait_task_next(task, 1)) > PLAIT_NEXT_RETRY) give_output(task, task % 64 == 0 ? 300 : 8);
@@ -93,7 +93,7 @@ static void drain_into(uint32_t *seen) {
     CHECK(atomic_load(&record->state) == PLAIT_TASK_DONE && atomic_load(&record->client) == client);
     uint32_t ticket = atomic_load(&record->ticket), status = atomic_load(&record->output_status);
     CHECK(ticket < TASKS && status != PLAIT_STATUS_NONE);
-    if (status != PLAIT_STATUS_DROPPED) seen[ticket]++;
+    if (status != PLAIT_STATUS_DISCARDED) seen[ticket]++;
     plait_task_free(task);
   }
 }
@@ -137,7 +137,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
   CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
-  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->looking) == 0);
+  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->spinner) == 0);
   drain_into(seen);
   for (uint32_t i = 0; i < tickets; i++) CHECK(seen[i] == 1);
   as(worker);
@@ -318,18 +318,18 @@ static void do_emit(void) { /* to the main thread's client: as many as come befo
   atomic_store(&((struct plait_task *)plait_at(word))->output_status, PLAIT_STATUS_PROGRESS);
   plait_task_emit(word);
 }
-static void do_seat(void) { plait_pool_seat(pool, 5); }
-static void make_seat(void) { make_client(), as(actor), actor_seat = plait_pool_seat(pool, 0); }
-static void do_submit_seat(void) {
-  plait_worker_sit(actor_seat);
+static void do_place(void) { plait_pool_place(pool, 5); }
+static void make_place(void) { make_client(), as(actor), actor_place = plait_pool_place(pool, 0); }
+static void do_submit_to_place(void) {
+  plait_worker_take_place(actor_place);
   plait_ref_t task = plait_task_create(actor_client, 10);
   if (task == 0) return;
-  atomic_store(&((struct plait_task *)plait_at(task))->seat, actor_seat);
+  atomic_store(&((struct plait_task *)plait_at(task))->place, actor_place);
   plait_task_submit(task);
 }
-static void make_seated(void) {
-  submit_main(2), as(actor), plait_worker_enter(pool), plait_worker_sit(plait_pool_seat(pool, 0));
-  as(main_id), submit_to_seat(atomic_load(&plait_slot_of(actor)->seat));
+static void make_affinity(void) {
+  submit_main(2), as(actor), plait_worker_enter(pool), plait_worker_take_place(plait_pool_place(pool, 0));
+  as(main_id), submit_to_place(atomic_load(&plait_slot_of(actor)->place));
 }
 static void make_corpse_retry(void) { /* a dead worker with a task that may be run again: the actor puts it back */
   submit_main(3);
@@ -358,16 +358,16 @@ static void do_abort_last(void) { plait_task_abort(queue[3]), plait_task_abort(q
 static void do_abort_all(void) {
   for (uint32_t i = 0; i < 5; i++) plait_task_abort(queue[i]);
 }
-static void make_abort_seated(void) {
+static void make_abort_affinity(void) {
   submit_main(1);
-  plait_ref_t seat = plait_pool_seat(pool, 0);
+  plait_ref_t place = plait_pool_place(pool, 0);
   for (uint32_t i = 0; i < 3; i++) {
     queue[i] = make_task(client, tickets++);
-    atomic_store(&((struct plait_task *)plait_at(queue[i]))->seat, seat);
+    atomic_store(&((struct plait_task *)plait_at(queue[i]))->place, place);
     CHECK(plait_task_submit(queue[i]) == 0);
   }
 }
-static void do_abort_seated(void) { plait_task_abort(queue[1]), plait_task_abort(queue[0]); }
+static void do_abort_affinity(void) { plait_task_abort(queue[1]), plait_task_abort(queue[0]); }
 static void make_hole(void) { /* behind the first of five that wait */
   make_abort();
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
@@ -458,20 +458,20 @@ static void make_stuck(void) { /* a worker runs a late task and holds another: w
   as(corpse), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
   plait_ref_t task = plait_task_next(0, 0);
   atomic_store(&((struct plait_task *)plait_at(task))->control, PLAIT_STOP_TIMEOUT);
-  as(main_id), plait_worker_retire(corpse);
+  as(main_id), plait_worker_drain(corpse);
   corpse_is_stuck = 1;
 }
-static void do_give_up(void) {
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(corpse)) > PLAIT_NEXT_RETRY;) {
-    plait_ref_t at = plait_task_output(stand_in, 300);
-    if (at != 0) atomic_store(&((struct plait_task *)plait_at(stand_in))->output_status, PLAIT_STATUS_REJECTED);
-    plait_task_finish(stand_in);
+static void do_detach(void) {
+  for (plait_ref_t surrogate; (surrogate = plait_task_detach(corpse)) > PLAIT_NEXT_RETRY;) {
+    plait_ref_t at = plait_task_output(surrogate, 300);
+    if (at != 0) atomic_store(&((struct plait_task *)plait_at(surrogate))->output_status, PLAIT_STATUS_REJECTED);
+    plait_task_finish(surrogate);
   }
 }
-static void make_given_up(void) { /* the actor is the one that goes on; its tasks have been settled */
+static void make_detached(void) { /* the actor is the one that goes on; its tasks have been settled */
   make_holder();
-  as(main_id), plait_worker_retire(actor);
-  for (plait_ref_t stand_in; (stand_in = plait_task_give_up(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(stand_in);
+  as(main_id), plait_worker_drain(actor);
+  for (plait_ref_t surrogate; (surrogate = plait_task_detach(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(surrogate);
 }
 static void do_settle(void) {
   plait_ref_t task = plait_abi_recover(corpse);
@@ -487,14 +487,14 @@ static void make_overdue(void) {
   atomic_store(&((struct plait_task *)plait_at(task))->timeout_ms, 5);
   atomic_store(&((struct plait_task *)plait_at(task))->started_ms, 1);
 }
-static void do_look(void) { plait_worker_look(worker, 10), plait_worker_look(worker, 20); }
+static void do_poll(void) { plait_worker_poll(worker, 10), plait_worker_poll(worker, 20); }
 
 static void make_idle(void) { submit_main(0), as(actor), plait_worker_enter(pool); }
 static void make_found(void) { make_worker(), as(actor), plait_worker_wait(0, 1); }
 static void do_sleep(void) { plait_worker_wait(0, 0); }
 static void do_spin(void) { plait_worker_wait(0, 3); }
-static void make_condemned(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
-static void do_retire(void) { plait_worker_retire(worker); }
+static void make_busy_worker(void) { submit_main(1), as(worker), plait_task_next(0, 0); }
+static void do_drain_worker(void) { plait_worker_drain(worker); }
 static void do_attach(void) { plait_abi_attach(actor, 1), plait_abi_detach(); }
 
 static const struct scenario {
@@ -505,7 +505,7 @@ static const struct scenario {
     {"take", make_worker, do_take},
     {"output and next", make_running, do_output_and_next},
     {"next with an output block", make_running_output, do_next},
-    {"finish for a dead client", make_dead_client, do_next},
+    {"finish for an exited client", make_dead_client, do_next},
     {"submit", make_client, do_submit},
     {"submit to a sleeper", make_client_sleeper, do_submit},
     {"submit to a full ring", make_full, do_submit},
@@ -527,40 +527,40 @@ static const struct scenario {
     {"cut a chunk", make_block, do_cut},
     {"grow", make_block, do_grow},
     {"sleep", make_idle, do_sleep},
-    {"look and sleep", make_idle, do_spin},
-    {"look and find", make_worker, do_spin},
+    {"spin and sleep", make_idle, do_spin},
+    {"spin and find", make_worker, do_spin},
     {"take what was found", make_found, do_next},
     {"hold", make_holder, do_hold},
     {"finish what is held", make_all_held, do_finish_held},
     {"help", make_helper, do_help},
     {"progress", make_running, do_emit},
-    {"seat", make_nothing, do_seat},
-    {"submit to a seat", make_seat, do_submit_seat},
-    {"take from a seat", make_seated, do_next},
+    {"worker place", make_nothing, do_place},
+    {"submit with affinity", make_place, do_submit_to_place},
+    {"take from a worker queue", make_affinity, do_next},
     {"requeue", make_corpse_retry, do_requeue},
     {"abort the first that waits", make_abort, do_abort_first},
     {"abort in the middle, then before it", make_abort, do_abort_inner},
     {"abort the last ones", make_abort, do_abort_last},
     {"abort all", make_abort, do_abort_all},
-    {"abort on a seat", make_abort_seated, do_abort_seated},
+    {"abort in a worker queue", make_abort_affinity, do_abort_affinity},
     {"take before a hole", make_hole, do_take},
     {"close with a hole", make_hole, do_close},
     {"submit to a ring full of holes", make_full_of_holes, do_submit},
     {"submit to a full ring with some holes", make_full_with_holes, do_submit},
-    {"close with holes of a client that is gone", make_left_holes, do_close},
+    {"close with holes of a client that has exited", make_left_holes, do_close},
     {"destroy with holes", make_own_pool_with_holes, do_destroy},
     {"requeue before holes and abort", make_corpse_before_holes, do_requeue_and_abort},
     {"settle what may be run again", make_corpse_retry, do_settle},
     {"recover a holder", make_corpse_holder, do_recover_all},
-    {"let go of a pool with a client", make_others_pool, do_release},
-    {"let go of a pool", make_left_pool, do_release},
-    {"let go of a client and its pool", make_left_pool, do_release_both},
-    {"let go of a client", make_client_with_all, do_release_client},
-    {"give up what another runs", make_stuck, do_give_up},
-    {"finish what was given up", make_given_up, do_finish_held},
+    {"release a pool with a client", make_others_pool, do_release},
+    {"release a pool", make_left_pool, do_release},
+    {"release a client and its pool", make_left_pool, do_release_both},
+    {"release a client", make_client_with_all, do_release_client},
+    {"detach what another runs", make_stuck, do_detach},
+    {"finish what was detached", make_detached, do_finish_held},
     {"take a client over", make_dead_user, do_client_create},
-    {"look", make_overdue, do_look},
-    {"retire", make_condemned, do_retire},
+    {"poll", make_overdue, do_poll},
+    {"drain a worker", make_busy_worker, do_drain_worker},
     {"attach", make_nothing, do_attach},
 };
 

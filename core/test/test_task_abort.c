@@ -9,9 +9,9 @@ static void test_abort(void) {
   open_pool();
   atomic_store(&pool_record()->queue_limit, 4);
   plait_thread_t worker = new_worker();
-  plait_ref_t tasks[4], seat = plait_pool_seat(pool, 0);
-  as(worker), plait_worker_sit(seat), as(main_id);
-  for (uint32_t i = 0; i < 4; i++) tasks[i] = submit_as(client, i, 3, i == 3 ? seat : 0);
+  plait_ref_t tasks[4], place = plait_pool_place(pool, 0);
+  as(worker), plait_worker_take_place(place), as(main_id);
+  for (uint32_t i = 0; i < 4; i++) tasks[i] = submit_as(client, i, 3, i == 3 ? place : 0);
   plait_ref_t late = build(client, 4);
   CHECK(plait_task_submit(late) == -PLAIT_EAGAIN);
   CHECK(plait_task_abort(tasks[1]) == 1 && plait_task_abort(tasks[1]) == 0 && plait_task_abort(tasks[3]) == 1);
@@ -53,7 +53,7 @@ static void test_abort_before_requeue(void) {
 }
 
 static uint32_t ring_capacity(void) {
-  struct plait_ring *ring = plait_at(atomic_load(&((struct plait_client *)plait_at(client))->lanes[3].ring));
+  struct plait_ring *ring = plait_at(atomic_load(&((struct plait_client *)plait_at(client))->queues[3].ring));
   return atomic_load(&ring->capacity);
 }
 
@@ -79,9 +79,9 @@ static void test_window(void) {
   nothing_left(0);
 }
 
-/* As if so many tasks had gone through the lane that its positions are about to wrap. */
-static void age(struct plait_lane *lane) {
-  atomic_store(&lane->head, UINT32_MAX - 1000), atomic_store(&lane->tail, UINT32_MAX - 1000);
+/* As if so many tasks had gone through the queue that its positions are about to wrap. */
+static void age(struct plait_queue *queue) {
+  atomic_store(&queue->head, UINT32_MAX - 1000), atomic_store(&queue->tail, UINT32_MAX - 1000);
 }
 
 /* Submitting, aborting, taking and putting back in any order, against a list. */
@@ -89,16 +89,17 @@ static void test_abort_at_random(void) {
   enum { MOST = 300 };
   open_pool();
   plait_thread_t worker = new_worker();
-  plait_ref_t list[MOST], seat = plait_pool_seat(pool, 0);
-  as(worker), plait_worker_sit(seat), as(main_id);
-  age(&((struct plait_client *)plait_at(client))->lanes[3]), age(&((struct plait_seat *)plait_at(seat))->lane);
+  plait_ref_t list[MOST], place = plait_pool_place(pool, 0);
+  as(worker), plait_worker_take_place(place), as(main_id);
+  age(&((struct plait_client *)plait_at(client))->queues[3]),
+      age(&((struct plait_worker_place *)plait_at(place))->queue);
   uint64_t random = test_seed;
   uint32_t count = 0, ends = 0, sent = 0;
   for (uint32_t round = 0; round < test_work(200000); round++) {
     uint32_t what = (uint32_t)test_random(&random) % 16, phase = round / 1000 % 3; /* growing, steady, shrinking */
     if (what < (phase == 0 ? 9 : phase == 1 ? 7 : 5)) {
       if (count == MOST) continue;
-      list[count++] = submit_as(client, sent++, 3, phase == 1 ? seat : 0);
+      list[count++] = submit_as(client, sent++, 3, phase == 1 ? place : 0);
     } else if (count == 0) {
       continue;
     } else if (what < 14 || phase == 1) {
@@ -114,14 +115,14 @@ static void test_abort_at_random(void) {
       uint32_t which = 0;
       while (which < count && list[which] != task) which++;
       CHECK(which < count);
-      for (uint32_t i = 0; i < which; i++) /* those before it wait on the other lane */
-        CHECK((atomic_load(&record(list[i])->seat) != 0) != (atomic_load(&record(task)->seat) != 0));
+      for (uint32_t i = 0; i < which; i++) /* those before it wait on the other queue */
+        CHECK((atomic_load(&record(list[i])->place) != 0) != (atomic_load(&record(task)->place) != 0));
       if (what == 15) {
         atomic_store(&record(task)->retries, 1);
         plait_thread_note_exit(worker), as(main_id);
         CHECK(plait_abi_recover(worker) == task && plait_task_requeue(task) == 0);
         worker = new_worker();
-        as(worker), plait_worker_sit(seat);
+        as(worker), plait_worker_take_place(place);
       } else {
         CHECK(plait_task_finish(task) == 0);
         ends++;

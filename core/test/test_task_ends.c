@@ -70,7 +70,7 @@ static void test_orphans(void) {
   while ((task = finish_and_next(task)) != 0) continue;
   end_worker(worker);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
-  CHECK(atomic_load(&pool_record()->dropped) == 7 && test_live_blocks() == 6); /* two clients with a ring */
+  CHECK(atomic_load(&pool_record()->discarded) == 7 && test_live_blocks() == 6); /* two clients with a ring */
   nothing_left(0);
 }
 
@@ -215,13 +215,13 @@ static void test_release(void) {
   }
 }
 
-/* Drains: how many ends, and of the rest how many were dropped. */
-static uint32_t ends(plait_ref_t of, uint32_t *dropped) {
+/* Drains: how many ends, and of the rest how many were discarded. */
+static uint32_t ends(plait_ref_t of, uint32_t *discarded) {
   uint32_t count = 0;
-  *dropped = 0;
+  *discarded = 0;
   for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next) {
     next = atomic_load(&record(task)->next);
-    if (atomic_load(&record(task)->output_status) == PLAIT_STATUS_DROPPED) ++*dropped;
+    if (atomic_load(&record(task)->output_status) == PLAIT_STATUS_DISCARDED) ++*discarded;
     else count++;
     plait_task_free(task);
   }
@@ -229,7 +229,7 @@ static uint32_t ends(plait_ref_t of, uint32_t *dropped) {
 }
 
 /* A worker that cannot be ended: what it runs is settled without it, and comes back once more only to be freed. */
-static void test_give_up(void) {
+static void test_detach(void) {
   for (int how = 0; how < 3; how++) { /* it ends its tasks after all; it dies; it dies after its client */
     open_pool();
     plait_thread_t worker = new_worker();
@@ -243,31 +243,31 @@ static void test_give_up(void) {
     plait_ref_t running = atomic_load(&plait_self()->running);
     atomic_fetch_or(&record(running)->control, PLAIT_STOP_TIMEOUT);
     as(main_id);
-    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
-    CHECK(plait_worker_retire(worker) == 1);
+    CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
+    CHECK(plait_worker_drain(worker) == 1);
     if (how == 0) { /* a lock that does not move hides what there is */
       atomic_store(&pool_record()->lock.word, worker);
-      CHECK(plait_task_give_up(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
+      CHECK(plait_task_detach(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
       atomic_store(&pool_record()->lock.word, 0);
     }
     static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
     for (int i = 0; i < 2; i++) {
-      plait_ref_t stand_in = plait_task_give_up(worker);
-      CHECK(
-          stand_in > PLAIT_NEXT_RETRY && atomic_load(&record(stand_in)->ticket) == order[i] && plait_abi_check(1) == 0);
-      CHECK((atomic_load(&record(stand_in)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
-      CHECK(plait_task_finish(stand_in) == 0);
+      plait_ref_t surrogate = plait_task_detach(worker);
+      CHECK(surrogate > PLAIT_NEXT_RETRY && atomic_load(&record(surrogate)->ticket) == order[i] &&
+          plait_abi_check(1) == 0);
+      CHECK((atomic_load(&record(surrogate)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
+      CHECK(plait_task_finish(surrogate) == 0);
     }
-    CHECK(plait_task_give_up(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
+    CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
     as(worker); /* what it says of them is not heard */
     plait_ref_t word = plait_task_create(client, 10);
     atomic_store(&record(word)->link, running);
     CHECK(plait_task_emit(word) == -PLAIT_EPIPE);
     plait_task_discard(word);
-    uint32_t dropped;
+    uint32_t discarded;
     as(main_id);
     if (how == 2) CHECK(plait_client_release(client) == 0);
-    else CHECK(ends(client, &dropped) == 2 && dropped == 0);
+    else CHECK(ends(client, &discarded) == 2 && discarded == 0);
     if (how == 0) {
       as(worker);
       CHECK(finish_and_next(running) == PLAIT_NEXT_STOP);
@@ -275,10 +275,10 @@ static void test_give_up(void) {
         CHECK(plait_task_finish(atomic_load(&plait_self()->holding)) == 0);
       plait_abi_detach();
       as(main_id);
-      CHECK(ends(client, &dropped) == 1 && dropped == 2);
+      CHECK(ends(client, &discarded) == 1 && discarded == 2);
     } else {
       for (plait_ref_t task; (task = plait_abi_recover(worker)) != 0;) CHECK(plait_abi_settle(task) == 0);
-      if (how == 1) CHECK(ends(client, &dropped) == 0 && dropped == 2);
+      if (how == 1) CHECK(ends(client, &discarded) == 0 && discarded == 2);
     }
     uint32_t ran = how == 0 ? 1 : 2; /* the one that may be run again, and the one that nobody had taken */
     CHECK(atomic_load(&pool_record()->queued) == ran);
@@ -290,12 +290,12 @@ static void test_give_up(void) {
 static const struct test tests[] = {
     {"pools end", test_ends},
     {"the table of pools is full", test_full_table},
-    {"results for dead clients are dropped", test_orphans},
+    {"results for exited clients are discarded", test_orphans},
     {"an orphaned pool goes with its last user", test_orphan_pool},
-    {"dead workers' tasks come back", test_dead_worker},
+    {"tasks of exited workers come back", test_dead_worker},
     {"recovery waits for a stuck pool", test_stuck_pool},
-    {"clients of the dead are taken over", test_client_again},
+    {"clients of exited threads are taken over", test_client_again},
     {"a pool is freed by the last who uses it", test_release},
-    {"what a worker runs on is settled without it", test_give_up},
+    {"what a worker runs on is settled without it", test_detach},
 };
 TEST_MAIN(tests)

@@ -22,9 +22,9 @@ static void test_order(void) {
       CHECK(plait_worker_park_begin() == 0 || taken == submitted);
       if (taken == submitted) plait_worker_park_end();
       atomic_store(&record(task)->output_status, PLAIT_STATUS_FULFILLED);
-      atomic_store(&plait_self()->condemned, 1); /* deliver, and take none */
+      atomic_store(&plait_self()->stop_state, 1); /* deliver, and take none */
       CHECK(plait_task_next(task, 1) == PLAIT_NEXT_STOP);
-      atomic_store(&plait_self()->condemned, 0);
+      atomic_store(&plait_self()->stop_state, 0);
     }
     as(main_id);
     CHECK(plait_abi_check(1) == 0);
@@ -101,24 +101,25 @@ static void test_priorities(void) {
   nothing_left(0);
 }
 
-static void test_seats(void) {
+static void test_worker_queues(void) {
   open_pool();
   plait_thread_t worker = new_worker(), second = new_worker();
-  plait_ref_t seat = plait_pool_seat(pool, 0), free_seat = plait_pool_seat(pool, 255);
-  CHECK(seat != 0 && free_seat != 0 && plait_pool_seat(pool, 0) == seat);
+  plait_ref_t place = plait_pool_place(pool, 0), free_place = plait_pool_place(pool, 255);
+  CHECK(place != 0 && free_place != 0 && plait_pool_place(pool, 0) == place);
   as(worker);
-  plait_worker_sit(seat);
+  plait_worker_take_place(place);
   CHECK(plait_worker_park_begin() != 0);
   plait_worker_park_end();
   as(second);
-  plait_worker_sit(free_seat);
+  plait_worker_take_place(free_place);
   as(main_id);
-  submit_as(client, 1, 4, 0), submit_as(client, 2, 3, seat), submit_as(client, 3, 0, seat), submit_as(client, 4, 2, 0);
-  submit_as(client, 5, 3, free_seat);
+  submit_as(client, 1, 4, 0), submit_as(client, 2, 3, place), submit_as(client, 3, 0, place),
+      submit_as(client, 4, 2, 0);
+  submit_as(client, 5, 3, free_place);
   as(worker);
   CHECK(plait_worker_park_begin() == 0);
   as(main_id);
-  for (uint32_t i = 10; i < 210; i++) submit_as(client, i, 6, seat); /* its ring grows */
+  for (uint32_t i = 10; i < 210; i++) submit_as(client, i, 6, place); /* its ring grows */
   CHECK(plait_abi_check(1) == 0);
   as(worker);
   static const uint32_t order[] = {4, 2, 3, 1};
@@ -129,7 +130,7 @@ static void test_seats(void) {
   as(main_id);
   takes(second, (const uint32_t[]){5}, 1);
   CHECK(drain(client, 0, NULL) == 205);
-  submit_as(client, 6, 3, seat); /* goes with the pool */
+  submit_as(client, 6, 3, place); /* goes with the pool */
   end_worker(worker), end_worker(second);
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && drain(client, PLAIT_STATUS_POOL_CLOSED, NULL) == 1);
   nothing_left(0);
@@ -232,7 +233,7 @@ static const struct test tests[] = {
     {"drained tasks are freed in any order", test_free_order},
     {"memory is full", test_no_memory},
     {"the urgent first, clients in turn", test_priorities},
-    {"a seat has a queue of its own", test_seats},
+    {"a worker index has a queue of its own", test_worker_queues},
     {"a queue has a limit", test_limit},
     {"undelivered progress is bounded", test_progress_limit},
     {"output that nobody reads is refused", test_output_for_nobody},

@@ -57,7 +57,7 @@ static void run(uint32_t submitters, uint32_t workers) {
   CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
   for (uint32_t i = 0; i < workers; i++) pthread_join(threads[i], NULL), total += ran[i];
   CHECK(total == each * submitters && atomic_load(&pool_record()->finished) == total);
-  CHECK(atomic_load(&pool_record()->sleepers) == 0 && atomic_load(&pool_record()->looking) == 0);
+  CHECK(atomic_load(&pool_record()->sleepers) == 0 && atomic_load(&pool_record()->spinner) == 0);
   nothing_left(0);
 }
 
@@ -67,9 +67,9 @@ static void test_flood(void) {
 }
 
 static void test_small_queues(void) { /* mostly asleep: every step is a wake-up */
-  static const uint32_t looks[] = {0, 1, 300};
+  static const uint32_t spin_counts[] = {0, 1, 300};
   for (int i = 0; i < 3; i++) {
-    spins = looks[i];
+    spins = spin_counts[i];
     each = test_work(10000), window = 1;
     run(1, 1);
     run(1, 3);

@@ -10,49 +10,49 @@ static uint32_t wake_ups(void) { return atomic_load(&pool_record()->signal) + at
  * Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all
  * are.
  */
-static void test_looking(void) {
+static void test_spinner(void) {
   open_pool();
-  plait_thread_t sleeper = new_worker(), looker = new_worker();
+  plait_thread_t sleeper = new_worker(), spinner = new_worker();
   as(sleeper);
   CHECK(plait_worker_park_begin() != 0);
   as(main_id);
   uint32_t before = wake_ups();
   submit(client, 1);
   CHECK(wake_ups() != before);
-  as(looker);
+  as(spinner);
   uint32_t task = plait_task_next(0, 0);
-  atomic_store(&pool_record()->looking, looker); /* as in the midst of plait_worker_wait() */
+  atomic_store(&pool_record()->spinner, spinner); /* as in the midst of plait_worker_wait() */
   as(main_id);
   before = wake_ups();
   submit(client, 2);
   CHECK(wake_ups() == before);
   submit(client, 3); /* it cannot take both at once */
   CHECK(wake_ups() != before);
-  as(looker);
+  as(spinner);
   CHECK(plait_worker_wait(20000, 1) == 1); /* another's name stays, and there is work */
-  CHECK(atomic_load(&pool_record()->looking) == looker);
+  CHECK(atomic_load(&pool_record()->spinner) == spinner);
   while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
-  CHECK(atomic_load(&pool_record()->looking) == 0); /* it went away with the first of them */
-  atomic_store(&pool_record()->looking, looker);
+  CHECK(atomic_load(&pool_record()->spinner) == 0); /* it went away with the first of them */
+  atomic_store(&pool_record()->spinner, spinner);
   as(main_id);
   before = wake_ups();
-  CHECK(plait_worker_retire(looker) == 1 && wake_ups() != before);
+  CHECK(plait_worker_drain(spinner) == 1 && wake_ups() != before);
   before = wake_ups();
   submit(client, 4);
   CHECK(wake_ups() == before);
-  as(looker);
+  as(spinner);
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP && wake_ups() != before); /* it is not to end with that task */
-  atomic_store(&pool_record()->looking, looker);
+  atomic_store(&pool_record()->spinner, spinner);
   as(main_id);
   before = wake_ups();
-  CHECK(plait_abi_recover(looker) == 0);
-  CHECK(wake_ups() != before && atomic_load(&pool_record()->looking) == 0);
+  CHECK(plait_abi_recover(spinner) == 0);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->spinner) == 0);
   as(sleeper);
   plait_worker_park_end();
   CHECK(plait_worker_wait(20000, 1) == 1);
   CHECK(atomic_load(&pool_record()->sleepers) == 0);
   CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
-  CHECK(atomic_load(&pool_record()->looking) == 0);
+  CHECK(atomic_load(&pool_record()->spinner) == 0);
   CHECK(plait_worker_wait(0, 3) == 0); /* it has looked in vain */
   atomic_store(&pool_record()->unread, 1000);
   CHECK(plait_worker_wait(0, 3) == 1); /* it has not: it has napped for its client's sake */
@@ -67,29 +67,29 @@ static void test_looking(void) {
  */
 static void test_found(void) {
   open_pool();
-  plait_thread_t looker = new_worker(), stuck = plait_slot_claim(0);
+  plait_thread_t spinner = new_worker(), stuck = plait_slot_claim(0);
   submit(client, 1);
-  as(looker);
-  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
-  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
+  as(spinner);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->spinner) == spinner);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->spinner) == spinner);
   as(stuck);
   CHECK(plait_lock_acquire(&pool_record()->lock) == 0);
-  as(looker);
-  uint32_t before = wake_ups(), told = atomic_load(&pool_record()->attention);
+  as(spinner);
+  uint32_t before = wake_ups(), signalled = atomic_load(&pool_record()->coordinator_signal);
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY);
-  CHECK(wake_ups() != before && atomic_load(&pool_record()->attention) != told &&
-      atomic_load(&pool_record()->looking) == 0);
+  CHECK(wake_ups() != before && atomic_load(&pool_record()->coordinator_signal) != signalled &&
+      atomic_load(&pool_record()->spinner) == 0);
   before = wake_ups();
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY && wake_ups() == before); /* nobody relied on it */
   as(stuck);
   plait_lock_release(&pool_record()->lock);
-  as(looker);
-  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->looking) == looker);
+  as(spinner);
+  CHECK(plait_worker_wait(20000, 1) == 1 && atomic_load(&pool_record()->spinner) == spinner);
   uint32_t task = plait_task_next(0, 0);
-  CHECK(task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->looking) == 0);
+  CHECK(task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->spinner) == 0);
   CHECK(finish_and_next(task) == PLAIT_NEXT_NONE);
   end_worker(stuck);
-  end_worker(looker);
+  end_worker(spinner);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 1);
   nothing_left(0);
 }
@@ -99,10 +99,10 @@ static void test_none(void) {
   open_pool();
   plait_thread_t workers[] = {new_worker(), new_worker()};
   for (uint32_t i = 0; i < 2; i++) {
-    plait_ref_t seat = plait_pool_seat(pool, i);
-    CHECK(seat != 0);
+    plait_ref_t place = plait_pool_place(pool, i);
+    CHECK(place != 0);
     as(workers[i]);
-    plait_worker_sit(seat);
+    plait_worker_take_place(place);
   }
   as(main_id);
   for (uint32_t i = 0; i < 12; i++) submit(client, i);
@@ -120,39 +120,40 @@ static void test_none(void) {
   nothing_left(0);
 }
 
-static void test_look(void) {
+static void test_poll(void) {
   open_pool();
   plait_thread_t worker = new_worker();
   atomic_store(&pool_record()->grace_ms, 100);
-  CHECK(plait_worker_look(worker, 5) == PLAIT_LOOK_CALM);
+  CHECK(plait_worker_poll(worker, 5) == PLAIT_POLL_NONE);
   submit(client, 1), submit(client, 2), submit(client, 3);
   as(worker);
   plait_ref_t first = plait_task_next(0, 0);
   atomic_store(&record(first)->started_ms, UINT32_MAX - 9); /* the clock wraps while it runs */
   as(main_id);
-  CHECK(plait_worker_look(worker, UINT32_MAX) == PLAIT_LOOK_CALM);
+  CHECK(plait_worker_poll(worker, UINT32_MAX) == PLAIT_POLL_NONE);
   atomic_store(&record(first)->timeout_ms, 50);
-  CHECK(plait_worker_look(worker, 39) == PLAIT_LOOK_WATCH && atomic_load(&record(first)->control) == 0);
-  CHECK(plait_worker_look(worker, 40) == PLAIT_LOOK_TOLD && atomic_load(&record(first)->control) == PLAIT_STOP_TIMEOUT);
-  CHECK(plait_worker_look(worker, 139) == PLAIT_LOOK_WATCH);
+  CHECK(plait_worker_poll(worker, 39) == PLAIT_POLL_AGAIN && atomic_load(&record(first)->control) == 0);
+  CHECK(plait_worker_poll(worker, 40) == PLAIT_POLL_STOP_REQUESTED &&
+      atomic_load(&record(first)->control) == PLAIT_STOP_TIMEOUT);
+  CHECK(plait_worker_poll(worker, 139) == PLAIT_POLL_AGAIN);
   as(worker);
   CHECK(plait_task_hold() == 0); /* a task that is held is looked at as well */
   plait_ref_t second = plait_task_next(0, 0);
   atomic_store(&record(second)->started_ms, 100);
   as(main_id);
-  CHECK(plait_worker_look(worker, 139) == PLAIT_LOOK_WATCH && atomic_load(&plait_slot_of(worker)->condemned) == 0);
-  CHECK(plait_worker_look(worker, 140) == PLAIT_LOOK_OVERDUE);
+  CHECK(plait_worker_poll(worker, 139) == PLAIT_POLL_AGAIN && atomic_load(&plait_slot_of(worker)->stop_state) == 0);
+  CHECK(plait_worker_poll(worker, 140) == PLAIT_POLL_OVERDUE);
   as(worker);
   CHECK(finish_and_next(second) == PLAIT_NEXT_STOP);
   as(main_id);
   atomic_store(&record(first)->output_status, PLAIT_STATUS_FULFILLED); /* a recoverer's to overwrite */
   CHECK(plait_abi_recover(worker) == first && plait_task_finish(first) == 0 && plait_abi_recover(worker) == 0);
-  CHECK(plait_worker_look(worker, 141) == PLAIT_LOOK_CALM);
+  CHECK(plait_worker_poll(worker, 141) == PLAIT_POLL_NONE);
   CHECK(drain(client, 0, NULL) == 2);
   nothing_left(0);
 }
 
-static void test_retire(void) {
+static void test_drain(void) {
   open_pool();
   plait_thread_t worker = new_worker();
   submit(client, 1), submit(client, 2), submit(client, 3);
@@ -160,12 +161,12 @@ static void test_retire(void) {
   uint32_t task = finish_and_next(plait_task_next(0, 0));
   as(main_id);
   uint32_t asleep = atomic_load(&pool_record()->signal);
-  CHECK(plait_worker_retire(worker) == 1 && atomic_load(&pool_record()->signal) != asleep);
+  CHECK(plait_worker_drain(worker) == 1 && atomic_load(&pool_record()->signal) != asleep);
   as(worker);
   CHECK(finish_and_next(task) == PLAIT_NEXT_STOP && plait_task_next(0, 0) == PLAIT_NEXT_STOP);
   CHECK(plait_worker_park_begin() == 0);
   as(main_id);
-  CHECK(plait_abi_recover(worker) == 0 && plait_worker_retire(worker) == 0);
+  CHECK(plait_abi_recover(worker) == 0 && plait_worker_drain(worker) == 0);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 2);
   worker = new_worker(); /* the same slot */
   as(worker);
@@ -217,9 +218,9 @@ static void test_help(void) {
   plait_thread_t worker = new_worker();
   submit(client, 1), submit(client, 2);
   as(worker);
-  plait_ref_t parent = plait_task_next(0, 0), own = plait_client_create(pool), seat = plait_pool_seat(pool, 3);
-  plait_worker_sit(seat);
-  submit(own, 10), submit_as(own, 11, 0, 0), submit_as(own, 12, 3, seat);
+  plait_ref_t parent = plait_task_next(0, 0), own = plait_client_create(pool), place = plait_pool_place(pool, 3);
+  plait_worker_take_place(place);
+  submit(own, 10), submit_as(own, 11, 0, 0), submit_as(own, 12, 3, place);
   CHECK(plait_task_hold() == 0);
   static const uint32_t order[] = {12, 11, 10};
   for (int i = 0; i < 3; i++) {
@@ -234,7 +235,7 @@ static void test_help(void) {
 }
 
 /* What a task waits for is taken by its worker as long as that is not about to be stopped. */
-static void test_condemned_help(void) {
+static void test_draining_help(void) {
   for (int is_late = 0; is_late < 2; is_late++) {
     open_pool();
     plait_thread_t worker = new_worker();
@@ -247,10 +248,10 @@ static void test_condemned_help(void) {
     if (is_late) {
       atomic_store(&pool_record()->grace_ms, 5);
       atomic_fetch_or(&record(outer)->control, PLAIT_STOP_ABORT);
-      CHECK(
-          plait_worker_look(worker, 1000) == PLAIT_LOOK_TOLD && plait_worker_look(worker, 1010) == PLAIT_LOOK_OVERDUE);
+      CHECK(plait_worker_poll(worker, 1000) == PLAIT_POLL_STOP_REQUESTED &&
+          plait_worker_poll(worker, 1010) == PLAIT_POLL_OVERDUE);
     }
-    CHECK(plait_worker_retire(worker) == 1); /* makes no late one better */
+    CHECK(plait_worker_drain(worker) == 1); /* makes no late one better */
     CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
     plait_ref_t late = build(client, 3);
     CHECK(plait_task_submit(late) == -PLAIT_EPIPE);
@@ -313,14 +314,14 @@ static void test_progress_and_retries(void) {
 }
 
 static const struct test tests[] = {
-    {"retired workers take no more", test_retire},
-    {"who looks need not be woken", test_looking},
+    {"draining workers take no more", test_drain},
+    {"a spinner need not be woken", test_spinner},
     {"a worker that has found a task", test_found},
     {"none means that nothing is queued", test_none},
-    {"late tasks are told, then overdue", test_look},
+    {"late tasks are signalled, then overdue", test_poll},
     {"a worker holds several tasks", test_hold},
     {"a worker helps with its own tasks", test_help},
     {"progress comes before the end; retries keep the input", test_progress_and_retries},
-    {"a worker that is to end helps what it has", test_condemned_help},
+    {"a worker that is to end helps what it has", test_draining_help},
 };
 TEST_MAIN(tests)

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 static plait_thread_t other, sleeper;
-static plait_ref_t first_task, other_client, other_task, looker_task;
+static plait_ref_t first_task, other_client, other_task, spinner_task;
 static uint32_t wake_ups_before, taken, needless;
 static int had_turn;
 
@@ -49,7 +49,7 @@ static void world(void) {
   CHECK((main_id = plait_slot_claim(0)) != 0);
   as(main_id);
   CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
-  submit(client, 0); /* so that its lane has a ring */
+  submit(client, 0); /* so that its queue has a ring */
   actor = new_worker(), other = new_worker(), sleeper = new_worker();
   as(other);
   CHECK((other_client = plait_client_create(pool)) != 0);
@@ -66,29 +66,29 @@ static void world(void) {
  * The name of a worker that finds nothing goes away with its look: it is put up by hand, as in the midst of
  * plait_worker_wait().
  */
-static void put_up(plait_thread_t name) { atomic_store(&pool_record()->looking, name); }
+static void put_up(plait_thread_t name) { atomic_store(&pool_record()->spinner, name); }
 
-static void make_looked_for(void) { as(main_id), first_task = build(client, 1), put_up(other); }
+static void make_spinner(void) { as(main_id), first_task = build(client, 1), put_up(other); }
 static void make_one_of_two(void) { as(main_id), submit(client, 1), first_task = build(client, 2), put_up(other); }
 static void make_found(void) {
   as(main_id), submit(client, 1);
   as(other), other_task = build(other_client, 2);
   as(actor);
-  CHECK(plait_worker_wait(0, 1) == 1 && atomic_load(&pool_record()->looking) == actor);
+  CHECK(plait_worker_wait(0, 1) == 1 && atomic_load(&pool_record()->spinner) == actor);
 }
 static void make_found_and_put(void) { /* whoever put the second has yet to see to it that somebody comes */
   make_found();
   as(other);
-  CHECK(plait__lane_put(plait_at(pool), other_task) == 0);
+  CHECK(plait__queue_put(plait_at(pool), other_task) == 0);
 }
 static void make_empty(void) { as(other), other_task = build(other_client, 2); }
 
 static void do_submit(void) { CHECK(plait_task_submit(first_task) == 0); }
-static void do_next(void) { looker_task = plait_task_next(0, 0); }
-static void do_look(void) { plait_worker_wait(0, 3); }
+static void do_next(void) { spinner_task = plait_task_next(0, 0); }
+static void do_spin(void) { plait_worker_wait(0, 3); }
 
-static void then_look_and_take(void) { plait_worker_wait(0, 1), looker_task = plait_task_next(0, 0); }
-static void then_take(void) { looker_task = plait_task_next(0, 0); }
+static void then_spin_and_take(void) { plait_worker_wait(0, 1), spinner_task = plait_task_next(0, 0); }
+static void then_take(void) { spinner_task = plait_task_next(0, 0); }
 static void then_wake(void) { plait__worker_wake(plait_at(pool), 0); }
 static void then_submit(void) { CHECK(plait_task_submit(other_task) == 0); }
 
@@ -100,17 +100,17 @@ static int is_woken(void) { return wake_ups() != wake_ups_before; }
  * the very moment.
  */
 static void is_one_of_both(void) {
-  int has_it = looker_task > PLAIT_NEXT_RETRY;
-  CHECK(!had_turn || (atomic_load(&pool_record()->looking) == 0 && (has_it || is_woken())));
+  int has_it = spinner_task > PLAIT_NEXT_RETRY;
+  CHECK(!had_turn || (atomic_load(&pool_record()->spinner) == 0 && (has_it || is_woken())));
   CHECK(atomic_load(&pool_record()->queued) == !has_it);
   needless += had_turn && has_it && is_woken();
 }
 /* There were two, of which one is taken. */
 static void is_woken_for_the_other(void) {
-  CHECK(!had_turn || (looker_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
+  CHECK(!had_turn || (spinner_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
 }
 /* A task that came while one looked: it has not slept, or the sleeper was woken. */
-static void is_told(void) {
+static void is_noticed(void) {
   CHECK(!had_turn || (atomic_load(&pool_record()->queued) == 1 && (is_woken() || sleeps == 0)));
 }
 
@@ -122,11 +122,11 @@ static const struct turn {
   void (*judge)(void);
   int needs_no_lock; /* what the other thread does */
 } turns[] = {
-    {"submit, the one that looks takes it", make_looked_for, do_submit, then_look_and_take, is_one_of_both, 0},
-    {"submit, the one that looks takes another", make_one_of_two, do_submit, then_take, is_woken_for_the_other, 0},
+    {"submit, the spinner takes it", make_spinner, do_submit, then_spin_and_take, is_one_of_both, 0},
+    {"submit, the spinner takes another", make_one_of_two, do_submit, then_take, is_woken_for_the_other, 0},
     {"take what was found, another submits", make_found, do_next, then_submit, is_woken_for_the_other, 0},
     {"take what was found, another has submitted", make_found_and_put, do_next, then_wake, is_woken_for_the_other, 1},
-    {"look, another submits", make_empty, do_look, then_submit, is_told, 0},
+    {"spin, another submits", make_empty, do_spin, then_submit, is_noticed, 0},
 };
 
 static const struct turn *now;
@@ -149,7 +149,7 @@ static uint64_t run_one(size_t i, uint32_t every) {
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", now->name, at);
-    had_turn = 0, looker_task = 0, sleeps = 0;
+    had_turn = 0, spinner_task = 0, sleeps = 0;
     step_restore();
     as(now->operation == do_submit ? main_id : actor);
     reached = step_turn(now->operation, at, between);

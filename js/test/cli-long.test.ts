@@ -222,7 +222,7 @@ test(
       shown += chunk;
       if (/workers {2}2 .*\n[\s\S]*completed[\s\S]*completed/.test(shown)) break;
     }
-    assert.match(shown, /1 pool[\s\S]*long\.mjs[\s\S]*workers {2}2 \(2 to 2\)[\s\S]*seat/);
+    assert.match(shown, /1 pool[\s\S]*long\.mjs[\s\S]*workers {2}2 \(2 to 2\)[\s\S]*index/);
     const { stdout } = plait(['top', '--once', String(child.pid)], env);
     const [pool] = JSON.parse(stdout) as { module: string; stats: { threads: number } }[];
     assert.match(pool?.module ?? '', /long\.mjs$/);

@@ -89,7 +89,7 @@ test('JSON, a log and a copy of them show nothing of what lies in the memory', L
   assert.deepEqual(Object.keys(space), Object.keys(heap));
 
   const inTask = (await pool.run(0, { name: 'look' })) as string[];
-  assert.match(inTask[0] as string, /^Task \{ seat: [01], aborted: false \}$/);
+  assert.match(inTask[0] as string, /^Task \{ index: [01], aborted: false \}$/);
   assert.match(inTask[1] as string, /^Pool \{ threads: 2, queued: \d+ \}$/);
   assert.equal(inTask[2], '[{},{}]');
   await assert.rejects(pool.run({ pool }), /input\.pool is a Pool, .*send pool\.handle/);
@@ -120,5 +120,5 @@ test('in a task, the things that a task has are as usual', LIMIT, async (t) => {
   `)}`;
   const pool = new Pool(module, { threads: 1 });
   t.after(() => pool.close({ force: true }));
-  assert.deepEqual(await pool.run(), [false, false, ['seat', 'id'], true, 9]);
+  assert.deepEqual(await pool.run(), [false, false, ['index', 'id'], true, 9]);
 });

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { commonSpace, connect, openSpace, Pool } from 'plait';
 import { slotOf, threadsOfPool } from '../../dist/core/boot.js';
-import { Condemned, Slot } from '../../dist/core/layout.generated.js';
+import { Slot, StopState } from '../../dist/core/layout.generated.js';
 import { rejection } from './cases/check.ts';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';
@@ -74,13 +74,13 @@ test('a worker that is to end helps the task that it has', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(12));
   const pool = owned(t, new Pool(tasks, { threads: 2, workerData: { flags } }));
   const keys = new Map<unknown, number>();
-  for (let key = 0; keys.size < 2; key++) keys.set(await pool.run(0, { name: 'seat', affinity: key }), key);
+  for (let key = 0; keys.size < 2; key++) keys.set(await pool.run(0, { name: 'index', affinity: key }), key);
   const blocker = pool.run(2, { name: 'block', affinity: keys.get(0) as number }); // the other worker has no time
   const running = pool.run(['runMany', 3], { name: 'announceThenAsk', affinity: keys.get(1) as number });
   await until(() => Atomics.load(flags, 0) === 1);
   pool.resize({ min: 1, max: 1 });
   const space = commonSpace();
-  const isTold = (thread: number): boolean => space.load(slotOf(space, thread) + Slot.condemned) === Condemned.RETIRED;
+  const isTold = (thread: number): boolean => space.load(slotOf(space, thread) + Slot.stopState) === StopState.DRAINING;
   await until(() => threadsOfPool(space, pool.handle.plaitPool).some(isTold));
   wake(flags, 1);
   assert.equal(await running, 3);

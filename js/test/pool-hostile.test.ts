@@ -18,10 +18,10 @@ const LIMIT = { timeout: 60000 };
 const withPool = poolsOf(tasks, 1);
 
 /** A key whose tasks run on that seat. */
-async function keyOf(pool: Pool, seat: number): Promise<number> {
+async function keyOf(pool: Pool, index: number): Promise<number> {
   let key = 0;
-  while ((await pool.run(0, { name: 'seat', affinity: key })) !== seat)
-    assert.ok(key++ < 1000, `no key of 1000 has seat ${seat}`);
+  while ((await pool.run(0, { name: 'index', affinity: key })) !== index)
+    assert.ok(key++ < 1000, `no key of 1000 has index ${index}`);
   return key;
 }
 
@@ -96,42 +96,42 @@ test('tasks of tasks: a connection to the own pool helps, too, and does not bloc
   }),
 );
 
-test('seats: a key whose worker was let go gets another one', LIMIT, () =>
+test('affinity: a key whose worker was let go gets another one', LIMIT, () =>
   withPool({ minThreads: 1, maxThreads: 2, idleTimeout: 20 }, async (pool) => {
     const keys = [await keyOf(pool, 0), await keyOf(pool, 1)];
     for (let round = 0; round < 3; round++) {
-      for (const [seat, affinity] of keys.entries()) {
+      for (const [index, affinity] of keys.entries()) {
         await until(() => pool.stats().threads === 1);
         // Long enough for the pool to come to rest: from then on, only being told makes it look at its seats.
         await new Promise((resolve) => setTimeout(resolve, 100));
-        assert.equal(await pool.run(0, { name: 'seat', affinity }), seat);
+        assert.equal(await pool.run(0, { name: 'index', affinity }), index);
       }
     }
   }),
 );
 
-test('seats: those above a new maximum finish their tasks and are given up', LIMIT, () =>
+test('affinity: workers above a new maximum finish their tasks and end', LIMIT, () =>
   withPool({ threads: 2 }, async (pool) => {
     const affinity = await keyOf(pool, 1);
     const runs = [1, 2, 3].map(() => pool.run(20, { name: 'busy', affinity }));
     const died = rejection(pool.run(1, { name: 'exit', affinity }));
-    const rest = [1, 2, 3].map(() => pool.run(0, { name: 'seat', affinity }));
+    const rest = [1, 2, 3].map(() => pool.run(0, { name: 'index', affinity }));
     pool.resize({ min: 1, max: 1 });
     assert.deepEqual(await Promise.all(runs), [20, 20, 20]);
     assert.equal((await died).code, 'ERR_PLAIT_WORKER_DIED');
     assert.deepEqual(await Promise.all(rest), [1, 1, 1]);
     await until(() => pool.stats().threads === 1);
-    assert.equal(await pool.run(0, { name: 'seat', affinity }), 0);
+    assert.equal(await pool.run(0, { name: 'index', affinity }), 0);
   }),
 );
 
-test('seats: a pool whose only worker sits above a new maximum goes on', LIMIT, (t) =>
+test('affinity: a pool whose only worker is above a new maximum goes on', LIMIT, (t) =>
   withPool({ threads: 2 }, async (other, space) => {
     const affinity = await keyOf(other, 1);
     const pool = owned(t, new Pool(tasks, { minThreads: 0, maxThreads: 2, space }));
-    assert.equal(await pool.run(0, { name: 'seat', affinity }), 1);
+    assert.equal(await pool.run(0, { name: 'index', affinity }), 1);
     pool.resize({ min: 1, max: 1 });
-    assert.equal(await pool.run(0, { name: 'seat', affinity }), 0);
+    assert.equal(await pool.run(0, { name: 'index', affinity }), 0);
     await pool.close();
   }),
 );
@@ -212,7 +212,7 @@ test('a timer that a task left behind keeps its worker, and no task of others', 
   const left = await pool.run(0, { name: 'leaveTimer' });
   await until(() => Atomics.load(flags, 0) === 1);
   for (let i = 0; i < 10; i++) {
-    assert.notEqual(await pool.run(0, { name: 'seat', timeout: 20000 }), left);
+    assert.notEqual(await pool.run(0, { name: 'index', timeout: 20000 }), left);
     // Whoever is idle parks: the next wake-up may go to anybody.
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
@@ -232,7 +232,7 @@ test('nor does a step of asynchronous code that a task left behind', LIMIT, asyn
     // The next task comes while the worker still waits for one, and before that step has had its turn.
     // Where the worker owes its event loop a turn, because it was busy, the result comes before that.
     await pool.run(round % 2 === 0 ? 0 : 20, { name: 'leaveStep' });
-    await pool.run(0, { name: 'seat' });
+    await pool.run(0, { name: 'index' });
     await until(() => Atomics.load(flags, 0) === 1);
     Atomics.store(flags, 1, 1);
     Atomics.notify(flags, 1);
@@ -247,7 +247,7 @@ test('a pool grows for a task whose one worker is kept by a timer', LIMIT, async
   const pool = owned(t, new Pool(tasks, { minThreads: 1, maxThreads: 2, workerData: { flags } }));
   assert.equal(await pool.run(0, { name: 'leaveTimer' }), 0);
   await until(() => Atomics.load(flags, 0) === 1);
-  assert.equal(await pool.run(0, { name: 'seat' }), 1);
+  assert.equal(await pool.run(0, { name: 'index' }), 1);
   Atomics.store(flags, 1, 1);
   Atomics.notify(flags, 1);
   await pool.close();
@@ -337,7 +337,7 @@ test(
         assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
         assert.equal(error.code, isTask ? 'ERR_PLAIT_TASK_TIMEOUT' : 'ERR_PLAIT_MODULE_LOAD');
         assert.equal(pool.stats().ended.stopped, 1);
-        if (isTask) assert.equal(await pool.run(2), 2, 'another sits on its seat');
+        if (isTask) assert.equal(await pool.run(2), 2, 'another worker has its index');
         writeFileSync(`${path}.release`, '');
         await pool.close();
         space.check();

@@ -151,9 +151,9 @@ test('stats: what each worker does, from any thread', LIMIT, async (t) => {
   assert.deepEqual([inside.running, inside.completed, inside.workers.length], [1, 1, 1]);
   spinUntil(pool, ({ workers: [worker] }) => worker !== undefined && worker.heapUsed > 0);
   const { workers, run, wait } = pool.stats();
-  const { utilisation, eventLoopUtilisation, heapUsed, age, tasks: count } = workers[0] as PoolStats['workers'][0];
-  assert.ok(utilisation > 0 && utilisation <= 1 && age * utilisation >= 19, `${utilisation} of ${age} ms`);
-  assert.ok(eventLoopUtilisation > 0 && eventLoopUtilisation <= 1, `event loop: ${eventLoopUtilisation}`);
+  const { utilization, eventLoopUtilization, heapUsed, age, tasks: count } = workers[0] as PoolStats['workers'][0];
+  assert.ok(utilization > 0 && utilization <= 1 && age * utilization >= 19, `${utilization} of ${age} ms`);
+  assert.ok(eventLoopUtilization > 0 && eventLoopUtilization <= 1, `event loop: ${eventLoopUtilization}`);
   assert.ok(heapUsed > 2 ** 20 && heapUsed < 2 ** 28, `heap: ${heapUsed}`);
   assert.deepEqual([count, run.count, wait.count], [2, 2, 2]);
   assert.ok(run.max >= 19 && run.p99 >= 15 && run.p50 <= run.p90 && run.p90 <= run.p99, JSON.stringify(run));

@@ -37,19 +37,19 @@ class Thread {
    * Waits for a result that comes after so many milliseconds. Returns whether it was looked for, and whether that was
    * in vain.
    */
-  waits(milliseconds: number): 'slept' | 'found' | 'looked in vain' {
+  waits(milliseconds: number): 'slept' | 'found' | 'spun in vain' {
     let answer: ReturnType<Thread['waits']> = 'slept';
     const end = this.#time + milliseconds;
     for (; this.#time < end; this.#time += 0.05) {
       const how = this.#wait.next(this.away);
       if (how === 'turn') answer = 'found';
       else {
-        if (answer === 'found') answer = 'looked in vain';
+        if (answer === 'found') answer = 'spun in vain';
         break;
       }
     }
     this.#time = Math.max(this.#time, end);
-    this.#wait.heard(1);
+    this.#wait.received(1);
     return answer;
   }
 
@@ -72,7 +72,7 @@ describe('ResultWait', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     const counts = [];
-    assert.equal(thread.waits(LONG), 'looked in vain');
+    assert.equal(thread.waits(LONG), 'spun in vain');
     for (let i = 0; i < 7; i++) counts.push(thread.slept(LONG));
     assert.deepEqual(counts, [1, 3, 7, 15, 31, 31, 31]);
   });
@@ -82,7 +82,7 @@ describe('ResultWait', () => {
     thread.waits(SHORT);
     for (const count of [0, 1, 3, 7]) assert.equal(thread.slept(LONG), count);
     assert.equal(thread.slept(SHORT), 15);
-    assert.equal(thread.waits(LONG), 'looked in vain');
+    assert.equal(thread.waits(LONG), 'spun in vain');
     assert.equal(thread.slept(SHORT), 1);
   });
 

@@ -14,7 +14,7 @@ import { recoverThread, slotOf, threadsOfHost, threadsOfPool } from '../../dist/
 import type { HostThread } from '../../dist/core/host-types.js';
 import { Alert, Pool as Layout, Space as S, SLOT_LIMIT, Slot, SlotState } from '../../dist/core/layout.generated.js';
 import { EndingThreads } from '../../dist/task/coordinator/ending-threads.js';
-import { CoordinatedPool } from '../../dist/task/coordinator/pool-supervisor.js';
+import { PoolSupervisor } from '../../dist/task/coordinator/pool-supervisor.js';
 import { until } from './cases/pool-setup.ts';
 import { owned } from './owned.ts';
 import { rounds, seed } from './seed.ts';
@@ -326,7 +326,7 @@ test('a thread that is blocked finds out that the coordinator has ended', LIMIT,
   await pool.close();
 });
 
-test('the coordinator sees what is announced while it looks', LIMIT, async () => {
+test('the coordinator sees what is announced while it polls', LIMIT, async () => {
   const space = openSpace({ maximum: 2 ** 26 });
   const pool = space.core.plait_pool_create() >>> 0;
   const options = {
@@ -338,23 +338,23 @@ test('the coordinator sees what is announced while it looks', LIMIT, async () =>
     grace: 1,
     idleTimeout: 1,
   };
-  const listener = { closed() {}, seats() {}, event() {} };
-  let looks = 0;
+  const listener = { closed() {}, indices() {}, event() {} };
+  let polls = 0;
   const watched = Object.create(space, {
     cover: { value: (end: number) => space.cover(end) },
     load: {
       value: (ref: number) => {
         const value = space.load(ref);
         // Each look reads the state: in the second one, there is news right after.
-        if (ref === pool + Layout.state && ++looks === 2) space.core.plait_pool_attend(pool);
+        if (ref === pool + Layout.state && ++polls === 2) space.core.plait_pool_signal_coordinator(pool);
         return value;
       },
     },
   });
-  new CoordinatedPool({} as never, watched, options as never, listener, new EndingThreads(watched), []);
-  assert.equal(looks, 1);
-  space.core.plait_pool_attend(pool);
-  await until(() => looks >= 3);
+  new PoolSupervisor({} as never, watched, options as never, listener, new EndingThreads(watched), []);
+  assert.equal(polls, 1);
+  space.core.plait_pool_signal_coordinator(pool);
+  await until(() => polls >= 3);
 });
 
 test('what needs locks waits for the end of threads that were stopped within one', async () => {
@@ -382,7 +382,7 @@ test('what needs locks waits for the end of threads that were stopped within one
   Atomics.store(space.u32, (slot + Slot.heldCount) >>> 2, 0);
 });
 
-test('a thread that dies before it has told the coordinator of its task leaves one that looks', LIMIT, async (t) => {
+test('a thread that dies before it has told the coordinator of its task leaves one that polls', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   const pool = owned(t, new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space }));
   await pool.run(1);

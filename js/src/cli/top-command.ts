@@ -113,11 +113,11 @@ export function picture(pid: number, pools: readonly PublishedPool[]): string[] 
       `  workers  ${stats.threads} (${stats.minThreads} to ${stats.maxThreads})   ${stats.started} started` +
         ended.map(([reason, count]) => `   ${count} ${reason}`).join(''),
     );
-    if (stats.workers.length > 0) lines.push('    seat  thread      tasks   busy   loop     heap');
-    for (const { seat, worker, tasks, utilisation, eventLoopUtilisation, heapUsed } of stats.workers) {
+    if (stats.workers.length > 0) lines.push('   index  thread      tasks   busy   loop     heap');
+    for (const { index, worker, tasks, utilization, eventLoopUtilization, heapUsed } of stats.workers) {
       const heap = `${(heapUsed / 2 ** 20).toFixed(0)} MiB`.padStart(8);
       lines.push(
-        `    ${String(seat).padStart(4)}  ${String(worker).padStart(6)} ${String(tasks).padStart(10)} ${percent(utilisation)} ${percent(eventLoopUtilisation)} ${heap}`,
+        `    ${String(index).padStart(4)}  ${String(worker).padStart(6)} ${String(tasks).padStart(10)} ${percent(utilization)} ${percent(eventLoopUtilization)} ${heap}`,
       );
     }
   }

@@ -35,9 +35,9 @@ export const Slot = {
   /** intent: pool in whose `sleepers` this thread is counted */
   sleeping: 36,
   /** how many tasks this thread has ever taken: names the run that is going on */
-  takes: 40,
+  tasksTaken: 40,
   /** not 0: the worker takes no further task, and how far that goes (task.h) */
-  condemned: 44,
+  stopState: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
   /** how many of `held` are in use */
@@ -48,8 +48,8 @@ export const Slot = {
   busyUs: 96,
   /** tasks that this thread has put aside and not finished, the last first */
   holding: 104,
-  /** seat of the pool that this worker sits on, 0 none */
-  seat: 108,
+  /** worker place of the pool that this worker sits on, 0 none */
+  place: 108,
   /** the host's name for the thread that started this one, which it does not outlive; 0 unknown */
   starter: 112,
   /** zero; pads the slot to two cache lines */
@@ -740,10 +740,10 @@ export const Task = {
   link: 60,
   /** block that holds a large input, else 0; the task's, freed when it has been run */
   inputBlock: 64,
-  /** its priority: index of the lane, 0 the most urgent */
-  lane: 68,
-  /** seat whose worker alone may run it; 0: any may */
-  seat: 72,
+  /** its priority: index of the queue, 0 the most urgent */
+  priority: 68,
+  /** worker place whose worker alone may run it; 0: any may */
+  place: 72,
   /** bits of enum plait_stop; 0: go on */
   control: 76,
   /** how long it may run; 0: as long as it likes */
@@ -751,14 +751,14 @@ export const Task = {
   /** RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
   startedMs: 84,
   /** RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
-  toldMs: 88,
+  stopRequestedMs: 88,
   /** how often it may still be run again after a worker's death; its input is kept for that */
   retries: 92,
   /** when it was submitted: a double, the host's clock in milliseconds */
   submitted: 96,
   /** block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
   nameBlock: 104,
-  /** QUEUED: where in its lane */
+  /** QUEUED: where in its queue */
   position: 108,
 } as const;
 
@@ -773,8 +773,8 @@ export const Ring = {
   cells: 8,
 } as const;
 
-/** `struct plait_lane` of core/task/layout.h. */
-export const Lane = {
+/** `struct plait_queue` of core/task/layout.h. */
+export const Queue = {
   BYTES: 16,
   /** the cells; 0 before the first task */
   ring: 0,
@@ -803,33 +803,33 @@ export const Client = {
   taken: 20,
   /** tasks that the owner was given and has not freed, linked by `link` */
   drained: 24,
-  /** a bit for each lane that is not empty */
+  /** a bit for each queue that is not empty */
   mask: 28,
-  /** bytes of progress and output in the inbox, or PLAIT_WORDS_CLOSED: what a worker sleeps on that waits for room */
-  words: 32,
+  /** bytes of progress and output in the inbox, or PLAIT_MESSAGES_CLOSED: what a worker sleeps on that waits for room */
+  messageBytes: 32,
   /** queued tasks that any worker may run, by priority */
-  lanes: 36,
+  queues: 36,
 } as const;
 
-/** `struct plait_seat` of core/task/layout.h. */
-export const Seat = {
+/** `struct plait_worker_place` of core/task/layout.h. */
+export const WorkerPlace = {
   BYTES: 1104,
   /** the worker that sits there, until the coordinator has seen its end; else 0 */
   thread: 0,
   /** tasks that ended in an error (wraps) */
   failed: 4,
-  /** queued tasks that only this seat's worker may run */
-  lane: 8,
+  /** queued tasks that only this worker place's worker may run */
+  queue: 8,
   /** the longest that a task has waited, in microseconds */
   waitMax: 24,
   /** the longest that one has run, in microseconds */
   runMax: 28,
   /** when the worker was born: a double, the host's clock in milliseconds */
-  born: 32,
+  readyAt: 32,
   /** milliseconds that its event loop was active: a double */
   active: 40,
   /** when that was noted: a double, the host's clock in milliseconds */
-  looked: 48,
+  sampledAt: 48,
   /** its JavaScript heap, when last noted */
   memoryKib: 56,
   /** tasks that ended well (wraps) */
@@ -860,7 +860,7 @@ export const Name = {
 /** `struct plait_pool` of core/task/layout.h. */
 export const Pool = {
   BYTES: 160,
-  /** guards lanes and inboxes */
+  /** guards queues and inboxes */
   lock: 0,
   /** enum plait_pool_state */
   state: 8,
@@ -868,7 +868,7 @@ export const Pool = {
   owner: 12,
   /** a bit for each priority at which some client may have a task queued */
   mask: 16,
-  /** tasks in all lanes */
+  /** tasks in all queues */
   queued: 20,
   /** always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
   signal: 24,
@@ -878,8 +878,8 @@ export const Pool = {
   clients: 32,
   /** client that is asked first for the next task; 0: the first one */
   turn: 36,
-  /** block with a word for each of PLAIT_SEAT_LIMIT seats; 0 before the pool is open */
-  seats: 40,
+  /** block with a word for each of PLAIT_PLACE_LIMIT worker places; 0 before the pool is open */
+  places: 40,
   /** first interned name */
   names: 44,
   /** FAILED: block with the encoded error, else 0 */
@@ -889,13 +889,13 @@ export const Pool = {
   /** tasks ever finished (wraps); statistics: a death may count one twice */
   finished: 56,
   /** tasks ever dropped because their client had died (wraps); likewise */
-  dropped: 60,
+  discarded: 60,
   /** most tasks that may be queued */
   queueLimit: 64,
   /** how long a task that was told to stop may take */
   graceMs: 68,
   /** goes up when the coordinator should look: what it sleeps on */
-  attention: 72,
+  coordinatorSignal: 72,
   /** enum plait_alert: of which tasks the coordinator wants to hear */
   alert: 76,
   /** the shortest timeout of any task so far; 0: there was none */
@@ -907,7 +907,7 @@ export const Pool = {
   /** workers now: starting or at work */
   threads: 92,
   /** workers ever started (wraps) */
-  born: 96,
+  started: 96,
   /** 1: a new task wakes all sleepers, because some of them may be busy with others */
   wakeAll: 100,
   /** workers ever ended, by enum plait_ended (wrap) */
@@ -919,11 +919,11 @@ export const Pool = {
   /** results delivered since a client last emptied its inbox; a hint: a death may miscount */
   unread: 140,
   /** value of `attention` that the coordinator has seen: it is alive if this follows */
-  attended: 144,
+  heartbeat: 144,
   /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
   parking: 148,
   /** the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
-  looking: 152,
+  spinner: 152,
   /** retries of a task that says none */
   usualRetries: 156,
 } as const;
@@ -975,15 +975,15 @@ export const FS_RESERVED_LIMIT = 8;
 export const FS_DEFERRED_LIMIT = 8;
 export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
-/** priorities; lane 0 is the most urgent */
-export const LANE_COUNT = 7;
-export const SEAT_LIMIT = 256;
+/** priorities; queue 0 is the most urgent */
+export const PRIORITY_COUNT = 7;
+export const PLACE_LIMIT = 256;
 /** of a histogram: four for each doubling, from 1 microsecond */
 export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
 /** progress and output are refused */
-export const WORDS_CLOSED = 4294967295;
+export const MESSAGES_CLOSED = 4294967295;
 /** bytes of progress and output that lie undelivered for one client, at most */
 export const PROGRESS_LIMIT = 8388608;
 /** names that a pool keeps, at most; tasks with further ones bring them along */
@@ -1196,8 +1196,8 @@ export const TaskStatus = {
   STOPPED: 7,
   /** not the end: what the running task tells meanwhile */
   PROGRESS: 8,
-  /** not the end: a stand-in was that; only to be freed (see give_up.c) */
-  DROPPED: 9,
+  /** not the end: a stand-in was that; only to be freed (see detach.c) */
+  DISCARDED: 9,
   /** not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
   OUTPUT: 10,
 } as const;
@@ -1209,28 +1209,28 @@ export const Stop = {
   /** it has run for longer than it may */
   TIMEOUT: 2,
   /** its client has been told its end; whatever it does is of no interest */
-  GIVEN_UP: 4,
+  DETACHED: 4,
 } as const;
 
-/** `enum plait_look`. */
-export const Look = {
+/** `enum plait_poll`. */
+export const Poll = {
   /** no task of the worker has a deadline or is to stop */
-  CALM: 0,
+  NONE: 0,
   /** some task has: look again */
-  WATCH: 1,
+  AGAIN: 1,
   /** likewise, and one has just been told to stop */
-  TOLD: 2,
+  STOP_REQUESTED: 2,
   /** one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
   OVERDUE: 3,
 } as const;
 
-/** `enum plait_condemned`. */
-export const Condemned = {
-  NOT: 0,
+/** `enum plait_stop_state`. */
+export const StopState = {
+  RUNNING: 0,
   /** it takes nothing but what the tasks wait for that it has, and ends after them */
-  RETIRED: 1,
+  DRAINING: 1,
   /** it takes nothing: it is about to be stopped */
-  STOPPED: 2,
+  STOPPING: 2,
 } as const;
 
 /** `enum plait_alert`. */

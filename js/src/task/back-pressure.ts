@@ -10,9 +10,9 @@ import { setTimeout } from '../core/host-timers.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 
-const LOOK_MS = 5;
+const POLL_MS = 5;
 
-export class Room {
+export class BackPressure {
   /** Called when a queue that was full is down to half of its limit. */
   onDrain: (() => void) | undefined;
 
@@ -37,13 +37,13 @@ export class Room {
   }
 
   /** Whether a task has room; always, once the thread uses the pool no more. */
-  get isThere(): boolean {
+  get hasRoom(): boolean {
     return this.#ended || this.#queued < this.limit;
   }
 
   /** Whether the queue is at its limit; from then on, `onDrain` is to be called. */
   get needsDrain(): boolean {
-    if (this.isThere) return false;
+    if (this.hasRoom) return false;
     this.noteFull();
     return true;
   }
@@ -64,17 +64,17 @@ export class Room {
   }
 
   /** Does not, after all. */
-  forget(listener: () => void): void {
+  cancelWait(listener: () => void): void {
     if (this.#waiting.delete(listener) && this.#waiting.size === 0) this.#timer?.unref?.();
   }
 
   /** Tells those that there is room for. */
-  look(): void {
+  poll(): void {
     if (this.#wasFull && !this.#ended && this.#queued * 2 <= this.limit) {
       this.#wasFull = false;
       this.onDrain?.();
     }
-    if (this.#waiting.size === 0 || !this.isThere) return;
+    if (this.#waiting.size === 0 || !this.hasRoom) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear(); // who is refused again comes back
     for (const listener of waiting) listener();
@@ -83,16 +83,16 @@ export class Room {
   /** From here on nobody is told of room, and whoever waited finds out why. */
   end(): void {
     this.#ended = true;
-    this.look();
+    this.poll();
   }
 
   #watch(): void {
     if (this.#ended) return;
     this.#timer ??= setTimeout((): void => {
       this.#timer = undefined;
-      this.look();
+      this.poll();
       if (this.#wasFull || this.#waiting.size > 0) this.#watch();
-    }, LOOK_MS) as { ref?(): void; unref?(): void };
+    }, POLL_MS) as { ref?(): void; unref?(): void };
     if (this.#waiting.size > 0) this.#timer.ref?.();
     else this.#timer.unref?.();
   }

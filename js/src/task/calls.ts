@@ -20,14 +20,14 @@ import {
   mapRules,
   type RunManyOptions,
   type RunOptions,
+  submitOptions,
   type TaskOptions,
-  ticketing,
   type UsualTask,
 } from './options.ts';
-import { Parts } from './parts.ts';
+import { ProgressStream } from './progress-stream.ts';
 import { onAbort } from './signals.ts';
 import { type PoolStats, readStats } from './stats.ts';
-import type { Call, Submitter, Ticketing } from './submitter.ts';
+import type { Call, SubmitOptions, Submitter } from './submitter.ts';
 
 /** What a proxy of a pool answers as any object does, so that it can be logged, compared and made a string or JSON. */
 type Unproxied = 'then' | 'toJSON' | '__proto__' | keyof typeof Object.prototype;
@@ -94,7 +94,7 @@ class Batch implements Call {
   readonly progress: ((index: number, value: unknown) => void) | undefined;
   readonly #submitter: Submitter;
   readonly #inputs: readonly unknown[];
-  readonly #how: Ticketing;
+  readonly #how: SubmitOptions;
   readonly #results: unknown[];
   #stopListening: (() => void) | undefined;
   #resolve: Resolve = () => {};
@@ -102,7 +102,12 @@ class Batch implements Call {
   #submitted = 0;
   #left: number;
 
-  constructor(submitter: Submitter, inputs: readonly unknown[], how: Ticketing, options: RunManyOptions | undefined) {
+  constructor(
+    submitter: Submitter,
+    inputs: readonly unknown[],
+    how: SubmitOptions,
+    options: RunManyOptions | undefined,
+  ) {
     this.#submitter = submitter;
     this.#inputs = inputs;
     this.#how = how;
@@ -134,7 +139,8 @@ class Batch implements Call {
     } catch (error) {
       if (this.#left <= 0) return;
       // A full queue takes the rest when it has room again.
-      if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL') this.#submitter.room.wait(this.#pump);
+      if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL')
+        this.#submitter.backPressure.wait(this.#pump);
       else this.#fail(error);
     }
   };
@@ -158,7 +164,7 @@ class Batch implements Call {
     if (this.#left <= 0) return;
     this.#left = 0;
     this.#stopListening?.();
-    this.#submitter.room.forget(this.#pump);
+    this.#submitter.backPressure.cancelWait(this.#pump);
     this.#reject(reason);
     this.#submitter.abortAll(this);
     for (const result of this.#results) freeOwned(result); // given ones are nobody's now
@@ -191,7 +197,7 @@ export abstract class PoolCalls {
   /** What the pool's options say for tasks that say nothing. */
   readonly #usual: UsualTask;
   /** Why the pool's memory is not looked at from here any more; empty: it is. */
-  #gone = '';
+  #closedReason = '';
 
   static {
     const instead = 'send pool.handle, and call connect(handle) there';
@@ -224,19 +230,20 @@ export abstract class PoolCalls {
 
   /** The line that a log has of it. */
   protected shown(): { readonly threads: number; readonly queued: number } | { readonly closed: true } {
-    if (this.#gone !== '') return { closed: true };
+    if (this.#closedReason !== '') return { closed: true };
     const count = (word: number): number => this.#space.load(this.#ref + word);
     return { threads: count(P.maxThreads), queued: count(P.queued) };
   }
 
   /** The pool's memory is not looked at from here any more. */
   protected leave(why: string): void {
-    this.#gone = why;
+    this.#closedReason = why;
   }
 
-  #how(options: TaskOptions | undefined, known: KnownOptions): Ticketing {
-    const seats = options?.affinity === undefined || this.#gone !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads);
-    return ticketing(options, known, this.#usual, seats);
+  #how(options: TaskOptions | undefined, known: KnownOptions): SubmitOptions {
+    const workers =
+      options?.affinity === undefined || this.#closedReason !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads);
+    return submitOptions(options, known, this.#usual, workers);
   }
 
   /**
@@ -254,7 +261,7 @@ export abstract class PoolCalls {
     return this.#run(() => this.#how(options, CALLS.run), input, options);
   }
 
-  #run<Output>(makeHow: () => Ticketing, input: unknown, options: RunOptions | undefined): Promise<Output> {
+  #run<Output>(makeHow: () => SubmitOptions, input: unknown, options: RunOptions | undefined): Promise<Output> {
     return new Promise<Output>((resolve, reject) => {
       const how = makeHow();
       const signal = options?.signal;
@@ -274,8 +281,8 @@ export abstract class PoolCalls {
   parts<Part = unknown, Output = unknown>(
     input?: unknown,
     options?: Omit<RunOptions, 'onProgress'>,
-  ): Parts<Part, Output> {
-    return new Parts<Part, Output>((call) => {
+  ): ProgressStream<Part, Output> {
+    return new ProgressStream<Part, Output>((call) => {
       const how = this.#how(options, CALLS.parts);
       const ticket = this.#submitter.submit(call, 0, input, how, this.#given(input, options));
       return () => this.#submitter.abort(ticket, call);
@@ -356,7 +363,7 @@ export abstract class PoolCalls {
 
   #map(inputs: Iterable<unknown> | AsyncIterable<unknown>, options: MapOptions | undefined, settled: boolean): MapRun {
     const how = this.#how(options, CALLS.map);
-    const rules = mapRules(options, this.#gone !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads));
+    const rules = mapRules(options, this.#closedReason !== '' ? 1 : this.#space.load(this.#ref + P.maxThreads));
     return new MapRun(this.#submitter, how, inputs, { ...rules, settled, signal: options?.signal });
   }
 
@@ -399,18 +406,18 @@ export abstract class PoolCalls {
     input: Input,
     options?: Omit<RunOptions, 'name'>,
   ): Promise<Awaited<Output>> {
-    const how = (): Ticketing => ({ ...this.#how(options, CALLS.runInline), name: sourceOf(call), inline: true });
+    const how = (): SubmitOptions => ({ ...this.#how(options, CALLS.runInline), name: sourceOf(call), inline: true });
     return this.#run(how, input, options);
   }
 
   /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */
   get needsDrain(): boolean {
-    return this.#submitter.room.needsDrain;
+    return this.#submitter.backPressure.needsDrain;
   }
 
   /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
   stats(): PoolStats {
-    if (this.#gone !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#gone);
+    if (this.#closedReason !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#closedReason);
     return readStats(this.#space, this.#ref);
   }
 

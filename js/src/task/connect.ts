@@ -39,8 +39,8 @@ export class ConnectedPool extends PoolCalls {
     });
     super(space, ref, submitter);
     this.#worker = worker;
-    submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
-    worker?.helps(submitter);
+    submitter.backPressure.onDrain = () => this.#listeners.emit('drain', undefined);
+    worker?.addSubmitter(submitter);
   }
 
   /**
@@ -70,7 +70,7 @@ export class ConnectedPool extends PoolCalls {
     const why = 'this thread has let go of the pool';
     this.submitter.abandon(new PlaitError('ERR_PLAIT_POOL_CLOSED', why));
     this.leave(why);
-    this.#worker?.ends.delete(this.submitter);
+    this.#worker?.submitters.delete(this.submitter);
     this.space.core.plait_client_release(this.submitter.client);
   }
 }

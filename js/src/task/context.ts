@@ -36,7 +36,7 @@ export interface TaskContext {
    */
   progress(value: unknown): boolean;
   /** The worker that runs the task: its place in the pool, and the host's number for the thread. */
-  readonly worker: { readonly seat: number; readonly id: number };
+  readonly worker: { readonly index: number; readonly id: number };
   /** The pool that the task belongs to. While the task awaits calls on it, its worker helps to run them. */
   readonly pool: PoolCalls;
 }
@@ -47,8 +47,8 @@ class RunningTask implements TaskContext {
     makeOpaque(
       RunningTask,
       { name: 'Task', instead: 'send what is asked of it, such as task.worker.id' },
-      ({ worker: { seat }, aborted }) => ({
-        seat,
+      ({ worker: { index }, aborted }) => ({
+        index,
         aborted,
       }),
     );
@@ -70,9 +70,9 @@ class RunningTask implements TaskContext {
     return current().progress(value);
   }
 
-  get worker(): { readonly seat: number; readonly id: number } {
-    const { seat, hostId } = worker();
-    return { seat, id: hostId };
+  get worker(): { readonly index: number; readonly id: number } {
+    const { index, hostId } = worker();
+    return { index, id: hostId };
   }
 
   get pool(): PoolCalls {

@@ -18,12 +18,12 @@ interface Listener {
   /** `isStuck`: a worker that was stopped has not ended. */
   readonly closed: (isStuck: boolean) => void;
   /** No worker is left, and all tasks are lost. */
-  readonly died: (error: PlaitError) => void;
-  readonly seats: (id: number, seats: readonly number[]) => void;
+  readonly exited: (error: PlaitError) => void;
+  readonly indices: (id: number, indices: readonly number[]) => void;
   readonly event: (event: PoolEvent) => void;
 }
 
-export class CoordinatorLink {
+export class CoordinatorClient {
   readonly #thread: HostThread;
   readonly #pools = new Map<number, Listener>();
   #refs = 0;
@@ -31,25 +31,25 @@ export class CoordinatorLink {
   constructor(space: Space) {
     const thread = host.startThread({ name: 'plait coordinator' }, THREAD_SCRIPT);
     let cause: unknown;
-    thread.onMessage = (data) => this.#hear(data as FromCoordinator);
+    thread.onMessage = (data) => this.#receive(data as FromCoordinator);
     thread.onError = (error) => {
       cause = error;
     };
-    thread.onExit = (code) => this.#died(space, code, cause);
+    thread.onExit = (code) => this.#exited(space, code, cause);
     thread.post({ role: 'coordinator', space: space.handle, script: THREAD_SCRIPT } satisfies CoordinatorStart);
     thread.setRef(false);
     this.#thread = thread;
   }
 
-  #hear(message: FromCoordinator): void {
+  #receive(message: FromCoordinator): void {
     const listener = this.#pools.get(message.pool);
     switch (message.type) {
       case 'closed':
         this.#pools.delete(message.pool);
         listener?.closed(message.isStuck);
         break;
-      case 'seats':
-        listener?.seats(message.id, message.seats);
+      case 'indices':
+        listener?.indices(message.id, message.indices);
         break;
       case 'event':
         listener?.event(message.event);
@@ -59,13 +59,13 @@ export class CoordinatorLink {
     }
   }
 
-  #died(space: Space, code: number, cause: unknown): void {
+  #exited(space: Space, code: number, cause: unknown): void {
     links.delete(space);
     const reason = (cause as Error | undefined)?.message; // of Node's realm, where this one's is another
     const why = reason === undefined ? '' : `: ${reason}`;
     const message = `the coordinator thread ended with code ${code}${why}`;
     const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
-    for (const listener of this.#pools.values()) listener.died(error);
+    for (const listener of this.#pools.values()) listener.exited(error);
     // Its workers ended before it did, and there is nobody else to recover them.
     recoverHost(space, this.#thread.hostId);
     for (const pool of this.#pools.keys()) {
@@ -95,13 +95,13 @@ export class CoordinatorLink {
   }
 }
 
-const links = new Map<Space, CoordinatorLink>();
+const links = new Map<Space, CoordinatorClient>();
 
 /** This thread's coordinator for a space, started if there is none. */
-export function coordinatorOf(space: Space): CoordinatorLink {
+export function coordinatorOf(space: Space): CoordinatorClient {
   let link = links.get(space);
   if (link === undefined) {
-    link = new CoordinatorLink(space);
+    link = new CoordinatorClient(space);
     links.set(space, link);
   }
   return link;

@@ -23,7 +23,7 @@ export class Listeners<Events extends object> {
   }
 
   /** Tells those that listen now. What they throw is their own, and uncaught. */
-  tell<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
+  emit<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       try {
         (listener as (detail: Events[Name]) => void)(detail);

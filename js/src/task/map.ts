@@ -11,7 +11,7 @@ import { host } from '../core/host.ts';
 import { freeOwned } from '../heap/owned.ts';
 import { InOrder } from './in-order.ts';
 import { onAbort } from './signals.ts';
-import type { Call, Submitter, Ticketing } from './submitter.ts';
+import type { Call, SubmitOptions, Submitter } from './submitter.ts';
 
 /** What became of one input. */
 export type Settled<Input, Output = unknown> =
@@ -46,7 +46,7 @@ const DONE: Step = { value: undefined, done: true };
 
 export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   readonly #submitter: Submitter;
-  readonly #how: Ticketing;
+  readonly #how: SubmitOptions;
   readonly #rules: MapRules;
   readonly #open: () => Iterator<unknown> | AsyncIterator<unknown>;
   #pull: () => unknown = () => undefined;
@@ -77,7 +77,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   constructor(
     submitter: Submitter,
-    how: Ticketing,
+    how: SubmitOptions,
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
     rules: MapRules,
   ) {
@@ -193,7 +193,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #startOne(): boolean {
     if (this.#stalled !== undefined) {
       const { input } = this.#stalled;
-      if (!this.#submitter.room.isThere) return this.#stall(input);
+      if (!this.#submitter.backPressure.hasRoom) return this.#stall(input);
       this.#stalled = undefined;
       return this.#start(input);
     }
@@ -281,7 +281,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   /** The queue is full; the input is tried again when there is room. */
   #stall(input: unknown): false {
     this.#stalled = { input };
-    this.#submitter.room.wait(this.#goOn);
+    this.#submitter.backPressure.wait(this.#goOn);
     return false;
   }
 
@@ -296,7 +296,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       this.#running = 0;
       this.#dropReady();
       this.#stalled = undefined;
-      this.#submitter.room.forget(this.#goOn);
+      this.#submitter.backPressure.cancelWait(this.#goOn);
       if (close) void this.#closeSource().catch(() => {});
       return;
     }
@@ -321,7 +321,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     this.#ended = true;
     this.#exhausted = true;
     this.#stopListening?.();
-    this.#submitter.room.forget(this.#goOn);
+    this.#submitter.backPressure.cancelWait(this.#goOn);
     this.#submitter.abortAll(this);
     this.#dropReady();
     this.#inputs.clear();

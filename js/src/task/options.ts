@@ -4,11 +4,11 @@
  * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option.
  */
 
-import { LANE_COUNT } from '../core/layout.generated.ts';
+import { PRIORITY_COUNT } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { checkOptions, flag, type KnownOptions, knownOptions, shown, wrongOption } from './option-names.ts';
 import { mustBeSignal } from './signals.ts';
-import { type Ticketing, USUAL_LANE } from './submitter.ts';
+import { type SubmitOptions, USUAL_PRIORITY } from './submitter.ts';
 
 /** Options that calls of every kind have. */
 export interface CallOptions {
@@ -136,7 +136,7 @@ export interface UsualTask {
 
 export const MOST_MILLISECONDS: number = 2 ** 31 - 1;
 export const MOST_RETRIES = 1000;
-const MOST_PRIORITY = (LANE_COUNT - 1) / 2;
+const MOST_PRIORITY = (PRIORITY_COUNT - 1) / 2;
 const MOST_CONCURRENCY = 2 ** 20;
 
 const CALL = ['name', 'lend', 'timeout', 'priority', 'affinity', 'retries', 'signal'];
@@ -185,13 +185,13 @@ export function mustBeSpace(space: unknown): void {
   throw wrongOption('options.space', 'a space, of openSpace() or attach()', space);
 }
 
-/** The part of the options that says how a task is submitted. `known`: which there may be. `seats`: the pool's. */
-export function ticketing(
+/** The part of the options that says how a task is submitted. `known`: which there may be. `workers`: how many the pool may have. */
+export function submitOptions(
   options: TaskOptions | undefined,
   known: KnownOptions,
   usual: UsualTask,
-  seats: number,
-): Ticketing {
+  workers: number,
+): SubmitOptions {
   const { timeout, retries } = usual;
   if (options === undefined)
     return {
@@ -200,8 +200,8 @@ export function ticketing(
       lend: false,
       transfer: undefined,
       timeout,
-      lane: USUAL_LANE,
-      seat: -1,
+      priority: USUAL_PRIORITY,
+      workerIndex: -1,
       retries,
     };
   checkOptions(options, known);
@@ -215,16 +215,16 @@ export function ticketing(
     lend: flag(options.lend, 'lend'),
     transfer,
     timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),
-    lane:
+    priority:
       priority === undefined
-        ? USUAL_LANE
-        : USUAL_LANE - wholeNumber(priority, 'priority', -MOST_PRIORITY, MOST_PRIORITY),
-    seat: affinity === undefined ? -1 : seatOfKey(affinity, seats),
+        ? USUAL_PRIORITY
+        : USUAL_PRIORITY - wholeNumber(priority, 'priority', -MOST_PRIORITY, MOST_PRIORITY),
+    workerIndex: affinity === undefined ? -1 : indexOfKey(affinity, workers),
     retries: options.retries === undefined ? retries : wholeNumber(options.retries, 'retries', 0, MOST_RETRIES),
   };
 }
 
-/** What only map() takes; see {@link ticketing} for the rest. `threads`: the most that the pool may have. */
+/** What only map() takes; see {@link submitOptions} for the rest. `threads`: the most that the pool may have. */
 export function mapRules(options: MapOptions | undefined, threads: number): { ordered: boolean; concurrency: number } {
   const { ordered, concurrency } = options ?? {};
   return {
@@ -243,12 +243,12 @@ function functionName(name: unknown): string {
 }
 
 /** The seat that a key belongs to: always the same one. */
-function seatOfKey(key: string | number, seats: number): number {
+function indexOfKey(key: string | number, workers: number): number {
   if (typeof key !== 'string' && typeof key !== 'number')
     throw wrongOption('options.affinity', 'a string or a number', key);
   const text = String(key);
   let hash = 0x811c9dc5; // FNV-1a
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   hash ^= hash >>> 15;
-  return (hash >>> 0) % seats;
+  return (hash >>> 0) % workers;
 }

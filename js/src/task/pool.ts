@@ -14,10 +14,10 @@ import { freeOwned } from '../heap/owned.ts';
 import { readValue } from '../value/reader.ts';
 import { ValueWriter } from '../value/writer.ts';
 import { PoolCalls } from './calls.ts';
-import { type CoordinatorLink, coordinatorOf } from './coordinator-client.ts';
+import { type CoordinatorClient, coordinatorOf } from './coordinator-client.ts';
 import { Listeners } from './listeners.ts';
 import { flag } from './option-names.ts';
-import { type BroadcastOptions, CALLS, ticketing } from './options.ts';
+import { type BroadcastOptions, CALLS, submitOptions } from './options.ts';
 import {
   type CloseOptions,
   closeRules,
@@ -70,17 +70,17 @@ function warnOf(error: unknown): void {
 }
 
 /** One broadcast's answers, by seat. */
-class Answers implements Call {
+class BroadcastResults implements Call {
   readonly promise: Promise<unknown[]>;
-  readonly #answers: unknown[];
+  readonly #results: unknown[];
   #left: number;
   #failed = false;
-  #resolve: (answers: unknown[]) => void = () => {};
+  #resolve: (results: unknown[]) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
   constructor(count: number) {
     this.#left = count;
-    this.#answers = new Array(count);
+    this.#results = new Array(count);
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -94,14 +94,14 @@ class Answers implements Call {
       freeOwned(value);
       return;
     }
-    this.#answers[index] = value;
-    if (--this.#left === 0) this.#resolve(this.#answers);
+    this.#results[index] = value;
+    if (--this.#left === 0) this.#resolve(this.#results);
   }
 
   fail(reason: unknown): void {
     this.#failed = true;
     this.#reject(reason);
-    for (const answer of this.#answers) freeOwned(answer); // given ones are nobody's now
+    for (const answer of this.#results) freeOwned(answer); // given ones are nobody's now
   }
 }
 
@@ -118,10 +118,10 @@ class Answers implements Call {
  * threads use it through `connect(pool.handle)`, and its tasks through `task.pool`.
  */
 export class Pool extends PoolCalls {
-  readonly #link: CoordinatorLink;
+  readonly #link: CoordinatorClient;
   readonly #ended: Promise<void>;
   readonly #listeners = new Listeners<PoolEvents>();
-  readonly #asked = new Map<number, (seats: readonly number[]) => void>();
+  readonly #asked = new Map<number, (indices: readonly number[]) => void>();
   #questions = 0;
   #closing: Promise<void> | undefined;
   #released = false;
@@ -156,7 +156,7 @@ export class Pool extends PoolCalls {
       // A listener of the submitter's may run only when this object is whole; until then there is no task.
       submitter = new Submitter(space, ref, (busy) => this.#setBusy(busy));
       super(space, ref, submitter);
-      this.submitter.room.onDrain = () => this.#listeners.tell('drain', undefined);
+      this.submitter.backPressure.onDrain = () => this.#listeners.emit('drain', undefined);
       this.#link = coordinatorOf(space);
       this.#ended = this.#open({ ...plan, pool: ref, client: this.submitter.client });
     } catch (error) {
@@ -181,16 +181,16 @@ export class Pool extends PoolCalls {
       failed = reject;
     });
     const closed = (isStuck: boolean): void => (isStuck ? failed(stuck()) : resolveEnded());
-    const died = (error: PlaitError): void => {
+    const exited = (error: PlaitError): void => {
       this.submitter.abandon(error);
-      this.#answerAll();
+      this.#resolveAsked();
       failed(error);
     };
-    const seats = (id: number, list: readonly number[]): void => {
+    const indices = (id: number, list: readonly number[]): void => {
       this.#asked.get(id)?.(list);
       this.#asked.delete(id);
     };
-    this.#link.open(message, { closed, died, seats, event: (event) => this.#happened(event) });
+    this.#link.open(message, { closed, exited, indices, event: (event) => this.#onEvent(event) });
     return ended;
   }
 
@@ -213,20 +213,20 @@ export class Pool extends PoolCalls {
     return this;
   }
 
-  #happened(event: PoolEvent): void {
+  #onEvent(event: PoolEvent): void {
     if (event.type === 'start') {
       const { type, ...detail } = event;
-      this.#listeners.tell(type, detail);
+      this.#listeners.emit(type, detail);
       return;
     }
     const { type, uncaught, ...detail } = event;
     if (uncaught === undefined) {
-      this.#listeners.tell(type, detail);
+      this.#listeners.emit(type, detail);
       return;
     }
     const error = readValue(uncaught.error);
-    if (!uncaught.isTold && !this.#listeners.has('end')) warnOf(error);
-    this.#listeners.tell(type, { ...detail, error });
+    if (!uncaught.isReported && !this.#listeners.has('end')) warnOf(error);
+    this.#listeners.emit(type, { ...detail, error });
   }
 
   /**
@@ -234,7 +234,7 @@ export class Pool extends PoolCalls {
    * started from then on call it as well, before their first task.
    */
   async broadcast<Output = unknown>(input?: unknown, options?: BroadcastOptions): Promise<Output[]> {
-    const how = ticketing(options, CALLS.broadcast, this.usual, 1);
+    const how = submitOptions(options, CALLS.broadcast, this.usual, 1);
     const later = flag(options?.later, 'later');
     const signal = options?.signal;
     if (signal?.aborted) throw signal.reason;
@@ -245,31 +245,31 @@ export class Pool extends PoolCalls {
     const call: BroadcastCall | undefined = later
       ? { name: how.name, input: new ValueWriter().write(input, 'input').slice() }
       : undefined;
-    const seats = await this.#askSeats(call);
+    const indices = await this.#askIndices(call);
     if (signal?.aborted) throw signal.reason;
     this.submitter.mustBeOpen(); // else nobody is no answer
-    const answers = new Answers(seats.length);
+    const results = new BroadcastResults(indices.length);
     const takeBack = (reason: unknown): void => {
-      this.submitter.abortAll(answers);
-      answers.fail(reason);
+      this.submitter.abortAll(results);
+      results.fail(reason);
     };
     const stopListening = signal && onAbort(signal, () => takeBack(signal.reason));
     try {
       try {
-        for (const [index, seat] of seats.entries()) {
-          this.submitter.submit(answers, index, input, { ...how, seat });
+        for (const [index, workerIndex] of indices.entries()) {
+          this.submitter.submit(results, index, input, { ...how, workerIndex });
         }
         if (signal?.aborted) takeBack(signal.reason); // by a getter in the input
       } catch (reason) {
         takeBack(reason);
       }
-      return (await answers.promise) as Output[];
+      return (await results.promise) as Output[];
     } finally {
       stopListening?.();
     }
   }
 
-  #askSeats(later: BroadcastCall | undefined): Promise<readonly number[]> {
+  #askIndices(later: BroadcastCall | undefined): Promise<readonly number[]> {
     this.#link.hold();
     return new Promise<readonly number[]>((resolve) => {
       const id = ++this.#questions;
@@ -278,7 +278,7 @@ export class Pool extends PoolCalls {
     }).finally(() => this.#link.release());
   }
 
-  #answerAll(): void {
+  #resolveAsked(): void {
     for (const answer of this.#asked.values()) answer([]);
     this.#asked.clear();
   }
@@ -345,7 +345,7 @@ export class Pool extends PoolCalls {
     try {
       await this.#ended;
     } catch (error) {
-      this.#answerAll();
+      this.#resolveAsked();
       if (!(error instanceof PlaitError)) throw error;
       if (error.code === 'ERR_PLAIT_CLOSE_TIMEOUT') {
         this.submitter.abandon(closed);
@@ -353,7 +353,7 @@ export class Pool extends PoolCalls {
       }
       // else the coordinator died, and all workers with it
     }
-    this.#answerAll();
+    this.#resolveAsked();
     await this.submitter.finish(() => this.#forced);
     this.submitter.abandon(closed);
     this.leave('the pool is closed; its counters went with it');

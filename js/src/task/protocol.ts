@@ -3,12 +3,12 @@
  * way: they lie in the space (core/task/layout.h).
  *
  *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ----------> worker
- *     owner <----- closed, seats, event -------------- coordinator <----- ready, failed, leaves - worker
+ *     owner <----- closed, indices, event ------------ coordinator <----- ready, failed, leaves - worker
  *
- * Who waits for whom: the owner waits for `closed`, in close(), and for `seats`, in broadcast(). The coordinator waits
+ * Who waits for whom: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator waits
  * for nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a
  * blocked owner stops nothing. Whatever the coordinator should look at in the space is announced there
- * (pool.attention).
+ * (pool.coordinator_signal).
  */
 
 import type { ResourceLimits } from '../core/host-types.ts';
@@ -75,7 +75,7 @@ export interface BroadcastCall {
 }
 
 /**
- * Which seats have a worker, now? `seats` answers. With `later`, workers that are started from then on make the call
+ * Which seats have a worker, now? `indices` answers. With `later`, workers that are started from then on make the call
  * before they take tasks: no worker falls between the two.
  */
 export interface BroadcastPool {
@@ -102,11 +102,11 @@ export interface PoolClosed {
   readonly isStuck: boolean;
 }
 
-export interface PoolSeats {
-  readonly type: 'seats';
+export interface WorkerIndices {
+  readonly type: 'indices';
   readonly pool: number;
   readonly id: number;
-  readonly seats: readonly number[];
+  readonly indices: readonly number[];
 }
 
 /** Why a worker ended. */
@@ -117,7 +117,7 @@ export interface WorkerEvent {
   /** The host's number for the thread (Node: its threadId). */
   readonly worker: number;
   /** Its place in the pool. */
-  readonly seat: number;
+  readonly index: number;
   /** When the coordinator saw it, in milliseconds since 1970, by the clock of performance. */
   readonly at: number;
 }
@@ -131,16 +131,16 @@ export interface Uncaught {
   /** Encoded. */
   readonly error: Uint8Array;
   /** Whether some task, or whoever asks the pool for one, is told of it, too. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
-export interface PoolHappening {
+export interface PoolEventMessage {
   readonly type: 'event';
   readonly pool: number;
   readonly event: PoolEvent;
 }
 
-export type FromCoordinator = PoolClosed | PoolSeats | PoolHappening;
+export type FromCoordinator = PoolClosed | WorkerIndices | PoolEventMessage;
 
 /** A worker's first message. */
 export interface WorkerStart {
@@ -149,7 +149,7 @@ export interface WorkerStart {
   readonly pool: number;
   /** The owner's client. */
   readonly client: number;
-  readonly seat: number;
+  readonly index: number;
   readonly module: string;
   readonly concurrency: number;
   readonly grace: number;
@@ -160,11 +160,11 @@ export interface WorkerStart {
 }
 
 /** A task that the worker has was told to stop. */
-export interface WorkerLook {
-  readonly type: 'look';
+export interface StopRequested {
+  readonly type: 'stop-requested';
 }
 
-export type ToWorker = WorkerStart | WorkerLook;
+export type ToWorker = WorkerStart | StopRequested;
 
 /** The worker has loaded the module and takes tasks. */
 export interface WorkerReady {
@@ -185,11 +185,11 @@ export interface WorkerLeaves {
 export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;
 
 /** As they are posted: what the user's code posts from there is something else. */
-export interface WorkerWord {
+export interface WorkerMessage {
   readonly plait: FromWorker;
 }
 
 /** What a worker says by a message, or undefined if the message is not ours. */
-export function wordOf(data: unknown): FromWorker | undefined {
-  return (data as Partial<WorkerWord> | null | undefined)?.plait;
+export function messageOf(data: unknown): FromWorker | undefined {
+  return (data as Partial<WorkerMessage> | null | undefined)?.plait;
 }

@@ -17,9 +17,9 @@ import { clock } from '../core/clock.ts';
 import { host } from '../core/host.ts';
 import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { spare } from '../value/copy.ts';
-import type { Spare } from '../value/receive-buffer.ts';
-import { Looks } from './spin-backoff.ts';
+import { receiveBuffer } from '../value/copy.ts';
+import type { ReceiveBuffer } from '../value/receive-buffer.ts';
+import { SpinBackoff } from './spin-backoff.ts';
 
 /**
  * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the
@@ -32,13 +32,13 @@ const QUEUE_FOR_A_WAIT = 3;
  * For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual
  * machine. With more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
  */
-const LOOK_MS = 0.2;
+const SPIN_MS = 0.2;
 
 /**
  * In each turn room is made for so many bytes of the next result: some 30 microseconds, so that the result is seen
  * soon.
  */
-const ROOM_PER_TURN = 2 ** 18;
+const PREPARED_PER_TURN = 2 ** 18;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';
 
@@ -53,29 +53,29 @@ export class ResultWait {
   readonly #space: Pick<Space, 'load'>;
   readonly #pool: number;
   /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
-  #heard = 0;
-  #lookedAt = 0;
+  #received = 0;
+  #polledAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
   /** The first wait is slept through: workers are starting. */
-  readonly #looks: Looks = new Looks(1);
+  readonly #backoff: SpinBackoff = new SpinBackoff(1);
   /** Whether this wait may be looked at, and whether it has been. */
-  #mayLook = false;
-  #hasLooked = false;
+  #maySpin = false;
+  #hasSpun = false;
   readonly #now: () => number;
-  readonly #spare: Pick<Spare, 'prepare' | 'drop'>;
+  readonly #buffer: Pick<ReceiveBuffer, 'prepare' | 'drop'>;
 
   /** `now` says the time in milliseconds. */
   constructor(
     space: Pick<Space, 'load'>,
     pool: number,
     now: () => number = clock,
-    room: Pick<Spare, 'prepare' | 'drop'> = spare,
+    buffer: Pick<ReceiveBuffer, 'prepare' | 'drop'> = receiveBuffer,
   ) {
     this.#space = space;
     this.#pool = pool;
     this.#now = now;
-    this.#spare = room;
+    this.#buffer = buffer;
   }
 
   /** What to do now. The inbox is empty, and `away` tasks are out. */
@@ -83,36 +83,36 @@ export class ResultWait {
     const now = this.#now();
     if (this.#since === 0) {
       this.#since = now;
-      this.#mayLook = this.#looks.begin();
-      this.#hasLooked = false;
+      this.#maySpin = this.#backoff.begin();
+      this.#hasSpun = false;
     }
     if (host.soon !== undefined && this.#manySoon(now)) return 'soon';
     // Only while a processor is left for this thread: each task may need one.
-    if (!this.#mayLook || away >= processors()) return 'sleep';
-    if (now - this.#since < LOOK_MS) {
+    if (!this.#maySpin || away >= processors()) return 'sleep';
+    if (now - this.#since < SPIN_MS) {
       // That was no looking: the time for it begins anew.
-      if (this.#hasLooked && this.#spare.prepare(ROOM_PER_TURN)) this.#since = this.#now();
-      this.#hasLooked = true;
+      if (this.#hasSpun && this.#buffer.prepare(PREPARED_PER_TURN)) this.#since = this.#now();
+      this.#hasSpun = true;
       return 'turn';
     }
-    this.#mayLook = false;
-    if (this.#hasLooked) this.#looks.inVain();
+    this.#maySpin = false;
+    if (this.#hasSpun) this.#backoff.missed();
     return 'sleep';
   }
 
   /** So many tasks have come back, all that there were in the inbox. */
-  heard(count: number): void {
-    this.#heard += count;
+  received(count: number): void {
+    this.#received += count;
     this.#since = 0;
-    if (this.#mayLook && this.#hasLooked) this.#looks.found();
-    this.#mayLook = false;
-    this.#spare.drop();
+    if (this.#maySpin && this.#hasSpun) this.#backoff.found();
+    this.#maySpin = false;
+    this.#buffer.drop();
   }
 
   #manySoon(now: number): boolean {
-    const perMillisecond = this.#heard / (now - this.#lookedAt);
-    this.#heard = 0;
-    this.#lookedAt = now;
+    const perMillisecond = this.#received / (now - this.#polledAt);
+    this.#received = 0;
+    this.#polledAt = now;
     if (!(perMillisecond >= RESULTS_WORTH_A_WAIT)) return false;
     return this.#space.load(this.#pool + P.queued) > perMillisecond * QUEUE_FOR_A_WAIT;
   }

@@ -6,12 +6,12 @@
  * Invariant: a signal has that listener exactly while it has not been aborted and somebody waits.
  */
 
-class Ears {
+class AbortFanOut {
   readonly #signal: AbortSignal;
   readonly #waiting = new Set<() => void>();
   readonly #onAbort = (): void => {
-    ears.delete(this.#signal);
-    for (const hear of this.#waiting) hear();
+    fanOuts.delete(this.#signal);
+    for (const listener of this.#waiting) listener();
   };
 
   constructor(signal: AbortSignal) {
@@ -19,33 +19,33 @@ class Ears {
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  add(hear: () => void): void {
-    this.#waiting.add(hear);
+  add(listener: () => void): void {
+    this.#waiting.add(listener);
   }
 
-  remove(hear: () => void): void {
-    this.#waiting.delete(hear);
-    if (this.#waiting.size > 0 || ears.get(this.#signal) !== this) return;
+  remove(listener: () => void): void {
+    this.#waiting.delete(listener);
+    if (this.#waiting.size > 0 || fanOuts.get(this.#signal) !== this) return;
     this.#signal.removeEventListener('abort', this.#onAbort);
-    ears.delete(this.#signal);
+    fanOuts.delete(this.#signal);
   }
 }
 
-const ears = new WeakMap<AbortSignal, Ears>();
+const fanOuts = new WeakMap<AbortSignal, AbortFanOut>();
 
 /**
  * Calls `hear` once when the signal is aborted, unless the returned function is called before. Nothing is heard of a
  * signal that is aborted already. `hear` must not throw.
  */
-export function onAbort(signal: AbortSignal, hear: () => void): () => void {
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) return () => {};
-  let own = ears.get(signal);
+  let own = fanOuts.get(signal);
   if (own === undefined) {
-    own = new Ears(signal);
-    ears.set(signal, own);
+    own = new AbortFanOut(signal);
+    fanOuts.set(signal, own);
   }
-  own.add(hear);
-  return () => own.remove(hear);
+  own.add(listener);
+  return () => own.remove(listener);
 }
 
 /** Throws for what is no AbortSignal. */

@@ -7,16 +7,16 @@
  */
 
 /** After looks in vain, one after the other, so many waits at most begin without one. */
-const MOST_BLIND_WAITS = 31;
+const MOST_WAITS_WITHOUT_SPIN = 31;
 
-export class Looks {
+export class SpinBackoff {
   /** How often looking was in vain since it was not. */
-  #vain = 0;
+  #misses = 0;
   /** So many waits are still to begin without a look. */
-  #blindWaits: number;
+  #waitsWithoutSpin: number;
 
-  constructor(blindWaits = 0) {
-    this.#blindWaits = blindWaits;
+  constructor(waitsWithoutSpin = 0) {
+    this.#waitsWithoutSpin = waitsWithoutSpin;
   }
 
   /**
@@ -24,17 +24,17 @@ export class Looks {
    * after all.
    */
   begin(): boolean {
-    if (this.#blindWaits === 0) return true;
-    this.#blindWaits--;
+    if (this.#waitsWithoutSpin === 0) return true;
+    this.#waitsWithoutSpin--;
     return false;
   }
 
   found(): void {
-    this.#vain = 0;
+    this.#misses = 0;
   }
 
-  inVain(): void {
-    this.#vain++;
-    this.#blindWaits = Math.min(2 ** this.#vain - 1, MOST_BLIND_WAITS);
+  missed(): void {
+    this.#misses++;
+    this.#waitsWithoutSpin = Math.min(2 ** this.#misses - 1, MOST_WAITS_WITHOUT_SPIN);
   }
 }

@@ -5,7 +5,7 @@
 
 import { slotOf } from '../core/boot.ts';
 import { clock } from '../core/clock.ts';
-import { BUCKET_COUNT, Pool as P, SEAT_LIMIT, Seat, Slot, SlotState } from '../core/layout.generated.ts';
+import { BUCKET_COUNT, Pool as P, PLACE_LIMIT, Slot, SlotState, WorkerPlace } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { timeOfBucket } from './histogram.ts';
 import type { EndReason } from './protocol.ts';
@@ -29,7 +29,7 @@ export interface WorkerStats {
   /** The host's number for the thread (Node: its threadId). */
   readonly worker: number;
   /** Its place in the pool, from 0; the one that replaces it has the same. */
-  readonly seat: number;
+  readonly index: number;
   /** Tasks that it has finished. */
   readonly tasks: number;
   /** Tasks that it runs. */
@@ -37,9 +37,9 @@ export interface WorkerStats {
   /** Milliseconds since it was ready. */
   readonly age: number;
   /** How much of that time it spent in tasks, from 0 to 1. */
-  readonly utilisation: number;
+  readonly utilization: number;
   /** How much of that time its event loop was active, from 0 to 1; some milliseconds old. */
-  readonly eventLoopUtilisation: number;
+  readonly eventLoopUtilization: number;
   /** Bytes of its JavaScript heap; some milliseconds old. */
   readonly heapUsed: number;
 }
@@ -75,12 +75,12 @@ export interface PoolStats {
 export const END_REASONS: readonly EndReason[] = ['idle', 'recycled', 'stopped', 'crashed', 'memory', 'exit', 'closed'];
 
 /** Reads the seats that there are: their references, by index. */
-function seatsOf(space: Space, pool: number): { index: number; seat: number }[] {
-  const table = space.load(pool + P.seats);
-  const found: { index: number; seat: number }[] = [];
-  for (let index = 0; index < SEAT_LIMIT; index++) {
-    const seat = space.load(table + index * 4);
-    if (seat !== 0) found.push({ index, seat });
+function placesOf(space: Space, pool: number): { index: number; place: number }[] {
+  const table = space.load(pool + P.places);
+  const found: { index: number; place: number }[] = [];
+  for (let index = 0; index < PLACE_LIMIT; index++) {
+    const place = space.load(table + index * 4);
+    if (place !== 0) found.push({ index, place });
   }
   return found;
 }
@@ -110,17 +110,17 @@ export function readStats(space: Space, pool: number): PoolStats {
   let running = 0;
   const workers: WorkerStats[] = [];
   const now = clock();
-  for (const { index, seat } of seatsOf(space, pool)) {
-    space.cover(seat + Seat.BYTES);
-    completed += space.load(seat + Seat.completed);
-    failed += space.load(seat + Seat.failed);
-    longestWait = Math.max(longestWait, space.load(seat + Seat.waitMax));
-    longestRun = Math.max(longestRun, space.load(seat + Seat.runMax));
+  for (const { index, place } of placesOf(space, pool)) {
+    space.cover(place + WorkerPlace.BYTES);
+    completed += space.load(place + WorkerPlace.completed);
+    failed += space.load(place + WorkerPlace.failed);
+    longestWait = Math.max(longestWait, space.load(place + WorkerPlace.waitMax));
+    longestRun = Math.max(longestRun, space.load(place + WorkerPlace.runMax));
     for (let bucket = 0; bucket < BUCKET_COUNT; bucket++) {
-      waits[bucket]! += space.load(seat + Seat.waits + bucket * 4);
-      runs[bucket]! += space.load(seat + Seat.runs + bucket * 4);
+      waits[bucket]! += space.load(place + WorkerPlace.waits + bucket * 4);
+      runs[bucket]! += space.load(place + WorkerPlace.runs + bucket * 4);
     }
-    const worker = workerOf(space, pool, index, seat, now);
+    const worker = workerOf(space, pool, index, place, now);
     if (worker === undefined) continue;
     running += worker.running;
     workers.push(worker);
@@ -138,28 +138,31 @@ export function readStats(space: Space, pool: number): PoolStats {
     threads: space.load(pool + P.threads),
     minThreads: space.load(pool + P.minThreads),
     maxThreads: space.load(pool + P.maxThreads),
-    started: space.load(pool + P.born),
+    started: space.load(pool + P.started),
     ended,
     workers,
   };
 }
 
-function workerOf(space: Space, pool: number, index: number, seat: number, now: number): WorkerStats | undefined {
-  const thread = space.load(seat + Seat.thread);
+function workerOf(space: Space, pool: number, index: number, place: number, now: number): WorkerStats | undefined {
+  const thread = space.load(place + WorkerPlace.thread);
   const slot = slotOf(space, thread);
   const isHere = space.load(slot + Slot.generationState) === ((thread & ~255) | SlotState.LIVE) >>> 0;
   if (thread < 256 || !isHere || space.load(slot + Slot.pool) !== pool) return undefined;
-  const age = Math.max(now - space.f64[(seat + Seat.born) / 8]!, 0.001);
-  const busy = space.f64[(seat + Seat.busy) / 8]!;
-  const span = Math.max(space.f64[(seat + Seat.looked) / 8]! - space.f64[(seat + Seat.born) / 8]!, 0.001);
+  const age = Math.max(now - space.f64[(place + WorkerPlace.readyAt) / 8]!, 0.001);
+  const busy = space.f64[(place + WorkerPlace.busy) / 8]!;
+  const span = Math.max(
+    space.f64[(place + WorkerPlace.sampledAt) / 8]! - space.f64[(place + WorkerPlace.readyAt) / 8]!,
+    0.001,
+  );
   return {
     worker: space.load(slot + Slot.hostId),
-    seat: index,
+    index,
     tasks: space.load(slot + Slot.tasksDone),
-    running: (space.load(slot + Slot.running) !== 0 ? 1 : 0) + space.load(seat + Seat.holding),
+    running: (space.load(slot + Slot.running) !== 0 ? 1 : 0) + space.load(place + WorkerPlace.holding),
     age,
-    utilisation: Math.min(busy / age, 1),
-    eventLoopUtilisation: Math.min(Math.max(space.f64[(seat + Seat.active) / 8]! / span, 0), 1),
-    heapUsed: space.load(seat + Seat.memoryKib) * 1024,
+    utilization: Math.min(busy / age, 1),
+    eventLoopUtilization: Math.min(Math.max(space.f64[(place + WorkerPlace.active) / 8]! / span, 0), 1),
+    heapUsed: space.load(place + WorkerPlace.memoryKib) * 1024,
   };
 }

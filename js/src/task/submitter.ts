@@ -3,8 +3,8 @@
  *
  * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may
  * have many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its
- * task has come back. The task of a worker that was given up comes back twice: as its stand-in, which is its end, and
- * as DROPPED.
+ * task has come back. The task of a worker that was given up comes back twice: as its surrogate, which is its end, and
+ * as DISCARDED.
  *
  * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or
  * for the next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that
@@ -18,13 +18,22 @@
 import { clock } from '../core/clock.ts';
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { Client, Errno, LANE_COUNT, Pool as P, PoolState, Seat, Task, TaskStatus } from '../core/layout.generated.ts';
+import {
+  Client,
+  Errno,
+  Pool as P,
+  PoolState,
+  PRIORITY_COUNT,
+  Task,
+  TaskStatus,
+  WorkerPlace,
+} from '../core/layout.generated.ts';
 import { lockTimeout, outOfMemory, type Space } from '../core/space.ts';
 import { releaseOwnership } from '../heap/owned.ts';
 import type { Root } from '../value/kinds.ts';
 import { detachAll, transferable } from '../value/transfer.ts';
 import { Kind, Transport } from '../value/transport.ts';
-import { Room } from './back-pressure.ts';
+import { BackPressure } from './back-pressure.ts';
 import { Names } from './names.ts';
 import { OutputReader } from './output-reader.ts';
 import { isPool } from './registry.ts';
@@ -49,7 +58,7 @@ export interface Call {
 const REST_MS = 20;
 
 /** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
-export interface Ticketing {
+export interface SubmitOptions {
   /** The name of an export, or with `inline` the source of a function. */
   readonly name: string;
   readonly inline: boolean;
@@ -58,14 +67,14 @@ export interface Ticketing {
   /** Milliseconds; 0: none. */
   readonly timeout: number;
   /** 0: the most urgent. */
-  readonly lane: number;
+  readonly priority: number;
   /** Index of the seat, or -1. */
-  readonly seat: number;
+  readonly workerIndex: number;
   readonly retries: number;
 }
 
 /** The lane of a task without a priority. */
-export const USUAL_LANE: number = (LANE_COUNT - 1) / 2;
+export const USUAL_PRIORITY: number = (PRIORITY_COUNT - 1) / 2;
 
 /** How long a blocked thread waits before it asks whether the coordinator lives, and how many times it asks in vain. */
 const DOUBT_MS = 1000;
@@ -78,7 +87,7 @@ export class Submitter {
   /** Tasks submitted whose call waits for them. */
   outstanding = 0;
   /** What is to be done about a full queue. */
-  readonly room: Room;
+  readonly backPressure: BackPressure;
   /** Called after each submission; a worker that waits for its own tasks listens. */
   onSubmit: (() => void) | undefined;
 
@@ -91,7 +100,7 @@ export class Submitter {
   readonly #names: Names;
   readonly #wait: ResultWait;
   readonly #output: OutputReader;
-  readonly #seats: number[] = [];
+  readonly #places: number[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #indices: number[] = [];
   readonly #tasks: number[] = [];
@@ -106,7 +115,7 @@ export class Submitter {
   #drained = 0;
   /** It waits for output that is still to be written. */
   #isHeld = false;
-  #dead: PlaitError | undefined;
+  #abandonedWith: PlaitError | undefined;
   /**
    * Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest.
    */
@@ -120,7 +129,7 @@ export class Submitter {
     this.#space = space;
     this.#pool = pool;
     this.#busy = busy;
-    this.room = new Room(space, pool);
+    this.backPressure = new BackPressure(space, pool);
     this.#transport = new Transport(space);
     this.#records = new TaskRecords(space);
     this.#names = new Names(space, pool);
@@ -141,7 +150,7 @@ export class Submitter {
 
   /** Throws the reason for which nothing can be submitted any more, if there is one. */
   mustWork(): void {
-    if (this.#dead !== undefined) throw this.#dead;
+    if (this.#abandonedWith !== undefined) throw this.#abandonedWith;
   }
 
   /** Likewise, and if the pool has failed or is closed. */
@@ -152,7 +161,7 @@ export class Submitter {
 
   /** Whether `error` was thrown by submit() because the pool takes no tasks any more, whatever they are. */
   isEnd(error: unknown): boolean {
-    return error !== undefined && (error === this.#dead || error === this.#refused);
+    return error !== undefined && (error === this.#abandonedWith || error === this.#refused);
   }
 
   /** Whether tasks of this thread wait in the queue. */
@@ -164,7 +173,7 @@ export class Submitter {
    * Submits one task and returns its ticket; what cannot be submitted is thrown, and nothing has happened.
    * `given`: the block that is the input, from now on the task's; 0: the input is copied.
    */
-  submit(call: Call, index: number, input: unknown, how: Ticketing, given = 0, now: number = clock()): number {
+  submit(call: Call, index: number, input: unknown, how: SubmitOptions, given = 0, now: number = clock()): number {
     // Taken before anything else: a getter in the input may submit, too.
     const ticket = this.#freeTickets.pop() ?? this.#calls.push(undefined) - 1;
     try {
@@ -183,12 +192,12 @@ export class Submitter {
     return ticket;
   }
 
-  #put(input: unknown, how: Ticketing, given: number, ticket: number, now: number, root: Root): number {
+  #put(input: unknown, how: SubmitOptions, given: number, ticket: number, now: number, root: Root): number {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
     const nameRef = this.#names.refOf(how.name, how.inline);
-    const seat = how.seat < 0 ? 0 : this.#seatOf(how.seat);
+    const place = how.workerIndex < 0 ? 0 : this.#placeOf(how.workerIndex);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
       given === 0
@@ -199,14 +208,14 @@ export class Submitter {
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     this.#records.setInput(task, transport, size);
     if (nameRef === 0) this.#names.give(task, how.name, how.inline);
-    this.#records.setSubmission(task, ticket, nameRef, how, seat, now);
+    this.#records.setSubmission(task, ticket, nameRef, how, place, now);
     if (given !== 0) this.#records.setInputBlock(task, given);
     const rc = core.plait_task_submit(task);
     if (rc === 0) {
       if (given !== 0) releaseOwnership(input as Uint8Array);
       if (buffers !== undefined) detachAll(buffers);
       if (how.timeout !== 0) this.#noteTimeout(how.timeout);
-      if (seat !== 0 && space.load(seat + Seat.thread) === 0) core.plait_pool_attend(this.#pool);
+      if (place !== 0 && space.load(place + WorkerPlace.thread) === 0) core.plait_pool_signal_coordinator(this.#pool);
       return task;
     }
     if (given !== 0) this.#records.setInputBlock(task, 0); // it stays the caller's
@@ -223,16 +232,16 @@ export class Submitter {
   /** Lets the coordinator know that there are tasks with a timeout, and how often it must look. */
   #noteTimeout(timeout: number): void {
     const word = (this.#pool + P.timeoutMs) >>> 2;
-    if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_attend(this.#pool);
+    if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_signal_coordinator(this.#pool);
   }
 
-  #seatOf(index: number): number {
-    const known = this.#seats[index];
+  #placeOf(index: number): number {
+    const known = this.#places[index];
     if (known !== undefined) return known;
-    const seat = this.#space.core.plait_pool_seat(this.#pool, index) >>> 0;
-    if (seat === 0) throw outOfMemory(Seat.BYTES);
-    this.#seats[index] = seat;
-    return seat;
+    const place = this.#space.core.plait_pool_place(this.#pool, index) >>> 0;
+    if (place === 0) throw outOfMemory(WorkerPlace.BYTES);
+    this.#places[index] = place;
+    return place;
   }
 
   /** Why the pool takes no more tasks. */
@@ -242,10 +251,10 @@ export class Submitter {
   }
 
   #queueFull(): PlaitError {
-    this.room.noteFull();
+    this.backPressure.noteFull();
     return new PlaitError(
       'ERR_PLAIT_QUEUE_FULL',
-      `the pool's queue is full: maxQueue is ${this.room.limit}; wait for 'drain', or use map(), which waits by itself`,
+      `the pool's queue is full: maxQueue is ${this.backPressure.limit}; wait for 'drain', or use map(), which waits by itself`,
     );
   }
 
@@ -262,12 +271,12 @@ export class Submitter {
    * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does
    * not stop.
    */
-  abort(ticket: number, call: Call, tell = true): void {
-    if (this.#calls[ticket] !== call || this.#dead !== undefined) return;
+  abort(ticket: number, call: Call, signals = true): void {
+    if (this.#calls[ticket] !== call || this.#abandonedWith !== undefined) return;
     this.#calls[ticket] = IGNORED;
     const task = this.#tasks[ticket]!;
     if (task !== 0) this.#space.core.plait_task_abort(task); // a stuck lock: it is told, and stays in the queue
-    if (tell) this.#attend();
+    if (signals) this.#signalCoordinator();
     if (--this.outstanding === 0) this.#busy(false);
   }
 
@@ -279,12 +288,12 @@ export class Submitter {
       some = true;
       this.abort(ticket, call, false);
     }
-    if (some) this.#attend();
+    if (some) this.#signalCoordinator();
   }
 
   /** The coordinator is to look. */
-  #attend(): void {
-    this.#space.core.plait_pool_attend(this.#pool);
+  #signalCoordinator(): void {
+    this.#space.core.plait_pool_signal_coordinator(this.#pool);
   }
 
   /**
@@ -292,16 +301,16 @@ export class Submitter {
    * written.
    */
   drain(waits = false): void {
-    if (this.#drained !== 0) this.#tell(waits);
-    if (this.#dead !== undefined || this.#drained !== 0 || (waits && !this.#output.isWritten)) return;
+    if (this.#drained !== 0) this.#dispatch(waits);
+    if (this.#abandonedWith !== undefined || this.#drained !== 0 || (waits && !this.#output.isWritten)) return;
     this.#drained = this.#space.core.plait_client_drain(this.#client) >>> 0;
-    this.#tell(waits);
+    this.#dispatch(waits);
   }
 
   /** Tells of what was drained. */
-  #tell(waits: boolean): void {
+  #dispatch(waits: boolean): void {
     const space = this.#space;
-    let heard = 0;
+    let received = 0;
     while (this.#drained !== 0) {
       const task = this.#drained;
       space.cover(task + Task.BYTES);
@@ -315,29 +324,29 @@ export class Submitter {
       if (status === TaskStatus.OUTPUT) {
         this.#output.write(task);
       } else if (status === TaskStatus.PROGRESS) {
-        if (call?.progress !== undefined) this.#tellProgress(call, ticket, task);
-      } else if (status === TaskStatus.DROPPED) {
-        // Its stand-in may still be on its way, and the ticket taken.
+        if (call?.progress !== undefined) this.#dispatchProgress(call, ticket, task);
+      } else if (status === TaskStatus.DISCARDED) {
+        // Its surrogate may still be on its way, and the ticket taken.
         if (this.#tasks[ticket] === task) this.#tasks[ticket] = 0;
       } else if (call !== undefined) {
         this.#calls[ticket] = undefined;
         this.#freeTickets.push(ticket);
         this.#away--;
-        heard++;
+        received++;
         if (call !== IGNORED) {
           this.outstanding--;
           this.#settle(call, this.#indices[ticket]!, task, status);
         }
       }
-      if (this.#dead !== undefined) return; // a listener has let go of the client, and freed what it had
+      if (this.#abandonedWith !== undefined) return; // a listener has let go of the client, and freed what it had
       space.core.plait_task_free(task);
     }
-    if (heard !== 0) this.#wait.heard(heard);
-    this.room.look();
+    if (received !== 0) this.#wait.received(received);
+    this.backPressure.poll();
     if (this.outstanding === 0) this.#busy(false);
   }
 
-  #tellProgress(call: Call, ticket: number, record: number): void {
+  #dispatchProgress(call: Call, ticket: number, record: number): void {
     try {
       const value = this.#records.readInput(record, this.#transport);
       call.progress?.(this.#indices[ticket]!, value);
@@ -382,16 +391,16 @@ export class Submitter {
   }
 
   /** Whether there is something to do that no signal tells of. */
-  get #mustLook(): boolean {
+  get #mustPoll(): boolean {
     return this.#isHeld || !this.#output.isWritten;
   }
 
-  readonly #look = (): void => {
+  readonly #poll = (): void => {
     this.#sleeping = false;
-    if (this.#dead !== undefined) return; // the client's memory may be another's by now
+    if (this.#abandonedWith !== undefined) return; // the client's memory may be another's by now
     this.drain(true);
-    if (this.#dead !== undefined || this.#sleeping) return;
-    if (this.#away > 0 || this.#mustLook) this.#sleep();
+    if (this.#abandonedWith !== undefined || this.#sleeping) return;
+    if (this.#away > 0 || this.#mustPoll) this.#sleep();
     else this.#rest();
   };
 
@@ -402,9 +411,9 @@ export class Submitter {
     host.later(REST_MS, () => {
       const end = (): void => {
         this.#resting = false;
-        if (!this.#sleeping) this.#look(); // else it begins again after the last task
+        if (!this.#sleeping) this.#poll(); // else it begins again after the last task
       };
-      if (this.#dead !== undefined || this.#sleeping) {
+      if (this.#abandonedWith !== undefined || this.#sleeping) {
         end();
         return;
       }
@@ -422,29 +431,29 @@ export class Submitter {
   /** Schedules a look at the inbox for when something arrives there. */
   #sleep(): void {
     this.#sleeping = true;
-    if (this.#mustLook) {
-      host.soon?.(this.#look);
+    if (this.#mustPoll) {
+      host.soon?.(this.#poll);
       return;
     }
     const space = this.#space;
     const signal = space.load(this.#client + Client.signal);
     if (space.load(this.#client + Client.inbox) !== 0) {
       // A turn of the event loop in between: results that keep coming must not starve timers and I/O.
-      void host.turn().then(this.#look);
+      void host.turn().then(this.#poll);
       return;
     }
     const how = this.#wait.next(this.#away);
     if (how === 'soon') {
-      host.soon?.(this.#look);
+      host.soon?.(this.#poll);
       return;
     }
     if (how === 'turn') {
-      void host.turn().then(this.#look);
+      void host.turn().then(this.#poll);
       return;
     }
     const wait = Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
-    if (wait.async) void wait.value.then(this.#look);
-    else void host.turn().then(this.#look);
+    if (wait.async) void wait.value.then(this.#poll);
+    else void host.turn().then(this.#poll);
   }
 
   /**
@@ -459,19 +468,19 @@ export class Submitter {
     const space = this.#space;
     let asked: number | undefined;
     let unanswered = 0;
-    while (!isDone() && this.#dead === undefined) {
+    while (!isDone() && this.#abandonedWith === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();
       if (isDone()) return;
       if (space.load(this.#client + Client.inbox) !== 0) continue;
       const woken = Atomics.wait(space.i32, (this.#client + Client.signal) >>> 2, signal | 0, DOUBT_MS);
       if (woken !== 'timed-out') continue;
-      const answered = asked === undefined || ((space.load(this.#pool + P.attended) - asked) | 0) >= 0;
+      const answered = asked === undefined || ((space.load(this.#pool + P.heartbeat) - asked) | 0) >= 0;
       unanswered = answered ? 0 : unanswered + 1;
       if (unanswered >= MOST_UNANSWERED) throw new PlaitError('ERR_PLAIT_COORDINATOR_DIED', NO_ANSWER);
       if (!answered) continue;
-      space.core.plait_pool_attend(this.#pool);
-      asked = space.load(this.#pool + P.attention);
+      space.core.plait_pool_signal_coordinator(this.#pool);
+      asked = space.load(this.#pool + P.coordinatorSignal);
     }
   }
 
@@ -479,7 +488,7 @@ export class Submitter {
   async finish(hurries: () => boolean): Promise<void> {
     for (;;) {
       this.drain(true);
-      if (this.#dead !== undefined || !this.#mustLook || hurries()) return;
+      if (this.#abandonedWith !== undefined || !this.#mustPoll || hurries()) return;
       await new Promise<void>((resolve) => host.soon?.(resolve));
     }
   }
@@ -489,15 +498,15 @@ export class Submitter {
    * at again, so it may be let go of.
    */
   abandon(error: PlaitError): void {
-    if (this.#dead === undefined) {
+    if (this.#abandonedWith === undefined) {
       this.#space.core.plait_client_close(this.#client); // what workers write from now on goes to the pool's owner
       this.drain();
       // Whoever sleeps there must not lie in wait where some other word may be soon.
       if (this.#sleeping || this.#resting) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
-    this.#dead = error;
+    this.#abandonedWith = error;
     this.#output.close();
-    this.room.end();
+    this.backPressure.end();
     for (const [ticket, call] of this.#calls.entries()) {
       this.#calls[ticket] = undefined;
       if (call === undefined || call === IGNORED) continue;

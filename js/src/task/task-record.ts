@@ -12,7 +12,7 @@ import { Kind, type Transport } from '../value/transport.ts';
 /** How a task is to be run. */
 export interface Submission {
   /** Its priority; 0 is the most urgent. */
-  readonly lane: number;
+  readonly priority: number;
   /** Milliseconds; 0: none. */
   readonly timeout: number;
   readonly retries: number;
@@ -67,16 +67,16 @@ export class TaskRecords {
     ref: number,
     ticket: number,
     name: number,
-    { lane, timeout, retries }: Submission,
-    seat: number,
+    { priority, timeout, retries }: Submission,
+    place: number,
     now: number,
   ): void {
     const { u32, f64 } = this.#space;
     const at = ref >>> 2;
     if (name !== 0) u32[at + (Task.name >>> 2)] = name;
     u32[at + (Task.ticket >>> 2)] = ticket;
-    u32[at + (Task.lane >>> 2)] = lane;
-    u32[at + (Task.seat >>> 2)] = seat;
+    u32[at + (Task.priority >>> 2)] = priority;
+    u32[at + (Task.place >>> 2)] = place;
     u32[at + (Task.timeoutMs >>> 2)] = timeout;
     u32[at + (Task.retries >>> 2)] = retries;
     f64[(ref + Task.submitted) / 8] = now;

@@ -34,13 +34,13 @@ export class Run {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      this.look();
+      this.checkStop();
     }
     return this.#controller.signal;
   }
 
   /** Passes a stop on to the signal. */
-  look(): void {
+  checkStop(): void {
     if (this.#controller !== undefined && !this.#controller.signal.aborted && this.control !== 0) {
       this.#controller.abort(this.stopReason());
     }
@@ -83,14 +83,14 @@ export class Run {
 export interface WorkerContext {
   /** The run that is going on now. */
   current(): Run | undefined;
-  readonly seat: number;
+  readonly index: number;
   readonly hostId: number;
   readonly space: Space;
   readonly pool: number;
   /** The thread's own ends of its pool. */
-  readonly ends: Set<Submitter>;
+  readonly submitters: Set<Submitter>;
   /** The thread has one more of them: a task may wait for others that it submits there. */
-  helps(end: Submitter): void;
+  addSubmitter(submitter: Submitter): void;
 }
 
 /** Where the two copies of this module that a bundler may make meet. */

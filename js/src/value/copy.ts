@@ -13,7 +13,7 @@
  */
 
 import { nodeBuffer } from '../core/host-buffer.ts';
-import { Spare } from './receive-buffer.ts';
+import { ReceiveBuffer } from './receive-buffer.ts';
 
 type Fill = (this: Uint8Array, source: Uint8Array, start: number, end: number) => void;
 
@@ -43,7 +43,7 @@ const SMALL_ALLOCATION = 64;
 const above: { last: ArrayBuffer | undefined } = { last: undefined };
 
 /** This thread's. Without uncleared memory it is never asked for any. */
-export const spare: Spare = new Spare((size) => {
+export const receiveBuffer: ReceiveBuffer = new ReceiveBuffer((size) => {
   const bytes = new Uint8Array(uncleared!.allocUnsafeSlow(size).buffer as ArrayBuffer);
   above.last = new ArrayBuffer(SMALL_ALLOCATION);
   return bytes;
@@ -69,7 +69,7 @@ export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): v
  */
 export function privateCopy(source: Uint8Array): Uint8Array<ArrayBuffer> {
   const size = source.length;
-  const copy = uncleared === undefined || size < UNCLEARED ? new Uint8Array(size) : spare.take(size);
+  const copy = uncleared === undefined || size < UNCLEARED ? new Uint8Array(size) : receiveBuffer.take(size);
   copyBytes(copy, 0, source);
   return copy;
 }

@@ -14,7 +14,7 @@
 const LEAST = 2 ** 18;
 const MOST = 2 ** 22;
 
-export class Spare {
+export class ReceiveBuffer {
   readonly #allocate: (size: number) => Uint8Array<ArrayBuffer>;
   /** Size of the large value that came last. */
   #last = 0;

@@ -148,8 +148,8 @@ export function poolCallCases(module: (name: string) => string): Case[] {
       name: 'broadcast: every worker once; workers born later too, when that is asked for',
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
-          const seats = (await pool.broadcast('first', { name: 'hear' })) as number[];
-          alike([...seats].sort(), [0, 1, 2]);
+          const indices = (await pool.broadcast('first', { name: 'hear' })) as number[];
+          alike([...indices].sort(), [0, 1, 2]);
           await pool.broadcast('second', { name: 'hear', later: true });
           await rejection(pool.run(1, { name: 'exit', affinity: 'k' }));
           const heard = (await pool.broadcast(0, { name: 'whatWasHeard' })) as string[][];

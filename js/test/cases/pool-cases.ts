@@ -113,7 +113,7 @@ export function poolCases(module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'close: what was submitted is run, also by workers that have yet to be started, on their seats',
+      name: 'close: what was submitted is run, also by workers that have yet to be started, with their indices',
       run: async () => {
         for (const options of [
           { minThreads: 0, maxThreads: 3 },
@@ -220,7 +220,7 @@ export function poolCases(module: (name: string) => string): Case[] {
       run: () =>
         withPool({}, async (pool) => {
           const events: string[] = [];
-          pool.on('start', ({ seat }) => events.push(`start ${seat}`));
+          pool.on('start', ({ index }) => events.push(`start ${index}`));
           pool.on('end', ({ reason }) => events.push(`end ${reason}`));
           await pool.runMany(Array.from({ length: 1000 }, (_, i) => i));
           for (let i = 0; i < 5; i++) await rejection(pool.run('m', { name: 'fail' }));
@@ -236,7 +236,7 @@ export function poolCases(module: (name: string) => string): Case[] {
           same(stats.ended.exit, 1);
           ok(events.includes('end exit'), events.join());
           ok(
-            pool.stats().workers.every((worker) => worker.utilisation <= 1 && worker.age >= 0),
+            pool.stats().workers.every((worker) => worker.utilization <= 1 && worker.age >= 0),
             'workers',
           );
         }),

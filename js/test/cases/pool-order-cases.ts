@@ -35,19 +35,19 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
           const others = pool.runMany(Array.from({ length: 300 }, (_, i) => i));
-          const seats = new Map<string, Set<unknown>>();
+          const indices = new Map<string, Set<unknown>>();
           const runs = [];
           for (let i = 0; i < 90; i++) {
             const key = `key ${i % 9}`;
             runs.push(
-              pool.run(0, { name: 'worker', affinity: key }).then((seat) => {
-                seats.set(key, (seats.get(key) ?? new Set()).add(seat));
+              pool.run(0, { name: 'worker', affinity: key }).then((index) => {
+                indices.set(key, (indices.get(key) ?? new Set()).add(index));
               }),
             );
           }
           await Promise.all(runs);
-          for (const [key, used] of seats) same(used.size, 1, `workers of ${key}`);
-          ok(new Set([...seats.values()].flatMap((used) => [...used])).size > 1, 'the keys are spread');
+          for (const [key, used] of indices) same(used.size, 1, `workers of ${key}`);
+          ok(new Set([...indices.values()].flatMap((used) => [...used])).size > 1, 'the keys are spread');
           await others;
           ok((await rejection(pool.run(1, { affinity: {} } as never))) instanceof TypeError, 'a wrong key');
         }),
@@ -56,9 +56,9 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
       name: 'order: a key survives its worker',
       run: () =>
         withPool({ threads: 2 }, async (pool) => {
-          const seat = await pool.run(0, { name: 'worker', affinity: 'k' });
+          const index = await pool.run(0, { name: 'worker', affinity: 'k' });
           same((await rejection(pool.run(1, { name: 'exit', affinity: 'k' }))).code, 'ERR_PLAIT_WORKER_DIED');
-          same(await pool.run(0, { name: 'worker', affinity: 'k' }), seat);
+          same(await pool.run(0, { name: 'worker', affinity: 'k' }), index);
         }),
     },
     {

@@ -133,7 +133,7 @@ export async function calls(pool: Pool): Promise<void> {
   await pool.run(1, { priority: 'high' });
   const stats: PoolStats = pool.stats();
   const counts: number = stats.ended.idle + stats.queued + stats.wait.p99 + stats.run.max;
-  const utilisation: number | undefined = stats.workers[0]?.utilisation;
+  const utilization: number | undefined = stats.workers[0]?.utilization;
   using connected: ConnectedPool = connect(pool.handle);
   connected.on('drain', () => {});
   // @ts-expect-error what happens to workers is told to the owner alone
@@ -174,7 +174,7 @@ export async function calls(pool: Pool): Promise<void> {
     everywhere,
     inline,
     counts,
-    utilisation,
+    utilization,
     other,
   ];
 }
@@ -182,7 +182,7 @@ export async function calls(pool: Pool): Promise<void> {
 export async function work(bytes: Uint8Array): Promise<Uint8Array> {
   if (task.aborted) throw task.signal.reason;
   task.progress(bytes.length);
-  await task.pool.run<number>(task.worker.seat);
+  await task.pool.run<number>(task.worker.index);
   return transfer(bytes, [bytes.buffer]);
 }
 

@@ -9,7 +9,7 @@ import { slotOf, threadsOfHost } from '../../core/boot.ts';
 import { Pool as P, Slot } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import type { OpenPool } from '../protocol.ts';
-import type { Seats } from './seats.ts';
+import type { WorkerPlaces } from './worker-places.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
 /** How often the coordinator looks whether workers are idle, at the least. */
@@ -24,54 +24,54 @@ export class IdleWorkers {
   readonly #space: Space;
   readonly #options: OpenPool;
   readonly #workers: ReadonlySet<WorkerRecord>;
-  readonly #seats: Seats;
-  readonly #lookIn: (milliseconds: number) => void;
+  readonly #places: WorkerPlaces;
+  readonly #pollIn: (milliseconds: number) => void;
 
   constructor(
     space: Space,
     options: OpenPool,
     workers: ReadonlySet<WorkerRecord>,
-    seats: Seats,
-    lookIn: (milliseconds: number) => void,
+    places: WorkerPlaces,
+    pollIn: (milliseconds: number) => void,
   ) {
     this.#space = space;
     this.#options = options;
     this.#workers = workers;
-    this.#seats = seats;
-    this.#lookIn = lookIn;
+    this.#places = places;
+    this.#pollIn = pollIn;
   }
 
-  look(): void {
+  poll(): void {
     const min = this.#space.load(this.#options.pool + P.minThreads);
     const max = this.#space.load(this.#options.pool + P.maxThreads);
     const workers = [...this.#workers];
-    const isAbove = workers.some(({ seat }) => seat >= max);
+    const isAbove = workers.some(({ index }) => index >= max);
     let live = workers.filter(isStaying).length;
     if (live <= min && !isAbove) return;
     const now = performance.now();
     // Tasks with a key go to the first seats, so the others are emptied first.
-    for (const worker of workers.sort((a, b) => b.seat - a.seat)) {
-      const isSurplus = worker.seat >= max;
+    for (const worker of workers.sort((a, b) => b.index - a.index)) {
+      const isSurplus = worker.index >= max;
       if (live <= min && !isSurplus) break;
       if (worker.state !== 'ready' || !isStaying(worker)) continue;
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       if (thread === undefined) continue;
-      const mayGo = isSurplus ? !this.#seats.hasTasks(worker.seat) : this.#isIdle(worker, thread, now);
-      if (!mayGo || this.#space.core.plait_worker_retire(thread) !== 1) continue;
+      const mayGo = isSurplus ? !this.#places.hasTasks(worker.index) : this.#isIdle(worker, thread, now);
+      if (!mayGo || this.#space.core.plait_worker_drain(thread) !== 1) continue;
       worker.leaving = 'idle';
       live--;
     }
     const { idleTimeout } = this.#options;
-    if (live > min || isAbove) this.#lookIn(Math.min(Math.max(idleTimeout / 4, SHORTEST_TICK_MS), TICK_MS));
+    if (live > min || isAbove) this.#pollIn(Math.min(Math.max(idleTimeout / 4, SHORTEST_TICK_MS), TICK_MS));
   }
 
   /** Whether it has taken no task for so long. */
   #isIdle(worker: WorkerRecord, thread: number, now: number): boolean {
     const slot = slotOf(this.#space, thread);
-    const takes = this.#space.load(slot + Slot.takes);
+    const tasksTaken = this.#space.load(slot + Slot.tasksTaken);
     const runs = this.#space.load(slot + Slot.running) !== 0 || this.#space.load(slot + Slot.holding) !== 0;
-    if (runs || takes !== worker.takes) {
-      worker.takes = takes;
+    if (runs || tasksTaken !== worker.tasksTaken) {
+      worker.tasksTaken = tasksTaken;
       worker.since = now;
       return false;
     }

@@ -61,7 +61,7 @@ export class LateLoads {
     if (thread === undefined) worker.thread.terminate();
     else {
       // One that has a task is ready, and only its word of that is late: it is not even told.
-      if (this.#hasTask(thread) || this.#space.core.plait_worker_retire(thread) < 0) return false;
+      if (this.#hasTask(thread) || this.#space.core.plait_worker_drain(thread) < 0) return false;
       if (this.#hasTask(thread)) return false;
     }
     worker.stopping = why;

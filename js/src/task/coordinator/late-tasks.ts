@@ -8,7 +8,7 @@
 
 import { threadsOfHost } from '../../core/boot.ts';
 import { clock, stampOf } from '../../core/clock.ts';
-import { Look, Pool as P } from '../../core/layout.generated.ts';
+import { Pool as P, Poll } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import type { OpenPool, ToWorker } from '../protocol.ts';
 import { noteTimeout } from '../shortest-timeout.ts';
@@ -18,7 +18,7 @@ import type { WorkerRecord } from './worker-record.ts';
 export interface LateTasksListener {
   /** The worker takes no further task, and the one that it runs did not stop. */
   stop(worker: WorkerRecord): void;
-  lookIn(milliseconds: number): void;
+  pollIn(milliseconds: number): void;
 }
 
 /** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
@@ -39,34 +39,34 @@ export class LateTasks {
     this.#listener = listener;
   }
 
-  look(): void {
+  poll(): void {
     const { pool, grace } = this.#options;
     const word = (pool + P.timeoutMs) >>> 2;
     const timeout = this.#space.load(pool + P.timeoutMs);
-    let most = this.#lookAtWorkers();
-    if (timeout !== 0 && most === Look.CALM) {
+    let most = this.#pollWorkers();
+    if (timeout !== 0 && most === Poll.NONE) {
       // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen
       // here.
       Atomics.store(this.#space.u32, word, 0);
-      most = this.#space.load(pool + P.queued) > 0 ? Look.WATCH : this.#lookAtWorkers();
-      if (most === Look.CALM) return;
+      most = this.#space.load(pool + P.queued) > 0 ? Poll.AGAIN : this.#pollWorkers();
+      if (most === Poll.NONE) return;
       noteTimeout(this.#space.u32, word, timeout);
     }
     const every = timeout === 0 ? tickOf(grace) : tickOf(timeout);
-    if (most !== Look.CALM) this.#listener.lookIn(Math.min(every, tickOf(grace)));
+    if (most !== Poll.NONE) this.#listener.pollIn(Math.min(every, tickOf(grace)));
   }
 
   /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
-  #lookAtWorkers(): number {
+  #pollWorkers(): number {
     const now = stampOf(clock());
-    let most: number = Look.CALM;
+    let most: number = Poll.NONE;
     for (const worker of this.#workers) {
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
-      const seen = this.#space.core.plait_worker_look(thread, now);
-      if (seen < 0 || seen > most) most = seen < 0 ? Look.WATCH : seen; // a stuck lock: another time
-      if (seen === Look.TOLD) worker.thread.post({ type: 'look' } satisfies ToWorker);
-      if (seen === Look.OVERDUE) this.#listener.stop(worker);
+      const seen = this.#space.core.plait_worker_poll(thread, now);
+      if (seen < 0 || seen > most) most = seen < 0 ? Poll.AGAIN : seen; // a stuck lock: another time
+      if (seen === Poll.STOP_REQUESTED) worker.thread.post({ type: 'stop-requested' } satisfies ToWorker);
+      if (seen === Poll.OVERDUE) this.#listener.stop(worker);
     }
     return most;
   }

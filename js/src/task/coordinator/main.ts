@@ -20,7 +20,7 @@ import type {
   WatchThread,
 } from '../protocol.ts';
 import { EndingThreads } from './ending-threads.ts';
-import { CoordinatedPool } from './pool-supervisor.ts';
+import { PoolSupervisor } from './pool-supervisor.ts';
 import { publish } from './publish.ts';
 import { startWorker } from './start-worker.ts';
 
@@ -34,7 +34,7 @@ class Coordinator {
   readonly #start: CoordinatorStart;
   #attached: Space | undefined;
   #ending: EndingThreads | undefined;
-  readonly #pools = new Map<number, CoordinatedPool>();
+  readonly #pools = new Map<number, PoolSupervisor>();
   readonly #modules = new Map<number, string>();
   #isPublished = false;
 
@@ -71,21 +71,21 @@ class Coordinator {
 
   #open(message: OpenPool): void {
     const { pool } = message;
-    const tell = (said: FromCoordinator): void => host.postToStarter(said);
+    const post = (said: FromCoordinator): void => host.postToStarter(said);
     const listener = {
       closed: (isStuck: boolean) => {
         this.#pools.delete(pool);
         this.#modules.delete(pool);
-        tell({ type: 'closed', pool, isStuck });
+        post({ type: 'closed', pool, isStuck });
       },
-      seats: (id: number, seats: readonly number[]) => tell({ type: 'seats', pool, id, seats }),
-      event: (event: PoolEvent) => tell({ type: 'event', pool, event }),
+      indices: (id: number, indices: readonly number[]) => post({ type: 'indices', pool, id, indices }),
+      event: (event: PoolEvent) => post({ type: 'event', pool, event }),
     };
     this.#modules.set(pool, message.module);
     // Workers take longer to boot than this thread to attach, so they begin first.
     const first = startFirst(this.#start, message);
     this.#ending ??= new EndingThreads(this.#space);
-    this.#pools.set(pool, new CoordinatedPool(this.#start, this.#space, message, listener, this.#ending, first));
+    this.#pools.set(pool, new PoolSupervisor(this.#start, this.#space, message, listener, this.#ending, first));
     // Whoever finds this thread's socket is to find a pool behind it.
     if (!this.#isPublished) publish(this.#space, () => this.#modules);
     this.#isPublished = true;
@@ -107,7 +107,7 @@ class Coordinator {
 function startFirst(start: CoordinatorStart, open: OpenPool): HostThread[] {
   const threads: HostThread[] = [];
   try {
-    for (let seat = 0; seat < open.threads; seat++) threads.push(startWorker(start, open, seat, seat + 1, []));
+    for (let index = 0; index < open.threads; index++) threads.push(startWorker(start, open, index, index + 1, []));
   } catch {
     // Options that the host refuses: the pool tries the next one, finds out again, and says so.
   }

@@ -11,7 +11,7 @@
  * stopped: what it runs is settled, it has no seat any more, and its place is filled. Closing waits for the threads of
  * detached workers, 5 s at most: what the pool has in the space cannot be freed before they have ended.
  *
- * When it looks: whoever changes something that matters raises `pool.attention`; besides, a timer runs while there is
+ * When it looks: whoever changes something that matters raises `pool.coordinator_signal`; besides, a timer runs while there is
  * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be
  * idle for too long. An idle pool of fixed size has no timer.
  *
@@ -37,22 +37,22 @@ import type {
   OpenPool,
   PoolEvent,
 } from '../protocol.ts';
-import { wordOf } from '../protocol.ts';
+import { messageOf } from '../protocol.ts';
 import type { EndingThreads } from './ending-threads.ts';
 import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
 import { LateTasks } from './late-tasks.ts';
-import { type Crew, QueueWatch } from './queue-watch.ts';
-import { Seats } from './seats.ts';
+import { QueueWatch, type WorkerSetView } from './queue-watch.ts';
 import { startWorker } from './start-worker.ts';
-import { WorkerDeaths } from './worker-exits.ts';
+import { WorkerExits } from './worker-exits.ts';
+import { WorkerPlaces } from './worker-places.ts';
 import { uncaughtError, type WorkerRecord } from './worker-record.ts';
 
 /** What a pool's coordinator tells its owner. */
 export interface PoolListener {
   /** `isStuck`: a detached worker's thread is still there. */
   closed(isStuck: boolean): void;
-  seats(id: number, seats: readonly number[]): void;
+  indices(id: number, indices: readonly number[]): void;
   event(event: PoolEvent): void;
 }
 
@@ -70,7 +70,7 @@ const LOCK_RETRY_MS = 20;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
-export class CoordinatedPool {
+export class PoolSupervisor {
   readonly #how: CoordinatorStart;
   readonly #space: Space;
   readonly #options: OpenPool;
@@ -78,8 +78,8 @@ export class CoordinatedPool {
   readonly #ending: EndingThreads;
   readonly #workers = new Set<WorkerRecord>();
   readonly #detached = new Set<WorkerRecord>();
-  readonly #deaths: WorkerDeaths;
-  readonly #seats: Seats;
+  readonly #exits: WorkerExits;
+  readonly #places: WorkerPlaces;
   readonly #queue: QueueWatch;
   readonly #idleWorkers: IdleWorkers;
   readonly #lateTasks: LateTasks;
@@ -111,22 +111,22 @@ export class CoordinatedPool {
     this.#options = options;
     this.#listener = listener;
     this.#ending = ending;
-    this.#deaths = new WorkerDeaths(space, options.pool, options.module);
+    this.#exits = new WorkerExits(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
-    const lookIn = (milliseconds: number): void => this.#lookIn(milliseconds);
-    this.#seats = new Seats(space, options.pool);
-    this.#queue = new QueueWatch(space, options.pool, this.#crew());
-    this.#idleWorkers = new IdleWorkers(space, options, this.#workers, this.#seats, lookIn);
+    const pollIn = (milliseconds: number): void => this.#pollIn(milliseconds);
+    this.#places = new WorkerPlaces(space, options.pool);
+    this.#queue = new QueueWatch(space, options.pool, this.#workerSet());
+    this.#idleWorkers = new IdleWorkers(space, options, this.#workers, this.#places, pollIn);
     this.#lateTasks = new LateTasks(space, options, this.#workers, {
       stop: (worker) => this.#stopLate(worker),
-      lookIn,
+      pollIn,
     });
     this.#lateLoads = new LateLoads(space, options.loadTimeout, (worker) => this.#stoppedLoading(worker));
     this.#started = first.length;
-    for (const [seat, thread] of first.entries()) this.#take(thread, seat);
+    for (const [index, thread] of first.entries()) this.#take(thread, index);
     while (this.#workers.size < options.threads && this.#loadError === undefined) this.#start();
-    this.#attend();
-    this.#look();
+    this.#awaitSignal();
+    this.#poll();
   }
 
   #word(offset: number): number {
@@ -145,20 +145,20 @@ export class CoordinatedPool {
    * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it
    * looks, and comes too late for that, wakes it.
    */
-  #attend(): void {
-    const seen = this.#word(P.attention);
-    this.#setWord(P.attended, seen); // a thread that waits and is in doubt sees that this one is alive
-    const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.attention) >>> 2, seen | 0);
+  #awaitSignal(): void {
+    const seen = this.#word(P.coordinatorSignal);
+    this.#setWord(P.heartbeat, seen); // a thread that waits and is in doubt sees that this one is alive
+    const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.coordinatorSignal) >>> 2, seen | 0);
     const woken = wait.async ? wait.value : host.turn();
     void woken.then(() => {
       if (this.#ended) return;
-      this.#attend();
-      this.#look();
+      this.#awaitSignal();
+      this.#poll();
     });
   }
 
   /** Looks again in `milliseconds`, or sooner. */
-  #lookIn(milliseconds: number): void {
+  #pollIn(milliseconds: number): void {
     const due = performance.now() + milliseconds;
     if (this.#timer !== undefined) {
       if (this.#timerDue <= due) return;
@@ -167,11 +167,11 @@ export class CoordinatedPool {
     this.#timerDue = due;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#look();
+      this.#poll();
     }, milliseconds);
   }
 
-  #look(): void {
+  #poll(): void {
     if (this.#isDue) return;
     this.#isDue = true;
     this.#ending.whenNoLock(() => {
@@ -181,35 +181,35 @@ export class CoordinatedPool {
   }
 
   #lookNow(): void {
-    this.#lateTasks.look();
+    this.#lateTasks.poll();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
     if (state !== PoolState.OPEN) return;
-    if (this.#isWell()) this.#fillSeats();
+    if (this.#canLoad()) this.#fillPlaces();
     // One that is about to end keeps its seat until then.
-    while (this.#isWell() && this.#workers.size < this.#word(P.minThreads)) this.#start();
-    this.#queue.look();
-    if (this.#isWell()) this.#idleWorkers.look();
+    while (this.#canLoad() && this.#workers.size < this.#word(P.minThreads)) this.#start();
+    this.#queue.poll();
+    if (this.#canLoad()) this.#idleWorkers.poll();
   }
 
   /** After one that failed to load, no further worker would fare better, for a while. */
-  #isWell(): boolean {
+  #canLoad(): boolean {
     return this.#loadError === undefined;
   }
 
   // ---- how many workers ----
 
   /** A seat with tasks of its own needs a worker, also one above the maximum, from before it was lowered. */
-  #fillSeats(): void {
+  #fillPlaces(): void {
     const max = this.#word(P.maxThreads);
-    const taken = new Set([...this.#workers].map((worker) => worker.seat));
-    for (const index of this.#seats.withTasks()) {
+    const taken = new Set([...this.#workers].map((worker) => worker.index));
+    for (const index of this.#places.withTasks()) {
       if (!taken.has(index) && (index >= max || this.#workers.size < max)) this.#start(index);
     }
   }
 
   /** What decides when the pool grows. */
-  #crew(): Crew {
+  #workerSet(): WorkerSetView {
     const pool = this;
     return {
       get size() {
@@ -221,62 +221,62 @@ export class CoordinatedPool {
         return loading;
       },
       get mayGrow() {
-        return pool.#isWell() && pool.#workers.size < pool.#word(P.maxThreads);
+        return pool.#canLoad() && pool.#workers.size < pool.#word(P.maxThreads);
       },
       start: () => pool.#start(),
-      lookIn: (milliseconds) => pool.#lookIn(milliseconds),
+      pollIn: (milliseconds) => pool.#pollIn(milliseconds),
     };
   }
 
   /** The numbers of threads have changed. */
   resize(): void {
-    this.#look();
+    this.#poll();
   }
 
-  #freeSeat(): number {
-    const taken = new Set([...this.#workers].map((worker) => worker.seat));
-    let seat = 0;
-    while (taken.has(seat)) seat++;
-    return seat;
+  #freeIndex(): number {
+    const taken = new Set([...this.#workers].map((worker) => worker.index));
+    let index = 0;
+    while (taken.has(index)) index++;
+    return index;
   }
 
-  #start(seat: number = this.#freeSeat()): void {
+  #start(index: number = this.#freeIndex()): void {
     let thread: HostThread;
     try {
-      thread = startWorker(this.#how, this.#options, seat, ++this.#started, [...this.#later]);
+      thread = startWorker(this.#how, this.#options, index, ++this.#started, [...this.#later]);
     } catch (cause) {
       // Options that the host refuses: no worker will ever start.
       const message = `cannot start a worker of ${this.#options.module}: ${(cause as Error)?.message ?? cause}`;
       const error = new PlaitError('ERR_PLAIT_MODULE_LOAD', message, { cause });
       this.#loadError = new ValueWriter().write(error, 'error').slice();
-      if (this.#workers.size === 0) this.#deaths.fail(this.#loadError as Uint8Array);
+      if (this.#workers.size === 0) this.#exits.fail(this.#loadError as Uint8Array);
       return;
     }
-    this.#take(thread, seat);
+    this.#take(thread, index);
   }
 
   /** The thread is this pool's worker from now on. */
-  #take(thread: HostThread, seat: number): void {
+  #take(thread: HostThread, index: number): void {
     const worker: WorkerRecord = {
       thread,
-      seat,
+      index,
       state: 'loading',
       stopping: undefined,
       leaving: undefined,
       error: undefined,
       hasError: false,
-      isErrorTold: false,
-      takes: 0,
+      isErrorReported: false,
+      tasksTaken: 0,
       since: performance.now(),
     };
     this.#workers.add(worker);
     if (!this.#isForced) this.#waitNoLonger();
     this.#lateLoads.begin(worker);
-    this.#count(P.born);
+    this.#count(P.started);
     this.#setWord(P.threads, this.#workers.size);
     thread.onMessage = (data) => {
-      const word = wordOf(data);
-      if (word !== undefined) this.#hear(worker, word);
+      const message = messageOf(data);
+      if (message !== undefined) this.#receive(worker, message);
     };
     thread.onError = (error) => {
       worker.error = error;
@@ -289,7 +289,7 @@ export class CoordinatedPool {
     };
   }
 
-  #hear(worker: WorkerRecord, message: FromWorker): void {
+  #receive(worker: WorkerRecord, message: FromWorker): void {
     if (worker.stopping !== undefined) return; // it was on its way, and is of no interest
     switch (message.type) {
       case 'ready':
@@ -297,8 +297,8 @@ export class CoordinatedPool {
         this.#failures = 0; // what was wrong has passed
         this.#lateLoads.end(worker);
         worker.since = performance.now();
-        this.#listener.event({ type: 'start', worker: worker.thread.hostId, seat: worker.seat, at: wallClock() });
-        this.#look();
+        this.#listener.event({ type: 'start', worker: worker.thread.hostId, index: worker.index, at: wallClock() });
+        this.#poll();
         break;
       case 'failed':
         worker.state = 'failed';
@@ -315,9 +315,9 @@ export class CoordinatedPool {
 
   /** Answers which seats have a worker, now; see protocol.ts. */
   broadcast({ id, later }: BroadcastPool): void {
-    this.#listener.seats(
+    this.#listener.indices(
       id,
-      [...this.#workers].map((worker) => worker.seat),
+      [...this.#workers].map((worker) => worker.index),
     );
     if (later !== undefined) this.#later.push(later);
   }
@@ -327,24 +327,24 @@ export class CoordinatedPool {
   #exited(worker: WorkerRecord, code: number): void {
     this.#lateLoads.end(worker);
     if (this.#detached.delete(worker)) {
-      this.#deaths.recover(worker, code);
+      this.#exits.recover(worker, code);
       if (!this.#ended && this.#word(P.state) === PoolState.CLOSING) this.#serveRest(); // what is run again is queued
       this.#endIfLast();
       return;
     }
     const reason = this.#countEnd(worker); // before its tasks' callers can look
-    this.#deaths.recover(worker, code);
-    this.#seats.vacate(worker.seat);
+    this.#exits.recover(worker, code);
+    this.#places.vacate(worker.index);
     if (worker.state === 'loading' && worker.stopping === undefined) {
       worker.state = 'failed';
-      this.#loadError = this.#deaths.encodeLoadError(worker, code);
+      this.#loadError = this.#exits.encodeLoadError(worker, code);
     }
     this.#leaves(worker, reason);
   }
 
   #countEnd(worker: WorkerRecord): EndReason {
-    const reason = this.#deaths.reason(worker);
-    this.#deaths.count(reason);
+    const reason = this.#exits.reason(worker);
+    this.#exits.count(reason);
     return reason;
   }
 
@@ -352,13 +352,13 @@ export class CoordinatedPool {
   #leaves(worker: WorkerRecord, reason: EndReason): void {
     this.#workers.delete(worker);
     this.#setWord(P.threads, this.#workers.size);
-    const { thread, seat } = worker;
+    const { thread, index } = worker;
     const uncaught = uncaughtError(worker);
-    this.#listener.event({ type: 'end', worker: thread.hostId, seat, at: wallClock(), reason, uncaught });
-    if (this.#needsReplacement(worker)) this.#start(worker.seat);
+    this.#listener.event({ type: 'end', worker: thread.hostId, index, at: wallClock(), reason, uncaught });
+    if (this.#needsReplacement(worker)) this.#start(worker.index);
     else if (this.#word(P.state) === PoolState.CLOSING && worker.state !== 'failed') this.#serveRest();
     this.#settle(worker);
-    this.#look();
+    this.#poll();
   }
 
   /** A worker's task has been told to stop, and goes on; the worker takes no other. */
@@ -371,7 +371,7 @@ export class CoordinatedPool {
   #stoppedLoading(worker: WorkerRecord): void {
     if (worker.stopping === 'overdue') {
       worker.state = 'failed';
-      this.#loadError = this.#deaths.encodeLoadError(worker, 0);
+      this.#loadError = this.#exits.encodeLoadError(worker, 0);
     }
     this.#detach(worker);
   }
@@ -382,28 +382,28 @@ export class CoordinatedPool {
     this.#lateLoads.end(worker);
     this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached one
     const reason = this.#countEnd(worker);
-    this.#deaths.detach(worker);
+    this.#exits.detach(worker);
     this.#leaves(worker, reason);
   }
 
   #needsReplacement(worker: WorkerRecord): boolean {
     if (worker.state === 'failed') return false;
     const isOpen = this.#word(P.state) === PoolState.OPEN;
-    return isOpen && worker.leaving !== 'idle' && worker.seat < this.#word(P.maxThreads);
+    return isOpen && worker.leaving !== 'idle' && worker.index < this.#word(P.maxThreads);
   }
 
   /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. Nobody has to load for less. */
   #serveRest(): void {
     if (this.#word(P.queued) === 0) {
       const again = this.#lateLoads.stopAll(this.#workers);
-      if (again !== undefined) this.#lookIn(again);
+      if (again !== undefined) this.#pollIn(again);
     }
     const isAbandoned = this.#workers.size === 0 && this.#word(P.queued) > 0;
     if (this.#loadError !== undefined) {
-      if (isAbandoned) this.#deaths.fail(this.#loadError as Uint8Array);
+      if (isAbandoned) this.#exits.fail(this.#loadError as Uint8Array);
       return;
     }
-    this.#fillSeats();
+    this.#fillPlaces();
     if (this.#workers.size === 0 && isAbandoned) this.#start();
   }
 
@@ -413,7 +413,7 @@ export class CoordinatedPool {
       if (worker.state === 'failed') this.#tryLater();
       return;
     }
-    if (worker.state === 'failed') this.#deaths.fail(this.#loadError as Uint8Array);
+    if (worker.state === 'failed') this.#exits.fail(this.#loadError as Uint8Array);
     if (this.#closing) this.#endIfLast();
   }
 
@@ -422,7 +422,7 @@ export class CoordinatedPool {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
     setTimeout(() => {
       this.#loadError = undefined;
-      this.#look();
+      this.#poll();
     }, wait);
   }
 
@@ -446,9 +446,9 @@ export class CoordinatedPool {
     this.#waitNoLonger();
     // What was to be run again after the end of a detached worker is not: nobody would.
     if (this.#detached.size > 0) this.#space.core.plait_pool_end(this.#options.pool, PoolState.CLOSED);
-    for (const worker of this.#detached) this.#deaths.detach(worker);
+    for (const worker of this.#detached) this.#exits.detach(worker);
     // Whoever sleeps there must not lie in wait where some other word may be soon.
-    this.#space.core.plait_pool_attend(this.#options.pool);
+    this.#space.core.plait_pool_signal_coordinator(this.#options.pool);
     this.#listener.closed(isStuck);
   }
 
@@ -469,7 +469,7 @@ export class CoordinatedPool {
     if (this.#ended) return;
     for (const worker of [...this.#workers]) {
       worker.stopping = 'force';
-      if (this.#deaths.retire(worker)) this.#detach(worker);
+      if (this.#exits.retire(worker)) this.#detach(worker);
       else this.#ending.stop(worker.thread);
     }
     if (this.#workers.size > 0) setTimeout(() => this.#stopAll(), LOCK_RETRY_MS);

@@ -61,23 +61,23 @@ export function publish(space: Space, pools: () => Iterable<readonly [pool: numb
   const fs = builtin<typeof import('node:fs')>('fs');
   const { threadId } = builtin<typeof import('node:worker_threads')>('worker_threads');
   const path = `${folder}/${process.pid}-${threadId}.sock`;
-  const tell = (why: string): void => {
+  const warn = (why: string): void => {
     // At once: a program may end before what a thread prints has gone through its starter.
     fs.writeSync(2, `plait: PLAIT_TOP=1 has no effect: ${why}\n`);
   };
   const obstacle = makeFolder(folder);
   if (obstacle !== undefined) {
-    tell(obstacle);
+    warn(obstacle);
     return;
   }
   fs.rmSync(path, { force: true });
   const server = net.createServer((socket) => {
     socket.on('error', () => {});
-    const told: PublishedPool[] = [];
-    for (const [pool, module] of pools()) told.push({ module, stats: readStats(space, pool) });
-    socket.end(`${JSON.stringify(told)}\n`);
+    const published: PublishedPool[] = [];
+    for (const [pool, module] of pools()) published.push({ module, stats: readStats(space, pool) });
+    socket.end(`${JSON.stringify(published)}\n`);
   });
-  server.on('error', ({ message }) => tell(message));
+  server.on('error', ({ message }) => warn(message));
   server.listen(path);
   server.unref();
   process.on('exit', () => fs.rmSync(path, { force: true }));

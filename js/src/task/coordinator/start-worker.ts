@@ -14,7 +14,7 @@ import type { BroadcastCall, CoordinatorStart, OpenPool, WorkerStart } from '../
 export function startWorker(
   { space, script }: CoordinatorStart,
   options: OpenPool,
-  seat: number,
+  index: number,
   number: number,
   first: readonly BroadcastCall[],
 ): HostThread {
@@ -31,7 +31,7 @@ export function startWorker(
     space,
     pool,
     client,
-    seat,
+    index,
     module,
     concurrency,
     grace,

@@ -8,7 +8,17 @@
 import { recoverStartedBy, slotOf, threadsOfHost } from '../../core/boot.ts';
 import { codeFor, PlaitError } from '../../core/errors.ts';
 import { setTimeout } from '../../core/host-timers.ts';
-import { Errno, Next, Pool as P, PoolState, Seat, Slot, Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
+import {
+  Errno,
+  Next,
+  Pool as P,
+  PoolState,
+  Slot,
+  Stop,
+  Task,
+  TaskStatus,
+  WorkerPlace,
+} from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import { Transport } from '../../value/transport.ts';
 import { ValueWriter } from '../../value/writer.ts';
@@ -20,7 +30,7 @@ import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
 /** How often a lock whose owner is stuck is asked for again. */
 const RETRY_MS = 20;
 
-export class WorkerDeaths {
+export class WorkerExits {
   readonly #space: Space;
   readonly #pool: number;
   readonly #module: string;
@@ -51,7 +61,7 @@ export class WorkerDeaths {
         // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run
         // again.
         const again = this.#control(task) === 0 && worker.stopping !== 'force';
-        if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#whyDied(worker, task, code));
+        if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#exitError(worker, task, code));
         if (this.#hasAdopted()) break; // delivered later
       }
     }
@@ -63,7 +73,7 @@ export class WorkerDeaths {
   /** The worker takes no further task; one that has not entered the pool is stopped. False: a lock is stuck. */
   retire(worker: EndedWorker): boolean {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
-    if (thread !== undefined) return this.#space.core.plait_worker_retire(thread) >= 0;
+    if (thread !== undefined) return this.#space.core.plait_worker_drain(thread) >= 0;
     worker.thread.terminate();
     return true;
   }
@@ -72,15 +82,15 @@ export class WorkerDeaths {
   detach(worker: EndedWorker): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) return;
-    const seat = this.#space.load(slotOf(this.#space, thread) + Slot.seat);
-    this.#space.cover(seat + Seat.BYTES);
-    if (seat !== 0) Atomics.compareExchange(this.#space.u32, (seat + Seat.thread) >>> 2, thread, 0);
+    const place = this.#space.load(slotOf(this.#space, thread) + Slot.place);
+    this.#space.cover(place + WorkerPlace.BYTES);
+    if (place !== 0) Atomics.compareExchange(this.#space.u32, (place + WorkerPlace.thread) >>> 2, thread, 0);
     while (!this.#hasAdopted()) {
-      const standIn = this.#space.core.plait_task_give_up(thread) >>> 0;
-      if (standIn === Next.NONE) return;
-      if (standIn === Next.RETRY) break;
-      this.#space.cover(standIn + Task.BYTES);
-      this.#deliver(standIn, this.#whyDied(worker, standIn, 0));
+      const surrogate = this.#space.core.plait_task_detach(thread) >>> 0;
+      if (surrogate === Next.NONE) return;
+      if (surrogate === Next.RETRY) break;
+      this.#space.cover(surrogate + Task.BYTES);
+      this.#deliver(surrogate, this.#exitError(worker, surrogate, 0));
     }
     setTimeout(() => this.detach(worker), RETRY_MS);
   }
@@ -94,7 +104,7 @@ export class WorkerDeaths {
   }
 
   /** Why a worker's task will never end by itself. */
-  #whyDied(worker: EndedWorker, task: number, code: number): Error {
+  #exitError(worker: EndedWorker, task: number, code: number): Error {
     const module = this.#module;
     const control = this.#control(task);
     if (worker.stopping === 'force') {
@@ -106,7 +116,7 @@ export class WorkerDeaths {
     }
     if ((control & Stop.ABORT) !== 0) return new DOMException('the task was aborted by its caller', 'AbortError');
     const cause = worker.hasError ? { cause: worker.error } : undefined;
-    worker.isErrorTold ||= worker.hasError;
+    worker.isErrorReported ||= worker.hasError;
     if (isOutOfMemory(worker)) {
       return new PlaitError(
         'ERR_PLAIT_WORKER_OUT_OF_MEMORY',

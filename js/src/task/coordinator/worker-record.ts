@@ -15,14 +15,14 @@ export interface EndedWorker {
   error: unknown;
   hasError: boolean;
   /** A task was rejected with that error as its cause. */
-  isErrorTold: boolean;
+  isErrorReported: boolean;
 }
 
 export interface WorkerRecord extends EndedWorker {
-  readonly seat: number;
+  readonly index: number;
   state: 'loading' | 'ready' | 'failed';
   /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
-  takes: number;
+  tasksTaken: number;
   since: number;
 }
 
@@ -38,8 +38,8 @@ export function isOutOfMemory(worker: EndedWorker): boolean {
  */
 export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
   if (!worker.hasError && worker.state !== 'failed') return undefined;
-  const isTold = worker.isErrorTold || worker.state !== 'ready';
-  return { error: encodeError(worker.error), isTold };
+  const isReported = worker.isErrorReported || worker.state !== 'ready';
+  return { error: encodeError(worker.error), isReported };
 }
 
 /** Why a worker has ended. `closing`: its pool is. */

@@ -11,8 +11,8 @@
 import { host } from '../../core/host.ts';
 import { Pool as P } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import { spare } from '../../value/copy.ts';
-import { Looks } from '../spin-backoff.ts';
+import { receiveBuffer } from '../../value/copy.ts';
+import { SpinBackoff } from '../spin-backoff.ts';
 
 /** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
 const FIRST_WAIT_MS = 1;
@@ -26,7 +26,7 @@ const SPINS = 40000;
 export class IdleWait {
   readonly #space: Space;
   readonly #pool: number;
-  readonly #looks: Looks = new Looks();
+  readonly #backoff: SpinBackoff = new SpinBackoff();
   #parked: Promise<unknown> | undefined;
 
   constructor(space: Space, pool: number) {
@@ -49,19 +49,19 @@ export class IdleWait {
 
   /** Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain lately. */
   #waitShortly(): void {
-    const spins = this.#looks.begin() ? SPINS : 0;
-    if (spins !== 0) spare.prepare();
+    const spins = this.#backoff.begin() ? SPINS : 0;
+    if (spins !== 0) receiveBuffer.prepare();
     const found = this.#space.core.plait_worker_wait(FIRST_WAIT_MS, spins) !== 0;
     if (spins === 0) return;
-    if (found) this.#looks.found();
-    else this.#looks.inVain();
+    if (found) this.#backoff.found();
+    else this.#backoff.missed();
   }
 
   async #park(): Promise<void> {
     const { core } = this.#space;
     const signal = core.plait_worker_park_begin();
     if (signal === 0) return;
-    spare.drop();
+    receiveBuffer.drop();
     await this.parking(signal);
     core.plait_worker_park_end();
   }

@@ -12,7 +12,17 @@
 import { clock, stampOf } from '../../core/clock.ts';
 import { host } from '../../core/host.ts';
 import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
-import { Client, Lock, Name, Next, Pool as P, Seat, Stop, Task, TaskStatus } from '../../core/layout.generated.ts';
+import {
+  Client,
+  Lock,
+  Name,
+  Next,
+  Pool as P,
+  Stop,
+  Task,
+  TaskStatus,
+  WorkerPlace,
+} from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import { freeGiven, movedParts } from '../../value/transfer.ts';
 import { Transport } from '../../value/transport.ts';
@@ -40,7 +50,7 @@ const RETRY_MS = 20;
 export class Worker {
   readonly #space: Space;
   readonly #start: WorkerStart;
-  readonly #seat: number;
+  readonly #place: number;
   readonly #namespace: Record<string, unknown>;
   readonly #leaves: () => void;
   readonly #functions = new Map<number, TaskFunction>();
@@ -60,10 +70,10 @@ export class Worker {
   #resume: (() => void) | undefined;
   #changed = false;
 
-  constructor(space: Space, start: WorkerStart, seat: number, namespace: Record<string, unknown>, leaves: () => void) {
+  constructor(space: Space, start: WorkerStart, place: number, namespace: Record<string, unknown>, leaves: () => void) {
     this.#space = space;
     this.#start = start;
-    this.#seat = seat;
+    this.#place = place;
     this.#namespace = namespace;
     this.#leaves = leaves;
     this.#transport = new Transport(space);
@@ -71,23 +81,23 @@ export class Worker {
     this.#outcomes = new Outcomes(space, this.#transport);
     this.#idle = new IdleWait(space, start.pool);
     this.#current = new CurrentTask(space, start.concurrency > 1);
-    this.#pending = new PendingTasks(space, seat);
-    space.f64[(seat + Seat.busy) / 8] = 0;
-    space.u32[(seat + Seat.holding) >>> 2] = 0;
+    this.#pending = new PendingTasks(space, place);
+    space.f64[(place + WorkerPlace.busy) / 8] = 0;
+    space.u32[(place + WorkerPlace.holding) >>> 2] = 0;
     // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the
     // first time.
-    space.f64[(seat + Seat.active) / 8] = 0;
-    space.u32[(seat + Seat.memoryKib) >>> 2] = 0;
+    space.f64[(place + WorkerPlace.active) / 8] = 0;
+    space.u32[(place + WorkerPlace.memoryKib) >>> 2] = 0;
     this.#shared = {
       current: () => this.#current.run,
-      seat: start.seat,
+      index: start.index,
       hostId: host.hostId,
       space,
       pool: start.pool,
-      ends: new Set(),
-      helps: (end) => {
-        end.onSubmit = () => this.#wake();
-        this.#shared.ends.add(end);
+      submitters: new Set(),
+      addSubmitter: (submitter) => {
+        submitter.onSubmit = () => this.#wake();
+        this.#shared.submitters.add(submitter);
         this.#current.tellApart();
       },
     };
@@ -107,16 +117,16 @@ export class Worker {
   }
 
   /** The coordinator says that a task has been told to stop. */
-  readonly look = (): void => {
+  readonly checkStops = (): void => {
     for (const run of this.#pending) {
       if (run.control === 0) continue;
-      run.look();
+      run.checkStop();
       // Alone on its worker, one that does not stop is stopped with it. Beside others it is left to itself.
-      if (this.#start.concurrency > 1) setTimeout(() => this.#giveUp(run), this.#start.grace);
+      if (this.#start.concurrency > 1) setTimeout(() => this.#abandon(run), this.#start.grace);
     }
   };
 
-  #giveUp(run: Run): void {
+  #abandon(run: Run): void {
     if (!this.#pending.has(run)) return;
     this.#end(run, TaskStatus.REJECTED, run.stopReason());
   }
@@ -225,7 +235,7 @@ export class Worker {
 
   /** This thread's ends of its pool that wait for tasks. */
   #awaited(): Submitter[] {
-    return [...this.#shared.ends].filter(({ outstanding }) => outstanding > 0);
+    return [...this.#shared.submitters].filter(({ outstanding }) => outstanding > 0);
   }
 
   /** Takes a task that a pending one may wait for. */
@@ -293,7 +303,7 @@ export class Worker {
     const now = clock();
     const started = this.#startOf(task, now);
     this.#note(task, started, now, false);
-    const isOwn = !this.#isGivenUp(task);
+    const isOwn = !this.#isDetached(task);
     if (this.#pending.size === 0 && isOwn) this.#addBusy(now - this.#busySince);
     if (!run.held) this.#busy = (now - started) * 1000;
     this.#pending.end(run, isOwn);
@@ -316,16 +326,18 @@ export class Worker {
   /** Counts a task that has ended. */
   #note(task: number, started: number, now: number, isBusy = true): void {
     const { u32, f64 } = this.#space;
-    const seat = this.#seat >>> 2;
+    const place = this.#place >>> 2;
     const status = u32[(task + Task.outputStatus) >>> 2]!;
-    if (status === TaskStatus.STOPPED || this.#isGivenUp(task)) return;
-    u32[seat + (status === TaskStatus.FULFILLED ? Seat.completed >>> 2 : Seat.failed >>> 2)]!++;
+    if (status === TaskStatus.STOPPED || this.#isDetached(task)) return;
+    u32[place + (status === TaskStatus.FULFILLED ? WorkerPlace.completed >>> 2 : WorkerPlace.failed >>> 2)]!++;
     const wait = (started - f64[(task + Task.submitted) / 8]!) * 1000;
     const run = (now - started) * 1000;
-    u32[seat + (Seat.waits >>> 2) + bucketOf(wait)]!++;
-    u32[seat + (Seat.runs >>> 2) + bucketOf(run)]!++;
-    if (wait > u32[seat + (Seat.waitMax >>> 2)]!) u32[seat + (Seat.waitMax >>> 2)] = Math.min(wait, 0xffffffff);
-    if (run > u32[seat + (Seat.runMax >>> 2)]!) u32[seat + (Seat.runMax >>> 2)] = Math.min(run, 0xffffffff);
+    u32[place + (WorkerPlace.waits >>> 2) + bucketOf(wait)]!++;
+    u32[place + (WorkerPlace.runs >>> 2) + bucketOf(run)]!++;
+    if (wait > u32[place + (WorkerPlace.waitMax >>> 2)]!)
+      u32[place + (WorkerPlace.waitMax >>> 2)] = Math.min(wait, 0xffffffff);
+    if (run > u32[place + (WorkerPlace.runMax >>> 2)]!)
+      u32[place + (WorkerPlace.runMax >>> 2)] = Math.min(run, 0xffffffff);
     if (isBusy && this.#pending.size === 0) this.#addBusy(now - started);
     const { tasks } = this.#start.recycle;
     this.#done++;
@@ -336,12 +348,12 @@ export class Worker {
    * The task has ended without this worker, and another may sit on its seat: the counters there are not its own any
    * more.
    */
-  #isGivenUp(task: number): boolean {
-    return (this.#space.load(task + Task.control) & Stop.GIVEN_UP) !== 0;
+  #isDetached(task: number): boolean {
+    return (this.#space.load(task + Task.control) & Stop.DETACHED) !== 0;
   }
 
   #addBusy(milliseconds: number): void {
-    this.#space.f64[(this.#seat + Seat.busy) / 8]! += milliseconds;
+    this.#space.f64[(this.#place + WorkerPlace.busy) / 8]! += milliseconds;
   }
 
   /** Ends when what is under way has ended. */
@@ -357,9 +369,9 @@ export class Worker {
     this.#sampled = now;
     const used = host.heapUsed();
     const { f64, u32 } = this.#space;
-    f64[(this.#seat + Seat.active) / 8] = host.activeTime();
-    f64[(this.#seat + Seat.looked) / 8] = clock();
-    u32[(this.#seat + Seat.memoryKib) >>> 2] = used / 1024;
+    f64[(this.#place + WorkerPlace.active) / 8] = host.activeTime();
+    f64[(this.#place + WorkerPlace.sampledAt) / 8] = clock();
+    u32[(this.#place + WorkerPlace.memoryKib) >>> 2] = used / 1024;
     const { bytes } = this.#start.recycle;
     // One that has done nothing yet is as fresh as the one in its place would be.
     if (bytes !== 0 && used > bytes && this.#done > 0) this.#leave();

@@ -46,8 +46,8 @@ export class Outcomes {
     try {
       return this.#transport.prepare(error, 'error');
     } catch (cause) {
-      const told = new PlaitError('ERR_PLAIT_CANNOT_SEND', `error cannot be read: ${describeUnsendable(cause)}`);
-      return this.#transport.prepare(told, 'error');
+      const readError = new PlaitError('ERR_PLAIT_CANNOT_SEND', `error cannot be read: ${describeUnsendable(cause)}`);
+      return this.#transport.prepare(readError, 'error');
     }
   }
 

@@ -19,7 +19,7 @@ import type { Space } from '../../core/space.ts';
 import { TaskRecords } from '../task-record.ts';
 
 /** A client that has died wakes nobody. */
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 export class WorkerOutput {
   /** The client of the task that writes now; 0: none does. */
@@ -50,7 +50,7 @@ export class WorkerOutput {
     for (;;) {
       const owner = space.load(client + Client.owner);
       if (owner === 0 || owner === space.thread) return false;
-      const unread = space.load(client + Client.words);
+      const unread = space.load(client + Client.messageBytes);
       const record = this.#records.create(client, bytes.length);
       if (record === 0) return false;
       space.bytes(this.#records.inputPlace(record), bytes.length).set(bytes);
@@ -59,7 +59,7 @@ export class WorkerOutput {
       if (rc === 0) return true;
       core.plait_task_discard(record);
       if (rc === -Errno.EPIPE) return false; // else there is no room, or a lock is stuck
-      Atomics.wait(space.i32, (client + Client.words) >>> 2, unread | 0, LOOK_MS);
+      Atomics.wait(space.i32, (client + Client.messageBytes) >>> 2, unread | 0, POLL_MS);
     }
   }
 }

@@ -9,13 +9,13 @@
  * puts all of it off.
  */
 
-import { Errno, Next, Seat } from '../../core/layout.generated.ts';
+import { Errno, Next, WorkerPlace } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import type { Run } from '../task-run.ts';
 
 export class PendingTasks {
   readonly #space: Space;
-  readonly #seat: number;
+  readonly #place: number;
   readonly #runs = new Set<Run>();
   #alone: Run | undefined;
   /** Is delivered as the next task is taken. */
@@ -23,9 +23,9 @@ export class PendingTasks {
   /** Were put aside, and have ended. */
   readonly #undelivered: number[] = [];
 
-  constructor(space: Space, seat: number) {
+  constructor(space: Space, place: number) {
     this.#space = space;
-    this.#seat = seat;
+    this.#place = place;
   }
 
   get size(): number {
@@ -73,7 +73,7 @@ export class PendingTasks {
       this.#finished = run.ref;
       return;
     }
-    if (isOwn) this.#space.u32[(this.#seat + Seat.holding) >>> 2]!--;
+    if (isOwn) this.#space.u32[(this.#place + WorkerPlace.holding) >>> 2]!--;
     this.#undelivered.push(run.ref);
     this.deliverAll();
   }
@@ -82,7 +82,7 @@ export class PendingTasks {
     if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: another time
     run.held = true;
     this.#alone = undefined;
-    this.#space.u32[(this.#seat + Seat.holding) >>> 2]!++;
+    this.#space.u32[(this.#place + WorkerPlace.holding) >>> 2]!++;
   }
 
   /** Makes slot.running name nothing pending, so that another can be taken. False: a stuck lock. */

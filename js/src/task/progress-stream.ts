@@ -23,8 +23,8 @@ interface Outcome {
 const SLACK = 1024;
 
 /** The parts that a task tells with `task.progress(part)`, for `for await`. Made by `pool.parts()`. */
-export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGenerator<Part, Output, undefined> {
-  #told: Part[] = [];
+export class ProgressStream<Part = unknown, Output = unknown> implements Call, AsyncGenerator<Part, Output, undefined> {
+  #parts: Part[] = [];
   /** How many of `#told` have been taken. */
   #taken = 0;
   readonly #waiters: Waiter<Part, Output>[] = [];
@@ -50,7 +50,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
   readonly progress = (_index: number, value: unknown): void => {
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) waiter.resolve({ value: value as Part, done: false });
-    else if (this.#outcome === undefined) this.#told.push(value as Part);
+    else if (this.#outcome === undefined) this.#parts.push(value as Part);
   };
 
   settle(_index: number, fulfilled: boolean, value: unknown): void {
@@ -75,10 +75,10 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
 
   /** The next part, or the end, with the task's result. */
   next(): Promise<IteratorResult<Part, Output>> {
-    if (this.#taken < this.#told.length) {
-      const value = this.#told[this.#taken++] as Part;
-      if (this.#taken > SLACK && this.#taken * 2 > this.#told.length) {
-        this.#told = this.#told.slice(this.#taken);
+    if (this.#taken < this.#parts.length) {
+      const value = this.#parts[this.#taken++] as Part;
+      if (this.#taken > SLACK && this.#taken * 2 > this.#parts.length) {
+        this.#parts = this.#parts.slice(this.#taken);
         this.#taken = 0;
       }
       return Promise.resolve({ value, done: false });
@@ -110,7 +110,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
 
   #leave(): void {
     this.#stop(new DOMException('the iteration was left before the task ended', 'AbortError'));
-    this.#told = [];
+    this.#parts = [];
     this.#taken = 0;
     this.#ended = true;
   }
@@ -118,7 +118,7 @@ export class Parts<Part = unknown, Output = unknown> implements Call, AsyncGener
   #stop(reason: unknown): void {
     if (this.#outcome !== undefined) return;
     this.#takeBack?.();
-    this.#told = [];
+    this.#parts = [];
     this.#taken = 0;
     this.settle(0, false, reason);
   }

@@ -1,19 +1,19 @@
 /*
- * give_up: settling a task for a worker that still runs it.
+ * detach: settling a task for a worker that still runs it.
  *
  * Some workers cannot be ended at once: only the thread that started them can, and it may be busy for seconds. What
  * such a worker runs is settled by a stand-in: a record with the same client and ticket, which the caller adopts and
  * finishes. The task itself stays the worker's, with whatever it points to, until the worker ends it or is recovered;
  * then it goes to its client as DROPPED, which only says that the record is the client's to free.
  *
- * Invariant: PLAIT_STOP_GIVEN_UP is in a task's `control` exactly when a stand-in of it was adopted, delivered, or
+ * Invariant: PLAIT_STOP_DETACHED is in a task's `control` exactly when a stand-in of it was adopted, delivered, or
  * freed with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once. A
- * death in between: `adopted` and `building` name the same record then, and no other time; stand_in_repair() in
+ * death in between: `adopted` and `building` name the same record then, and no other time; repair_surrogate() in
  * pool_lock.c sets the bit for the dead thread, and recovery finishes what it had adopted.
  */
 #include "internal.h"
 
-static struct plait_task *given_at(plait_ref_t ref) {
+static struct plait_task *detached_task(plait_ref_t ref) {
   return plait_at(ref);
 }
 
@@ -22,8 +22,8 @@ static struct plait_task *given_at(plait_ref_t ref) {
  * end. Where nothing is run again, `ends`, all are.
  */
 static int is_wanted(plait_ref_t ref, int ends) {
-  uint32_t control = plait_load(&given_at(ref)->control);
-  return (control & PLAIT_STOP_GIVEN_UP) == 0 && (ends || control != 0 || plait_get(&given_at(ref)->retries) == 0);
+  uint32_t control = plait_load(&detached_task(ref)->control);
+  return (control & PLAIT_STOP_DETACHED) == 0 && (ends || control != 0 || plait_get(&detached_task(ref)->retries) == 0);
 }
 
 /* A task of a live worker that is to be settled, or 0. pre: holds the pool's lock. */
@@ -32,13 +32,13 @@ static plait_ref_t wanted_of(struct plait_pool *pool, struct plait_slot *slot) {
   plait_ref_t running = plait_load(&slot->running);
   if (running != 0 && is_wanted(running, ends)) return running;
   plait_ref_t at = plait_load(&slot->holding);
-  while (at != 0 && !is_wanted(at, ends)) at = plait_load(&given_at(at)->link);
+  while (at != 0 && !is_wanted(at, ends)) at = plait_load(&detached_task(at)->link);
   return at;
 }
 
-/* pre: holds the pool's lock; the caller builds `stand_in`. */
-static void stand_in_for(plait_ref_t ref, plait_ref_t stand_in) {
-  struct plait_task *task = given_at(ref), *record = given_at(stand_in);
+/* pre: holds the pool's lock; the caller builds `surrogate`. */
+static void make_surrogate(plait_ref_t ref, plait_ref_t surrogate) {
+  struct plait_task *task = detached_task(ref), *record = detached_task(surrogate);
   plait_put(&record->client, plait_get(&task->client));
   plait_put(&record->ticket, plait_get(&task->ticket));
   plait_put(&record->control, plait_load(&task->control));
@@ -46,36 +46,36 @@ static void stand_in_for(plait_ref_t ref, plait_ref_t stand_in) {
   plait_put(&record->state, PLAIT_TASK_RUNNING);
   plait_put(&record->output_status, PLAIT_STATUS_WORKER_DIED);
   plait_put(&record->link, ref);
-  plait_put(&plait_self()->adopted, stand_in); /* the commit */
-  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_GIVEN_UP, memory_order_seq_cst);
+  plait_put(&plait_self()->adopted, surrogate); /* the commit */
+  atomic_fetch_or_explicit(&task->control, PLAIT_STOP_DETACHED, memory_order_seq_cst);
   plait_put(&plait_self()->building, 0);
 }
 
 /*
- * `stand_in` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds
- * `stand_in`.
+ * `surrogate` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds
+ * `surrogate`.
  */
-static plait_ref_t give_up(plait_thread_t worker, plait_ref_t stand_in) {
+static plait_ref_t detach(plait_thread_t worker, plait_ref_t surrogate) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
   if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_NEXT_NONE;
   struct plait_pool *pool = plait_at(ref);
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
-  int is_condemned = plait_load(&slot->condemned) != PLAIT_CONDEMNED_NOT;
-  plait_ref_t task = plait_thread_alive(worker) && is_condemned ? wanted_of(pool, slot) : 0;
-  if (task != 0) stand_in_for(task, stand_in);
+  int is_ending = plait_load(&slot->stop_state) != PLAIT_WORKER_RUNNING;
+  plait_ref_t task = plait_thread_alive(worker) && is_ending ? wanted_of(pool, slot) : 0;
+  if (task != 0) make_surrogate(task, surrogate);
   plait_lock_release(&pool->lock);
-  return task != 0 ? stand_in : PLAIT_NEXT_NONE;
+  return task != 0 ? surrogate : PLAIT_NEXT_NONE;
 }
 
-PLAIT_EXPORT plait_ref_t plait_task_give_up(plait_thread_t worker) {
-  plait_ref_t stand_in = plait_task_create(0, 0);
-  if (stand_in == 0) return PLAIT_NEXT_RETRY;
-  plait_ref_t given_up = PLAIT_NEXT_RETRY;
+PLAIT_EXPORT plait_ref_t plait_task_detach(plait_thread_t worker) {
+  plait_ref_t surrogate = plait_task_create(0, 0);
+  if (surrogate == 0) return PLAIT_NEXT_RETRY;
+  plait_ref_t detached = PLAIT_NEXT_RETRY;
   if (plait_lock_acquire(&plait_space()->recovery) >= 0) {
-    given_up = give_up(worker, stand_in);
+    detached = detach(worker, surrogate);
     plait_lock_release(&plait_space()->recovery);
   }
-  if (given_up != stand_in) plait_task_discard(stand_in);
-  return given_up;
+  if (detached != surrogate) plait_task_discard(surrogate);
+  return detached;
 }

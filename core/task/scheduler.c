@@ -1,5 +1,5 @@
 /*
- * task_queue: the queue of a pool, which is all its lanes: putting in, and choosing what comes next.
+ * scheduler: the queue of a pool, which is all its queues: putting in, and choosing what comes next.
  *
  * Who takes an aborted task back leaves a hole in the middle, so that nothing has to move. Each hole is passed once, by
  * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted,
@@ -14,20 +14,20 @@ static struct plait_task *queued_task(plait_ref_t ref) {
 }
 
 /* Whether there is a cell behind the last one in use. */
-static int has_room(const struct plait_lane *lane) {
-  plait_ref_t ring = plait_get(&lane->ring);
+static int has_room(const struct plait_queue *queue) {
+  plait_ref_t ring = plait_get(&queue->ring);
   return ring != 0 &&
-      plait_get(&lane->tail) - plait_get(&lane->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
+      plait_get(&queue->tail) - plait_get(&queue->head) < plait_get(&((struct plait_ring *)plait_at(ring))->capacity);
 }
 
 /*
- * Copies what the ring of a lane holds to the end of `bigger`, an empty one that has room for as many. What lies before
- * it there are holes, until plait__lane_trim().
+ * Copies what the ring of a queue holds to the end of `bigger`, an empty one that has room for as many. What lies before
+ * it there are holes, until plait__queue_trim().
  */
-static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) {
-  uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&lane->head), to = plait_get(&lane->tail);
+static void copy_ring(const struct plait_queue *queue, struct plait_ring *bigger) {
+  uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&queue->head), to = plait_get(&queue->tail);
   for (uint32_t i = to; i != head;) {
-    plait_ref_t ref = plait_get(plait__lane_cell(lane, --i));
+    plait_ref_t ref = plait_get(plait__queue_cell(queue, --i));
     if (ref == 0) continue;
     plait_put(&bigger->cells[--to & mask], ref);
     plait_put(&queued_task(ref)->position, to);
@@ -36,23 +36,23 @@ static void copy_ring(const struct plait_lane *lane, struct plait_ring *bigger) 
 }
 
 /*
- * How many cells the ring of a full lane should have: twice as many, or as many where half of those in use are holes.
+ * How many cells the ring of a full queue should have: twice as many, or as many where half of those in use are holes.
  */
-static uint32_t wanted_capacity(const struct plait_lane *lane, uint32_t full) {
-  uint32_t held = 0, tail = plait_get(&lane->tail);
+static uint32_t wanted_capacity(const struct plait_queue *queue, uint32_t full) {
+  uint32_t held = 0, tail = plait_get(&queue->tail);
   if (full == 0) return FIRST_RING;
-  for (uint32_t i = plait_get(&lane->head); i != tail; i = plait__lane_after(lane, i)) held++;
+  for (uint32_t i = plait_get(&queue->head); i != tail; i = plait__queue_after(queue, i)) held++;
   return held > full / 2 ? full * 2 : full;
 }
 
-/* Makes room in a full lane. Takes and gives back the lock itself: no lock is held while memory is asked for. */
-static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
+/* Makes room in a full queue. Takes and gives back the lock itself: no lock is held while memory is asked for. */
+static int grow_queue(struct plait_pool *pool, struct plait_queue *queue) {
   struct plait_slot *self = plait_self();
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  plait_ref_t full_ref = plait_get(&lane->ring);
+  plait_ref_t full_ref = plait_get(&queue->ring);
   uint32_t full = full_ref == 0 ? 0 : plait_get(&((struct plait_ring *)plait_at(full_ref))->capacity);
-  uint32_t capacity = wanted_capacity(lane, full);
+  uint32_t capacity = wanted_capacity(queue, full);
   plait_lock_release(&pool->lock);
   plait_ref_t bigger_ref = plait_heap_alloc_for(PLAIT_FOR_TASKS, (uint32_t)sizeof(struct plait_ring) + capacity * 4);
   if (bigger_ref == 0) return -PLAIT_ENOMEM;
@@ -60,17 +60,17 @@ static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
   struct plait_ring *bigger = plait_at(bigger_ref);
   rc = plait__pool_lock(pool);
   if (rc == 0) {
-    plait_ref_t old_ref = plait_get(&lane->ring);
+    plait_ref_t old_ref = plait_get(&queue->ring);
     struct plait_ring *old = old_ref == 0 ? NULL : plait_at(old_ref);
     /* Another submitter may have been quicker; then the new ring is what is freed below. */
     if ((old == NULL ? 0 : plait_get(&old->capacity)) == full) {
       plait_put(&bigger->capacity, capacity);
       plait_put(&bigger->previous, old_ref);
-      copy_ring(lane, bigger);
-      plait_put(&lane->ring, bigger_ref); /* the commit; repair knows the rest */
+      copy_ring(queue, bigger);
+      plait_put(&queue->ring, bigger_ref); /* the commit; repair knows the rest */
       plait_put(&self->scratch, old_ref);
       plait_put(&bigger->previous, 0);
-      plait__lane_trim(lane);
+      plait__queue_trim(queue);
     }
     plait_lock_release(&pool->lock);
   }
@@ -80,17 +80,17 @@ static int grow_lane(struct plait_pool *pool, struct plait_lane *lane) {
   return rc;
 }
 
-static struct plait_lane *lane_of(struct plait_task *task) {
-  plait_ref_t seat = plait_get(&task->seat);
-  if (seat != 0) return &((struct plait_seat *)plait_at(seat))->lane;
-  return &((struct plait_client *)plait_at(plait_get(&task->client)))->lanes[plait_get(&task->lane)];
+static struct plait_queue *queue_of(struct plait_task *task) {
+  plait_ref_t place = plait_get(&task->place);
+  if (place != 0) return &((struct plait_worker_place *)plait_at(place))->queue;
+  return &((struct plait_client *)plait_at(plait_get(&task->client)))->queues[plait_get(&task->priority)];
 }
 
-/* After a task was put into its lane: what repeats it. pre: holds the lock. */
+/* After a task was put into its queue: what repeats it. pre: holds the lock. */
 static void note_queued(struct plait_pool *pool, struct plait_task *task) {
-  if (plait_get(&task->seat) == 0) {
+  if (plait_get(&task->place) == 0) {
     struct plait_client *client = plait_at(plait_get(&task->client));
-    uint32_t bit = 1u << plait_get(&task->lane);
+    uint32_t bit = 1u << plait_get(&task->priority);
     plait_put(&client->mask, plait_get(&client->mask) | bit);
     if ((plait_get(&pool->mask) & bit) == 0)
       atomic_store_explicit(&pool->mask, plait_get(&pool->mask) | bit, memory_order_seq_cst);
@@ -98,11 +98,11 @@ static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
 }
 
-/* After a task has left its lane: likewise. */
-static void note_left(struct plait_pool *pool, struct plait_task *task, struct plait_lane *lane) {
-  if (plait_get(&task->seat) == 0 && plait_get(&lane->head) == plait_get(&lane->tail)) {
+/* After a task has left its queue: likewise. */
+static void note_left(struct plait_pool *pool, struct plait_task *task, struct plait_queue *queue) {
+  if (plait_get(&task->place) == 0 && plait_get(&queue->head) == plait_get(&queue->tail)) {
     struct plait_client *client = plait_at(plait_get(&task->client));
-    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->lane)));
+    plait_put(&client->mask, plait_get(&client->mask) & ~(1u << plait_get(&task->priority)));
   }
   /* see plait__worker_wake in wake.c */
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) - 1, memory_order_release);
@@ -120,72 +120,72 @@ static int refusal(struct plait_pool *pool) {
   return !is_inner && plait_get(&pool->queued) >= plait_get(&pool->queue_limit) ? -PLAIT_EAGAIN : 0;
 }
 
-int plait__lane_put(struct plait_pool *pool, plait_ref_t ref) {
+int plait__queue_put(struct plait_pool *pool, plait_ref_t ref) {
   struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
+  struct plait_queue *queue = queue_of(task);
   for (;;) {
     int rc = plait__pool_lock(pool);
     if (rc != 0) return rc;
     rc = refusal(pool);
-    if (rc == 0 && has_room(lane)) {
-      uint32_t tail = plait_get(&lane->tail);
+    if (rc == 0 && has_room(queue)) {
+      uint32_t tail = plait_get(&queue->tail);
       plait_put(&task->state, PLAIT_TASK_QUEUED);
       plait_put(&task->position, tail);
-      plait_put(plait__lane_cell(lane, tail), ref);
-      plait_put(&lane->tail, tail + 1); /* the commit */
+      plait_put(plait__queue_cell(queue, tail), ref);
+      plait_put(&queue->tail, tail + 1); /* the commit */
       plait_put(&plait_self()->building, 0);
       note_queued(pool, task);
       plait_lock_release(&pool->lock);
       return 0;
     }
     plait_lock_release(&pool->lock);
-    if (rc == 0) rc = grow_lane(pool, lane);
+    if (rc == 0) rc = grow_queue(pool, queue);
     if (rc != 0) return rc;
   }
 }
 
-int plait__lane_put_back(struct plait_pool *pool, plait_ref_t ref) {
+int plait__queue_put_back(struct plait_pool *pool, plait_ref_t ref) {
   struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
+  struct plait_queue *queue = queue_of(task);
   for (;;) {
     int rc = plait__pool_lock(pool);
     if (rc != 0) return rc;
     uint32_t state = plait_get(&pool->state);
     if (state != PLAIT_POOL_OPEN && state != PLAIT_POOL_CLOSING) rc = -PLAIT_EPIPE;
-    /* Under the lock: whoever aborts it from here on finds it in the lane. */
+    /* Under the lock: whoever aborts it from here on finds it in the queue. */
     else if (plait_load(&task->control) != 0) rc = -PLAIT_EINVAL;
-    if (rc == 0 && has_room(lane)) {
-      uint32_t head = plait_get(&lane->head);
+    if (rc == 0 && has_room(queue)) {
+      uint32_t head = plait_get(&queue->head);
       plait_put(&task->retries, plait_get(&task->retries) - 1);
       plait_put(&task->output_status, PLAIT_STATUS_NONE);
       plait_put(&task->started_ms, 0);
-      plait_put(&task->told_ms, 0);
+      plait_put(&task->stop_requested_ms, 0);
       plait_put(&task->state, PLAIT_TASK_QUEUED);
       plait_put(&task->position, head - 1);
-      plait_put(plait__lane_cell(lane, head - 1), ref);
-      plait_put(&lane->head, head - 1); /* the commit */
+      plait_put(plait__queue_cell(queue, head - 1), ref);
+      plait_put(&queue->head, head - 1); /* the commit */
       plait_put(&plait_self()->adopted, 0);
       note_queued(pool, task);
       plait_lock_release(&pool->lock);
       return 0;
     }
     plait_lock_release(&pool->lock);
-    if (rc == 0) rc = grow_lane(pool, lane);
+    if (rc == 0) rc = grow_queue(pool, queue);
     if (rc != 0) return rc;
   }
 }
 
-int plait__lane_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait_client **wake) {
+int plait__queue_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait_client **wake) {
   struct plait_task *task = queued_task(ref);
-  struct plait_lane *lane = lane_of(task);
-  uint32_t position = plait_get(&task->position), head = plait_get(&lane->head);
-  if (position - head >= plait_get(&lane->tail) - head) return 0;
-  plait_word_t *cell = plait__lane_cell(lane, position);
+  struct plait_queue *queue = queue_of(task);
+  uint32_t position = plait_get(&task->position), head = plait_get(&queue->head);
+  if (position - head >= plait_get(&queue->tail) - head) return 0;
+  plait_word_t *cell = plait__queue_cell(queue, position);
   if (plait_get(cell) != ref) return 0; /* taken; the position is from before */
   plait_put(&task->output_status, PLAIT_STATUS_STOPPED);
   *wake = plait__task_deliver(pool, ref, cell, 0, 1);
-  plait__lane_trim(lane);
-  note_left(pool, task, lane);
+  plait__queue_trim(queue);
+  note_left(pool, task, queue);
   return 1;
 }
 
@@ -205,44 +205,44 @@ static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit
   return NULL;
 }
 
-/* The lane whose first task is next for a worker on `seat`; NULL: there is none. */
-static struct plait_lane *choose(struct plait_pool *pool, plait_ref_t seat_ref) {
-  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
-  plait_ref_t first = seat == NULL ? 0 : plait__lane_first(&seat->lane);
-  uint32_t own = first == 0 ? PLAIT_LANE_COUNT : plait_get(&queued_task(first)->lane);
+/* The queue whose first task is next for a worker on `worker place`; NULL: there is none. */
+static struct plait_queue *choose(struct plait_pool *pool, plait_ref_t place_ref) {
+  struct plait_worker_place *place = place_ref == 0 ? NULL : plait_at(place_ref);
+  plait_ref_t first = place == NULL ? 0 : plait__queue_first(&place->queue);
+  uint32_t own = first == 0 ? PLAIT_PRIORITY_COUNT : plait_get(&queued_task(first)->priority);
   for (uint32_t mask = plait_get(&pool->mask); mask != 0; mask &= mask - 1) {
-    uint32_t lane = (uint32_t)__builtin_ctz(mask);
-    if (own <= lane) break;
-    struct plait_client *client = client_in_turn(pool, 1u << lane);
+    uint32_t priority = (uint32_t)__builtin_ctz(mask);
+    if (own <= priority) break;
+    struct plait_client *client = client_in_turn(pool, 1u << priority);
     if (client != NULL) {
       plait_put(&pool->turn, plait_get(&client->next));
-      return &client->lanes[lane];
+      return &client->queues[priority];
     }
-    plait_put(&pool->mask, plait_get(&pool->mask) & ~(1u << lane));
+    plait_put(&pool->mask, plait_get(&pool->mask) & ~(1u << priority));
   }
-  return first == 0 ? NULL : &seat->lane;
+  return first == 0 ? NULL : &place->queue;
 }
 
 /* As choose(), for a worker that helps one client alone. */
-static struct plait_lane *choose_of(struct plait_client *client, plait_ref_t seat_ref) {
-  struct plait_seat *seat = seat_ref == 0 ? NULL : plait_at(seat_ref);
-  if (seat != NULL && plait__lane_first(&seat->lane) != 0) return &seat->lane;
+static struct plait_queue *choose_of(struct plait_client *client, plait_ref_t place_ref) {
+  struct plait_worker_place *place = place_ref == 0 ? NULL : plait_at(place_ref);
+  if (place != NULL && plait__queue_first(&place->queue) != 0) return &place->queue;
   uint32_t mask = plait_get(&client->mask);
-  return mask == 0 ? NULL : &client->lanes[__builtin_ctz(mask)];
+  return mask == 0 ? NULL : &client->queues[__builtin_ctz(mask)];
 }
 
-plait_ref_t plait__lane_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only) {
-  plait_ref_t seat = plait_get(&self->seat);
-  struct plait_lane *lane = only == NULL ? choose(pool, seat) : choose_of(only, seat);
-  if (lane == NULL) return 0;
-  uint32_t head = plait_get(&lane->head), after = plait__lane_after(lane, head);
-  plait_ref_t ref = plait_get(plait__lane_cell(lane, head));
+plait_ref_t plait__queue_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only) {
+  plait_ref_t place = plait_get(&self->place);
+  struct plait_queue *queue = only == NULL ? choose(pool, place) : choose_of(only, place);
+  if (queue == NULL) return 0;
+  uint32_t head = plait_get(&queue->head), after = plait__queue_after(queue, head);
+  plait_ref_t ref = plait_get(plait__queue_cell(queue, head));
   struct plait_task *task = queued_task(ref);
   plait_put(&self->running, ref);
-  plait_put(&lane->head, after); /* the commit */
+  plait_put(&queue->head, after); /* the commit */
   plait_put(&task->state, PLAIT_TASK_RUNNING);
   plait_put(&task->worker, plait_self_id());
-  note_left(pool, task, lane);
-  plait_put(&self->takes, plait_get(&self->takes) + 1);
+  note_left(pool, task, queue);
+  plait_put(&self->tasks_taken, plait_get(&self->tasks_taken) + 1);
   return ref;
 }

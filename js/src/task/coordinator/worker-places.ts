@@ -7,10 +7,10 @@
  * when it looks next.
  */
 
-import { Pool as P, SEAT_LIMIT, Seat } from '../../core/layout.generated.ts';
+import { Pool as P, PLACE_LIMIT, WorkerPlace } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 
-export class Seats {
+export class WorkerPlaces {
   readonly #space: Space;
   readonly #pool: number;
 
@@ -21,27 +21,29 @@ export class Seats {
 
   /** The seat of that index; 0: nobody has needed it yet. */
   #at(index: number): number {
-    return this.#space.load(this.#space.load(this.#pool + P.seats) + index * 4);
+    return this.#space.load(this.#space.load(this.#pool + P.places) + index * 4);
   }
 
   /** Whether tasks wait for whoever sits there. */
   hasTasks(index: number): boolean {
-    const seat = this.#at(index);
-    return seat !== 0 && this.#space.load(seat + Seat.lane + 4) !== this.#space.load(seat + Seat.lane + 8);
+    const place = this.#at(index);
+    return (
+      place !== 0 && this.#space.load(place + WorkerPlace.queue + 4) !== this.#space.load(place + WorkerPlace.queue + 8)
+    );
   }
 
   /** The seats with tasks of their own, the highest first. */
   withTasks(): number[] {
     const found: number[] = [];
-    for (let index = SEAT_LIMIT - 1; index >= 0; index--) if (this.hasTasks(index)) found.push(index);
+    for (let index = PLACE_LIMIT - 1; index >= 0; index--) if (this.hasTasks(index)) found.push(index);
     return found;
   }
 
   /** Nobody sits there any more. */
   vacate(index: number): void {
-    const seat = this.#at(index);
-    if (seat === 0) return;
-    this.#space.cover(seat + Seat.BYTES);
-    Atomics.store(this.#space.u32, (seat + Seat.thread) >>> 2, 0);
+    const place = this.#at(index);
+    if (place === 0) return;
+    this.#space.cover(place + WorkerPlace.BYTES);
+    Atomics.store(this.#space.u32, (place + WorkerPlace.thread) >>> 2, 0);
   }
 }
