@@ -52,14 +52,14 @@ struct plait_slot {
   plait_word_t building;    /* intent: task that this thread has made and not submitted */
   plait_word_t scratch;     /* intent: block that this thread has allocated and not published */
   plait_word_t sleeping;    /* intent: pool in whose `sleepers` this thread is counted */
-  plait_word_t tasks_taken; /* how many tasks this thread has ever taken: names the run that is going on */
-  plait_word_t stop_state;  /* not 0: the worker takes no further task, and how far that goes (task.h) */
+  plait_word_t tasks_taken; /* tasks that this thread has ever taken; identifies the current run */
+  plait_word_t stop_state;  /* enum plait_stop_state: whether the worker takes tasks (task/layout.h) */
   plait_word_t held[10];    /* locks that this thread holds or is about to take, outermost first; 0 none */
   plait_word_t held_count;  /* how many of `held` are in use */
   plait_word_t tasks_done;  /* tasks finished by this thread (wraps) */
   plait_word64_t busy_us;   /* microseconds that this thread has spent inside tasks */
   plait_word_t holding;     /* tasks that this thread has put aside and not finished, the last first */
-  plait_word_t place;       /* worker place of the pool that this worker sits on, 0 none */
+  plait_word_t place;       /* worker place that this worker occupies; 0: none */
   /* the host's name for the thread that started this one, which it does not outlive; 0 unknown */
   plait_word_t starter;
   plait_word_t unused[3]; /* zero; pads the slot to two cache lines */

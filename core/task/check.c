@@ -1,9 +1,10 @@
 /*
- * task check: walks every pool under its lock; queue and inboxes name live tasks in the right state, each list ends.
+ * task check: walks all pools, each under its lock. Queues and inboxes name live tasks in the right state, and each
+ * list ends.
  */
 #include "internal.h"
 
-/* No space holds more: where a list that goes round in circles is given up. */
+/* No space holds more tasks: a longer list is circular. */
 #define MOST_TASKS (UINT32_MAX / (uint32_t)sizeof(struct plait_task))
 
 static int check_task(plait_ref_t ref, uint32_t state, plait_ref_t pool) {
@@ -46,7 +47,7 @@ static int check_pool(plait_ref_t ref) {
       at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
-    /* Else a worker could wait for room that nobody makes. */
+    /* Otherwise a worker could wait for room that no drain makes. */
     uint32_t message_bytes = plait_load(&client->message_bytes);
     if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && message_bytes != 0 &&
         message_bytes != PLAIT_MESSAGES_CLOSED)
@@ -73,7 +74,7 @@ static int check_pools(void) {
 }
 
 int plait_task_check(void) {
-  /* Pools are freed under the recovery lock alone. */
+  /* Pools are freed only under the recovery lock. */
   int rc = plait_lock_acquire(&plait_space()->recovery);
   if (rc < 0) return rc;
   rc = check_pools();

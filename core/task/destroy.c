@@ -1,12 +1,15 @@
 /*
- * destroy: freeing a pool, with the recovery lock held, so that neither recovery nor check nor condemn is at it.
+ * destroy: freeing a pool. The caller holds the recovery lock, so that recovery, check, poll, drain and detach are not
+ * in it.
  *
- * Invariant: whatever is freed is unlinked first, and the pool's place in the registry is given up last. So a death in
- * here loses one block, and the owner's next call, or recovery once the owner is dead too, goes on from there.
+ * Invariant: everything is unlinked before it is freed, and the registry's entry is cleared last. So an exit in between
+ * loses one block. The owner's next call goes on from there, or recovery does, once the owner has exited too.
  */
 #include "internal.h"
 
-/* Whether a live thread but `except` works in the pool, or is to finish a task of it. pre: holds the pool's lock. */
+/*
+ * Whether a live thread other than `except` works in the pool or is to finish a task of it. pre: holds the pool's lock.
+ */
 static int is_used(struct plait_pool *pool, struct plait_slot *except) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
@@ -39,7 +42,10 @@ void plait__intents_clear(plait_ref_t task) {
   }
 }
 
-/* Takes the pool and its tasks from the records of dead threads, whose recovery comes later. pre: holds both locks. */
+/*
+ * Removes the pool and its tasks from the intent records of exited threads, which are recovered later. pre: holds both
+ * locks.
+ */
 static void forget(struct plait_pool *pool) {
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
     struct plait_slot *slot = &plait_space()->slots[i];
@@ -64,7 +70,7 @@ static void forget(struct plait_pool *pool) {
   }
 }
 
-/* Frees the block that a word names, once the word names `next` instead. */
+/* Stores `next` to a word, then frees the block that the word named. */
 static void free_linked(plait_word_t *word, plait_ref_t next) {
   plait_ref_t block = plait_load(word);
   atomic_store_explicit(word, next, memory_order_release);
@@ -99,14 +105,14 @@ static void free_parts(struct plait_pool *pool) {
   free_linked(&pool->places, 0);
 }
 
-/* pre: holds the recovery lock. `orphan`: only if no live thread is its client either. */
+/* pre: holds the recovery lock. `orphan`: destroy only if no live thread is a client either. */
 static int destroy(plait_ref_t ref, int orphan) {
   struct plait_pool *pool = plait_at(ref);
   uint32_t index = plait__pool_index(ref);
   if (index == PLAIT_POOL_LIMIT) return -PLAIT_EINVAL;
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
-  /* A worker that runs nothing may destroy its own pool; a recoverer must not free the one that it works in. */
+  /* An idle worker may destroy its own pool. A recoverer must not free the pool in which it works. */
   int used = is_used(pool, orphan ? NULL : plait_self()) || (orphan && has_live_client(pool));
   if (!used) {
     atomic_store_explicit(&pool->state, PLAIT_POOL_CLOSED, memory_order_release);
@@ -141,7 +147,7 @@ static int let_go(plait_ref_t ref) {
   return 0;
 }
 
-/* pre: holds the recovery lock; the client is the calling thread's, so the pool is there. */
+/* pre: holds the recovery lock; the calling thread owns the client, so the pool exists. */
 static int let_client_go(plait_ref_t ref) {
   struct plait_client *client = plait_at(ref);
   plait_ref_t pool_ref = plait_load(&client->pool);
@@ -149,7 +155,7 @@ static int let_client_go(plait_ref_t ref) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   plait__client_empty(client);
-  atomic_store_explicit(&client->owner, 0, memory_order_release); /* last: until then a death finds it owned */
+  atomic_store_explicit(&client->owner, 0, memory_order_release); /* last: until then recovery finds it owned */
   plait_thread_t owner = plait_load(&pool->owner);
   plait_lock_release(&pool->lock);
   if (owner == 0 || !plait_thread_alive(owner)) destroy(pool_ref, 1);

@@ -1,15 +1,15 @@
 /*
- * detach: settling a task for a worker that still runs it.
+ * detach: settling a task whose worker still runs it.
  *
- * Some workers cannot be ended at once: only the thread that started them can, and it may be busy for seconds. What
- * such a worker runs is settled by a stand-in: a record with the same client and ticket, which the caller adopts and
- * finishes. The task itself stays the worker's, with whatever it points to, until the worker ends it or is recovered;
- * then it goes to its client as DROPPED, which only says that the record is the client's to free.
+ * Some workers cannot be terminated at once: only the thread that started them can do so, and it may be busy for
+ * seconds. A surrogate settles what such a worker runs. It is a record with the same client and ticket, which the
+ * caller adopts and finishes. The task itself stays the worker's, with all that it points to, until the worker ends it
+ * or is recovered. Then it goes to its client as DISCARDED, which only says that the client may free the record.
  *
- * Invariant: PLAIT_STOP_DETACHED is in a task's `control` exactly when a stand-in of it was adopted, delivered, or
- * freed with its client. Both are decided under the pool's lock, and so is finishing; so a ticket is settled once. A
- * death in between: `adopted` and `building` name the same record then, and no other time; repair_surrogate() in
- * pool_lock.c sets the bit for the dead thread, and recovery finishes what it had adopted.
+ * Invariant: PLAIT_STOP_DETACHED is in a task's `control` exactly when its surrogate was adopted, delivered, or freed
+ * with its client. Detaching and finishing both happen under the pool's lock, so a ticket is settled once. After an
+ * exit in between, and at no other time, `adopted` and `building` name the same record. repair_surrogate() in
+ * pool_lock.c then sets the bit for the exited thread, and recovery finishes what it had adopted.
  */
 #include "internal.h"
 
@@ -18,8 +18,8 @@ static struct plait_task *detached_task(plait_ref_t ref) {
 }
 
 /*
- * Whether the task is to be settled now: one that was not told to stop, and may be run again, waits for its worker's
- * end. Where nothing is run again, `ends`, all are.
+ * Whether the task is to be settled now. A task without a stop request that may be run again waits for its worker's
+ * exit. With `ends`, when nothing is run again, all tasks are settled.
  */
 static int is_wanted(plait_ref_t ref, int ends) {
   uint32_t control = plait_load(&detached_task(ref)->control);
@@ -52,8 +52,8 @@ static void make_surrogate(plait_ref_t ref, plait_ref_t surrogate) {
 }
 
 /*
- * `surrogate` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller builds
- * `surrogate`.
+ * Returns `surrogate` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller
+ * builds `surrogate`.
  */
 static plait_ref_t detach(plait_thread_t worker, plait_ref_t surrogate) {
   struct plait_slot *slot = plait_slot_of(worker);

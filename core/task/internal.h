@@ -1,22 +1,24 @@
 /*
- * task internals: what the files of the room call of each other. For core/task only.
+ * task internals: functions and invariants that the files of core/task share.
  *
  * Invariants, all under the pool's lock
- * - A queue is ring[head .. tail), FIFO. A cell in between may be 0, a hole, but neither the first nor the last one. So
- *   "the next head" is the position of the next task. A queued task says at which position it lies.
- * - Taking is `slot.running = task`, then the next head, the commit. Submitting is the write of the ring's cell, then
- *   tail + 1, the commit, then `slot.building = 0`. Putting back a dead worker's task is the write of the cell before
- *   the head, then head - 1, the commit, then `slot.adopted = 0`.
- * - Finishing is the store of the inbox's head, the commit, then `slot.running = 0`. Returning a queued task, when the
- *   pool ends, is the store of the inbox's head, then the next head. Taking back an aborted one is the store of the
- *   inbox's head, the commit, then 0 to its cell; then head and tail move over the holes.
- * - A task is named by one intent record; while a recoverer adopts it, by its own and by dead threads' ones.
- * - `mask` and `queued`, and what queued tasks say of themselves, follow from the queues; repair makes them anew. A bit
- *   of pool.mask may be set for no queue, never the other way round.
- * - Of what is freed piece by piece, each piece is unlinked and then freed, so a death loses one block. Only the holder
- *   of the recovery lock frees a pool.
- * - So after a death in between, the words tell which side of the commit it was on; plait__pool_lock() puts the
- *   intent record right before the lock's next owner does anything else.
+ * - A queue is ring[head .. tail), first in, first out. A cell in between may be 0, a hole, but the first and the last
+ *   cell are not. So "the next head" is the position of the next task. A queued task stores its position.
+ * - Taking stores `slot.running = task`, then the next head, the commit point.
+ * - Submitting writes the ring's cell, then tail + 1, the commit point, then `slot.building = 0`.
+ * - Putting back the task of an exited worker writes the cell before the head, then head - 1, the commit point, then
+ *   `slot.adopted = 0`.
+ * - Finishing stores the inbox's head, the commit point, then `slot.running = 0`.
+ * - Returning a queued task, when the pool ends, stores the inbox's head, then the next head.
+ * - Withdrawing an aborted task stores the inbox's head, the commit point, then 0 to its cell; then head and tail move
+ *   over the holes.
+ * - One intent record names a task. While a recoverer adopts it, its own record and those of exited threads name it.
+ * - `mask`, `queued` and the positions in queued tasks are derived from the queues; repair computes them again. A bit
+ *   of pool.mask may be set without a queued task, but never clear with one.
+ * - What is freed piece by piece is unlinked first, so an exit in between loses one block. Only the holder of the
+ *   recovery lock frees a pool.
+ * - So after an exit in between, the words tell which side of the commit point it was on. plait__pool_lock() repairs
+ *   the intent record before the lock's next owner does anything else.
  */
 #ifndef PLAIT_TASK_INTERNAL_H
 #define PLAIT_TASK_INTERNAL_H
@@ -27,60 +29,62 @@ static inline void plait__word_clear(plait_word_t *word) {
   atomic_store_explicit(word, 0, memory_order_release);
 }
 
-/* Clears an intent that names `ref`, unless its slot has been given to another thread meanwhile. */
+/* Clears an intent that names `ref`, unless its slot now belongs to another thread. */
 static inline void plait__word_clear_if(plait_word_t *word, plait_ref_t ref) {
   atomic_compare_exchange_strong_explicit(word, &ref, 0, memory_order_acq_rel, memory_order_relaxed);
 }
 
 /* ---- registry.c ---- */
 
-/* Puts a pool into the registry: its place; PLAIT_POOL_LIMIT: all are taken. */
+/* Registers a pool and returns its index; PLAIT_POOL_LIMIT: the registry is full. */
 uint32_t plait__pool_register(plait_ref_t pool);
 
-/* The pool's place in the registry; PLAIT_POOL_LIMIT: it is in none, or 0. */
+/* The pool's index in the registry; PLAIT_POOL_LIMIT: it is not there, or 0. */
 uint32_t plait__pool_index(plait_ref_t pool);
 
 /* ---- wake.c ---- */
 
 /*
- * Wakes a worker for a task that the caller has queued, unless one is about to come for it; `all`: every worker (a task
- * for one worker place: whose that is cannot be seen). The coordinator hears of it unless a worker was woken that is sure to
- * come.
+ * Wakes a worker for a task that the caller has queued, unless one is about to take it. `all`: wakes all workers, which
+ * a task with affinity needs, because no one can see which sleeper is its worker. Signals the coordinator unless it
+ * woke a worker that is sure to come.
  */
 void plait__worker_wake(struct plait_pool *pool, int all);
 
-/* Wakes a client that has got something. */
+/* Wakes a client whose inbox is no longer empty. */
 void plait__client_wake(struct plait_client *client);
 
 /* ---- task_record.c ---- */
 
-/* Frees a block that a task's word names. The word goes first: see recover.c. */
+/* Frees a block that a word of a task names. It clears the word first: see recover.c. */
 void plait__task_free_block(plait_word_t *word);
 
-/* Frees what a task owns. The task comes after it, once nothing names it any more: so a death loses one block. */
+/*
+ * Frees the blocks of a task. The caller frees the task afterwards, once nothing names it: so an exit loses one block.
+ */
 void plait__task_strip(plait_ref_t task);
 
-/* Frees all tasks that a client has got. pre: holds the pool's lock, or is alone with the client. */
+/* Frees all tasks that a client has received. pre: holds the pool's lock, or is alone with the client. */
 void plait__client_empty(struct plait_client *client);
 
 /*
- * Puts a task, of which `*intent` says that somebody holds it, into its client's inbox, or frees it if the client is
- * dead; then stores `after` to the intent. Returns the client to wake after the lock is given back, or NULL. pre: holds
- * the lock. `counts`: it is the end of a task.
+ * Puts a task, which `*intent` names, into its client's inbox, or frees it if the client has exited. Then stores
+ * `after` to the intent. Returns the client to wake after the lock is released, or NULL. `counts`: it is the end of a
+ * task. pre: holds the lock.
  */
 struct plait_client *plait__task_deliver(
     struct plait_pool *pool, plait_ref_t task, plait_word_t *intent, uint32_t after, int counts);
 
 /* ---- queue.c ---- */
 
-/* Where a walk over all queues of a pool is; zero to begin. */
+/* The state of a walk over all queues of a pool; zero to begin. */
 struct plait_queue_walk {
-  plait_ref_t client; /* the client whose queues are walked; 0: the worker places' */
-  uint32_t index;     /* of the next queue, or worker place */
-  uint32_t places;    /* 1: the clients are done */
+  plait_ref_t client; /* the client whose queues are visited; 0: the worker queues are */
+  uint32_t index;     /* priority, or worker index, of the next queue */
+  uint32_t places;    /* 1: all client queues have been visited */
 };
 
-/* The i-th queue of the pool, with the client or worker place that has it; NULL behind the last. pre: holds the lock. */
+/* The next queue of the walk, or NULL after the last. pre: holds the lock. */
 struct plait_queue *plait__pool_queue(struct plait_pool *pool, struct plait_queue_walk *walk);
 
 /* The ring's cell for a position. */
@@ -89,55 +93,57 @@ static inline plait_word_t *plait__queue_cell(const struct plait_queue *queue, u
   return &ring->cells[position & (plait_load(&ring->capacity) - 1)];
 }
 
-/* The first task of a queue, 0: none. pre: holds the lock. */
+/* The first task of a queue, or 0. pre: holds the lock. */
 static inline plait_ref_t plait__queue_first(const struct plait_queue *queue) {
   uint32_t head = plait_get(&queue->head);
   return head == plait_get(&queue->tail) ? 0 : plait_get(plait__queue_cell(queue, head));
 }
 
-/* The position of the next task behind one; the tail: there is none. pre: holds the lock. */
+/* The position of the task after `position`, or the tail. pre: holds the lock. */
 uint32_t plait__queue_after(const struct plait_queue *queue, uint32_t position);
 
 /* Moves head and tail over holes. pre: holds the lock. */
 void plait__queue_trim(struct plait_queue *queue);
 
 /*
- * After a death: frees cells whose tasks have been delivered, and moves head and tail over holes. pre: holds the lock.
+ * After an exit: clears cells whose tasks have been delivered, and moves head and tail over holes. pre: holds the lock.
  */
 void plait__queue_repair(struct plait_queue *queue);
 
-/* Makes what follows from the queues anew: `mask`, `queued`, state and position of queued tasks. pre: holds the lock. */
+/* Computes the derived state again: `mask`, `queued`, state and position of queued tasks. pre: holds the lock. */
 void plait__pool_recount(struct plait_pool *pool);
 
 /* ---- pool_lock.c ---- */
 
-/* Takes the pool's lock, repairing if its owner died: 0 or -PLAIT_ETIMEDOUT. */
+/* Takes the pool's lock, and repairs the pool if its owner has exited: 0 or -PLAIT_ETIMEDOUT. */
 int plait__pool_lock(struct plait_pool *pool);
 
 /*
- * Whether `ref` names a task of the pool; if it is freed meanwhile, the answer may be either. pre: holds the pool's
+ * Whether `ref` names a task of the pool. If the task is freed meanwhile, the result may be either. pre: holds the
  * lock.
  */
 int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref);
 
-/* Sends every queued task of an ended pool back to its client; the caller wakes. pre: holds the lock. */
+/* Returns all queued tasks of an ended pool to their clients, which the caller wakes. pre: holds the lock. */
 void plait__pool_return_queued(struct plait_pool *pool);
 
 /* ---- scheduler.c ---- */
 
-/* Puts a BUILDING task, or in front an adopted one, into its queue: as plait_task_submit() and _requeue(). */
+/*
+ * Puts a BUILDING task at the end of its queue, or an adopted one at its front: as plait_task_submit() and _requeue().
+ */
 int plait__queue_put(struct plait_pool *pool, plait_ref_t task);
 int plait__queue_put_back(struct plait_pool *pool, plait_ref_t task);
 
 /*
- * Takes the next task for the worker whose slot is the caller's: of any client, or of `only` and its own worker place. 0: none.
- * pre: holds the lock; the worker runs nothing.
+ * Takes the next task for the calling worker, whose slot is `self`: of any client, or only of `only` and of its worker
+ * queue. 0: none. pre: holds the lock; the worker runs nothing.
  */
 plait_ref_t plait__queue_take(struct plait_pool *pool, struct plait_slot *self, struct plait_client *only);
 
 /*
- * Takes a queued task out of its queue, wherever it lies there, and delivers it as STOPPED: 1, and `wake` as
- * plait__task_deliver() gives it; 0: it is in no queue. pre: holds the lock; the task's client has an owner.
+ * Takes a queued task out of its queue, at any position, and delivers it as STOPPED. Returns 1, and `wake` as
+ * plait__task_deliver() returns it, or 0: it is in no queue. pre: holds the lock; the task's client has an owner.
  */
 int plait__queue_withdraw(struct plait_pool *pool, plait_ref_t task, struct plait_client **wake);
 
@@ -145,10 +151,10 @@ int plait__queue_withdraw(struct plait_pool *pool, plait_ref_t task, struct plai
 
 /* ---- destroy.c ---- */
 
-/* Takes a task from every dead thread whose intent record names it. pre: the caller holds the recovery lock. */
+/* Clears a task from the intent records of all exited threads. pre: the caller holds the recovery lock. */
 void plait__intents_clear(plait_ref_t task);
 
-/* Frees a pool that no live thread uses: its owner and clients are dead. pre: the caller holds the recovery lock. */
+/* Frees a pool that no live thread uses: its owner and clients have exited. pre: the caller holds the recovery lock. */
 void plait__pool_destroy_orphan(plait_ref_t pool);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * name: the functions' names. A pool keeps those that come first, so that a task only refers to one and workers need to
- * look a function up once; a task with any other brings it along. So ever new names cost no more memory than their
- * tasks do.
+ * name: names of functions. A pool keeps the first names that it gets, so that a task only refers to one and a worker
+ * looks a function up once. A task with another name carries it. So new names cost no more memory than their tasks.
  *
- * Invariant: a name is in the pool's list once its text is whole, and is neither changed nor freed before the pool is.
- * Until it is linked, which is one store under the pool's lock, `scratch` names it; repair clears that if it was.
+ * Invariant: a name in the pool's list has its whole text, and it is neither changed nor freed before the pool is.
+ * Linking is one store under the pool's lock. Until then `scratch` names the block; repair clears `scratch` if the link
+ * was stored.
  */
 #include "internal.h"
 
@@ -35,7 +35,7 @@ static int is_same(const struct plait_name *a, const struct plait_name *b) {
   return 1;
 }
 
-/* The name of the pool with that text, which may be `ref` from now on; 0: there is none. pre: holds the lock. */
+/* Returns the pool's name with the same text, or links `ref` as one; 0: the pool keeps no more. pre: holds the lock. */
 static plait_ref_t find_or_link(struct plait_pool *pool, plait_ref_t ref) {
   struct plait_name *name = name_at(ref);
   uint32_t count = 0, bytes = 0, size = plait_get(&name->size);
@@ -46,7 +46,7 @@ static plait_ref_t find_or_link(struct plait_pool *pool, plait_ref_t ref) {
   }
   if (count >= PLAIT_POOL_NAMES || size > PLAIT_POOL_NAME_BYTES - bytes) return 0;
   plait_put(&name->next, plait_load(&pool->names));
-  /* release: pairs with the acquire loads in here and in repair. The text is whole: see plait_name_create. */
+  /* release: pairs with the acquire loads here and in repair. The text is whole: see plait_name_create. */
   atomic_store_explicit(&pool->names, ref, memory_order_release);
   plait_put(&plait_self()->scratch, 0);
   return ref;

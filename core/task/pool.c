@@ -1,6 +1,6 @@
 /*
- * pool: making and ending pools (destroy.c frees them). A pool is registered as soon as its own block is there, so that
- * a death cannot lose the rest.
+ * pool: creating and ending pools; destroy.c frees them. A pool is registered as soon as its own block exists, so that
+ * an exit cannot lose the rest.
  */
 #include "internal.h"
 
@@ -13,7 +13,9 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   plait_put(&pool->signal, 1);
   plait_put(&pool->parking, 1);
   plait_put(&pool->queue_limit, UINT32_MAX);
-  /* From here on a death leaves an orphan for recovery, so the worker places come after. Nobody else knows the pool yet. */
+  /*
+   * From here on an exit leaves an orphan for recovery, so the places come later. No other thread knows the pool yet.
+   */
   uint32_t index = plait__pool_register(ref);
   plait_ref_t places = index == PLAIT_POOL_LIMIT ? 0 : plait_heap_zeroed_for(PLAIT_FOR_THREADS, PLAIT_PLACE_LIMIT * 4);
   if (places != 0) {
@@ -25,7 +27,7 @@ PLAIT_EXPORT plait_ref_t plait_pool_create(void) {
   return 0;
 }
 
-/* Until the worker place is published, in one word and under the lock, `scratch` names it. */
+/* `scratch` names the worker place until it is published, which is one store under the lock. */
 PLAIT_EXPORT plait_ref_t plait_pool_place(plait_ref_t pool_ref, uint32_t index) {
   struct plait_pool *pool = plait_at(pool_ref);
   plait_word_t *word = (plait_word_t *)plait_at(plait_load(&pool->places)) + index;
@@ -59,7 +61,10 @@ static int queues_are_empty(struct plait_client *client) {
   return 1;
 }
 
-/* Whether some worker runs or holds a task of the client's, or may. Seats' queues count as may. pre: holds the lock. */
+/*
+ * Whether a worker runs or holds a task of the client, or may. A task in a worker queue counts as "may". pre: holds the
+ * lock.
+ */
 static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
   plait_word_t *table = plait_at(plait_load(&pool->places));
   for (uint32_t i = 0; i < PLAIT_PLACE_LIMIT; i++) {
@@ -81,7 +86,7 @@ static int is_awaited(struct plait_pool *pool, plait_ref_t client) {
   return 0;
 }
 
-/* A dead thread's client of which nothing is left, now the caller's; 0: there is none. pre: holds the lock. */
+/* Returns an empty client of an exited thread, now owned by the caller; 0: there is none. pre: holds the lock. */
 static plait_ref_t client_left(struct plait_pool *pool) {
   for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
     struct plait_client *client = plait_at(at);
@@ -96,7 +101,7 @@ static plait_ref_t client_left(struct plait_pool *pool) {
   return 0;
 }
 
-/* Links `spare` as a client, or finds one: the client. pre: holds the recovery lock, so that the pool stays. */
+/* Returns a left client, or links `spare` and returns it. pre: holds the recovery lock, so that the pool stays. */
 static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
   struct plait_pool *pool = plait_at(pool_ref);
   if (plait__pool_index(pool_ref) == PLAIT_POOL_LIMIT || plait__pool_lock(pool) != 0) return 0;
@@ -111,7 +116,7 @@ static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
 }
 
 PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
-  /* no lock is held while memory is asked for */
+  /* no lock is held while allocating */
   plait_ref_t spare = plait_heap_zeroed_for(PLAIT_FOR_THREADS, sizeof(struct plait_client));
   if (spare == 0) return 0;
   plait_put(&((struct plait_client *)plait_at(spare))->pool, pool);
@@ -128,7 +133,7 @@ PLAIT_EXPORT plait_ref_t plait_client_create(plait_ref_t pool) {
 PLAIT_EXPORT void plait_pool_set_failure(plait_ref_t pool_ref, plait_ref_t block, uint32_t size) {
   struct plait_pool *pool = plait_at(pool_ref);
   atomic_store_explicit(&pool->failure_size, size, memory_order_relaxed);
-  atomic_store_explicit(&pool->failure, block, memory_order_release); /* pairs with the reader's look at the state */
+  atomic_store_explicit(&pool->failure, block, memory_order_release); /* pairs with the reader's load of the state */
 }
 
 PLAIT_EXPORT int plait_pool_end(plait_ref_t pool_ref, uint32_t state) {

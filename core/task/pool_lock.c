@@ -1,7 +1,7 @@
 /*
- * pool_lock: taking a pool's lock, and putting right what a holder that exited left.
+ * pool_lock: taking a pool's lock, and repairing what an owner that exited left.
  *
- * Every step can be run again: whoever repairs may exit too, and the next one starts over with the same words.
+ * Every step can be repeated: if the repairing thread exits too, the next one starts over with the same words.
  */
 #include "internal.h"
 
@@ -10,8 +10,8 @@ static struct plait_client *client_at(plait_ref_t ref) {
 }
 
 /*
- * Whether `task`, which a dead thread was taking, putting or delivering, is still in a queue, or already in its inbox.
- * It may be another pool's, and freed while we look: so it is compared and not followed.
+ * Whether `task`, which an exited thread was taking, putting or delivering, is still in a queue or already in its
+ * inbox. The task may belong to another pool, and be freed meanwhile: so it is compared, not followed.
  */
 static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
   struct plait_queue_walk walk = {0};
@@ -22,7 +22,7 @@ static int is_elsewhere(struct plait_pool *pool, plait_ref_t task) {
   return 0;
 }
 
-/* Likewise of a task or a record of progress that it was building. */
+/* The same for a task or a message that it was building. */
 static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
   struct plait_queue_walk walk = {0};
   for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) {
@@ -34,7 +34,7 @@ static int is_submitted(struct plait_pool *pool, plait_ref_t task) {
   return 0;
 }
 
-/* A block that was to be published in the pool: not ours any more if it was. */
+/* A block to be published in the pool: if it was, `scratch` must not name it. */
 static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
   plait_ref_t scratch = plait_load(&slot->scratch);
   if (scratch == 0) return;
@@ -46,11 +46,10 @@ static void repair_scratch(struct plait_pool *pool, struct plait_slot *slot) {
   plait_word_t *places = plait_at(plait_load(&pool->places));
   for (uint32_t i = 0; i < PLAIT_PLACE_LIMIT; i++)
     if (plait_load(&places[i]) == scratch) plait__word_clear(&slot->scratch);
-  if (plait_load(&pool->names) == scratch)
-    plait__word_clear(&slot->scratch); /* the last that was linked, under the lock */
+  if (plait_load(&pool->names) == scratch) plait__word_clear(&slot->scratch); /* the one linked last, under the lock */
 }
 
-/* A task that was on its way between `running` and the list of those held: on the list it stays. */
+/* A task that was moving between `running` and the list of held tasks stays on the list. */
 static void repair_holding(struct plait_slot *slot) {
   plait_ref_t running = plait_load(&slot->running);
   for (plait_ref_t at = plait_load(&slot->holding); at != 0 && running != 0;) {
@@ -60,8 +59,8 @@ static void repair_holding(struct plait_slot *slot) {
 }
 
 /*
- * Whether an intent record's word names a task of this pool. Another pool's task may be freed while we look, and its
- * bytes be anybody's; so nothing that lies behind it is followed.
+ * Whether a word of an intent record names a task of this pool. A task of another pool may be freed meanwhile, and its
+ * bytes reused. So nothing behind it is followed.
  */
 int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
   if (ref == 0 || plait_heap_size(ref) < sizeof(struct plait_task)) return 0;
@@ -100,7 +99,7 @@ void plait__pool_return_queued(struct plait_pool *pool) {
   for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) {
     for (plait_ref_t ref; (ref = plait__queue_first(queue)) != 0;) {
       plait_put(&((struct plait_task *)plait_at(ref))->output_status, status);
-      /* The head is the intent record: if the task there lies in its inbox too, repair moves the head on. */
+      /* The head is the intent record: if its task is in an inbox too, repair advances the head. */
       plait__task_deliver(pool, ref, &queue->head, plait__queue_after(queue, plait_get(&queue->head)), 1);
     }
   }
@@ -109,11 +108,11 @@ void plait__pool_return_queued(struct plait_pool *pool) {
 
 /* Repairs a pool whose lock was taken over. pre: holds the lock. */
 static PLAIT_COLD void pool_repair(struct plait_pool *pool) {
-  if (plait_load(&pool->places) == 0) return; /* not open yet, or as good as freed */
+  if (plait_load(&pool->places) == 0) return; /* not open yet, or almost freed */
   struct plait_queue_walk walk = {0};
   for (struct plait_queue *queue; (queue = plait__pool_queue(pool, &walk)) != NULL;) plait__queue_repair(queue);
   for (plait_ref_t at = plait_load(&pool->clients); at != 0; at = plait_load(&client_at(at)->next)) {
-    struct plait_client *client = client_at(at); /* died while it drained: see plait_client_drain */
+    struct plait_client *client = client_at(at); /* exited while it drained: see plait_client_drain */
     if (plait_load(&client->taken) == plait_load(&client->inbox)) plait__word_clear(&client->taken);
   }
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {

@@ -1,8 +1,8 @@
 /*
- * queue: the rings that a pool's queue is made of: walking over them, counting, and what a death leaves in them.
+ * queue: the rings of a pool's queues: walking over them, counting, and repair after an exit.
  *
- * What a queue holds is said by its ring, head and tail alone. `mask` and `queued` of pool and clients only repeat it,
- * for whoever must not look at every queue; a death may leave them behind, so repair counts anew.
+ * Ring, head and tail alone define what a queue holds. `mask` and `queued` of pool and clients are derived state, for
+ * threads that must not walk all queues. They may be stale after an exit, so repair counts again.
  */
 #include "internal.h"
 

@@ -1,13 +1,16 @@
 /*
- * recover: what a death in this room leaves, and how it is put right.
+ * recover: repairing what an exited thread left in this module.
  *
- * Every step can be run again: a recoverer may vanish too, and the next one starts over with the same words. Where a
- * word must be cleared and a block freed, the word goes first: a second death then loses the block, and never frees it
+ * Every step can be repeated: if the recoverer exits too, the next one starts over with the same words. Where a word
+ * must be cleared and a block freed, the word is cleared first. So a second exit loses the block and never frees it
  * twice.
  */
 #include "internal.h"
 
-/* Results for a dead client are dropped, those that it has got and those to come. The owner goes last: see the head. */
+/*
+ * Discards the results of an exited client, both received and to come. The owner is cleared last, so that another
+ * recoverer can start over.
+ */
 static void clients_orphan(struct plait_pool *pool, plait_thread_t dead) {
   for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
     struct plait_client *client = plait_at(at);
@@ -21,31 +24,31 @@ static void clients_orphan(struct plait_pool *pool, plait_thread_t dead) {
 static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
-  if (rc != 0) return rc; /* its owner is alive and stuck, perhaps in a repair of what we are to recover */
+  if (rc != 0) return rc; /* its owner is alive and stuck, perhaps in a repair of what we recover */
   if (plait_load(&dead->sleeping) == ref) {
     plait__word_clear(&dead->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   }
-  plait__word_clear_if(&pool->spinner, id); /* for the tasks that relied on it all are woken, below */
+  plait__word_clear_if(&pool->spinner, id); /* all workers are woken below, for the tasks that relied on it */
   clients_orphan(pool, id);
   plait_lock_release(&pool->lock);
   if (plait_load(&pool->owner) == id) rc = plait_pool_end(ref, PLAIT_POOL_CLOSED);
   plait_lock_wake(&pool->lock);
   plait_pool_wake(pool);
-  plait_pool_signal_coordinator(ref); /* it may have been about to: see plait__worker_wake in wake.c */
+  plait_pool_signal_coordinator(ref); /* it may have been about to signal: see plait__worker_wake in wake.c */
   return rc == -PLAIT_ETIMEDOUT ? rc : 0;
 }
 
 /*
- * The task that a dead thread ran or was to deliver becomes the calling thread's to deliver. If that thread had adopted
- * it itself and died in here, others name the task too: all forget it, before it can be delivered and freed.
+ * The calling thread adopts the task that an exited thread ran or was to deliver. If that thread had adopted it and
+ * exited in here, other records name the task too. All of them are cleared before it can be delivered and freed.
  */
 static plait_ref_t adopt(plait_word_t *from) {
   plait_ref_t ref = plait_load(from);
   if (ref == 0) return 0;
   atomic_store_explicit(&plait_self()->adopted, ref, memory_order_release);
   plait__intents_clear(ref);
-  /* Whatever the dead thread has written of an output may be half of it. */
+  /* The exited thread may have written only half of an output. */
   struct plait_task *task = plait_at(ref);
   atomic_store_explicit(&task->output_status, PLAIT_STATUS_WORKER_DIED, memory_order_relaxed);
   return ref;
@@ -75,7 +78,7 @@ int plait_task_recover(struct plait_slot *dead, plait_ref_t *running) {
   plait__word_clear(&dead->pool);
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_task_root()->pools[i]);
-    /* Whoever recovers the last of an orphaned pool's threads clears the pool away. */
+    /* The thread that recovers the last thread of an orphaned pool destroys the pool. */
     if (ref != 0 && !plait_thread_alive(plait_load(&((struct plait_pool *)plait_at(ref))->owner)))
       plait__pool_destroy_orphan(ref);
   }

@@ -1,6 +1,4 @@
-/*
- * registry: names every pool in one word, so that recovery and check can walk them.
- */
+/* registry: the list of pools, one word each, so that recovery and check can walk them. */
 #include "internal.h"
 
 #ifdef __wasm__

@@ -1,9 +1,9 @@
 /*
- * scheduler: the queue of a pool, which is all its queues: putting in, and choosing what comes next.
+ * scheduler: putting tasks into a pool's queues, and choosing the next one.
  *
- * Who takes an aborted task back leaves a hole in the middle, so that nothing has to move. Each hole is passed once, by
- * the head or by the tail, and what a full ring holds is moved together when it is copied: so however many are aborted,
- * a ring has at most four times as many cells as it ever held tasks at a time, or FIRST_RING.
+ * An aborted task leaves a hole in the middle of its queue, so that nothing has to move. The head or the tail passes
+ * each hole once, and a full ring is compacted when it is copied. So a ring has at most FIRST_RING cells, or four times
+ * as many as it ever held tasks at a time. The number of aborted tasks does not matter.
  */
 #include "internal.h"
 
@@ -13,7 +13,7 @@ static struct plait_task *queued_task(plait_ref_t ref) {
   return plait_at(ref);
 }
 
-/* Whether there is a cell behind the last one in use. */
+/* Whether there is a free cell after the last one in use. */
 static int has_room(const struct plait_queue *queue) {
   plait_ref_t ring = plait_get(&queue->ring);
   return ring != 0 &&
@@ -21,8 +21,8 @@ static int has_room(const struct plait_queue *queue) {
 }
 
 /*
- * Copies what the ring of a queue holds to the end of `bigger`, an empty one that has room for as many. What lies before
- * it there are holes, until plait__queue_trim().
+ * Copies the tasks of a queue's ring to the end of `bigger`, an empty ring with at least as many cells. The cells
+ * before them are holes until plait__queue_trim().
  */
 static void copy_ring(const struct plait_queue *queue, struct plait_ring *bigger) {
   uint32_t mask = plait_get(&bigger->capacity) - 1, head = plait_get(&queue->head), to = plait_get(&queue->tail);
@@ -36,7 +36,7 @@ static void copy_ring(const struct plait_queue *queue, struct plait_ring *bigger
 }
 
 /*
- * How many cells the ring of a full queue should have: twice as many, or as many where half of those in use are holes.
+ * How many cells a full queue's ring should have: twice as many, or as many as now if half of those in use are holes.
  */
 static uint32_t wanted_capacity(const struct plait_queue *queue, uint32_t full) {
   uint32_t held = 0, tail = plait_get(&queue->tail);
@@ -45,7 +45,7 @@ static uint32_t wanted_capacity(const struct plait_queue *queue, uint32_t full) 
   return held > full / 2 ? full * 2 : full;
 }
 
-/* Makes room in a full queue. Takes and gives back the lock itself: no lock is held while memory is asked for. */
+/* Makes room in a full queue. Takes and releases the lock itself, because no lock is held while allocating. */
 static int grow_queue(struct plait_pool *pool, struct plait_queue *queue) {
   struct plait_slot *self = plait_self();
   int rc = plait__pool_lock(pool);
@@ -62,12 +62,12 @@ static int grow_queue(struct plait_pool *pool, struct plait_queue *queue) {
   if (rc == 0) {
     plait_ref_t old_ref = plait_get(&queue->ring);
     struct plait_ring *old = old_ref == 0 ? NULL : plait_at(old_ref);
-    /* Another submitter may have been quicker; then the new ring is what is freed below. */
+    /* Another submitter may have been faster; then the new ring is freed below. */
     if ((old == NULL ? 0 : plait_get(&old->capacity)) == full) {
       plait_put(&bigger->capacity, capacity);
       plait_put(&bigger->previous, old_ref);
       copy_ring(queue, bigger);
-      plait_put(&queue->ring, bigger_ref); /* the commit; repair knows the rest */
+      plait_put(&queue->ring, bigger_ref); /* the commit; repair does the rest */
       plait_put(&self->scratch, old_ref);
       plait_put(&bigger->previous, 0);
       plait__queue_trim(queue);
@@ -86,7 +86,7 @@ static struct plait_queue *queue_of(struct plait_task *task) {
   return &((struct plait_client *)plait_at(plait_get(&task->client)))->queues[plait_get(&task->priority)];
 }
 
-/* After a task was put into its queue: what repeats it. pre: holds the lock. */
+/* Updates the derived state after a task was queued. pre: holds the lock. */
 static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   if (plait_get(&task->place) == 0) {
     struct plait_client *client = plait_at(plait_get(&task->client));
@@ -98,7 +98,7 @@ static void note_queued(struct plait_pool *pool, struct plait_task *task) {
   atomic_store_explicit(&pool->queued, plait_get(&pool->queued) + 1, memory_order_seq_cst);
 }
 
-/* After a task has left its queue: likewise. */
+/* Updates the derived state after a task has left its queue. pre: holds the lock. */
 static void note_left(struct plait_pool *pool, struct plait_task *task, struct plait_queue *queue) {
   if (plait_get(&task->place) == 0 && plait_get(&queue->head) == plait_get(&queue->tail)) {
     struct plait_client *client = plait_at(plait_get(&task->client));
@@ -109,9 +109,9 @@ static void note_left(struct plait_pool *pool, struct plait_task *task, struct p
 }
 
 /*
- * Whether the pool takes a task of the calling thread's: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes those of its own
- * workers also when its queue is full, and while it closes. What a running task waits for may not wait for those before
- * it, which wait for its worker, and a task that is let end needs its own.
+ * Whether the pool takes a task of the calling thread: 0, -PLAIT_EPIPE or -PLAIT_EAGAIN. It takes tasks of its own
+ * workers also when its queue is full, and while it closes. A running task may await them: they must not wait for older
+ * tasks, which wait for its worker. A task that may still end needs its subtasks.
  */
 static int refusal(struct plait_pool *pool) {
   int is_inner = atomic_load_explicit(&plait_self()->pool, memory_order_relaxed) == plait_ref(pool);
@@ -152,7 +152,7 @@ int plait__queue_put_back(struct plait_pool *pool, plait_ref_t ref) {
     if (rc != 0) return rc;
     uint32_t state = plait_get(&pool->state);
     if (state != PLAIT_POOL_OPEN && state != PLAIT_POOL_CLOSING) rc = -PLAIT_EPIPE;
-    /* Under the lock: whoever aborts it from here on finds it in the queue. */
+    /* Under the lock: a thread that aborts it from here on finds it in the queue. */
     else if (plait_load(&task->control) != 0) rc = -PLAIT_EINVAL;
     if (rc == 0 && has_room(queue)) {
       uint32_t head = plait_get(&queue->head);
@@ -181,7 +181,7 @@ int plait__queue_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait
   uint32_t position = plait_get(&task->position), head = plait_get(&queue->head);
   if (position - head >= plait_get(&queue->tail) - head) return 0;
   plait_word_t *cell = plait__queue_cell(queue, position);
-  if (plait_get(cell) != ref) return 0; /* taken; the position is from before */
+  if (plait_get(cell) != ref) return 0; /* it was taken; the position is stale */
   plait_put(&task->output_status, PLAIT_STATUS_STOPPED);
   *wake = plait__task_deliver(pool, ref, cell, 0, 1);
   plait__queue_trim(queue);
@@ -189,7 +189,7 @@ int plait__queue_withdraw(struct plait_pool *pool, plait_ref_t ref, struct plait
   return 1;
 }
 
-/* The client whose turn it is to have a task of this priority run; NULL: none has one. */
+/* The client whose turn it is, among those with a queued task of this priority; NULL: none has one. */
 static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit) {
   plait_ref_t turn = plait_get(&pool->turn);
   for (plait_ref_t at = turn; at != 0;) {
@@ -205,7 +205,7 @@ static struct plait_client *client_in_turn(struct plait_pool *pool, uint32_t bit
   return NULL;
 }
 
-/* The queue whose first task is next for a worker on `worker place`; NULL: there is none. */
+/* The queue whose first task is next for the worker of a place; NULL: there is none. */
 static struct plait_queue *choose(struct plait_pool *pool, plait_ref_t place_ref) {
   struct plait_worker_place *place = place_ref == 0 ? NULL : plait_at(place_ref);
   plait_ref_t first = place == NULL ? 0 : plait__queue_first(&place->queue);
@@ -223,7 +223,7 @@ static struct plait_queue *choose(struct plait_pool *pool, plait_ref_t place_ref
   return first == 0 ? NULL : &place->queue;
 }
 
-/* As choose(), for a worker that helps one client alone. */
+/* As choose(), for a worker that helps only one client. */
 static struct plait_queue *choose_of(struct plait_client *client, plait_ref_t place_ref) {
   struct plait_worker_place *place = place_ref == 0 ? NULL : plait_at(place_ref);
   if (place != NULL && plait__queue_first(&place->queue) != 0) return &place->queue;

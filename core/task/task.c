@@ -1,6 +1,4 @@
-/*
- * task: submitting, taking, finishing and draining. The order of the stores is the proof; see internal.h.
- */
+/* task: submitting, taking, finishing and draining. Correctness rests on the order of the stores; see internal.h. */
 #include "internal.h"
 
 static struct plait_task *task_at(plait_ref_t ref) {
@@ -27,7 +25,7 @@ PLAIT_EXPORT int plait_task_abort(plait_ref_t ref) {
   struct plait_client *wake = NULL;
   rc = plait__queue_withdraw(pool, ref, &wake);
   plait_lock_release(&pool->lock);
-  if (rc == 1) plait__task_free_block(&task_at(ref)->input_block); /* the caller may be slow to drain */
+  if (rc == 1) plait__task_free_block(&task_at(ref)->input_block); /* the caller may drain slowly */
   if (wake != NULL) plait__client_wake(wake);
   return rc;
 }
@@ -53,11 +51,11 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   if (plait_get(&client->owner) == 0 || message_bytes == PLAIT_MESSAGES_CLOSED) rc = -PLAIT_EPIPE;
   else if (of != 0 && (plait_load(&task_at(of)->control) & PLAIT_STOP_DETACHED) != 0) rc = -PLAIT_EPIPE;
   else if (message_bytes != 0 && size > PLAIT_PROGRESS_LIMIT - message_bytes)
-    rc = -PLAIT_EAGAIN; /* a single one may be larger */
+    rc = -PLAIT_EAGAIN; /* a single message may be larger */
   else {
     plait_put(&task_at(ref)->link, 0);
     wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
-    /* Last: what is counted is there, so that draining it makes room again. */
+    /* Last: what is counted is in the inbox, so that draining it makes room again. */
     plait_put(&client->message_bytes,
         size > PLAIT_PROGRESS_LIMIT - message_bytes ? PLAIT_PROGRESS_LIMIT : message_bytes + size);
   }
@@ -74,14 +72,14 @@ static uint32_t take(struct plait_pool *pool, struct plait_slot *self) {
   return plait_get(&pool->state) == PLAIT_POOL_OPEN ? PLAIT_NEXT_NONE : PLAIT_NEXT_STOP;
 }
 
-/* Takes the name away that the calling worker has put up while it looked (see look() in worker.c): whether it had. */
+/* Unregisters the calling worker as spinner (see spin() in worker.c). Returns whether it was registered. */
 static int unregister_spinner(struct plait_pool *pool) {
   if (plait_get(&pool->spinner) != plait_self_id()) return 0;
   atomic_store_explicit(&pool->spinner, 0, memory_order_seq_cst);
   return 1;
 }
 
-/* What a finished task needs no more. What may be run again is kept. */
+/* Frees what a finished task no longer needs. The input of a task that may be run again is kept. */
 static void free_input(plait_ref_t ref) {
   if (plait_get(&task_at(ref)->retries) != 0) return;
   plait__task_free_block(&task_at(ref)->input_block);
@@ -101,7 +99,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
     }
     return PLAIT_NEXT_RETRY;
   }
-  unregister_spinner(pool); /* before the next task is counted out: see plait__worker_wake */
+  unregister_spinner(pool); /* before the next task leaves `queued`: see plait__worker_wake */
   if (deliver) {
     wake = plait__task_deliver(pool, finished, &self->running, 0, 1);
     plait_put(&self->tasks_done, plait_get(&self->tasks_done) + 1);
@@ -110,7 +108,7 @@ PLAIT_EXPORT uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us) {
   uint32_t next = take(pool, self);
   plait_lock_release(&pool->lock);
   if (wake != NULL) plait__client_wake(wake);
-  /* it was woken, or looked, for a task that others must take now */
+  /* it was woken, or spun, for a task that others must take now */
   if (next == PLAIT_NEXT_STOP) plait_pool_wake(pool);
   return next;
 }
@@ -133,13 +131,13 @@ PLAIT_EXPORT int plait_task_hold(void) {
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc;
   plait_put(&task_at(ref)->link, plait_get(&self->holding));
-  plait_put(&self->holding, ref); /* the commit; repair clears `running` if it does not come to the next store */
+  plait_put(&self->holding, ref); /* the commit; repair clears `running` if the next store is missing */
   plait_put(&self->running, 0);
   plait_lock_release(&pool->lock);
   return 0;
 }
 
-/* The word that names `ref` in the list of what the caller holds; NULL: none does. */
+/* The word that names `ref` in the caller's list of held tasks; NULL: none does. */
 static plait_word_t *held_link(struct plait_slot *self, plait_ref_t ref) {
   plait_word_t *link = &self->holding;
   for (plait_ref_t at; (at = plait_get(link)) != ref; link = &task_at(at)->link)
@@ -184,7 +182,7 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   struct plait_pool *pool = pool_of_client(client_ref);
   if (atomic_load_explicit(&client->inbox, memory_order_seq_cst) == 0) return 0;
   if (plait__pool_lock(pool) != 0) return 0;
-  /* Between the two stores both words name the tasks; after a death there, repair undoes the first. */
+  /* Between the two stores both words name the tasks; after an exit there, repair undoes the first. */
   plait_ref_t task = atomic_load_explicit(&client->inbox, memory_order_relaxed);
   uint32_t message_bytes = plait_get(&client->message_bytes);
   plait_put(&client->taken, task);
@@ -192,10 +190,10 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
-  /* a hint: who waits for room looks by itself, too */
+  /* a hint: threads that wait for room also poll */
   if (message_bytes != 0) plait_platform_notify(&client->message_bytes, UINT32_MAX);
   plait_ref_t oldest = 0;
-  while (task != 0) { /* from one list to the other, one by one: in between it is the first of both */
+  while (task != 0) { /* moved one by one: in between a task is the first of both lists */
     plait_ref_t next = plait_get(&task_at(task)->next);
     plait_put(&task_at(task)->link, plait_get(&client->drained));
     plait_put(&client->drained, task);

@@ -1,29 +1,33 @@
 /*
- * task: queues of calls that workers pull from, and the way of their results back.
+ * task: queues of function calls, the workers that take them, and the way of the results back.
  *
- *     client (a thread that submits) --submit--> its queues --next--> worker --next/finish--> client's inbox
- *                                          or a worker place's queue
+ *     client (a thread that submits) --submit--> its client queues --next--> worker --next/finish--> client's inbox
+ *                                          or a worker queue
  *
- * A task is a record (struct plait_task), and behind it `capacity` bytes that hold a small input and, if it fits, later
- * the output. A large input lies in a block of its own, which the worker frees when it has run the task: a client that
- * is slow to drain keeps small records, not megabytes. A task has one owner at any time, named by its state, and only
- * the owner writes it (but for `control`, which its client and the coordinator write too):
+ * A task is a task record (struct plait_task) followed by `capacity` bytes. These hold a small input and, if it fits,
+ * later the output. A large input is in a block of its own, which the worker frees when it has run the task. So a
+ * client that drains slowly keeps small records, not megabytes.
+ *
+ * A task has one owner at any time, named by its state. Only the owner writes it, except `control`, which its client
+ * and the coordinator write too:
  *
  *     BUILDING  the client's thread    (slot.building names it)
- *     QUEUED    a queue                 (under the pool's lock)
- *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or who delivers it
- *                                      for a dead one (slot.adopted)
+ *     QUEUED    a queue                (under the pool's lock)
+ *     RUNNING   the worker             (slot.running names it, or slot.holding's list), or the thread that delivers it
+ *                                      after the worker has exited (slot.adopted)
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
- * A worker runs one task at a time (slot.running). One whose promise is pending may be put aside (slot.holding), so
- * that the worker takes another meanwhile. Word of a running task (progress), and what a worker writes (output), is a
- * record of its own, which goes from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of it
- * undelivered.
+ * A worker runs one task at a time (slot.running). A task whose promise is pending may be put aside (slot.holding), so
+ * that the worker can take another one. Progress of a running task and output of a worker are messages: records of
+ * their own, which go from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of undelivered
+ * messages.
  *
- * What is taken next: the most urgent priority first; within it, the clients in turn, one task each; within a client,
- * first in, first out. A task may be for one worker place only: a worker place is a worker's place in the pool, one worker after the
- * other sits on it; its queue is first in, first out whatever the priorities, and competes with the rest by its first
- * task's priority.
+ * The scheduler takes the most urgent priority first. Within a priority it takes one task of each client in turn. A
+ * client queue is first in, first out.
+ *
+ * A task may be for one worker index only. Its worker place keeps these tasks in a worker queue, first in, first out,
+ * whatever their priorities. The worker queue competes with the client queues by the priority of its first task. When a
+ * worker exits, the worker that replaces it takes over its place.
  */
 #ifndef PLAIT_TASK_TASK_H
 #define PLAIT_TASK_TASK_H
@@ -32,222 +36,238 @@
 
 /* ---- pool.c ---- */
 
-/* A new, open pool owned by the calling thread; 0 if memory or the table of pools is full. Any thread. */
+/* Creates an open pool owned by the calling thread. Returns 0 if memory or the table of pools is full. Any thread. */
 plait_ref_t plait_pool_create(void);
 
 /*
- * The worker place of that index, made if it is not there; 0: no memory, or the lock's owner is stuck. pre: index < the limit.
+ * Returns the worker place of an index and makes it if needed. Returns 0 without memory, or if the lock's owner makes
+ * no progress. pre: index < PLAIT_PLACE_LIMIT.
  */
 plait_ref_t plait_pool_place(plait_ref_t pool, uint32_t index);
 
 /*
- * A client of the pool, owned by the calling thread, or one that nobody owns any more, taken over. It is freed with the
- * pool, which is there as long as a live thread owns a client of it. 0: no memory, no such pool, or a lock's owner is
- * stuck.
+ * Returns a client of the pool that the calling thread owns: a new one, or one that has no owner any more. It is freed
+ * with the pool, which exists as long as a live thread owns a client of it. Returns 0 without memory or such a pool, or
+ * if a lock's owner makes no progress.
  */
 plait_ref_t plait_client_create(plait_ref_t pool);
 
 /*
- * Moves an open pool to CLOSING, CLOSED or FAILED (or a closing one to CLOSED) and wakes everybody. Beyond CLOSING,
- * tasks still queued come back as POOL_CLOSED or POOL_FAILED. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. Any thread.
+ * Moves an open pool to CLOSING, CLOSED or FAILED, or a closing one to CLOSED or FAILED, and wakes all threads. Beyond
+ * CLOSING, queued tasks are returned as POOL_CLOSED or POOL_FAILED. Returns 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. Any
+ * thread.
  */
 int plait_pool_end(plait_ref_t pool, uint32_t state);
 
-/* Gives a pool the block that says why it fails; the pool frees it. pre: before plait_pool_end(FAILED), once. */
+/* Gives a pool the block that says why it failed; the pool frees it. pre: before plait_pool_end(FAILED), once. */
 void plait_pool_set_failure(plait_ref_t pool, plait_ref_t block, uint32_t size);
 
 /* ---- name.c ---- */
 
 /*
- * A name of `size` bytes; 0: no memory. The caller writes the text and hands it to plait_pool_intern(), before anything
- * that makes another name, a worker place or a task queued.
+ * Creates a name of `size` bytes; 0: no memory. The caller writes the text and passes the name to plait_pool_intern()
+ * before it creates another name, a worker place or a queued task.
  */
 plait_ref_t plait_name_create(uint32_t size);
 
 /*
- * The pool's name with the same text, for as long as there is the pool; the given one is kept or freed. 0, and it is
- * freed: the pool keeps as many as it may, or the lock's owner is stuck. pre: the caller has just made it.
+ * Returns the pool's name with the same text, which lives as long as the pool. The given name is kept or freed. Returns
+ * 0, and frees it, if the pool may keep no more names, or if the lock's owner makes no progress. pre: the caller has
+ * just created the name.
  */
 plait_ref_t plait_pool_intern(plait_ref_t pool, plait_ref_t name);
 
 /*
- * Makes a block of `size` bytes of text the name of a BUILDING task, which owns it; 0: no memory. The caller writes it.
+ * Gives a BUILDING task a name of its own with `size` bytes of text, which the caller writes. The task owns the block.
+ * Returns 0 without memory.
  */
 plait_ref_t plait_task_name(plait_ref_t task, uint32_t size);
 
 /* ---- task_record.c ---- */
 
 /*
- * A task with room for `size` bytes of input, BUILDING; its words input_low and input_high say where and how many.
- * 0: no memory. pre: the calling thread has none in building.
+ * Creates a BUILDING task with room for `size` bytes of input; input_low and input_high hold their position and number.
+ * Returns 0 without memory. pre: the calling thread is building no other task.
  */
 plait_ref_t plait_task_create(plait_ref_t client, uint32_t size);
 
-/* Frees a BUILDING task that will not be submitted. */
+/* Frees a BUILDING task that is not submitted. */
 void plait_task_discard(plait_ref_t task);
 
-/* Where to write `size` bytes of output: behind the record, or a block that the task owns; 0: no memory. */
+/*
+ * Returns where to write `size` bytes of output: behind the task record, or in a block that the task owns; 0: no
+ * memory.
+ */
 plait_ref_t plait_task_output(plait_ref_t task, uint32_t size);
 
-/* Frees a drained task; quickest in the order of draining. Anything else is ignored. For the client's owner. */
+/* Frees a drained task; fastest in the order of draining. Ignores anything else. For the client's owner. */
 void plait_task_free(plait_ref_t task);
 
 /* ---- task.c ---- */
 
 /*
- * Queues a BUILDING task and wakes a worker. 0, -PLAIT_EPIPE (the pool is not open; its workers may until it is
- * CLOSED), -PLAIT_EAGAIN (its queue is full, and the calling thread is none of its workers), -PLAIT_ENOMEM or
- * -PLAIT_ETIMEDOUT; after an error the task is still BUILDING.
+ * Queues a BUILDING task and wakes a worker. After an error the task is still BUILDING. Returns 0 or
+ *
+ * - -PLAIT_EPIPE: the pool is not open. Its own workers may submit until it is CLOSED.
+ * - -PLAIT_EAGAIN: the queue is full, and the calling thread is not a worker of the pool.
+ * - -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT.
  */
 int plait_task_submit(plait_ref_t task);
 
 /*
- * Tells a task to stop, for its client wants no result any more. One that is still queued leaves the queue, and lies in
- * the client's inbox as STOPPED. 1, or, with `control` set: 0 (it was not queued any more) or -PLAIT_ETIMEDOUT (it
- * stays where it is). pre: the calling thread owns the client, has submitted the task, and has not drained it.
+ * Requests that a task stop because its client no longer wants the result. A queued task leaves the queue and goes to
+ * the client's inbox as STOPPED: returns 1. Otherwise `control` is set, and the result is 0 (the task is no longer
+ * queued) or -PLAIT_ETIMEDOUT (it stays where it is). pre: the calling thread owns the client, has submitted the task
+ * and has not drained it.
  */
 int plait_task_abort(plait_ref_t task);
 
 /*
- * Puts the task that the calling thread has adopted back to the front of its queue, with one retry less. 0,
- * -PLAIT_EINVAL (it has none left, is to stop, or none is adopted), -PLAIT_EPIPE (the pool takes no more),
- * -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT; after an error it is still adopted.
+ * Puts the task that the calling thread has adopted back to the front of its queue, with one retry less. After an error
+ * it is still adopted. Returns 0, -PLAIT_EINVAL (no retry is left, a stop was requested, or none is adopted),
+ * -PLAIT_EPIPE (the pool takes no more tasks), -PLAIT_ENOMEM or -PLAIT_ETIMEDOUT.
  */
 int plait_task_requeue(plait_ref_t task);
 
 /*
- * Sends a BUILDING record straight to its client's inbox: word of a task that the caller runs, or output. The client
- * and ticket of word are that task's, and its `link` names the task; the `link` of output is 0. 0, or it is still
- * BUILDING: -PLAIT_EAGAIN (too much lies there undelivered), -PLAIT_EPIPE (the client is gone, or the task was given
- * up) or -PLAIT_ETIMEDOUT. Whoever waits for room sleeps on `client.words`, and looks by itself from time to time.
+ * Sends a message, which is a BUILDING record, directly to its client's inbox. Progress has the client and ticket of
+ * the task that the caller runs, and `link` names that task. Output has `link` 0. Returns 0, or the record is still
+ * BUILDING: -PLAIT_EAGAIN (too many bytes are undelivered), -PLAIT_EPIPE (the client has exited or is closed, or the
+ * task is detached) or -PLAIT_ETIMEDOUT. A thread that waits for room sleeps on `client.message_bytes` and also polls
+ * from time to time.
  */
 int plait_task_emit(plait_ref_t record);
 
 /*
- * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. A task, or enum plait_next. A
- * `finished` that is not the task that the worker runs is not touched. `busy_us`: time that the finished task took.
+ * For a worker: delivers `finished` (0: none), which it has run, and takes the next task. Returns a task or enum
+ * plait_next. Ignores a `finished` that is not the worker's running task. `busy_us`: how long the finished task took.
  */
 uint32_t plait_task_next(plait_ref_t finished, uint32_t busy_us);
 
 /*
- * For a worker whose task waits for tasks of `client`, its own: takes the next of these, or of its worker place. A task or
- * PLAIT_NEXT_NONE, or PLAIT_NEXT_RETRY. pre: the worker runs nothing (it holds the task that waits).
+ * For a worker whose task awaits tasks of `client`, its own client: takes the next task of that client or of its worker
+ * queue. Returns a task, PLAIT_NEXT_NONE or PLAIT_NEXT_RETRY. pre: the worker runs nothing, because it holds the task
+ * that waits.
  */
 uint32_t plait_task_help(plait_ref_t client);
 
-/* For a worker: puts the task that it runs aside, to take others. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. */
+/* For a worker: puts its running task aside, so that it can take others. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT. */
 int plait_task_hold(void);
 
 /*
- * Delivers a task that the calling thread has adopted, holds or runs. 0, -PLAIT_EINVAL or -PLAIT_ETIMEDOUT (nothing was
- * done).
+ * Delivers a task that the calling thread has adopted, holds or runs. 0, -PLAIT_EINVAL, or -PLAIT_ETIMEDOUT: nothing
+ * was done.
  */
 int plait_task_finish(plait_ref_t task);
 
 /*
- * Takes all that lies in the inbox, the oldest first, linked by `next`; 0: nothing, or the lock's owner is stuck. For
- * the client's owner.
+ * Empties the inbox and returns its tasks, oldest first, linked by `next`. Returns 0 if there are none, or if the
+ * lock's owner makes no progress. For the client's owner.
  */
 plait_ref_t plait_client_drain(plait_ref_t client);
 
 /* ---- detach.c ---- */
 
 /*
- * Settles one of the tasks that a condemned worker runs or holds, though it goes on: the stand-in, which the calling
- * thread has adopted and finishes (plait_task_finish); its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE:
- * there is none (any more). PLAIT_NEXT_RETRY: no memory, or a lock's owner is stuck. pre: the calling thread has
- * adopted nothing and builds nothing.
+ * Settles one of the tasks that a draining or stopping worker runs or holds, although the worker goes on. Returns the
+ * surrogate, which the calling thread has adopted and finishes with plait_task_finish(). Its `control` and `timeout_ms`
+ * are the task's. PLAIT_NEXT_NONE: no such task is left. PLAIT_NEXT_RETRY: no memory, or a lock's owner makes no
+ * progress. pre: the calling thread has adopted nothing and builds nothing.
  */
 plait_ref_t plait_task_detach(plait_thread_t worker);
 
 /* ---- worker.c ---- */
 
 /*
- * The calling thread becomes a worker of `pool`. For native programs; a wasm host writes the word when it claims the
+ * Makes the calling thread a worker of `pool`. For native programs; a Wasm host writes the word when it claims the
  * slot.
  */
 void plait_worker_enter(plait_ref_t pool);
 
 /*
- * About to park: the value of pool.parking to sleep on, or 0 if there is something to do instead. After a value other
- * than 0, plait_worker_park_end() must follow, sleep or not.
+ * Prepares to park. Returns the value of pool.parking to sleep on, or 0 if there is something to do. After another
+ * value than 0 the caller must call plait_worker_park_end(), whether it slept or not.
  */
 uint32_t plait_worker_park_begin(void);
 void plait_worker_park_end(void);
 
 /*
- * Looks at the queue `spins` times, then sleeps until there may be something to do, `timeout_ms` at most. 0: it has
- * looked so often in vain; else 1. The caller goes on with plait_task_next() and nothing else: others may rely on it to
- * come for a task. pre: the thread may block.
+ * Polls the queue `spins` times, then sleeps until there may be something to do, for at most `timeout_ms`. Returns 0 if
+ * all polls failed, else 1. The caller must call plait_task_next() next: other threads may rely on it to take a task.
+ * pre: the thread may block.
  */
 uint32_t plait_worker_wait(uint32_t timeout_ms, uint32_t spins);
 
 /*
- * Looks at the tasks that a live worker runs and holds: tells those to stop whose time is over, and condemns the
- * worker, so that it takes no further task, when one did not stop in its grace. enum plait_poll or -PLAIT_ETIMEDOUT.
- * Under the pool's lock, so no innocent task can be started on it afterwards, and under the recovery lock, so the pool
- * stays. `now_ms`: the host's clock.
+ * Polls the tasks that a live worker runs and holds. Requests a stop from those that have exceeded their timeout. If
+ * one did not stop within the grace period, sets the worker to STOPPING, so that it takes no more tasks. Returns enum
+ * plait_poll or -PLAIT_ETIMEDOUT.
+ *
+ * It holds the pool's lock, so that no other task can start on the worker afterwards, and the recovery lock, so that
+ * the pool stays. `now_ms`: the host's clock.
  */
 int plait_worker_poll(plait_thread_t worker, uint32_t now_ms);
 
 /*
- * A live worker takes no further task: it ends when it has done what it has, and helps that meanwhile. 1, 0 (it is
- * gone), -PLAIT_ETIMEDOUT.
+ * Sets a live worker to DRAINING: it takes only tasks that its own tasks await, and ends when these have ended. Returns
+ * 1, 0 (the worker has exited) or -PLAIT_ETIMEDOUT.
  */
 int plait_worker_drain(plait_thread_t worker);
 
-/* The calling worker takes its place. pre: no live worker sits there. */
+/* Makes the calling worker the worker of a place. pre: no live worker occupies it. */
 void plait_worker_take_place(plait_ref_t place);
 
 /* ---- wake.c ---- */
 
-/* Has the coordinator look at the pool. Any thread. */
+/* Has the coordinator poll the pool. Any thread. */
 void plait_pool_signal_coordinator(plait_ref_t pool);
 
-/* Wakes every worker of the pool. Any thread. */
+/* Wakes all workers of the pool. Any thread. */
 void plait_pool_wake_workers(plait_ref_t pool);
 
-/* Wakes every worker of the pool, and every client that has something in its inbox. Any thread. */
+/* Wakes all workers of the pool, and all clients that have something in the inbox. Any thread. */
 void plait_pool_wake(struct plait_pool *pool);
 
 /* ---- destroy.c ---- */
 
 /*
- * Frees a pool and all it holds, tasks included, also those that dead threads ran. 0, -PLAIT_EINVAL (no such pool), or
- * nothing was done: -PLAIT_EAGAIN (another live worker is inside, or a thread has yet to finish a task that it adopted)
- * or -PLAIT_ETIMEDOUT. pre: nobody submits to it, drains or waits any more.
+ * Frees a pool with all its tasks, including those that exited threads ran. Returns 0, -PLAIT_EINVAL (no such pool),
+ * -PLAIT_EAGAIN or -PLAIT_ETIMEDOUT; in the last two cases nothing was done. -PLAIT_EAGAIN: another live worker is in
+ * the pool, or a thread has yet to finish a task of it that it adopted. pre: no thread submits to it, drains or waits
+ * any more.
  */
 int plait_pool_destroy(plait_ref_t pool);
 
 /*
- * The calling thread, which owns the pool (it has ended), does so no longer. Whoever is the last to let go of it, or of
- * a client of it, frees it. 0, -PLAIT_EINVAL (no such pool, or not its owner) or -PLAIT_ETIMEDOUT.
+ * Drops the caller's ownership of a pool that has ended. The last thread to release the pool or one of its clients
+ * frees it. Returns 0, -PLAIT_EINVAL (no such pool, or the caller does not own it) or -PLAIT_ETIMEDOUT.
  */
 int plait_pool_release(plait_ref_t pool);
 
 /*
- * Progress and output for the client are refused from now on, as if it were gone: after the next drain there is none.
- * 0 or -PLAIT_ETIMEDOUT. pre: the client is the calling thread's.
+ * Refuses further messages (progress and output) for a client, as if it had exited: after the next drain there are
+ * none. 0 or -PLAIT_ETIMEDOUT. pre: the calling thread owns the client.
  */
 int plait_client_close(plait_ref_t client);
 
 /*
- * The calling thread uses its client no more: what it has got is dropped, and what is still to come. 0 or
- * -PLAIT_ETIMEDOUT. pre: the client is the thread's own, which also says that its pool is there.
+ * Releases the caller's client: its results, and those still to come, are discarded. 0 or -PLAIT_ETIMEDOUT. pre: the
+ * calling thread owns the client, which also means that its pool exists.
  */
 int plait_client_release(plait_ref_t client);
 
 /* ---- recover.c, check.c ---- */
 
 /*
- * Puts right what a dead thread left in this room. pre: the caller holds the recovery lock and has adopted nothing; the
- * slot is DEAD. `running`: a task that it ran, which the calling thread has now adopted (plait_task_finish it), or 0.
- * 0; 1: it held further tasks, so call again once this one is finished; or -PLAIT_ETIMEDOUT: a pool's lock is stuck. In
- * both cases some of it is left to do, and the slot must stay DEAD.
+ * Repairs what an exited thread left in this module. pre: the caller holds the recovery lock and has adopted nothing;
+ * the slot is DEAD. `running`: a task that the thread ran, which the caller has now adopted and must finish; or 0.
+ *
+ * Returns 0; 1 if the thread held further tasks, so that the caller calls again once this one is finished; or
+ * -PLAIT_ETIMEDOUT if a pool's lock is stuck. In the last two cases some work is left, and the slot must stay DEAD.
  */
 int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
 
-/* Walks every pool: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
+/* Checks all pools: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
 int plait_task_check(void);
 
 #endif

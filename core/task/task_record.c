@@ -1,6 +1,4 @@
-/*
- * task_record: making and freeing the records of tasks, and their way into a client's inbox.
- */
+/* task_record: creating and freeing task records, and delivering them to a client's inbox. */
 #include "internal.h"
 
 static struct plait_task *task_record(plait_ref_t ref) {
@@ -66,7 +64,7 @@ PLAIT_EXPORT plait_ref_t plait_task_create(plait_ref_t client, uint32_t size) {
 PLAIT_EXPORT plait_ref_t plait_task_output(plait_ref_t ref, uint32_t size) {
   struct plait_task *task = task_record(ref);
   plait__task_free_block(&task->output_block);
-  /* The bytes behind the record may still be the input that another worker is to read. */
+  /* The bytes behind the record may still be the input that another worker will read. */
   if (plait_get(&task->retries) == 0 && size <= plait_get(&task->capacity)) return ref + (plait_ref_t)sizeof *task;
   plait_ref_t block = plait_heap_alloc_for(PLAIT_FOR_TASKS, size);
   plait_put(&task->output_block, block);

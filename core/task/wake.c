@@ -1,18 +1,20 @@
 /*
- * wake: telling workers, clients and the coordinator that there is something for them.
+ * wake: waking workers, clients and the coordinator.
  *
- * A wake-up is only ever a hint: workers sleep after having looked at the queue with `sleepers` raised, clients after
- * having looked at the inbox, and everybody looks again after waking. Workers sleep on one of two words. Who sleeps on
- * `signal` does nothing else: once woken, it looks or it dies, and its recovery wakes all. Who sleeps on `parking` has
- * an event loop that turns, and may be in somebody's timer for hours when its wake-up comes. So for a task the first
- * are woken rather than the second; and where none of the first was there, the coordinator is told (`alert`), which
- * looks a little later and, if tasks still wait while workers sleep, wakes all of them.
+ * A wake-up is only a hint. Workers raise `sleepers`, check the queue and then sleep; clients check the inbox first;
+ * and all check again after waking.
  *
- * Before it sleeps, an idle worker looks at the queue for a moment without a pause. One of those says so (`looking`):
- * for a task that is the only one in the queue nobody is woken then. It takes its name away either under the lock,
- * before it takes a task; or before it raises `sleepers` and looks once more: so either it sees the task, or who queued
- * it sees no name (see plait__worker_wake). If it dies with its name there, or cannot have the lock, all who
- * sleep are woken, and the coordinator is told.
+ * Workers sleep on one of two words. A worker that sleeps on `signal` does nothing else: once woken it checks the
+ * queue, or it exits and its recovery wakes all workers. A worker parked on `parking` has a running event loop, and may
+ * be in a user's timer for hours when its wake-up comes. So a task wakes sleeping workers in preference to parked ones.
+ * If no worker slept on `signal`, the task also signals the coordinator (`alert`). The coordinator polls a little
+ * later. If tasks still wait while workers sleep, it wakes all of them.
+ *
+ * An idle worker spins on the queue for a moment before it sleeps. One of them is registered as `spinner`. A task that
+ * is alone in the queue then wakes no worker. The spinner unregisters either under the lock, before it takes a task, or
+ * before it raises `sleepers` and checks the queue once more. So either it sees the task, or the submitter sees no
+ * spinner (see plait__worker_wake). If a registered spinner exits or cannot get the lock, all sleepers are woken and the
+ * coordinator is signalled.
  */
 #include "internal.h"
 
@@ -46,14 +48,13 @@ void plait_pool_wake(struct plait_pool *pool) {
 }
 
 /*
- * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper's look at the queues
- * comes later and sees the task. Likewise with look() there, for a worker that has found nothing: it looks once more
- * after it has taken its name away.
+ * seq_cst: pairs with begin_sleep in worker.c. Either this load sees the sleeper, or the sleeper checks the queues
+ * later and sees the task. The same holds for spin() there: a spinner that found nothing checks once more after it has
+ * unregistered.
  *
- * Nobody is woken where nothing is queued any more, or where one task is and then a name is seen. Whose name is seen
- * after that count has yet to come for a task, or to look once more: it takes the name away before what it takes is
- * counted out. With the two loads the other way round it might have come for another task in between, and left this
- * one.
+ * Skip the wake-up if the queue is empty, or if it holds exactly one task and a spinner is registered. A spinner that
+ * is seen after that count has yet to take a task, or to check once more: it unregisters before its task leaves
+ * `queued`. If the two loads were swapped, it might have taken another task in between, and left this one.
  */
 void plait__worker_wake(struct plait_pool *pool, int all) {
   uint32_t wanted = PLAIT_ALERT_ANY, queued = atomic_load_explicit(&pool->queued, memory_order_seq_cst);
@@ -63,7 +64,7 @@ void plait__worker_wake(struct plait_pool *pool, int all) {
     atomic_fetch_add_explicit(&pool->signal, 2, memory_order_seq_cst);
     if (plait_platform_notify(&pool->signal, count) != 0 && !all) return;
     atomic_fetch_add_explicit(&pool->parking, 2, memory_order_seq_cst);
-    /* 0: somebody is on its way already, for another task perhaps. */
+    /* 0: a worker is already on its way, perhaps for another task */
     if (plait_platform_notify(&pool->parking, count) != 0) wanted = PLAIT_ALERT_PARKED;
   }
   if (plait_get(&pool->alert) >= wanted &&

@@ -1,16 +1,17 @@
 /*
  * worker: entering a pool, sleeping until there is work, being stopped.
  *
- * `sleepers` may be too high after a death (a needless wake-up), never too low (a lost one): it is raised before and
- * lowered after the slot's `sleeping` word says so, and recovery lowers it only for a slot whose word says so.
+ * `sleepers` may be too high after an exit (a needless wake-up), never too low (a lost one). It is raised before the
+ * slot's `sleeping` word is set and lowered after that word is cleared. Recovery lowers it only for a slot whose word
+ * is set.
  */
 #include "internal.h"
 
-/* So many results that nobody has read mean that their client does something else. */
+/* From this many unread results on, their client is busy with something else. */
 #define UNREAD_WHEN_BUSY 8
-/* How many times longer the one worker looks that has its name up than others do. */
+/* How many times longer the registered spinner spins than the others. */
 #define OTHERS_SPIN_LESS 16
-/* How long a worker naps at a time, and in all. */
+/* How long a worker naps at a time, and in total. */
 #define NAP_NS 50000
 #define NAPPING_NS 2000000
 
@@ -27,7 +28,7 @@ PLAIT_EXPORT void plait_worker_take_place(plait_ref_t place) {
   plait_put(&plait_self()->place, place);
 }
 
-/* Whether there is a task that only this worker may run. */
+/* Whether this worker's own queue has a task. */
 static int has_own_work(struct plait_slot *self) {
   plait_ref_t place = plait_get(&self->place);
   if (place == 0) return 0;
@@ -36,7 +37,9 @@ static int has_own_work(struct plait_slot *self) {
       atomic_load_explicit(&queue->tail, memory_order_seq_cst);
 }
 
-/* Whether a worker may find a task. Without the lock: a hint, but never false while there is one (see wake.c). */
+/*
+ * Whether a worker may find a task. Without the lock it is a hint, but never false while there is one (see internal.h).
+ */
 static int has_work(struct plait_pool *pool, struct plait_slot *self) {
   return atomic_load_explicit(&pool->mask, memory_order_seq_cst) != 0 || has_own_work(self);
 }
@@ -47,8 +50,8 @@ static void end_sleep(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * The value of `word`, the pool's, to sleep on, or 0 if there is something to do instead. Not 0: end_sleep() must
- * follow.
+ * Returns the value of a pool's `word` to sleep on, or 0 if there is something to do. After a value other than 0,
+ * end_sleep() must follow.
  */
 static uint32_t begin_sleep(struct plait_pool *pool, struct plait_slot *self, plait_word_t *word) {
   atomic_fetch_add_explicit(&pool->sleepers, 1, memory_order_seq_cst);
@@ -72,9 +75,8 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
 }
 
 /*
- * Sleeps for a moment at a time while results pile up that nobody reads: a worker that spins takes the processor from
- * their client, one that sleeps as others do has to be woken by it for each task. Nobody wakes who naps here, on a word
- * of its own, so nobody has to.
+ * Naps while unread results pile up. A worker that spins takes the processor from their client; one that sleeps must be
+ * woken by that client for each task. A napping worker waits on a word of its own, so that nobody has to wake it.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
   for (int64_t left = NAPPING_NS; left > 0; left -= NAP_NS) {
@@ -84,16 +86,16 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
 }
 
 /*
- * Looks `times` times: whether there is work. One worker at a time puts its name up meanwhile, and if it has found
- * something, leaves it there until plait_task_next(): else whoever queued that would see no name, and wake another
- * worker for it. Any other looks for a shorter while: two would take tasks in turn that one has time for, and keep two
- * processors from others. seq_cst: see plait__worker_wake in wake.c.
+ * Polls for work `times` times. One worker at a time registers as spinner meanwhile. If it finds work it stays
+ * registered until plait_task_next(): otherwise the submitter would see no spinner and wake another worker. The others
+ * spin for a shorter time: two spinners would alternate on tasks for which one has time, and keep two processors busy.
+ * seq_cst: see plait__worker_wake in wake.c.
  */
 static int spin(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
   uint32_t name = plait_self_id(), nobody = 0, found = 0;
   int registered = atomic_compare_exchange_strong_explicit(
       &pool->spinner, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
-  if (nobody == name) registered = 1; /* it has found something, and has not come for it */
+  if (nobody == name) registered = 1; /* it has found a task and not taken it yet */
   if (!registered) times = (times + OTHERS_SPIN_LESS - 1) / OTHERS_SPIN_LESS;
   for (uint32_t i = 0; i < times && !found; i++) {
     found = (uint32_t)has_work(pool, self);

@@ -1,9 +1,9 @@
 /*
- * task world: what the tests of the tasks' room share. A pool with a client, and steps that one thread takes as
+ * task world: what the tests of the task module share: a pool with a client, and steps that one thread takes as
  * another, so that everything happens in one order.
  *
- * Invariant: the calling thread is `main_id` until as() says otherwise; new_worker(), takes() and end_worker() come
- * back to it.
+ * Invariant: the calling thread is `main_id` until as() says otherwise; new_worker(), takes() and end_worker() return
+ * to it.
  */
 #ifndef PLAIT_TEST_TASK_WORLD_H
 #define PLAIT_TEST_TASK_WORLD_H
@@ -49,7 +49,7 @@ static inline plait_ref_t submit_as(plait_ref_t of, uint32_t ticket, uint32_t pr
   return task;
 }
 
-/* Drains `of`: how many came; each with `status` (0: any). The sum of their tickets in `sum`. */
+/* Drains `of` and returns how many tasks came, each with `status` (0: any). Adds up their tickets in `sum`. */
 static inline uint32_t drain(plait_ref_t of, uint32_t status, uint64_t *sum) {
   uint32_t count = 0;
   for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next, count++) {
@@ -67,7 +67,7 @@ static inline uint32_t finish_and_next(uint32_t task) {
   return plait_task_next(task > PLAIT_NEXT_RETRY ? task : 0, 1);
 }
 
-/* The order in which the worker takes what there is: all that waits in the pool. */
+/* Checks the order in which the worker takes all that is queued in the pool. */
 static inline void takes(plait_thread_t worker, const uint32_t *tickets, uint32_t count) {
   as(worker);
   uint32_t task = 0;
@@ -85,7 +85,7 @@ static inline void takes(plait_thread_t worker, const uint32_t *tickets, uint32_
 static inline void nothing_left(uint32_t blocks) {
   plait_abi_sweep();
   CHECK(plait_pool_destroy(pool) == 0 && plait_pool_destroy(pool) == -PLAIT_EINVAL);
-  plait_abi_sweep(); /* workers are nobody's now */
+  plait_abi_sweep(); /* the workers have no coordinator now */
   CHECK(test_live_blocks() == blocks && plait_abi_check(1) == 0);
 }
 

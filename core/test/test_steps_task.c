@@ -1,9 +1,9 @@
 /*
- * steps of the tasks' room: a thread vanishes after every single store of what it does (see steps.h), and the thread
- * that recovers it after every store of the recovery. Afterwards every task came back exactly once, at most one block
- * is lost for each death, all structures hold, and nothing hangs.
+ * crash points of the task module: a thread exits after each single store of an operation (see steps.h), and the thread
+ * that recovers it after each store of the recovery. Afterwards every task has come back exactly once, at most one
+ * block is lost for each exit, all structures are valid, and nothing hangs.
  *
- * Default: every death of each operation; of recoveries, those after some of them. PLAIT_ROUNDS: all of them.
+ * Default: every crash point of each operation, and for recoveries those after some of them. PLAIT_ROUNDS: all of them.
  */
 #include "steps.h"
 
@@ -17,8 +17,8 @@
 static plait_thread_t main_id, worker, corpse;
 static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_place, some_block;
 static uint32_t tickets;    /* tasks of the main thread's client */
-static int corpse_is_stuck; /* it is no corpse, but a worker that was given up */
-static uint32_t held;       /* blocks that the operation holds by itself, and takes with it */
+static int corpse_is_stuck; /* it has not exited: it is a detached worker */
+static uint32_t held;       /* blocks that the operation itself holds, and loses */
 
 static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
@@ -31,7 +31,7 @@ static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
 
 static void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(make_task(of, ticket)) == 0); }
 
-#define WORD (TASKS - 1) /* the ticket of what is no task's end */
+#define WORD (TASKS - 1) /* the ticket of messages, which are no task's end */
 
 static void submit_to_place(plait_ref_t place) {
   as(main_id);
@@ -55,7 +55,7 @@ static void give_output(plait_ref_t task, uint32_t size) {
 static void world(void) {
   step_begin(PAGES);
   CHECK(plait_posix_map(1, PAGES) == 0 && plait_abi_init(PAGES) == 0);
-  /* Pages of all sizes that the room needs: what the heap does to make them is test_steps_heap's matter. */
+  /* Pages of all sizes that the module needs: test_steps_heap tests how the heap makes them. */
   static const uint32_t sizes[] = {8, 18, 28, 32, 64, 128, 164, 200, 264, 300, 400, 520, 700, 1100};
   plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &worker, &corpse};
   for (int i = 0; i < 5; i++) CHECK((*ids[i] = plait_slot_claim(0)) != 0);
@@ -73,10 +73,10 @@ static void world(void) {
   plait_worker_enter(pool);
 }
 
-/* Lets the surviving worker run the queue empty. */
+/* Lets the surviving worker empty the queue. */
 static void work(void) {
   as(worker);
-  plait_ref_t places = atomic_load(&((struct plait_pool *)plait_at(pool))->places); /* whoever sat there is gone */
+  plait_ref_t places = atomic_load(&((struct plait_pool *)plait_at(pool))->places); /* its worker has exited */
   plait_ref_t place = atomic_load((plait_word_t *)plait_at(places));
   if (place != 0) plait_worker_take_place(place);
   uint32_t task = atomic_load(&plait_self()->running);
@@ -98,7 +98,7 @@ static void drain_into(uint32_t *seen) {
   }
 }
 
-/* The worker that was given up ends what it runs after all, or dies. */
+/* The detached worker ends what it runs after all, or exits. */
 static void end_stuck(int dies) {
   if (dies) {
     as(main_id);
@@ -113,13 +113,13 @@ static void end_stuck(int dies) {
   plait_abi_detach();
 }
 
-/* The calling thread has noted the deaths of `dead`, of which `last` is to be recovered by hand. */
+/* The calling thread has noted the exits of `dead`, of which `last` is to be recovered by hand. */
 static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   int others_first = variant & 1;
   uint32_t seen[TASKS] = {0};
   if (corpse_is_stuck && kills == 2) end_stuck(others_first); /* before any recovery; else after it */
   as(main_id);
-  if (others_first) { /* another thread meets the lock before recovery does */
+  if (others_first) { /* another thread takes the lock before recovery does */
     CHECK(plait_task_check() == 0);
     work();
     drain_into(seen);
@@ -133,7 +133,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   CHECK(plait_task_check() == 0);
   CHECK(plait_heap_check(1) == 0);
   if (corpse_is_stuck && kills == 1) end_stuck(others_first);
-  struct plait_pool *record = plait_at(pool); /* what a dead thread has begun to end is ended */
+  struct plait_pool *record = plait_at(pool); /* what an exited thread has begun to end is ended */
   if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
   CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
@@ -162,7 +162,7 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   CHECK(plait_abi_check(1) == 0);
 }
 
-/* ---- scenarios: what is there before, and the operation whose thread dies ---- */
+/* ---- scenarios: the state before, and the operation whose thread exits ---- */
 
 static void recover_actor(void) {
   for (plait_ref_t task; (task = plait_abi_recover(actor)) != 0;) plait_task_finish(task);
@@ -180,7 +180,7 @@ static void do_output_and_next(void) {
 static void make_running_output(void) { make_running(), give_output(actor_task, 300); }
 static void do_next(void) { plait_task_next(actor_task, 1); }
 
-static void make_dead_client(void) { /* the actor runs a task of a client that is recovered already */
+static void make_dead_client(void) { /* the actor runs a task of a client that is already recovered */
   as(corpse), submit(plait_client_create(pool), 0);
   as(actor), plait_worker_enter(pool), actor_task = plait_task_next(0, 0), give_output(actor_task, 300);
   as(main_id), plait_abi_recover(corpse);
@@ -242,7 +242,8 @@ static void do_close(void) { plait_pool_end(pool, PLAIT_POOL_CLOSED); }
 static void do_fail(void) { plait_pool_end(pool, PLAIT_POOL_FAILED); }
 static void do_closing(void) { plait_pool_end(pool, PLAIT_POOL_CLOSING); }
 
-static void make_own_pool(void) { /* the actor's own pool: queue, inbox, name, failure, and a dead worker's task */
+static void make_own_pool(
+    void) { /* the actor's own pool: queue, inbox, name, failure, and a task of an exited worker */
   submit_main(1);
   as(actor);
   actor_pool = plait_pool_create();
@@ -264,7 +265,7 @@ static void make_own_pool(void) { /* the actor's own pool: queue, inbox, name, f
 }
 static void do_destroy(void) { plait_pool_destroy(actor_pool); }
 
-static void make_corpse(void) { /* a dead worker with a task, whom the actor recovers */
+static void make_corpse(void) { /* an exited worker with a task, which the actor recovers */
   submit_main(3);
   as(corpse), plait_worker_enter(pool), give_output(plait_task_next(0, 0), 300);
   plait_thread_note_exit(corpse);
@@ -311,7 +312,7 @@ static void do_help(void) {
   plait_ref_t task = plait_task_help(actor_client);
   if (task > PLAIT_NEXT_RETRY) plait_task_finish(task);
 }
-static void do_emit(void) { /* to the main thread's client: as many as come before the death */
+static void do_emit(void) { /* to the main thread's client: as many as come before the exit */
   plait_ref_t word = plait_task_create(client, 10);
   if (word == 0) return;
   atomic_store(&((struct plait_task *)plait_at(word))->ticket, WORD);
@@ -331,7 +332,7 @@ static void make_affinity(void) {
   submit_main(2), as(actor), plait_worker_enter(pool), plait_worker_take_place(plait_pool_place(pool, 0));
   as(main_id), submit_to_place(atomic_load(&plait_slot_of(actor)->place));
 }
-static void make_corpse_retry(void) { /* a dead worker with a task that may be run again: the actor puts it back */
+static void make_corpse_retry(void) { /* an exited worker with a task that may be run again: the actor puts it back */
   submit_main(3);
   as(corpse), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
@@ -342,7 +343,7 @@ static void do_requeue(void) {
   plait_ref_t task = plait_abi_recover(corpse);
   if (task != 0) plait_task_requeue(task);
 }
-/* Tasks of the main thread that are aborted here by the actor, so that their ends are counted. */
+/* Tasks of the main thread that the actor aborts here, so that their ends are counted. */
 static plait_ref_t queue[8];
 static void submit_queue(uint32_t count) {
   as(main_id);
@@ -368,12 +369,13 @@ static void make_abort_affinity(void) {
   }
 }
 static void do_abort_affinity(void) { plait_task_abort(queue[1]), plait_task_abort(queue[0]); }
-static void make_hole(void) { /* behind the first of five that wait */
+static void make_hole(void) { /* after the first of five queued tasks */
   make_abort();
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
   as(actor), plait_worker_enter(pool);
 }
-static void make_full_of_holes(void) { /* the ring of the actor's client: what it holds has room in one of that size */
+static void make_full_of_holes(
+    void) { /* the ring of the actor's client, whose tasks fit into a ring of the same size */
   make_client();
   plait_ref_t tasks[64];
   for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
@@ -383,7 +385,7 @@ static void make_full_of_holes(void) { /* the ring of the actor's client: what i
     plait_task_free(task);
   }
 }
-static void make_full_with_holes(void) { /* the same, but what it holds needs a larger one */
+static void make_full_with_holes(void) { /* the same, but its tasks need a larger ring */
   make_client();
   plait_ref_t tasks[64];
   for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
@@ -393,7 +395,7 @@ static void make_full_with_holes(void) { /* the same, but what it holds needs a 
     plait_task_free(task);
   }
 }
-/* of a client whose thread is gone, and in front of that what the main thread waits for */
+/* of a client whose thread has exited, and before that a task that the main thread awaits */
 static void make_left_holes(void) {
   submit_queue(4);
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
@@ -411,7 +413,7 @@ static void make_own_pool_with_holes(void) {
   for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(actor_client, 0)) == 0);
   for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
 }
-/* a dead worker has the first of six, which may be run again; holes are behind it */
+/* an exited worker has the first of six, which may be run again; holes are after it */
 static void make_corpse_before_holes(void) {
   submit_queue(6);
   as(corpse), plait_worker_enter(pool);
@@ -435,7 +437,7 @@ static void make_corpse_holder(void) {
 static void do_recover_all(void) {
   for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) plait_task_finish(task);
 }
-/* the actor owns a pool in which the main thread has a client, and lets go of it */
+/* the actor owns a pool in which the main thread has a client, and releases it */
 static void make_others_pool(void) {
   submit_main(1);
   as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
@@ -453,7 +455,7 @@ static void make_client_with_all(void) { /* queued, running, done and drained ta
   as(actor), submit(actor_client, 0), submit(actor_client, 0);
   as(worker), plait_task_next(0, 0);
 }
-static void make_stuck(void) { /* a worker runs a late task and holds another: what the actor settles in its place */
+static void make_stuck(void) { /* a worker runs a late task and holds another: the actor settles them in its place */
   submit_main(3);
   as(corpse), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
   plait_ref_t task = plait_task_next(0, 0);
@@ -468,7 +470,7 @@ static void do_detach(void) {
     plait_task_finish(surrogate);
   }
 }
-static void make_detached(void) { /* the actor is the one that goes on; its tasks have been settled */
+static void make_detached(void) { /* the actor is the detached worker that goes on; its tasks have been settled */
   make_holder();
   as(main_id), plait_worker_drain(actor);
   for (plait_ref_t surrogate; (surrogate = plait_task_detach(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(surrogate);

@@ -1,10 +1,10 @@
 /*
- * task abort: tasks that leave the queue because their client wants no result any more. What the queue holds is
- * compared with a list; what a death leaves is test_steps' matter.
+ * task abort: tasks that leave the queue because their client no longer wants the result. The queue is compared with a
+ * list; test_steps_task tests exits.
  */
 #include "task_world.h"
 
-/* An aborted task leaves the queue at once, wherever it lies there, and makes room. */
+/* An aborted task leaves the queue at once, at any position, and makes room. */
 static void test_abort(void) {
   open_pool();
   atomic_store(&pool_record()->queue_limit, 4);
@@ -20,7 +20,7 @@ static void test_abort(void) {
   uint64_t sum = 0;
   CHECK(drain(client, PLAIT_STATUS_STOPPED, &sum) == 2 && sum == 1 + 3);
   takes(worker, (uint32_t[]){0, 2, 4}, 3);
-  as(worker); /* one that runs stays where it is */
+  as(worker); /* a running task stays where it is */
   CHECK(plait_task_next(0, 0) == PLAIT_NEXT_NONE);
   as(main_id), tasks[0] = submit_as(client, 5, 0, 0);
   as(worker);
@@ -30,13 +30,13 @@ static void test_abort(void) {
   as(worker);
   CHECK(finish_and_next(task) == PLAIT_NEXT_NONE);
   as(main_id);
-  CHECK(plait_task_abort(task) == 0); /* nor one that lies in the inbox */
+  CHECK(plait_task_abort(task) == 0); /* nor a task in the inbox */
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4 && atomic_load(&pool_record()->finished) == 6);
   end_worker(worker);
   nothing_left(0);
 }
 
-/* One that is aborted between its worker's death and its second run does not go back into the queue. */
+/* A task that is aborted between its worker's exit and its second run does not return to the queue. */
 static void test_abort_before_requeue(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -57,7 +57,7 @@ static uint32_t ring_capacity(void) {
   return atomic_load(&ring->capacity);
 }
 
-/* However many come and go behind one that waits, a ring does not grow for holes. */
+/* However many tasks come and go behind a waiting one, a ring does not grow for holes. */
 static void test_window(void) {
   enum { WINDOW = 20 };
   open_pool();
@@ -79,7 +79,7 @@ static void test_window(void) {
   nothing_left(0);
 }
 
-/* As if so many tasks had gone through the queue that its positions are about to wrap. */
+/* As if so many tasks had passed through the queue that its positions are about to wrap. */
 static void age(struct plait_queue *queue) {
   atomic_store(&queue->head, UINT32_MAX - 1000), atomic_store(&queue->tail, UINT32_MAX - 1000);
 }
@@ -103,7 +103,7 @@ static void test_abort_at_random(void) {
     } else if (count == 0) {
       continue;
     } else if (what < 14 || phase == 1) {
-      /* the oldest is left in its place in half of the rounds, as by workers that are all busy */
+      /* half of the rounds leave the oldest in place, as if all workers were busy */
       uint32_t which = (uint32_t)test_random(&random) % count;
       if (which == 0 && count > 1 && round / 3000 % 2 == 0) which = 1;
       CHECK(plait_task_abort(list[which]) == 1);

@@ -1,6 +1,6 @@
 /*
- * ends: of pools, of threads and of who uses a pool. A test stages a death by noting that of a thread that it has
- * played itself. Invariant: every task ends once, with the reason, and whoever is last to use a thing frees it.
+ * ends: of pools, of threads and of users of a pool. A test stages an exit by noting the exit of a thread that it has
+ * played itself. Invariant: every task ends once, with the reason, and the last user of a thing frees it.
  */
 #include "task_world.h"
 
@@ -25,7 +25,7 @@ static void test_ends(void) {
     CHECK(plait_task_submit(late) == -PLAIT_EPIPE && atomic_load(&record(late)->state) == PLAIT_TASK_BUILDING);
     plait_task_discard(late);
     CHECK(drain(client, ends[i].status, NULL) == 99);
-    CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN); /* a worker is inside */
+    CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN); /* a worker is in it */
     as(worker);
     CHECK(plait_worker_park_begin() == 0 && finish_and_next(task) == PLAIT_NEXT_STOP);
     end_worker(worker);
@@ -88,14 +88,14 @@ static void test_orphan_pool(void) {
   uint32_t task = plait_task_next(0, 0);
   CHECK(task != 0);
   as(main_id);
-  plait_abi_recover(owner); /* the pool closes, and stays: a worker and a client are in it */
+  plait_abi_recover(owner); /* the pool closes and stays: it has a worker and a client */
   CHECK(atomic_load(&pool_record()->state) == PLAIT_POOL_CLOSED && plait_abi_check(1) == 0);
   as(user);
   CHECK(drain(users, PLAIT_STATUS_POOL_CLOSED, NULL) == 1);
   as(main_id);
   CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
   as(user);
-  CHECK(drain(users, PLAIT_STATUS_WORKER_DIED, NULL) == 1); /* the client's thread lives: its pool is still there */
+  CHECK(drain(users, PLAIT_STATUS_WORKER_DIED, NULL) == 1); /* the client's thread lives: its pool still exists */
   as(main_id);
   plait_abi_recover(user);
   CHECK(test_live_blocks() == 3);
@@ -114,7 +114,7 @@ static void test_dead_worker(void) {
   as(main_id);
   CHECK(plait_abi_recover(worker) == task);
   CHECK(plait_pool_destroy(pool) == -PLAIT_EAGAIN);
-  CHECK(plait_abi_recover(second) == other); /* without having finished the first: it is finished now */
+  CHECK(plait_abi_recover(second) == other); /* without having finished the first, which is finished now */
   CHECK(plait_task_finish(task) == -PLAIT_EINVAL && plait_task_finish(other) == 0);
   CHECK(plait_task_finish(other) == -PLAIT_EINVAL && drain(client, PLAIT_STATUS_WORKER_DIED, NULL) == 2);
   worker = new_worker();
@@ -127,7 +127,7 @@ static void test_dead_worker(void) {
   CHECK(plait_abi_recover(worker) == 0 && test_live_blocks() == 0 && plait_abi_check(1) == 0);
 }
 
-/* A pool's lock is held by a thread that lives and does not move: recovery puts off what it cannot do. */
+/* A pool's lock is held by a live thread that makes no progress: recovery defers what it cannot do. */
 static void test_stuck_pool(void) {
   open_pool();
   plait_thread_t worker = new_worker(), stuck = plait_slot_claim(0);
@@ -154,7 +154,7 @@ static void test_stuck_pool(void) {
   nothing_left(0);
 }
 
-/* Clients of threads that are gone are taken over, but not while a task of theirs is under way. */
+/* Clients of exited threads are taken over, but not while a task of theirs is running. */
 static void test_client_again(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -179,7 +179,7 @@ static void test_client_again(void) {
   nothing_left(0);
 }
 
-/* Threads let go of a pool one by one, a client that the owner has besides too: whoever is last frees it. */
+/* Threads release a pool one by one, and the owner also a client of its own: the last one frees the pool. */
 static void test_release(void) {
   for (int order = 0; order < 3; order++) {
     open_pool();
@@ -194,7 +194,7 @@ static void test_release(void) {
     CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSED) == 0 && plait_client_release(client) == 0);
     if (order == 0) {
       CHECK(plait_pool_release(pool) == 0 && plait_pool_release(pool) == -PLAIT_EINVAL);
-      CHECK(drain(second, PLAIT_STATUS_POOL_CLOSED, NULL) == 1); /* it outlives what the owner has let go of */
+      CHECK(drain(second, PLAIT_STATUS_POOL_CLOSED, NULL) == 1); /* it outlives the owner's release */
       plait_ref_t late = build(second, 4);
       CHECK(plait_task_submit(late) == -PLAIT_EPIPE);
       plait_task_discard(late);
@@ -215,7 +215,7 @@ static void test_release(void) {
   }
 }
 
-/* Drains: how many ends, and of the rest how many were discarded. */
+/* Drains: how many ends, and how many of the rest were discarded. */
 static uint32_t ends(plait_ref_t of, uint32_t *discarded) {
   uint32_t count = 0;
   *discarded = 0;
@@ -228,9 +228,9 @@ static uint32_t ends(plait_ref_t of, uint32_t *discarded) {
   return count;
 }
 
-/* A worker that cannot be ended: what it runs is settled without it, and comes back once more only to be freed. */
+/* A worker that cannot be terminated: its tasks are settled without it, and come back once more only to be freed. */
 static void test_detach(void) {
-  for (int how = 0; how < 3; how++) { /* it ends its tasks after all; it dies; it dies after its client */
+  for (int how = 0; how < 3; how++) { /* it ends its tasks after all; it exits; it exits after its client */
     open_pool();
     plait_thread_t worker = new_worker();
     submit(client, 0), submit(client, 1), submit_as(client, 2, 3, 0), submit(client, 3);
@@ -245,12 +245,12 @@ static void test_detach(void) {
     as(main_id);
     CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
     CHECK(plait_worker_drain(worker) == 1);
-    if (how == 0) { /* a lock that does not move hides what there is */
+    if (how == 0) { /* a stuck lock hides its tasks */
       atomic_store(&pool_record()->lock.word, worker);
       CHECK(plait_task_detach(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
       atomic_store(&pool_record()->lock.word, 0);
     }
-    static const uint32_t order[] = {2, 0}; /* 1 was not told to stop, and may be run again */
+    static const uint32_t order[] = {2, 0}; /* 1 has no stop request, and may be run again */
     for (int i = 0; i < 2; i++) {
       plait_ref_t surrogate = plait_task_detach(worker);
       CHECK(surrogate > PLAIT_NEXT_RETRY && atomic_load(&record(surrogate)->ticket) == order[i] &&
@@ -259,7 +259,7 @@ static void test_detach(void) {
       CHECK(plait_task_finish(surrogate) == 0);
     }
     CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
-    as(worker); /* what it says of them is not heard */
+    as(worker); /* its progress for them is refused */
     plait_ref_t word = plait_task_create(client, 10);
     atomic_store(&record(word)->link, running);
     CHECK(plait_task_emit(word) == -PLAIT_EPIPE);
@@ -280,7 +280,7 @@ static void test_detach(void) {
       for (plait_ref_t task; (task = plait_abi_recover(worker)) != 0;) CHECK(plait_abi_settle(task) == 0);
       if (how == 1) CHECK(ends(client, &discarded) == 0 && discarded == 2);
     }
-    uint32_t ran = how == 0 ? 1 : 2; /* the one that may be run again, and the one that nobody had taken */
+    uint32_t ran = how == 0 ? 1 : 2; /* the one that may be run again, and the one that was not taken */
     CHECK(atomic_load(&pool_record()->queued) == ran);
     nothing_left(0);
     plait_posix_unmap();

@@ -1,6 +1,6 @@
 /*
- * queue of tasks: in which order they are taken, and what a queue, an inbox and the memory have room for. Invariant:
- * what is taken comes back, each once, and where there is no room that is an answer.
+ * task queue: the order in which tasks are taken, and the limits of a queue, an inbox and the memory. Invariant: each
+ * task that is taken comes back once, and a full limit is reported.
  */
 #include "task_world.h"
 
@@ -9,7 +9,7 @@ static void test_order(void) {
   plait_thread_t worker = new_worker();
   uint32_t submitted = 0, taken = 0;
   uint64_t random = test_seed;
-  for (int round = 0; round < 30; round++) { /* rings grow while their cells are wrapped round */
+  for (int round = 0; round < 30; round++) { /* rings grow while their cells wrap */
     for (uint32_t n = test_random(&random) % 300; n > 0; n--) submit(client, submitted++);
     as(worker);
     uint32_t task = 0;
@@ -147,7 +147,7 @@ static void test_limit(void) {
   uint32_t task = plait_task_next(0, 0);
   as(main_id);
   CHECK(plait_task_submit(late) == 0 && atomic_load(&pool_record()->queued) == 3);
-  as(worker); /* it may wait for tasks of its own: they are taken, however many wait */
+  as(worker); /* it may await tasks of its own: they are taken, however many are queued */
   plait_ref_t own = plait_client_create(pool);
   submit(own, 4), submit(own, 5);
   CHECK(atomic_load(&pool_record()->queued) == 5);
@@ -160,7 +160,7 @@ static void test_limit(void) {
   nothing_left(0);
 }
 
-/* Progress that nobody drains is refused when it has become too much; a single word may be of any size. */
+/* Undrained progress is refused when it becomes too much; a single message may have any size. */
 static void test_progress_limit(void) {
   open_pool();
   plait_thread_t worker = new_worker();
@@ -200,7 +200,7 @@ static plait_ref_t output_for(plait_ref_t of) {
   return piece;
 }
 
-/* What nobody will read is refused, not dropped: output goes another way then. */
+/* Output that nobody will read is refused, not discarded: it then goes another way. */
 static void test_output_for_nobody(void) {
   open_pool();
   plait_thread_t worker = new_worker(), other = plait_slot_claim(0);

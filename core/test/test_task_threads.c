@@ -1,11 +1,11 @@
 /*
- * threads of a pool: real ones, that submit, work, sleep, wake and meet its end at once. Invariant: every task that was
- * accepted comes back once; a wake-up that is lost runs into the deadline.
+ * threads of a pool: real threads that submit, work, sleep, wake and meet its end at once. Invariant: every accepted
+ * task comes back once; a lost wake-up runs into the deadline.
  */
 #include "task_world.h"
 
 static uint32_t each;  /* tasks of one submitter */
-static uint32_t spins; /* looks of an idle worker before it sleeps */
+static uint32_t spins; /* polls of an idle worker before it sleeps */
 
 static void *work(void *argument) {
   uint32_t *ran = argument;
@@ -29,7 +29,7 @@ static uint32_t wait_drain(plait_ref_t of, uint64_t *sum) {
   }
 }
 
-static uint32_t window; /* tasks that a submitter has under way at most */
+static uint32_t window; /* most outstanding tasks of a submitter */
 
 static void *submit_and_drain(void *argument) {
   (void)argument;
@@ -78,7 +78,7 @@ static void test_small_queues(void) { /* mostly asleep: every step is a wake-up 
   }
 }
 
-/* Pools end while threads submit and take: every task that was accepted comes back. */
+/* Pools end while threads submit and take: every accepted task comes back. */
 static void *submit_until_closed(void *argument) {
   (void)argument;
   CHECK(plait_abi_enter() != 0);

@@ -1,15 +1,12 @@
 /*
- * workers of a pool: who is woken, who looks and is looked at, and what a worker runs, holds and helps with. Invariant:
- * a task is one worker's at a time, and a worker that is to end takes no more.
+ * workers of a pool: which are woken, spinning and polling, and what a worker runs, holds and helps with. Invariant: a
+ * task has one worker at a time, and a draining worker takes no more.
  */
 #include "task_world.h"
 
 static uint32_t wake_ups(void) { return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking); }
 
-/*
- * Where a worker looks at the queue without a pause, nobody is woken for a single task; where it has died there, all
- * are.
- */
+/* While a spinner is registered, a single task wakes no worker. When the spinner has exited, all workers are woken. */
 static void test_spinner(void) {
   open_pool();
   plait_thread_t sleeper = new_worker(), spinner = new_worker();
@@ -29,10 +26,10 @@ static void test_spinner(void) {
   submit(client, 3); /* it cannot take both at once */
   CHECK(wake_ups() != before);
   as(spinner);
-  CHECK(plait_worker_wait(20000, 1) == 1); /* another's name stays, and there is work */
+  CHECK(plait_worker_wait(20000, 1) == 1); /* another worker stays registered */
   CHECK(atomic_load(&pool_record()->spinner) == spinner);
   while ((task = finish_and_next(task)) != PLAIT_NEXT_NONE) CHECK(task > PLAIT_NEXT_RETRY);
-  CHECK(atomic_load(&pool_record()->spinner) == 0); /* it went away with the first of them */
+  CHECK(atomic_load(&pool_record()->spinner) == 0); /* it unregistered with the first of them */
   atomic_store(&pool_record()->spinner, spinner);
   as(main_id);
   before = wake_ups();
@@ -41,7 +38,7 @@ static void test_spinner(void) {
   submit(client, 4);
   CHECK(wake_ups() == before);
   as(spinner);
-  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP && wake_ups() != before); /* it is not to end with that task */
+  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_STOP && wake_ups() != before); /* it must not end with that task */
   atomic_store(&pool_record()->spinner, spinner);
   as(main_id);
   before = wake_ups();
@@ -53,17 +50,17 @@ static void test_spinner(void) {
   CHECK(atomic_load(&pool_record()->sleepers) == 0);
   CHECK((task = plait_task_next(0, 0)) > PLAIT_NEXT_RETRY && finish_and_next(task) == PLAIT_NEXT_NONE);
   CHECK(atomic_load(&pool_record()->spinner) == 0);
-  CHECK(plait_worker_wait(0, 3) == 0); /* it has looked in vain */
+  CHECK(plait_worker_wait(0, 3) == 0); /* it has spun in vain */
   atomic_store(&pool_record()->unread, 1000);
-  CHECK(plait_worker_wait(0, 3) == 1); /* it has not: it has napped for its client's sake */
+  CHECK(plait_worker_wait(0, 3) == 1); /* it has not: it has napped for its client */
   end_worker(sleeper);
   CHECK(drain(client, PLAIT_STATUS_FULFILLED, NULL) == 4);
   nothing_left(0);
 }
 
 /*
- * The name of one that has found something stays until that is taken; where the lock cannot be had, it wakes all
- * instead.
+ * A spinner that has found a task stays registered until it takes the task. If it cannot get the lock, it wakes all
+ * workers instead.
  */
 static void test_found(void) {
   open_pool();
@@ -80,7 +77,7 @@ static void test_found(void) {
   CHECK(wake_ups() != before && atomic_load(&pool_record()->coordinator_signal) != signalled &&
       atomic_load(&pool_record()->spinner) == 0);
   before = wake_ups();
-  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY && wake_ups() == before); /* nobody relied on it */
+  CHECK(plait_task_next(0, 0) == PLAIT_NEXT_RETRY && wake_ups() == before); /* no task relied on it */
   as(stuck);
   plait_lock_release(&pool_record()->lock);
   as(spinner);
@@ -137,7 +134,7 @@ static void test_poll(void) {
       atomic_load(&record(first)->control) == PLAIT_STOP_TIMEOUT);
   CHECK(plait_worker_poll(worker, 139) == PLAIT_POLL_AGAIN);
   as(worker);
-  CHECK(plait_task_hold() == 0); /* a task that is held is looked at as well */
+  CHECK(plait_task_hold() == 0); /* a held task is polled too */
   plait_ref_t second = plait_task_next(0, 0);
   atomic_store(&record(second)->started_ms, 100);
   as(main_id);
@@ -234,7 +231,7 @@ static void test_help(void) {
   nothing_left(0);
 }
 
-/* What a task waits for is taken by its worker as long as that is not about to be stopped. */
+/* A draining worker still takes the tasks that its own task awaits; a stopping worker does not. */
 static void test_draining_help(void) {
   for (int is_late = 0; is_late < 2; is_late++) {
     open_pool();
@@ -251,7 +248,7 @@ static void test_draining_help(void) {
       CHECK(plait_worker_poll(worker, 1000) == PLAIT_POLL_STOP_REQUESTED &&
           plait_worker_poll(worker, 1010) == PLAIT_POLL_OVERDUE);
     }
-    CHECK(plait_worker_drain(worker) == 1); /* makes no late one better */
+    CHECK(plait_worker_drain(worker) == 1); /* does not lower the stop state */
     CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
     plait_ref_t late = build(client, 3);
     CHECK(plait_task_submit(late) == -PLAIT_EPIPE);

@@ -1,8 +1,8 @@
 /*
- * turns of the tasks' room: one thread stops at every single instruction of what it does, another one does something of
- * its own there, and the first goes on (see steps.h). Invariant, afterwards: of what is queued, somebody is told or on
- * the way; and nobody is woken for what has been taken. Where the first thread holds the lock, the other one could only
- * wait: such a turn is left out, but for what needs no lock.
+ * interleavings of the task module: one thread stops at each single instruction of its operation, another one does its
+ * own, and the first continues (see steps.h). Invariant, afterwards: a worker is woken or on the way for each queued
+ * task, and none is woken for a task that has been taken. If the first thread holds the lock, the other could only
+ * wait: such an interleaving is skipped, unless the second operation needs no lock.
  */
 #include "steps.h"
 
@@ -20,8 +20,8 @@ static uint32_t wake_ups_before, taken, needless;
 static int had_turn;
 
 /*
- * In place of the C library's: there is one thread here, so nobody is waiting, and whoever waits in earnest does so in
- * vain. It says so instead of waiting.
+ * Replaces the C library's: there is only one thread, so none is waiting, and a real wait would be in vain. It reports
+ * the wait instead.
  */
 static uint32_t sleeps;
 long syscall(long number, ...) {
@@ -42,7 +42,7 @@ long syscall(long number, ...) {
 
 static uint32_t wake_ups(void) { return atomic_load(&pool_record()->signal) + atomic_load(&pool_record()->parking); }
 
-/* Beside the actor and the other thread, both workers that are at work, a worker sleeps. */
+/* Beside the actor and the other thread, both busy workers, a worker sleeps. */
 static void world(void) {
   step_begin(100);
   CHECK(plait_posix_map(40, 100) == 0 && plait_abi_init(100) == 0);
@@ -60,11 +60,10 @@ static void world(void) {
   as(main_id);
 }
 
-/* ---- what there is, and what the two do ---- */
+/* ---- the states before, and the two operations ---- */
 
 /*
- * The name of a worker that finds nothing goes away with its look: it is put up by hand, as in the midst of
- * plait_worker_wait().
+ * A worker that finds nothing unregisters as spinner: it is registered by hand, as in the midst of plait_worker_wait().
  */
 static void put_up(plait_thread_t name) { atomic_store(&pool_record()->spinner, name); }
 
@@ -76,7 +75,7 @@ static void make_found(void) {
   as(actor);
   CHECK(plait_worker_wait(0, 1) == 1 && atomic_load(&pool_record()->spinner) == actor);
 }
-static void make_found_and_put(void) { /* whoever put the second has yet to see to it that somebody comes */
+static void make_found_and_put(void) { /* the submitter of the second task has yet to wake a worker */
   make_found();
   as(other);
   CHECK(plait__queue_put(plait_at(pool), other_task) == 0);
@@ -92,12 +91,12 @@ static void then_take(void) { spinner_task = plait_task_next(0, 0); }
 static void then_wake(void) { plait__worker_wake(plait_at(pool), 0); }
 static void then_submit(void) { CHECK(plait_task_submit(other_task) == 0); }
 
-/* ---- what may have become of it ---- */
+/* ---- the states that are valid afterwards ---- */
 
 static int is_woken(void) { return wake_ups() != wake_ups_before; }
 /*
- * There was one task, and one that looked for it: it has it, or the sleeper was woken for it; both, only if it came in
- * the very moment.
+ * There was one task and one spinner. The spinner has the task, or the sleeper was woken for it; both only if it came
+ * at the very moment.
  */
 static void is_one_of_both(void) {
   int has_it = spinner_task > PLAIT_NEXT_RETRY;
@@ -105,11 +104,11 @@ static void is_one_of_both(void) {
   CHECK(atomic_load(&pool_record()->queued) == !has_it);
   needless += had_turn && has_it && is_woken();
 }
-/* There were two, of which one is taken. */
+/* There were two tasks, of which one is taken. */
 static void is_woken_for_the_other(void) {
   CHECK(!had_turn || (spinner_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
 }
-/* A task that came while one looked: it has not slept, or the sleeper was woken. */
+/* A task came while the worker spun: it has not slept, or the sleeper was woken. */
 static void is_noticed(void) {
   CHECK(!had_turn || (atomic_load(&pool_record()->queued) == 1 && (is_woken() || sleeps == 0)));
 }

@@ -1,6 +1,6 @@
 /**
- * What a pool has to bear: tasks that leave something behind, seats without a worker, threads whose wall clocks differ,
- * locks that are stuck, a coordinator that has gone.
+ * Hard cases for a pool: tasks that leave something behind, worker indices without a worker, threads with different wall
+ * clocks, stuck locks, a coordinator that has exited.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -17,7 +17,7 @@ const tasks = new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url
 const LIMIT = { timeout: 60000 };
 const withPool = poolsOf(tasks, 1);
 
-/** A key whose tasks run on that seat. */
+/** A key whose tasks run on the worker with that index. */
 async function keyOf(pool: Pool, index: number): Promise<number> {
   let key = 0;
   while ((await pool.run(0, { name: 'index', affinity: key })) !== index)
@@ -102,7 +102,7 @@ test('affinity: a key whose worker was let go gets another one', LIMIT, () =>
     for (let round = 0; round < 3; round++) {
       for (const [index, affinity] of keys.entries()) {
         await until(() => pool.stats().threads === 1);
-        // Long enough for the pool to come to rest: from then on, only being told makes it look at its seats.
+        // Long enough for the pool to come to rest: from then on, only a signal makes it poll its worker queues.
         await new Promise((resolve) => setTimeout(resolve, 100));
         assert.equal(await pool.run(0, { name: 'index', affinity }), index);
       }

@@ -11,7 +11,7 @@ import { poolsOf } from './cases/pool-setup.ts';
 const MIB = 2 ** 20;
 const withPool = poolsOf(new URL('../../js/test/fixtures/hostile-tasks.js', import.meta.url), 1);
 
-/** A spare, and the sizes of the buffers that were made for it. */
+/** A receive buffer, and the sizes of the buffers that were made for it. */
 function counted(): { receiveBuffer: ReceiveBuffer; made: number[] } {
   const made: number[] = [];
   const receiveBuffer = new ReceiveBuffer((size) => {

@@ -1,6 +1,6 @@
 /**
- * When a thread looks for a result and when it sleeps, with a clock of the test's own: nothing here depends on how
- * quick a machine is.
+ * When a thread spins for a result and when it sleeps, with a clock of the test's own: the speed of the machine does
+ * not matter.
  */
 
 import assert from 'node:assert/strict';
@@ -8,14 +8,14 @@ import { describe, test } from 'node:test';
 import { ResultWait } from '../../dist/task/result-wait.js';
 
 const POOL = 64;
-/** Milliseconds. A look lasts 0.2. */
+/** Milliseconds. Spinning lasts 0.2. */
 const SHORT = 0.1;
 const LONG = 5;
 
 /** A thread that waits for one result at a time. */
 class Thread {
   #time = 1000;
-  /** How long it takes to make room for the next result; undefined: none is needed. */
+  /** How long it takes to prefault the buffer for the next result; undefined: none is needed. */
   making: number | undefined;
   /** How often that was done, and undone. */
   made = 0;
@@ -34,8 +34,8 @@ class Thread {
   away = 0;
 
   /**
-   * Waits for a result that comes after so many milliseconds. Returns whether it was looked for, and whether that was
-   * in vain.
+   * Waits for a result that comes after so many milliseconds. Returns whether the thread spun, and whether that was in
+   * vain.
    */
   waits(milliseconds: number): 'slept' | 'found' | 'spun in vain' {
     let answer: ReturnType<Thread['waits']> = 'slept';
@@ -53,7 +53,7 @@ class Thread {
     return answer;
   }
 
-  /** How many waits, each so long, are slept through before a look. */
+  /** How many waits of that length pass without spinning. */
   slept(milliseconds: number): number {
     for (let count = 0; count < 100; count++) if (this.waits(milliseconds) !== 'slept') return count;
     return Number.POSITIVE_INFINITY;
@@ -61,14 +61,14 @@ class Thread {
 }
 
 describe('ResultWait', () => {
-  test('a result is looked for, not the first', () => {
+  test('it spins for a result, but not for the first', () => {
     const thread = new Thread();
     assert.equal(thread.waits(SHORT), 'slept', 'workers are starting');
     assert.equal(thread.waits(SHORT), 'found');
     assert.equal(thread.waits(SHORT), 'found');
   });
 
-  test('one look in vain costs one wait, and many in a row no more than 31 each', () => {
+  test('spinning in vain once costs one wait, and many times in a row at most 31 each', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     const counts = [];
@@ -77,7 +77,7 @@ describe('ResultWait', () => {
     assert.deepEqual(counts, [1, 3, 7, 15, 31, 31, 31]);
   });
 
-  test('a look that found its result makes up for those before', () => {
+  test('spinning that found its result resets the back-off', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     for (const count of [0, 1, 3, 7]) assert.equal(thread.slept(LONG), count);
@@ -86,13 +86,13 @@ describe('ResultWait', () => {
     assert.equal(thread.slept(SHORT), 1);
   });
 
-  test('no result is looked for while each processor may have a task', () => {
+  test('it does not spin while each processor may have a task', () => {
     const thread = new Thread();
     thread.away = 1e6;
     assert.equal(thread.slept(SHORT), Number.POSITIVE_INFINITY);
   });
 
-  test('making room for a result is no looking: the look goes on after it', () => {
+  test('prefaulting is not spinning: it spins on afterwards', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     thread.making = LONG;
@@ -100,7 +100,7 @@ describe('ResultWait', () => {
     assert.equal(thread.made, 1);
   });
 
-  test('no room is made where a result is not looked for, and what nobody took is given up', () => {
+  test('without spinning no buffer is made, and an unused one is dropped', () => {
     const thread = new Thread();
     thread.making = SHORT;
     assert.equal(thread.waits(SHORT), 'slept');

@@ -34,9 +34,9 @@ export const Slot = {
   scratch: 32,
   /** intent: pool in whose `sleepers` this thread is counted */
   sleeping: 36,
-  /** how many tasks this thread has ever taken: names the run that is going on */
+  /** tasks that this thread has ever taken; identifies the current run */
   tasksTaken: 40,
-  /** not 0: the worker takes no further task, and how far that goes (task.h) */
+  /** enum plait_stop_state: whether the worker takes tasks (task/layout.h) */
   stopState: 44,
   /** locks that this thread holds or is about to take, outermost first; 0 none */
   held: 48,
@@ -48,7 +48,7 @@ export const Slot = {
   busyUs: 96,
   /** tasks that this thread has put aside and not finished, the last first */
   holding: 104,
-  /** worker place of the pool that this worker sits on, 0 none */
+  /** worker place that this worker occupies; 0: none */
   place: 108,
   /** the host's name for the thread that started this one, which it does not outlive; 0 unknown */
   starter: 112,
@@ -712,13 +712,13 @@ export const Task = {
   next: 4,
   /** client that submitted it */
   client: 8,
-  /** the client's own number for it */
+  /** the client's number for the task */
   ticket: 12,
   /** block with the function's name: the pool's (see plait_pool_intern), or name_block */
   name: 16,
   /** RUNNING, DONE: thread that took it */
   worker: 20,
-  /** bytes behind the record */
+  /** bytes behind the task record */
   capacity: 24,
   /** what the input words mean; the binding's, 0 to 255 */
   inputKind: 28,
@@ -734,31 +734,31 @@ export const Task = {
   outputLow: 48,
   /** an immediate value's high half, or the number of bytes */
   outputHigh: 52,
-  /** block that holds the output if it did not fit behind the record, else 0; the task's */
+  /** block with an output that did not fit behind the record, else 0; owned by the task */
   outputBlock: 56,
-  /** next one that the worker holds, or in client.drained; of a stand-in and of unsent progress: the task */
+  /** next task in slot.holding or client.drained; of a surrogate or of unsent progress: the task that it belongs to */
   link: 60,
-  /** block that holds a large input, else 0; the task's, freed when it has been run */
+  /** block with a large input, else 0; owned by the task, freed after the run */
   inputBlock: 64,
-  /** its priority: index of the queue, 0 the most urgent */
+  /** 0 is the most urgent */
   priority: 68,
-  /** worker place whose worker alone may run it; 0: any may */
+  /** worker place whose worker must run it (affinity); 0: any worker may */
   place: 72,
   /** bits of enum plait_stop; 0: go on */
   control: 76,
-  /** how long it may run; 0: as long as it likes */
+  /** how long it may run; 0: no limit */
   timeoutMs: 80,
   /** RUNNING: when it was started, by the host's clock (wraps; never 0); 0 before */
   startedMs: 84,
-  /** RUNNING: when `control` was first seen not to be 0 (wraps; never 0); 0 before */
+  /** RUNNING: when a stop request was first seen (wraps; never 0); 0 before */
   stopRequestedMs: 88,
-  /** how often it may still be run again after a worker's death; its input is kept for that */
+  /** how often it may still be run again after its worker exits; its input is kept for that */
   retries: 92,
   /** when it was submitted: a double, the host's clock in milliseconds */
   submitted: 96,
-  /** block with a name that the pool does not keep, else 0; the task's, freed when it has been run */
+  /** block with a name that the pool does not keep, else 0; owned by the task, freed after the run */
   nameBlock: 104,
-  /** QUEUED: where in its queue */
+  /** QUEUED: its position in the queue */
   position: 108,
 } as const;
 
@@ -767,7 +767,7 @@ export const Ring = {
   BYTES: 8,
   /** cells, a power of two */
   capacity: 0,
-  /** while another ring takes over: the one before; else 0 */
+  /** while this ring replaces another: the old one; else 0 */
   previous: 4,
   /** tasks; 0: a hole */
   cells: 8,
@@ -778,9 +778,9 @@ export const Queue = {
   BYTES: 16,
   /** the cells; 0 before the first task */
   ring: 0,
-  /** tasks ever taken (wraps): where the next is taken */
+  /** position of the first task (wraps) */
   head: 4,
-  /** tasks ever submitted (wraps): where the next is put */
+  /** position for the next task (wraps) */
   tail: 8,
   /** zero */
   unused: 12,
@@ -793,56 +793,56 @@ export const Client = {
   next: 0,
   /** the pool */
   pool: 4,
-  /** thread that submits and drains; 0 once it is dead: results are dropped */
+  /** thread that submits and drains; 0 after it has exited: results are discarded */
   owner: 8,
-  /** finished tasks, the last first; under the pool's lock */
+  /** finished tasks, newest first; under the pool's lock */
   inbox: 12,
-  /** goes up when the inbox stops being empty: what the owner sleeps on */
+  /** increases when the inbox is no longer empty; the owner sleeps on it */
   signal: 16,
-  /** tasks out of the inbox that drain has still to turn round, the last first */
+  /** tasks from the inbox that drain has yet to reverse, newest first */
   taken: 20,
-  /** tasks that the owner was given and has not freed, linked by `link` */
+  /** tasks that the owner has received and not freed, linked by `link` */
   drained: 24,
-  /** a bit for each queue that is not empty */
+  /** a bit for each priority whose queue is not empty */
   mask: 28,
-  /** bytes of progress and output in the inbox, or PLAIT_MESSAGES_CLOSED: what a worker sleeps on that waits for room */
+  /** bytes of progress and output in the inbox, or PLAIT_MESSAGES_CLOSED; workers that wait for room sleep on it */
   messageBytes: 32,
-  /** queued tasks that any worker may run, by priority */
+  /** client queues, by priority: tasks that any worker may run */
   queues: 36,
 } as const;
 
 /** `struct plait_worker_place` of core/task/layout.h. */
 export const WorkerPlace = {
   BYTES: 1104,
-  /** the worker that sits there, until the coordinator has seen its end; else 0 */
+  /** the worker with this index, until the coordinator has handled its exit; else 0 */
   thread: 0,
   /** tasks that ended in an error (wraps) */
   failed: 4,
-  /** queued tasks that only this worker place's worker may run */
+  /** worker queue: tasks that only this worker may run */
   queue: 8,
-  /** the longest that a task has waited, in microseconds */
+  /** longest time that a task has waited, in microseconds */
   waitMax: 24,
-  /** the longest that one has run, in microseconds */
+  /** longest time that a task has run, in microseconds */
   runMax: 28,
-  /** when the worker was born: a double, the host's clock in milliseconds */
+  /** when the worker was ready: a double, the host's clock in milliseconds */
   readyAt: 32,
   /** milliseconds that its event loop was active: a double */
   active: 40,
-  /** when that was noted: a double, the host's clock in milliseconds */
+  /** when `active` was sampled: a double, the host's clock in milliseconds */
   sampledAt: 48,
-  /** its JavaScript heap, when last noted */
+  /** size of its JavaScript heap, when last sampled */
   memoryKib: 56,
-  /** tasks that ended well (wraps) */
+  /** tasks that succeeded (wraps) */
   completed: 60,
-  /** milliseconds that it spent in tasks: a double */
+  /** milliseconds spent in tasks: a double */
   busy: 64,
-  /** tasks that it has put aside */
+  /** tasks that the worker has put aside */
   holding: 72,
   /** zero */
   unused: 76,
-  /** how many tasks waited how long */
+  /** histogram of the times that tasks waited */
   waits: 80,
-  /** how many tasks ran how long */
+  /** histogram of the times that tasks ran */
   runs: 592,
 } as const;
 
@@ -864,74 +864,74 @@ export const Pool = {
   lock: 0,
   /** enum plait_pool_state */
   state: 8,
-  /** thread that made the pool; its death closes it; 0: it has let go of it */
+  /** thread that created the pool; its exit closes the pool; 0: it has released the pool */
   owner: 12,
-  /** a bit for each priority at which some client may have a task queued */
+  /** a bit for each priority at which a client may have a queued task */
   mask: 16,
   /** tasks in all queues */
   queued: 20,
-  /** always odd; goes up by 2 to wake workers: what those sleep on that wait for nothing else */
+  /** always odd; increases by 2 to wake sleeping workers, which block on it */
   signal: 24,
-  /** workers that sleep or are about to; may be too high after a death, never too low */
+  /** workers that sleep or are about to; may be too high after an exit, never too low */
   sleepers: 28,
   /** first client */
   clients: 32,
-  /** client that is asked first for the next task; 0: the first one */
+  /** client to ask first for the next task; 0: the first client */
   turn: 36,
-  /** block with a word for each of PLAIT_PLACE_LIMIT worker places; 0 before the pool is open */
+  /** block with one word for each of PLAIT_PLACE_LIMIT worker places; 0 before the pool is open */
   places: 40,
   /** first interned name */
   names: 44,
   /** FAILED: block with the encoded error, else 0 */
   failure: 48,
-  /** its bytes */
+  /** size of that block */
   failureSize: 52,
-  /** tasks ever finished (wraps); statistics: a death may count one twice */
+  /** tasks ever finished (wraps); statistics: an exit may count one twice */
   finished: 56,
-  /** tasks ever dropped because their client had died (wraps); likewise */
+  /** results discarded because their client had exited (wraps); likewise */
   discarded: 60,
   /** most tasks that may be queued */
   queueLimit: 64,
-  /** how long a task that was told to stop may take */
+  /** how long a task may run on after a stop request */
   graceMs: 68,
-  /** goes up when the coordinator should look: what it sleeps on */
+  /** increases when the coordinator should poll the pool; it sleeps on this word */
   coordinatorSignal: 72,
-  /** enum plait_alert: of which tasks the coordinator wants to hear */
+  /** enum plait_alert: which newly queued tasks signal the coordinator */
   alert: 76,
-  /** the shortest timeout of any task so far; 0: there was none */
+  /** shortest timeout of the tasks that may have to be timed; 0: none has one */
   timeoutMs: 80,
   /** fewest workers */
   minThreads: 84,
   /** most workers */
   maxThreads: 88,
-  /** workers now: starting or at work */
+  /** workers now: starting or ready */
   threads: 92,
   /** workers ever started (wraps) */
   started: 96,
-  /** 1: a new task wakes all sleepers, because some of them may be busy with others */
+  /** 1: a new task wakes all sleepers, because a sleeper may be busy with other tasks */
   wakeAll: 100,
   /** workers ever ended, by enum plait_ended (wrap) */
   ended: 104,
-  /** timeout of a task that says none; 0: it has none */
+  /** default timeout of a task; 0: none */
   usualTimeoutMs: 132,
   /** tasks that ended with their worker (wraps) */
   lost: 136,
-  /** results delivered since a client last emptied its inbox; a hint: a death may miscount */
+  /** results delivered since a client last drained its inbox; a hint: an exit may miscount */
   unread: 140,
-  /** value of `attention` that the coordinator has seen: it is alive if this follows */
+  /** value of `coordinator_signal` that the coordinator last saw: it is alive if this follows */
   heartbeat: 144,
-  /** always odd; goes up by 2 to wake parked workers: what those sleep on whose event loops turn */
+  /** always odd; increases by 2 to wake parked workers, whose event loops run */
   parking: 148,
-  /** the worker that looks at the queue without a pause, or has found a task and comes for it; 0: none */
+  /** the worker that spins on the queue, or has found a task there and will take it; 0: none */
   spinner: 152,
-  /** retries of a task that says none */
+  /** default retries of a task */
   usualRetries: 156,
 } as const;
 
 /** `struct plait_task_root` of core/task/layout.h. */
 export const TaskRoot = {
   BYTES: 512,
-  /** every pool of the space, 0 where there is none */
+  /** the pools of the space; 0: an unused entry */
   pools: 0,
 } as const;
 
@@ -975,22 +975,23 @@ export const FS_RESERVED_LIMIT = 8;
 export const FS_DEFERRED_LIMIT = 8;
 export const FS_TARGET_LIMIT = 4;
 export const POOL_LIMIT = 128;
-/** priorities; queue 0 is the most urgent */
+/** 0 is the most urgent */
 export const PRIORITY_COUNT = 7;
+/** worker indices of a pool */
 export const PLACE_LIMIT = 256;
 /** of a histogram: four for each doubling, from 1 microsecond */
 export const BUCKET_COUNT = 128;
 /** the least capacity: most results fit without a block of their own */
 export const TASK_INLINE = 64;
-/** progress and output are refused */
+/** of client.message_bytes: progress and output are refused */
 export const MESSAGES_CLOSED = 4294967295;
-/** bytes of progress and output that lie undelivered for one client, at most */
+/** most bytes of undelivered progress and output for one client */
 export const PROGRESS_LIMIT = 8388608;
-/** names that a pool keeps, at most; tasks with further ones bring them along */
+/** most names that a pool keeps; a task with another name carries it */
 export const POOL_NAMES = 256;
-/** bytes of text that those have, at most */
+/** most bytes of text in those names */
 export const POOL_NAME_BYTES = 1048576;
-/** a larger input gets a block of its own, which need not wait for the result */
+/** a larger input has a block of its own, freed before the result is */
 export const TASK_INPUT_INLINE = 1024;
 export const STACK_SIZE = 65536;
 
@@ -1184,78 +1185,78 @@ export const TaskStatus = {
   FULFILLED: 1,
   /** the output is an error */
   REJECTED: 2,
-  /** there was no room for the output */
+  /** there was no memory for the output */
   NO_MEMORY: 3,
-  /** the worker vanished, and there was no room to say more */
+  /** the worker exited, and there was no memory for an error */
   WORKER_DIED: 4,
   /** still queued when the pool was closed by force */
   POOL_CLOSED: 5,
   /** no worker could load the module: pool.failure says why */
   POOL_FAILED: 6,
-  /** taken when its `control` said stop already: not run */
+  /** a stop was requested before it ran: it was not run */
   STOPPED: 7,
-  /** not the end: what the running task tells meanwhile */
+  /** not an end: a progress value of a running task */
   PROGRESS: 8,
-  /** not the end: a stand-in was that; only to be freed (see detach.c) */
+  /** not an end: a surrogate completed the task; free the record (see detach.c) */
   DISCARDED: 9,
-  /** not the end: what a worker writes; `ticket` is the descriptor, 1 or 2 */
+  /** not an end: output of a worker; `ticket` is the descriptor, 1 or 2 */
   OUTPUT: 10,
 } as const;
 
 /** `enum plait_stop`. */
 export const Stop = {
-  /** its client wants no result any more */
+  /** its client no longer wants the result */
   ABORT: 1,
-  /** it has run for longer than it may */
+  /** it has exceeded its timeout */
   TIMEOUT: 2,
-  /** its client has been told its end; whatever it does is of no interest */
+  /** a surrogate has completed it; its own outcome is ignored */
   DETACHED: 4,
 } as const;
 
 /** `enum plait_poll`. */
 export const Poll = {
-  /** no task of the worker has a deadline or is to stop */
+  /** no task of the worker has a timeout or a stop request */
   NONE: 0,
-  /** some task has: look again */
+  /** a task has one: poll again */
   AGAIN: 1,
-  /** likewise, and one has just been told to stop */
+  /** as AGAIN, and the stop request of a task was seen for the first time */
   STOP_REQUESTED: 2,
-  /** one was told and has not stopped in its grace: the worker takes no more, and is to be ended */
+  /** a task ran on for the whole grace period: the worker takes no more tasks and must be stopped */
   OVERDUE: 3,
 } as const;
 
 /** `enum plait_stop_state`. */
 export const StopState = {
   RUNNING: 0,
-  /** it takes nothing but what the tasks wait for that it has, and ends after them */
+  /** it takes only tasks that its own tasks await, and ends after them */
   DRAINING: 1,
-  /** it takes nothing: it is about to be stopped */
+  /** it takes no tasks: it is about to be terminated */
   STOPPING: 2,
 } as const;
 
 /** `enum plait_alert`. */
 export const Alert = {
-  /** of none: it is going to look */
+  /** none: it is about to poll */
   NONE: 0,
-  /** of one for which nobody but parked workers could be woken */
+  /** tasks for which only parked workers could be woken */
   PARKED: 1,
-  /** and of one for which nobody sleeps at all */
+  /** also tasks for which no worker sleeps */
   ANY: 2,
 } as const;
 
 /** `enum plait_ended`. */
 export const Ended = {
-  /** there was nothing to do for it */
+  /** it was idle for too long */
   IDLE: 0,
-  /** it had run its share of tasks, or held too much memory */
+  /** it had run its number of tasks, or its heap was too large */
   RECYCLED: 1,
-  /** its task did not stop when it was told to */
+  /** its task did not stop when requested */
   STOPPED: 2,
-  /** an error that nothing caught */
+  /** an uncaught error */
   CRASHED: 3,
   /** it reached its memory limit */
   MEMORY: 4,
-  /** it ended itself */
+  /** it exited by itself */
   EXIT: 5,
   /** the pool was closed */
   CLOSED: 6,
@@ -1264,11 +1265,11 @@ export const Ended = {
 /** `enum plait_pool_state`. */
 export const PoolState = {
   OPEN: 1,
-  /** takes no more tasks; workers stop when the queue is empty */
+  /** takes no more tasks; workers end when the queue is empty */
   CLOSING: 2,
-  /** workers stop after what they run */
+  /** workers end after the tasks that they run */
   CLOSED: 3,
-  /** likewise; its module cannot be loaded */
+  /** as CLOSED; no worker could load the module */
   FAILED: 4,
 } as const;
 
@@ -1278,7 +1279,7 @@ export const Next = {
   NONE: 0,
   /** this worker should end */
   STOP: 1,
-  /** the lock's owner does not move: nothing was done, not even finishing; call again */
+  /** the lock's owner makes no progress: nothing was done, not even finishing; call again */
   RETRY: 2,
 } as const;
 

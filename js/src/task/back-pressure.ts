@@ -1,9 +1,8 @@
 /**
- * What one thread does about a pool's full queue: it tells who waits, when there is room again. Others may have filled
- * it, and others empty it, so the thread's own results are not enough to go by: while somebody waits, it looks every
- * few milliseconds.
+ * Back-pressure of a full queue in one thread: notifies waiters when there is room again. Other threads may fill and
+ * empty the queue, so this thread's own results do not suffice. While someone waits, it polls every few milliseconds.
  *
- * Invariant: while `onDrain` is to be called or some `waiting` is to be, and the thread uses the pool, the timer runs.
+ * Invariant: the timer runs while `onDrain` or some `waiting` listener has to be called and the thread uses the pool.
  */
 
 import { setTimeout } from '../core/host-timers.ts';
@@ -13,7 +12,7 @@ import type { Space } from '../core/space.ts';
 const POLL_MS = 5;
 
 export class BackPressure {
-  /** Called when a queue that was full is down to half of its limit. */
+  /** Called when a queue that was full has shrunk to half of its limit. */
   onDrain: (() => void) | undefined;
 
   readonly #space: Space;
@@ -36,12 +35,12 @@ export class BackPressure {
     return this.#space.load(this.#pool + P.queued);
   }
 
-  /** Whether a task has room; always, once the thread uses the pool no more. */
+  /** Whether the queue has room for a task; always true after the thread has stopped using the pool. */
   get hasRoom(): boolean {
     return this.#ended || this.#queued < this.limit;
   }
 
-  /** Whether the queue is at its limit; from then on, `onDrain` is to be called. */
+  /** Whether the queue is at its limit; if so, `onDrain` will be called. */
   get needsDrain(): boolean {
     if (this.hasRoom) return false;
     this.noteFull();
@@ -55,7 +54,7 @@ export class BackPressure {
   }
 
   /**
-   * Calls `listener` once, when there may be room or the thread uses the pool no more. Keeps the process alive until
+   * Calls `listener` once, when there may be room or the thread stops using the pool. Keeps the process alive until
    * then.
    */
   wait(listener: () => void): void {
@@ -63,12 +62,12 @@ export class BackPressure {
     this.#watch();
   }
 
-  /** Does not, after all. */
+  /** Undoes wait(). */
   cancelWait(listener: () => void): void {
     if (this.#waiting.delete(listener) && this.#waiting.size === 0) this.#timer?.unref?.();
   }
 
-  /** Tells those that there is room for. */
+  /** Notifies the waiting listeners if there is room. */
   poll(): void {
     if (this.#wasFull && !this.#ended && this.#queued * 2 <= this.limit) {
       this.#wasFull = false;
@@ -76,11 +75,11 @@ export class BackPressure {
     }
     if (this.#waiting.size === 0 || !this.hasRoom) return;
     const waiting = [...this.#waiting];
-    this.#waiting.clear(); // who is refused again comes back
+    this.#waiting.clear(); // a listener that is refused again waits again
     for (const listener of waiting) listener();
   }
 
-  /** From here on nobody is told of room, and whoever waited finds out why. */
+  /** From here on there is always room, so that those who wait find out why the pool refuses them. */
   end(): void {
     this.#ended = true;
     this.poll();

@@ -1,6 +1,6 @@
 /**
- * The calls that a thread can make on a pool: its owner through {@link Pool}, every other thread through what
- * `connect()` and `task.pool` give.
+ * The calls that a thread can make on a pool: its owner through {@link Pool}, all other threads through the results of
+ * `connect()` and `task.pool`.
  */
 
 import { clock } from '../core/clock.ts';
@@ -29,12 +29,12 @@ import { onAbort } from './signals.ts';
 import { type PoolStats, readStats } from './stats.ts';
 import type { Call, SubmitOptions, Submitter } from './submitter.ts';
 
-/** What a proxy of a pool answers as any object does, so that it can be logged, compared and made a string or JSON. */
+/** Properties that a proxy of a pool has as any object does, so that it can be logged, compared and converted. */
 type Unproxied = 'then' | 'toJSON' | '__proto__' | keyof typeof Object.prototype;
 
 /**
- * The functions of a module as a {@link PoolCalls.proxy} offers them: all but those with a name that every object has,
- * and `then` and `toJSON`.
+ * The functions of a module as {@link PoolCalls.proxy} offers them: all except those named `then`, `toJSON` or like a
+ * property that every object has.
  */
 export type Proxied<Module> = {
   readonly [Name in keyof Module as Module[Name] extends (...args: never[]) => unknown
@@ -46,7 +46,7 @@ export type Proxied<Module> = {
     : never;
 };
 
-/** What a pool needs to be told apart in another thread; can be sent with postMessage. See {@link connect}. */
+/** Identifies a pool in another thread; can be sent with postMessage. See {@link connect}. */
 export interface PoolHandle {
   readonly plaitPool: number;
 }
@@ -54,7 +54,7 @@ export interface PoolHandle {
 type Resolve = (value: never) => void;
 type Reject = (reason: unknown) => void;
 
-/** One task whose promise somebody has. */
+/** One task and the promise of its result. */
 class SingleCall implements Call {
   readonly #resolve: Resolve;
   readonly #reject: Reject;
@@ -69,7 +69,7 @@ class SingleCall implements Call {
     this.progress = onProgress && ((_index, value) => this.#listener?.(value as never));
   }
 
-  /** The signal's abort takes the ticket back, and the promise is rejected. */
+  /** Aborting the signal aborts the task and rejects the promise. */
   obey(signal: AbortSignal, submitter: Submitter, ticket: number): void {
     const takeBack = (): void => {
       submitter.abort(ticket, this);
@@ -87,7 +87,7 @@ class SingleCall implements Call {
   }
 }
 
-/** Many tasks whose results come together. The first failure takes the rest back. */
+/** Many tasks whose results come together. The first failure aborts the rest. */
 class Batch implements Call {
   readonly promise: Promise<never[]>;
   readonly root = (): string => `inputs[${this.#submitted}]`;
@@ -171,7 +171,7 @@ class Batch implements Call {
   }
 }
 
-/** One task of which a blocked thread waits for the end. */
+/** One task whose end a blocked thread waits for. */
 class SyncCall implements Call {
   done = false;
   fulfilled = false;
@@ -189,14 +189,14 @@ class SyncCall implements Call {
   }
 }
 
-/** What a thread can ask of a pool. */
+/** The calls that a thread can make on a pool. */
 export abstract class PoolCalls {
   readonly #space: Space;
   readonly #ref: number;
   readonly #submitter: Submitter;
-  /** What the pool's options say for tasks that say nothing. */
+  /** Defaults of the pool for its tasks. */
   readonly #usual: UsualTask;
-  /** Why the pool's memory is not looked at from here any more; empty: it is. */
+  /** Why this object no longer reads the pool's memory; empty: it does. */
   #closedReason = '';
 
   static {
@@ -228,14 +228,14 @@ export abstract class PoolCalls {
     return this.#usual;
   }
 
-  /** The line that a log has of it. */
+  /** What a log shows of it. */
   protected shown(): { readonly threads: number; readonly queued: number } | { readonly closed: true } {
     if (this.#closedReason !== '') return { closed: true };
     const count = (word: number): number => this.#space.load(this.#ref + word);
     return { threads: count(P.maxThreads), queued: count(P.queued) };
   }
 
-  /** The pool's memory is not looked at from here any more. */
+  /** From here on this object does not read the pool's memory. */
   protected leave(why: string): void {
     this.#closedReason = why;
   }
@@ -249,11 +249,11 @@ export abstract class PoolCalls {
   /**
    * Runs one function on a worker and resolves to its result.
    *
-   * `input` and the result are copied, as by structured cloning; errors keep class, message, stack, cause, code and own
+   * `input` and the result are copied, as by structured cloning. Errors keep class, message, stack, cause, code and own
    * properties.
    *
-   * Rejects with the function's error, with the signal's reason, or a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND (says
-   * which part), ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED,
+   * Rejects with the function's error, with the signal's reason, or with a {@link PlaitError}: ERR_PLAIT_CANNOT_SEND
+   * (says which part), ERR_PLAIT_NO_SUCH_EXPORT, ERR_PLAIT_MODULE_LOAD, ERR_PLAIT_WORKER_DIED,
    * ERR_PLAIT_WORKER_OUT_OF_MEMORY, ERR_PLAIT_TASK_TIMEOUT, ERR_PLAIT_QUEUE_FULL, ERR_PLAIT_OUT_OF_MEMORY,
    * ERR_PLAIT_POOL_CLOSED.
    */
@@ -273,10 +273,10 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs one function on a worker, at once, and yields what it tells with `task.progress(part)`, in order; partial
-   * results, for example. The iteration ends when the task does, and throws what run() rejects with. `result` is the
-   * task's result. Leaving the loop early stops the task. Parts that nobody has taken yet are kept: a slow reader does
-   * not slow the task.
+   * Starts one function on a worker and returns an iterator of the values that it passes to `task.progress(part)`, in
+   * order; partial results, for example. The iteration ends when the task does, and throws what run() rejects with.
+   * `result` is the task's result. Leaving the loop early stops the task. Parts that nobody has read yet are kept: a
+   * slow reader does not slow the task.
    */
   parts<Part = unknown, Output = unknown>(
     input?: unknown,
@@ -298,23 +298,22 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs a function for each of the inputs and resolves to all results, in their order. Much quicker than as many run()
-   * for small tasks. The first failure rejects, and takes the rest back.
+   * Runs a function for each input and resolves to all results, in the order of the inputs. For small tasks it is much
+   * faster than the same number of run() calls. The first failure rejects and aborts the rest.
    */
   async runMany<Output = unknown>(inputs: Iterable<unknown>, options?: RunManyOptions): Promise<Output[]> {
     const how = this.#how(options, CALLS.runMany);
-    // the caller's may change while the queue is full
+    // the caller may change its list while the queue is full
     const list = Array.isArray(inputs) ? inputs.slice() : [...inputs];
     return (await new Batch(this.#submitter, list, how, options).promise) as Output[];
   }
 
   /**
-   * Runs one function and returns its result, blocking this thread until it is there; asynchronous functions too.
-   * Throws what run() rejects with. `onProgress` is called meanwhile, while this thread is otherwise blocked.
+   * Runs one function and returns its result, also of an asynchronous function. Blocks this thread until then. Throws
+   * what run() rejects with. `onProgress` is called meanwhile.
    *
    * @throws {PlaitError} ERR_PLAIT_CANNOT_BLOCK on a page's main thread, and on a worker of the same pool, which would
-   *   wait
-   * for itself: there, use `await run()`, which goes on with its own tasks meanwhile
+   *   wait for itself: use `await run()` there, during which the worker runs its own tasks
    */
   runSync<Output = unknown>(input?: unknown, options?: Omit<RunOptions, 'signal'>): Output {
     const how = this.#how(options, CALLS.runSync);
@@ -338,9 +337,9 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs a function over many inputs and yields the results, in the order of the inputs unless `ordered` is false.
-   * At most `concurrency` tasks are under way at once, so inputs may be endless. The first error ends the iteration;
-   * leaving the loop early starts no further tasks, and takes back those that are under way.
+   * Runs a function over many inputs and yields the results, in the order of the inputs unless `ordered` is false. At
+   * most `concurrency` tasks are in progress at a time, so inputs may be endless. The first error ends the iteration.
+   * Leaving the loop early starts no further tasks and aborts those in progress.
    */
   map<Output = unknown>(
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
@@ -350,9 +349,9 @@ export abstract class PoolCalls {
   }
 
   /**
-   * As {@link map}, but yields what became of each input, with the input and its index: no task's error ends it. A pool
-   * that takes no more tasks does: once what it accepted has been yielded, the iteration throws ERR_PLAIT_POOL_CLOSED,
-   * or why the pool has failed.
+   * As {@link map}, but yields the outcome of each input, with the input and its index. Errors of tasks do not end the
+   * iteration. If the pool takes no more tasks, it yields the outcomes of those that were accepted. Then it throws
+   * ERR_PLAIT_POOL_CLOSED, or why the pool has failed.
    */
   mapSettled<Input, Output = unknown>(
     inputs: Iterable<Input> | AsyncIterable<Input>,
@@ -369,9 +368,9 @@ export abstract class PoolCalls {
 
   /**
    * The module's functions as methods: `await pool.proxy<typeof import('./work.js')>().hash(bytes)`. Each takes its
-   * input, and options as run() does. A function whose name every object has (`toString`, `constructor`, …), or that is
-   * called `then` or `toJSON`, is reached by `run(input, { name })` alone: these are asked of objects by whoever logs
-   * or awaits them.
+   * input, and options as run() does. The proxy does not offer functions named `then`, `toJSON` or like a property that
+   * every object has (`toString`, `constructor`, …), because logging and `await` read these. Call such functions
+   * with `run(input, { name })`.
    */
   proxy<Module>(): Proxied<Module> {
     const methods = new Map<string, (input?: unknown, options?: RunOptions) => Promise<unknown>>();
@@ -379,8 +378,7 @@ export abstract class PoolCalls {
       {},
       {
         get: (target, name) => {
-          // Asked of any object, and so no task: by who logs it or makes it a string, a copy, or what a promise
-          // resolves to.
+          // Code that logs, converts, copies or awaits an object reads these: they are not tasks.
           if (typeof name !== 'string' || name in target || name === 'then' || name === 'toJSON') {
             return Reflect.get(target, name);
           }
@@ -396,10 +394,10 @@ export abstract class PoolCalls {
   }
 
   /**
-   * Runs a function that is given here instead of the module's: its source is sent, so it sees nothing of what is
-   * around it but its input, and what it imports with `import()`: packages and URLs, and in Node paths too, as the
-   * pool's module would. Functions and methods; not classes, bound functions and those of the host, which have no
-   * source to be sent, or none that can be called. Only for pools opened with `inline: true`.
+   * Runs the given function instead of one of the module's. Its source is sent, so it sees only its input and what it
+   * imports with `import()`: packages, URLs and, in Node, paths as from the pool's module. Accepts functions and
+   * methods. Classes, bound functions and functions of the host have no source that can be sent or called. Only for
+   * pools opened with `inline: true`.
    */
   runInline<Input, Output>(
     call: (input: Input) => Output,
@@ -410,18 +408,18 @@ export abstract class PoolCalls {
     return this.#run(how, input, options);
   }
 
-  /** Whether the queue has reached `maxQueue`; the event 'drain' follows, in this thread. */
+  /** Whether the queue has reached `maxQueue`; if so, the event 'drain' follows in this thread. */
   get needsDrain(): boolean {
     return this.#submitter.backPressure.needsDrain;
   }
 
-  /** The pool's counters, as they are now; at any time, from any thread that can reach the pool. */
+  /** The pool's counters at this moment. Any thread that can reach the pool may call it at any time. */
   stats(): PoolStats {
     if (this.#closedReason !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#closedReason);
     return readStats(this.#space, this.#ref);
   }
 
-  /** What another thread needs to {@link connect} to this pool. */
+  /** What another thread passes to {@link connect} to use this pool. */
   get handle(): PoolHandle {
     return { plaitPool: this.#ref };
   }

@@ -1,6 +1,4 @@
-/**
- * Pools in threads that do not own them.
- */
+/** Pools in threads that do not own them. */
 
 import { commonSpace } from '../core/boot.ts';
 import { PlaitError } from '../core/errors.ts';
@@ -14,19 +12,19 @@ import type { PoolEvents } from './pool.ts';
 import { Submitter } from './submitter.ts';
 import { key, scope, type WorkerContext } from './task-run.ts';
 
-/** What a {@link ConnectedPool}'s listeners hear: what happens to workers is told to the pool's owner alone. */
+/** The events of a {@link ConnectedPool}: only the pool's owner receives events of workers. */
 export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;
 
 /**
- * A pool as a thread sees it that does not own it. Outstanding tasks keep the thread alive. What the pool has in the
- * space stays there until its last connection is disposed of, or the thread that has it ends.
+ * A pool in a thread that does not own it. Outstanding tasks keep the thread alive. The pool's memory in the space
+ * stays allocated until its last connection is disposed of, or the connected thread ends.
  */
 export class ConnectedPool extends PoolCalls {
   readonly #worker: WorkerContext | undefined;
   readonly #listeners = new Listeners<ConnectedPoolEvents>();
   #disposed = false;
 
-  /** `worker`: the thread is that worker of this pool, and helps to run what it submits here. */
+  /** `worker`: this thread is that worker of the pool, and helps to run what it submits here. */
   constructor(space: Space, ref: number, worker?: WorkerContext) {
     let letGo: (() => void) | undefined;
     const submitter = new Submitter(space, ref, (busy) => {
@@ -44,15 +42,15 @@ export class ConnectedPool extends PoolCalls {
   }
 
   /**
-   * Hears when a queue that this thread found full is down to half of `maxQueue`. Listening does not keep the thread
-   * alive.
+   * Adds a listener for 'drain': a queue that this thread found full has shrunk to half of `maxQueue`. Listening does
+   * not keep the thread alive.
    */
   on<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
     this.#listeners.add(name, listener);
     return this;
   }
 
-  /** Hears no more. */
+  /** Removes a listener. */
   off<Name extends keyof ConnectedPoolEvents>(name: Name, listener: (detail: ConnectedPoolEvents[Name]) => void): this {
     this.#listeners.remove(name, listener);
     return this;
@@ -63,7 +61,7 @@ export class ConnectedPool extends PoolCalls {
     return 'a worker that waits for its own pool would wait for itself: use `await run()`, which helps meanwhile';
   }
 
-  /** Uses the pool no more. Outstanding tasks are rejected here; they run all the same. */
+  /** Disconnects from the pool. Outstanding tasks are rejected here, but still run. */
   [Symbol.dispose](): void {
     if (this.#disposed) return;
     this.#disposed = true;
@@ -77,15 +75,15 @@ export class ConnectedPool extends PoolCalls {
 
 /** Options of {@link connect}. */
 export interface ConnectOptions {
-  /** The space that the pool lies in; the common one, if not given. */
+  /** The pool's space; default: the common space. */
   readonly space?: Space | undefined;
 }
 
 /**
- * Connects the calling thread to a pool of another thread, by the `handle` that it was sent. The pool must not be
- * closed yet. Tasks of this thread get their fair share whatever others submit.
+ * Connects the calling thread to a pool of another thread by its `handle`. The pool must not be closed yet. Tasks of
+ * this thread get their fair share, whatever other threads submit.
  *
- * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED for a pool that is not there any more, or ERR_PLAIT_OUT_OF_MEMORY
+ * @throws {PlaitError} ERR_PLAIT_POOL_CLOSED if the pool no longer exists, or ERR_PLAIT_OUT_OF_MEMORY
  */
 export function connect(handle: PoolHandle, options?: ConnectOptions): ConnectedPool {
   const ref = handle?.plaitPool;

@@ -1,8 +1,8 @@
 /**
- * What a task can know of itself: `import { task } from 'plait/task'`.
+ * The context of the running task: `import { task } from 'plait/task'`.
  *
- * Invariant: `current` is the task whose function runs on this thread's stack, or whose promise the worker waits for
- * when that is the only one. Where a worker runs several at a time, the host's asynchronous context says which it is.
+ * Invariant: `current` is the task whose function is on this thread's stack, or the only task whose promise the worker
+ * waits for. If a worker runs several tasks at a time, the host's asynchronous context identifies the task.
  */
 
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
@@ -24,24 +24,27 @@ function current(): Run {
   return run;
 }
 
-/** What a running task can know and say of itself. On a thread that runs no task, reading it throws. */
+/** What a running task can read and do. On a thread that runs no task, reading it throws. */
 export interface TaskContext {
-  /** Whether the task should stop, because it was aborted or is late. A synchronous loop sees it change. */
+  /**
+   * Whether the task should stop, because it was aborted or has exceeded its timeout. A synchronous loop sees it
+   * change.
+   */
   readonly aborted: boolean;
-  /** The same as a signal, for what takes one. It fires when the worker's event loop turns. */
+  /** The same as an AbortSignal. It fires when the worker's event loop turns. */
   readonly signal: AbortSignal;
   /**
-   * Tells the caller something meanwhile: its `onProgress`. While a caller's thread is blocked, 8 MiB of it wait; what
-   * comes above is dropped, and the answer is false.
+   * Sends a value to the caller's `onProgress`. While the caller's thread is blocked, at most 8 MiB wait. Beyond that
+   * the value is discarded, and the result is false.
    */
   progress(value: unknown): boolean;
-  /** The worker that runs the task: its place in the pool, and the host's number for the thread. */
+  /** The worker that runs the task: its index in the pool, and the host's number for its thread. */
   readonly worker: { readonly index: number; readonly id: number };
-  /** The pool that the task belongs to. While the task awaits calls on it, its worker helps to run them. */
+  /** The task's pool. While the task awaits calls on it, its worker helps to run them. */
   readonly pool: PoolCalls;
 }
 
-/** Its getters do not list, so it can be logged on a thread that runs no task. */
+/** Its getters are not enumerable, so it can be logged on a thread that runs no task. */
 class RunningTask implements TaskContext {
   static {
     makeOpaque(

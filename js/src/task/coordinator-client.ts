@@ -1,8 +1,8 @@
 /**
- * The owner's end of its coordinator, one for each thread that owns pools.
+ * The connection of a thread that owns pools to its coordinator; one for each such thread.
  *
- * Invariant: the coordinator keeps the process alive exactly while some pool of this thread has tasks outstanding or is
- * closing. If the coordinator ends, its workers end with it, and everything that waits for it is told.
+ * Invariant: the coordinator keeps the process alive exactly while a pool of this thread has outstanding tasks or is
+ * closing. If the coordinator exits, its workers exit with it, and all that waits for it is rejected.
  */
 
 import { recoverHost, recoverThread, threadsOfPool } from '../core/boot.ts';
@@ -15,7 +15,7 @@ import type { CoordinatorStart, FromCoordinator, OpenPool, PoolEvent, ToCoordina
 import { THREAD_SCRIPT } from './thread.generated.ts';
 
 interface Listener {
-  /** `isStuck`: a worker that was stopped has not ended. */
+  /** `isStuck`: a stopped worker has not exited. */
   readonly closed: (isStuck: boolean) => void;
   /** No worker is left, and all tasks are lost. */
   readonly exited: (error: PlaitError) => void;
@@ -61,21 +61,21 @@ export class CoordinatorClient {
 
   #exited(space: Space, code: number, cause: unknown): void {
     links.delete(space);
-    const reason = (cause as Error | undefined)?.message; // of Node's realm, where this one's is another
+    const reason = (cause as Error | undefined)?.message; // of Node's realm, which may not be this one
     const why = reason === undefined ? '' : `: ${reason}`;
     const message = `the coordinator thread ended with code ${code}${why}`;
     const error = new PlaitError('ERR_PLAIT_COORDINATOR_DIED', message, { cause });
     for (const listener of this.#pools.values()) listener.exited(error);
-    // Its workers ended before it did, and there is nobody else to recover them.
+    // Its workers have exited before it, and no other thread recovers them.
     recoverHost(space, this.#thread.hostId);
     for (const pool of this.#pools.keys()) {
-      space.core.plait_pool_end(pool, PoolState.CLOSED); // what others have queued comes back to them
+      space.core.plait_pool_end(pool, PoolState.CLOSED); // tasks that other threads have queued return to them
       for (const thread of threadsOfPool(space, pool)) recoverThread(space, thread);
     }
     this.#pools.clear();
   }
 
-  /** Begins to coordinate a pool; throws what cannot be cloned. */
+  /** Begins to coordinate a pool; throws if the message cannot be cloned. */
   open(message: OpenPool, listener: Listener): void {
     this.#thread.post(message);
     this.#pools.set(message.pool, listener);
@@ -97,7 +97,7 @@ export class CoordinatorClient {
 
 const links = new Map<Space, CoordinatorClient>();
 
-/** This thread's coordinator for a space, started if there is none. */
+/** This thread's coordinator for a space, started on first use. */
 export function coordinatorOf(space: Space): CoordinatorClient {
   let link = links.get(space);
   if (link === undefined) {

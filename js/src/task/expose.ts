@@ -9,15 +9,14 @@ const exposed = threadWide('exposed functions', () => new Map<string, AnyFunctio
 
 /**
  * Lets a pool find functions of this module by name, as if they were exported. Only some bundlers need it: Vite and
- * webpack drop the exports of what they bundle for workers. Export the functions all the same; types and tests are glad
- * of it.
+ * webpack drop the exports of worker modules. Export the functions as well, for types and tests.
  *
  * ```js
  * export function hash(bytes) { … }
  * expose({ hash });
  * ```
  *
- * @throws {TypeError} for anything that is no function
+ * @throws {TypeError} for anything that is not a function
  */
 export function expose(functions: Readonly<Record<string, AnyFunction>>): void {
   for (const [name, value] of Object.entries(functions)) {
@@ -26,7 +25,7 @@ export function expose(functions: Readonly<Record<string, AnyFunction>>): void {
   }
 }
 
-/** The functions of that kind in this thread. */
+/** The functions exposed in this thread. */
 export function exposedFunctions(): ReadonlyMap<string, AnyFunction> {
   return exposed;
 }

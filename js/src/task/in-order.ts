@@ -1,28 +1,28 @@
 /**
- * A queue in which values may be put ahead of their turn: each has a position, and they are taken in the order of
- * those. A ring that grows by doubling.
+ * A queue in which values may be put before their turn: each has a position, and values are taken in the order of their
+ * positions. A ring that grows by doubling.
  *
- * Invariant: what has position p lies in slot p % capacity; no position that lies in it, or is still to be put, is
- * below `#first`, and none that lies in it is `capacity` or more above. A slot in which nothing lies is undefined.
+ * Invariant: the value of position p is in slot p % capacity. No position in the queue, or still to be put, is below
+ * `#first`; no position in the queue is `#first` + capacity or above. An empty slot is undefined.
  */
 
 const LEAST_CAPACITY = 64;
 
 export class InOrder<T extends object> {
-  /** How many lie in it. */
+  /** Number of values. */
   size = 0;
 
   #slots: (T | undefined)[] = new Array(LEAST_CAPACITY).fill(undefined);
   #first = 0;
 
-  /** pre: each position is put once, and all below it are put, too, sooner or later. */
+  /** pre: each position is put once, and sooner or later all positions below it are put too. */
   put(position: number, value: T): void {
     while (position - this.#first >= this.#slots.length) this.#grow();
     this.#slots[position & (this.#slots.length - 1)] = value;
     this.size++;
   }
 
-  /** What is to be taken next, if it is there already. */
+  /** The next value, if it has been put. */
   peek(): T | undefined {
     return this.#slots[this.#first & (this.#slots.length - 1)];
   }
@@ -34,7 +34,7 @@ export class InOrder<T extends object> {
     this.size--;
   }
 
-  /** Takes out whatever lies in it, in its order. Nothing is to be put into it any more. */
+  /** Removes all values and returns them in order. Nothing may be put afterwards. */
   empty(): T[] {
     const all: T[] = [];
     for (let left = this.size; left > 0; this.#first++) {

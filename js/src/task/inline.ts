@@ -1,8 +1,8 @@
 /**
- * Functions that are sent as their source: `runInline`.
+ * Functions that are sent as source code: `runInline`.
  *
- * Invariant: only `runInline` makes a name that is a source, and the source is what the engine itself says of the
- * function. In the space such a name begins with a byte that no UTF-8 has, so no export's name can look like one.
+ * Invariant: only `runInline` creates a name that is source code, and the engine itself returns this source. Such a
+ * name begins with a byte that never occurs in UTF-8, so no export's name can look like one.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -14,11 +14,11 @@ const SIGN = 0xff;
 /**
  * The source of a function, as it is sent.
  *
- * @throws {TypeError} for what is no function, or has no source that can be run elsewhere
+ * @throws {TypeError} if it is not a function, or has no source that can be run elsewhere
  */
 export function sourceOf(call: unknown): string {
   if (typeof call !== 'function') throw new TypeError('runInline needs a function');
-  const source = Function.prototype.toString.call(call); // its own toString() may say anything
+  const source = Function.prototype.toString.call(call); // its own toString() may return anything
   if (/\{\s*\[native code\]\s*\}$/.test(source)) {
     throw new TypeError(
       'runInline cannot send a bound function, or one of the host: it has no source; write (input) => … around what it is to do',
@@ -30,7 +30,7 @@ export function sourceOf(call: unknown): string {
   return source;
 }
 
-/** What a task calls, as bytes in the space: an export by its name, or a function by its source. */
+/** The name of the function to call, as bytes: an export's name, or source code. */
 export function encodeName(name: string, inline: boolean): Uint8Array {
   const text = new TextEncoder().encode(name);
   if (!inline) return text;
@@ -40,13 +40,13 @@ export function encodeName(name: string, inline: boolean): Uint8Array {
   return bytes;
 }
 
-/** What such bytes say. */
+/** Decodes such bytes. */
 export function decodeName(bytes: Uint8Array): { name: string; inline: boolean } {
   const inline = bytes[0] === SIGN;
   return { name: new TextDecoder('utf-8', { ignoreBOM: true }).decode(inline ? bytes.subarray(1) : bytes), inline };
 }
 
-/** Makes functions of their sources, for a pool of that module: what they import is looked up from there. */
+/** Makes functions from source code, for a pool's module: imports are resolved from there. */
 export class InlineFunctions {
   readonly #module: string;
   #evaluate: ((source: string) => unknown) | undefined;
@@ -55,7 +55,7 @@ export class InlineFunctions {
     this.#module = module;
   }
 
-  /** @throws {TypeError} for what is the source of no function by itself */
+  /** @throws {TypeError} if the source is not a function by itself */
   make(source: string): (input: unknown) => unknown {
     this.#evaluate ??= host.evaluator(this.#module);
     try {
@@ -66,14 +66,14 @@ export class InlineFunctions {
     }
   }
 
-  /** A method's source is what stands in an object: `twice(n) { … }`. */
+  /** A method's source is valid only inside an object: `twice(n) { … }`. */
   #method(evaluate: (source: string) => unknown, source: string, cause: SyntaxError): (input: unknown) => unknown {
     try {
       const [property] = Object.values(Object.getOwnPropertyDescriptors(evaluate(`({${source}})`) as object));
       const found: unknown = property?.value ?? property?.get;
       if (typeof found === 'function') return found as never;
     } catch {
-      // Whatever it is: said below.
+      // Reported below.
     }
     throw new TypeError(
       `the source of the inline function is none by itself (${cause.message}); write it as (input) => …`,
@@ -82,7 +82,7 @@ export class InlineFunctions {
   }
 }
 
-/** The error of a pool that runs none. */
+/** The error of a pool that does not allow inline functions. */
 export function inlineForbidden(): PlaitError {
   return new PlaitError(
     'ERR_PLAIT_INLINE_FORBIDDEN',

@@ -1,4 +1,4 @@
-/** Who hears what happens to a pool, in one thread. */
+/** The event listeners of a pool in one thread. */
 
 export class Listeners<Events extends object> {
   readonly #byName = new Map<keyof Events, Set<(detail: never) => void>>();
@@ -22,7 +22,7 @@ export class Listeners<Events extends object> {
     return (this.#byName.get(name)?.size ?? 0) > 0;
   }
 
-  /** Tells those that listen now. What they throw is their own, and uncaught. */
+  /** Calls the present listeners. What they throw becomes an uncaught error. */
   emit<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       try {

@@ -1,10 +1,10 @@
 /**
- * Running a function over many inputs with a bounded number under way.
+ * Running a function over many inputs with bounded concurrency.
  *
- * Invariant: `#running` + `#ready` (results that wait to be yielded) + a stalled input never exceed the concurrency, so
- * neither endless inputs nor a slow consumer fills the memory. Inputs are asked for, and results given, only inside
- * #step(), which runs until neither is possible. An input that the pool refuses because it takes no more is the last
- * one that is asked for; the iteration ends with that error, when what was started before has been yielded.
+ * Invariant: `#running` + `#ready` (results that wait to be yielded) + a stalled input never exceed the concurrency. So
+ * neither endless inputs nor a slow consumer fills the memory. Only #step() asks for inputs and yields results; it runs
+ * until neither is possible. If the pool takes no more tasks, the refused input is the last one. The iteration ends
+ * with that error after the results of all earlier inputs.
  */
 
 import { host } from '../core/host.ts';
@@ -13,7 +13,7 @@ import { InOrder } from './in-order.ts';
 import { onAbort } from './signals.ts';
 import type { Call, SubmitOptions, Submitter } from './submitter.ts';
 
-/** What became of one input. */
+/** The outcome of one input. */
 export type Settled<Input, Output = unknown> =
   | { readonly index: number; readonly input: Input; readonly status: 'fulfilled'; readonly value: Output }
   | { readonly index: number; readonly input: Input; readonly status: 'rejected'; readonly reason: unknown };
@@ -21,7 +21,7 @@ export type Settled<Input, Output = unknown> =
 export interface MapRules {
   readonly ordered: boolean;
   readonly concurrency: number;
-  /** Yield what became of each input, instead of its result or an end. */
+  /** Yield the outcome of each input, instead of results and the first error. */
   readonly settled: boolean;
   readonly signal: AbortSignal | undefined;
 }
@@ -33,7 +33,7 @@ interface Waiter {
   readonly reject: (reason: unknown) => void;
 }
 
-/** What ends the iteration when it is its turn to be yielded. */
+/** An error that ends the iteration when its turn comes. */
 class Failure {
   readonly reason: unknown;
 
@@ -52,24 +52,24 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
   #pull: () => unknown = () => undefined;
   #source: Iterator<unknown> | AsyncIterator<unknown> | undefined;
   readonly #waiters: Waiter[] = [];
-  /** What waits to be yielded: by index, or in the order in which it came. */
+  /** Outcomes to be yielded: by index, or in the order in which they came. */
   readonly #ready = new InOrder<Step | Failure>();
   readonly #inputs = new Map<number, unknown>();
   #running = 0;
   #taken = 0;
-  /** How many results have come: the position of the next one, where they are yielded as they come. */
+  /** How many results have come: the position of the next one if results are yielded as they come. */
   #come = 0;
-  /** The inputs have ended, or are wanted no more. */
+  /** The inputs have ended, or no more are wanted. */
   #exhausted = false;
-  /** Whether the next input has been asked for and has not come: results do not wait for it. */
+  /** Whether the next input was requested and has not come. Results do not wait for it. */
   #asked = false;
   /** An input for which the queue had no room. */
   #stalled: { readonly input: unknown } | undefined;
-  /** Thrown when what was started before has been yielded. */
+  /** Thrown after the results of all inputs that were started before. */
   #failure: { readonly reason: unknown } | undefined;
   #ended = false;
   #isStepping = false;
-  /** Whether next() is at work: then the inputs' code runs in the context of whoever iterates. */
+  /** Whether next() is running: then the inputs' code runs in the consumer's context. */
   #inNext = false;
   #stopListening: (() => void) | undefined;
   readonly root = (): string => `inputs[${this.#taken}]`;
@@ -94,7 +94,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       try {
         if (signal?.aborted) throw signal.reason;
         this.#source = this.#open();
-        // The inputs' code runs in the context of whoever iterates, also when it does so because results arrive.
+        // The inputs' code runs in the consumer's asynchronous context, also when a result triggers it.
         this.#pull = host.bindContext(() => this.#source?.next());
       } catch (reason) {
         this.#ended = true;
@@ -146,12 +146,11 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       return;
     }
     this.#keep(index, fulfilled, value);
-    // It takes the place among those under way that its task had: without somebody who waits nothing can be started
-    // either.
+    // It replaces its task in the concurrency limit: unless someone waits for it, nothing can be started either.
     if (this.#waiters.length > 0) this.#step();
   }
 
-  /** What has become of an input waits to be yielded. */
+  /** Keeps an outcome until it is yielded. */
   #keep(index: number, fulfilled: boolean, value: unknown): void {
     this.#ready.put(this.#rules.ordered ? index : this.#come++, this.#outcome(index, fulfilled, value));
   }
@@ -166,11 +165,11 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     return { value: settled, done: false };
   }
 
-  /** Starts what may be started and yields what may be yielded, until neither goes on. */
+  /** Starts inputs and yields results until neither is possible. */
   #step(): void {
     if (this.#isStepping) return;
     this.#isStepping = true;
-    // Asking for an input may bring results, and somebody who waits for them, also where none comes.
+    // Asking for an input may bring results and new waiters, even if no input comes.
     while (!this.#ended && (this.#yieldOne() || this.#startOne() || this.#yieldOne()));
     this.#isStepping = false;
     if (!this.#ended && this.#exhausted && this.#running + this.#ready.size === 0 && this.#stalled === undefined) {
@@ -224,13 +223,13 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     return false;
   }
 
-  /** No further input is asked for, and what was started before is yielded first. */
+  /** No further input is requested. Earlier results are yielded first. */
   #inputsFailed(reason: unknown): void {
     this.#exhausted = true;
     this.#failure = { reason };
   }
 
-  /** Takes what the inputs' iterator gave; false: no further input is to be asked for now. */
+  /** Takes a step of the inputs' iterator; false: no further input is to be requested now. */
   #accept(step: unknown): boolean {
     if (this.#exhausted) return false; // the iteration was left or aborted meanwhile
     let input: unknown;
@@ -249,7 +248,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     return this.#start(input);
   }
 
-  /** Whether it was started, or has failed; false: the queue is full. */
+  /** Whether the input was started or has failed; false: the queue is full. */
   #start(input: unknown): boolean {
     const index = this.#taken;
     let failed = false;
@@ -265,7 +264,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
       if (this.#exhausted) return false;
       if ((reason as { code?: unknown } | undefined)?.code === 'ERR_PLAIT_QUEUE_FULL') return this.#stall(input);
       if (this.#submitter.isEnd(reason)) {
-        this.#inputsFailed(reason); // as would all that follow: they may be endless
+        this.#inputsFailed(reason); // as would all that follow, perhaps endlessly many
         void this.#closeSource().catch(() => {});
         return true;
       }
@@ -285,7 +284,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     return false;
   }
 
-  /** Ends the iteration with an error, for the first who waits. */
+  /** Ends the iteration with an error for the first waiter. */
   #fail(reason: unknown, close: boolean): void {
     if (this.#ended) return;
     const waiter = this.#waiters.shift();
@@ -316,7 +315,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     else waiter?.reject(failure.reason);
   }
 
-  /** From here on nothing is started or yielded; what is under way is taken back. */
+  /** From here on nothing is started or yielded; tasks in progress are aborted. */
   #stop(): void {
     this.#ended = true;
     this.#exhausted = true;
@@ -328,7 +327,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(DONE);
   }
 
-  /** Nobody takes what waits to be yielded; given bytes among it are freed. */
+  /** Discards the outcomes to be yielded, and frees given bytes in them. */
   #dropReady(): void {
     for (const outcome of this.#ready.empty()) {
       if (outcome instanceof Failure) continue;
@@ -345,7 +344,7 @@ export class MapRun implements Call, AsyncGenerator<unknown, void, undefined> {
 
   async #closeSource(): Promise<void> {
     const closed = this.#source?.return?.();
-    // An input that is still awaited may never come; then whoever leaves early does not wait for it.
+    // An input that is still awaited may never come; leaving early does not wait for it.
     if (this.#asked) Promise.resolve(closed).catch(() => {});
     else await closed;
   }

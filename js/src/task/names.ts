@@ -1,6 +1,6 @@
 /**
- * The names of functions, as a thread that submits uses them: blocks that the pool keeps, for all its threads, or, from
- * when it keeps as many as it may, blocks that a task brings along.
+ * Names of functions in a thread that submits. The pool keeps blocks with names for all its threads. When it keeps as
+ * many as it may, tasks carry blocks of their own.
  */
 
 import { Name } from '../core/layout.generated.ts';
@@ -10,11 +10,13 @@ import { encodeName } from './inline.ts';
 export class Names {
   readonly #space: Space;
   readonly #pool: number;
-  /** Those that the pool keeps, as far as this thread has used them. */
+  /** Names that the pool keeps and this thread has used. */
   readonly #kept = new Map<string, number>();
-  /** Likewise, of inline functions: their sources. */
+  /** The same for sources of inline functions. */
   readonly #sources = new Map<string, number>();
-  /** What the pool had no room for. It has less and less, so what is as long is not tried. */
+  /**
+   * Length of the shortest name that the pool had no room for. Its room only shrinks, so longer names are not tried.
+   */
   #refused = Number.POSITIVE_INFINITY;
 
   constructor(space: Space, pool: number) {
@@ -22,7 +24,7 @@ export class Names {
     this.#pool = pool;
   }
 
-  /** The pool's block for a name; 0: it keeps no more. */
+  /** The pool's block for a name; 0: the pool does not keep it. */
   refOf(name: string, inline: boolean): number {
     return (inline ? this.#sources : this.#kept).get(name) ?? this.#intern(name, inline);
   }
@@ -39,7 +41,7 @@ export class Names {
     return ref;
   }
 
-  /** Gives a task that is not submitted yet a name of its own; if that cannot be, there is no task any more. */
+  /** Gives an unsubmitted task a name of its own. Without memory it discards the task and throws. */
   give(task: number, name: string, inline: boolean): void {
     const { core } = this.#space;
     const text = encodeName(name, inline);

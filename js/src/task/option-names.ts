@@ -1,15 +1,15 @@
 /**
- * Names of options that nobody knows: refused, with what was probably meant.
+ * Unknown option names: refused, with a suggestion.
  *
- * Invariant: for an object whose names are all known, checking costs one look at each of them; what makes the message
- * is run only to fail. Names that an object inherits may be strangers': they do not count.
+ * Invariant: if all names of an object are known, checking costs one lookup for each. The code that composes the
+ * message runs only to fail. Inherited names may be someone else's: they are ignored.
  */
 
-/** The options that a function takes, and what it is called in messages. */
+/** The options that a function takes, and its name in messages. */
 export interface KnownOptions {
   readonly owner: string;
   readonly names: ReadonlySet<string>;
-  /** What to say of names that other libraries have for such a thing, or that are another function's. */
+  /** Hints for names that other libraries use for the same thing, or that belong to another function. */
   readonly hints: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +21,7 @@ export function knownOptions(
   return { owner, names: new Set(names), hints };
 }
 
-/** Throws for options that are no object, or have a name that is not known. `path`: what they are called. */
+/** Throws for options that are not an object or have an unknown name. `path`: their name in messages. */
 export function checkOptions(options: unknown, known: KnownOptions, path = 'options'): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null) throw wrongOption(path, 'an object', options);
@@ -43,7 +43,7 @@ export function shown(value: unknown): string {
   return String(value);
 }
 
-/** An option that is true or false; false, if it is not given. */
+/** A Boolean option; default: false. */
 export function flag(value: unknown, name: string): boolean {
   if (value === undefined) return false;
   if (typeof value !== 'boolean') throw wrongOption(`options.${name}`, 'true or false', value);
@@ -57,7 +57,7 @@ function unknownOption(name: string, { owner, names, hints }: KnownOptions, path
   return new TypeError(`${path}.${name} is no option of ${owner}${hint === undefined ? meant : `: ${hint}`}`);
 }
 
-/** The known name that differs least, if that is little: a third of its letters at most. */
+/** The most similar known name, if at most a third of its letters differ. */
 function nearest(name: string, names: ReadonlySet<string>): string | undefined {
   let found: string | undefined;
   let least = Math.ceil(name.length / 3) + 1;
@@ -72,7 +72,7 @@ function nearest(name: string, names: ReadonlySet<string>): string | undefined {
   return found;
 }
 
-/** How many letters must be changed, added, removed or swapped with the next one to make one text the other. */
+/** Edit distance: how many letters must be changed, added, removed or swapped with the next one. */
 function editDistance(a: string, b: string): number {
   let older: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

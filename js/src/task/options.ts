@@ -1,7 +1,7 @@
 /**
  * The options of calls, checked and with defaults filled in.
  *
- * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option.
+ * Invariant: misuse (an unknown name, a wrong type or range) throws a TypeError or RangeError that names the option.
  */
 
 import { PRIORITY_COUNT } from '../core/layout.generated.ts';
@@ -10,17 +10,13 @@ import { checkOptions, flag, type KnownOptions, knownOptions, shown, wrongOption
 import { mustBeSignal } from './signals.ts';
 import { type SubmitOptions, USUAL_PRIORITY } from './submitter.ts';
 
-/** Options that calls of every kind have. */
+/** Options that all calls have. */
 export interface CallOptions {
-  /**
-   * Which of the module's exports to call.
-   *
-   * @default 'default'
-   */
+  /** The export of the module to call; default: 'default'. */
   readonly name?: string | undefined;
   /**
-   * Lends a `Uint8Array` to the function instead of giving it a copy of its own: what the function gets is a view on
-   * shared memory. It must not use the view after it has returned, or after its promise has settled.
+   * Lends a `Uint8Array` to the function instead of copying it: the function gets a view of shared memory. It must not
+   * use the view after it has returned or its promise has settled.
    */
   readonly lend?: boolean | undefined;
   /**
@@ -36,8 +32,8 @@ export interface CallOptions {
    */
   readonly priority?: number | undefined;
   /**
-   * Tasks with the same key run on the same worker, one after the other in the order of submission (while that worker
-   * lives; after it, on the one that takes its place).
+   * Tasks with the same key run on the same worker, one after the other in the order of submission. When that worker
+   * has exited, they run on its replacement.
    */
   readonly affinity?: string | number | undefined;
   /**
@@ -57,20 +53,20 @@ export interface CallOptions {
 /** Options of `pool.run`. */
 export interface RunOptions extends CallOptions {
   /**
-   * Gives the bytes of a view from `heap.bytes()` away: nothing is copied, the function gets a view on them as if they
-   * were lent, and they are freed when it has returned or its promise has settled. The caller must not use the view
-   * again. If the task cannot be submitted, the view stays the caller's.
+   * Gives away the bytes of a view from `heap.bytes()`. Nothing is copied: the function gets a view of them, as if they
+   * were lent. They are freed when it has returned or its promise has settled. The caller must not use the view again.
+   * If the task cannot be submitted, the view remains the caller's.
    */
   readonly give?: boolean | undefined;
-  /** ArrayBuffers of the input that are detached here once they have been sent. */
+  /** ArrayBuffers of the input that are detached here after they have been sent. */
   readonly transfer?: readonly unknown[] | undefined;
-  /** Hears what the task tells with `task.progress(value)`, in order, before the promise settles. */
+  /** Receives the values that the task passes to `task.progress(value)`, in order, before the promise settles. */
   readonly onProgress?: ((value: never) => void) | undefined;
 }
 
 /** Options of `pool.runMany`. */
 export interface RunManyOptions extends CallOptions {
-  /** Hears what the tasks tell with `task.progress(value)`, with the index of the input. */
+  /** Receives the values that the tasks pass to `task.progress(value)`, with the index of the input. */
   readonly onProgress?: ((value: never, index: number) => void) | undefined;
 }
 
@@ -112,22 +108,17 @@ export interface BroadcastOptions {
   readonly retries?: number | undefined;
   /** Stops the calls; the promise is rejected with the signal's reason at once. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Whether workers that are started later make the call too, before their first task. Its result is dropped then. A
-   * worker in which it fails counts as one that could not load the module.
-   *
-   * @default false
-   */
+  /** Workers that start later make the call too, before their first task; its result is then ignored. */
   readonly later?: boolean | undefined;
 }
 
-/** What options of any call say of a task. */
+/** Options of any call that describe a task. */
 export interface TaskOptions extends CallOptions {
   readonly transfer?: readonly unknown[] | undefined;
   readonly onProgress?: ((value: never, index: never) => void) | undefined;
 }
 
-/** What holds for a task that says nothing else. */
+/** The defaults of a pool for its tasks. */
 export interface UsualTask {
   /** Milliseconds; 0: none. */
   readonly timeout: number;
@@ -151,7 +142,7 @@ const NOT_SINGLE = 'only calls with a single input have it';
 const MANY_HINTS = { ...HINTS, transferList: NOT_SINGLE, transfer: NOT_SINGLE, give: NOT_SINGLE };
 
 type CallName = 'run' | 'parts' | 'runSync' | 'runInline' | 'runMany' | 'map' | 'broadcast' | 'connect';
-/** What calls take. */
+/** The options that each call takes. */
 export const CALLS: Readonly<Record<CallName, KnownOptions>> = {
   run: knownOptions('run()', SINGLE, HINTS),
   parts: knownOptions('parts()', without(SINGLE, 'onProgress'), { ...HINTS, onProgress: 'iterate over the parts' }),
@@ -173,19 +164,22 @@ function without(names: readonly string[], left: string): string[] {
   return names.filter((name) => name !== left);
 }
 
-/** Checks that a number is whole and in its range. `or`: what else there may be, for the message. */
+/** Checks that a number is an integer and in its range. `or`: other accepted values, for the message. */
 export function wholeNumber(value: unknown, name: string, least: number, most: number, or = ''): number {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
   throw new RangeError(`options.${name} must be ${or}a whole number from ${least} to ${most}, not ${shown(value)}`);
 }
 
-/** Throws for what is no space. */
+/** Throws unless the value is a space. */
 export function mustBeSpace(space: unknown): void {
   if (space === undefined || typeof (Object(space) as Partial<Space>).core?.plait_pool_create === 'function') return;
   throw wrongOption('options.space', 'a space, of openSpace() or attach()', space);
 }
 
-/** The part of the options that says how a task is submitted. `known`: which there may be. `workers`: how many the pool may have. */
+/**
+ * The options that describe how a task is submitted. `known`: the options of the call. `workers`: how many the pool may
+ * have.
+ */
 export function submitOptions(
   options: TaskOptions | undefined,
   known: KnownOptions,
@@ -224,7 +218,9 @@ export function submitOptions(
   };
 }
 
-/** What only map() takes; see {@link submitOptions} for the rest. `threads`: the most that the pool may have. */
+/**
+ * The options of map() alone; see {@link submitOptions} for the rest. `threads`: how many workers the pool may have.
+ */
 export function mapRules(options: MapOptions | undefined, threads: number): { ordered: boolean; concurrency: number } {
   const { ordered, concurrency } = options ?? {};
   return {
@@ -242,7 +238,7 @@ function functionName(name: unknown): string {
   return name;
 }
 
-/** The seat that a key belongs to: always the same one. */
+/** The worker index for a key: always the same one. */
 function indexOfKey(key: string | number, workers: number): number {
   if (typeof key !== 'string' && typeof key !== 'number')
     throw wrongOption('options.affinity', 'a string or a number', key);

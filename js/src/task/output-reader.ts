@@ -1,9 +1,9 @@
 /**
- * What workers have written (worker/output.ts), in the thread whose inbox it lies in: it is written out here.
+ * Output of workers (worker/output.ts), in the thread whose inbox receives it and which writes it out.
  *
- * Results that come after it wait until the host has handed it on (`isWritten`): so the program that has one may exit,
- * and a slow reader slows the workers down, and fills no memory. In a Worker that has its limits (host-node-output.ts).
- * When the thread or the process ends, what lies in the inbox is written out then.
+ * Results that come after it wait until the host has passed it on (`isWritten`). So a program that has the result may
+ * exit, and a slow reader slows the workers down instead of filling memory. In a Worker this is limited
+ * (host-node-output.ts). When the thread or the process ends, the inbox's output is written out then.
  *
  * Invariant: each piece is written out once.
  */
@@ -16,7 +16,7 @@ const STATUS = Task.outputStatus >>> 2;
 const PLACE = Task.inputLow >>> 2;
 const SIZE = Task.inputHigh >>> 2;
 
-/** Those of this thread. */
+/** The readers of this thread. */
 const readers = new Set<OutputReader>();
 let listens = false;
 
@@ -31,7 +31,7 @@ function listenForEnd(): void {
 export class OutputReader {
   readonly #space: Space;
   readonly #client: number;
-  /** By descriptor: says whether the last piece has been handed on. */
+  /** By descriptor: whether the last piece has been passed on. */
   readonly #written = new Map<number, () => boolean>();
 
   constructor(space: Space, client: number) {
@@ -41,14 +41,14 @@ export class OutputReader {
     listenForEnd();
   }
 
-  /** Whether the system has all that was written out. */
+  /** Whether the system has received all that was written out. */
   get isWritten(): boolean {
     if (this.#written.size === 0) return true;
     for (const [descriptor, isWritten] of this.#written) if (isWritten()) this.#written.delete(descriptor);
     return this.#written.size === 0;
   }
 
-  /** Writes out the piece in a record, if it is one that was not yet. */
+  /** Writes out the piece in a record, unless it was written already. */
   write(record: number): void {
     const at = record >>> 2;
     const { u32 } = this.#space;
@@ -60,22 +60,22 @@ export class OutputReader {
     try {
       this.#written.set(descriptor, host.writeOutput(descriptor, bytes));
     } catch (error) {
-      // The program's own `write` has thrown, which is nobody's result.
+      // The program's own `write` has thrown; no result may be affected.
       queueMicrotask(() => {
         throw error;
       });
     }
   }
 
-  /** Writes out all that lies in the inbox, and leaves it there. */
+  /** Writes out all pieces in the inbox, and leaves their records there. */
   writeAll(): void {
-    // What a drain that is under way has still to tell is older: the program ends in a listener.
+    // A drain in progress holds the older pieces: the program ends in a listener.
     const older = this.#piecesIn(Client.drained, Task.link);
     const newer = this.#piecesIn(Client.inbox, Task.next).reverse();
     for (const record of [...older, ...newer]) this.write(record);
   }
 
-  /** The pieces in one of the client's lists, which this thread alone takes from. */
+  /** The pieces in one of the client's lists, from which only this thread takes. */
   #piecesIn(list: number, next: number): number[] {
     const space = this.#space;
     const pieces: number[] = [];
@@ -86,7 +86,7 @@ export class OutputReader {
     return pieces;
   }
 
-  /** Nothing is read there any more. */
+  /** Stops reading. */
   close(): void {
     readers.delete(this);
   }

@@ -1,7 +1,7 @@
 /**
- * The options of a pool, of its closing and resizing, checked and with defaults filled in.
+ * The options of a pool and of close() and resize(), checked and with defaults filled in.
  *
- * Invariant: misuse (an unknown name, a wrong type or range) is a TypeError or RangeError that names the option, thrown
+ * Invariant: misuse (an unknown name, a wrong type or range) throws a TypeError or RangeError that names the option,
  * before anything is started.
  */
 
@@ -82,9 +82,7 @@ export interface PoolOptions {
    * @default 100
    */
   readonly grace?: number | undefined;
-  /**
-   * Replaces a worker by a fresh one when it has run so many tasks, or when its JavaScript heap is larger than that.
-   */
+  /** Replaces a worker after a number of tasks, or when its JavaScript heap exceeds a size. */
   readonly recycle?: RecycleOptions | undefined;
   /**
    * Whether `runInline` may send functions as source to the workers.
@@ -116,7 +114,7 @@ export interface PoolOptions {
   readonly space?: Space | undefined;
 }
 
-/** When a worker has done its share; never, if neither is given. */
+/** When a worker is replaced; never, if neither is given. */
 export interface RecycleOptions {
   /** A worker ends after so many tasks, 1 to 2147483648. */
   readonly tasks?: number | undefined;
@@ -128,32 +126,28 @@ export interface RecycleOptions {
 export interface ResizeOptions {
   /** The fewest workers, 0 to `max`. */
   readonly min?: number | undefined;
-  /** The most workers, 1 to 250. */
+  /** The most workers. */
   readonly max?: number | undefined;
 }
 
 /** Options of `Pool.close()`. */
 export interface CloseOptions {
-  /** Stop running tasks and reject queued ones, instead of finishing them first. */
+  /** Stops running tasks and rejects queued ones, instead of finishing them first. */
   readonly force?: boolean | undefined;
-  /**
-   * Milliseconds after which what is left is stopped by force.
-   *
-   * @default never
-   */
+  /** Milliseconds after which the rest is stopped by force; default: never. */
   readonly timeout?: number | undefined;
 }
 
-/** What a pool is to be: its options, checked. */
+/** The checked options of a pool. */
 export interface PoolRules {
   readonly space: Space;
   readonly minThreads: number;
   readonly maxThreads: number;
   readonly maxQueue: number;
-  /** Of a task that says nothing else; 0: none. */
+  /** Default of a task; 0: none. */
   readonly timeout: number;
   readonly retries: number;
-  /** What the coordinator and the workers are told. */
+  /** For the coordinator and the workers. */
   readonly plan: Omit<OpenPool, 'pool' | 'client'>;
 }
 
@@ -183,7 +177,7 @@ const POOL = knownOptions(
     'execArgv',
     'resourceLimits',
     'space',
-    'type', // webpack writes it into the options of what it takes for a Worker; it means nothing here
+    'type', // webpack writes it into the options of what it takes for a Worker; ignored here
   ],
   {
     filename: 'the module is the first argument, new Pool(module, options)',
@@ -224,7 +218,7 @@ const RESIZE = knownOptions('resize()', ['min', 'max'], {
   threads: 'it is called max here, and min',
 });
 
-/** Checks the options of a pool of the module. */
+/** Checks the options of a pool for a module. */
 export function poolRules(module: string | URL, options: PoolOptions | undefined): PoolRules {
   if (!isUrl(module) && (typeof module !== 'string' || module === '')) {
     throw new TypeError('a pool needs the URL or path of a module: new Pool(new URL("./work.js", import.meta.url))');
@@ -276,7 +270,7 @@ export function poolRules(module: string | URL, options: PoolOptions | undefined
   };
 }
 
-/** How many workers there may be, at least and at most. */
+/** The fewest and the most workers. */
 function range({ threads, minThreads, maxThreads }: PoolOptions): { min: number; max: number } {
   if (threads !== undefined && (minThreads !== undefined || maxThreads !== undefined)) {
     throw new RangeError('options.threads is a fixed number of workers: give it, or minThreads and maxThreads');
@@ -309,7 +303,7 @@ function checkLimits(limits: ResourceLimits | undefined): void {
   }
 }
 
-/** Environment variables as a plain copy: `process.env` is none. */
+/** Environment variables as a plain object: `process.env` is not one. */
 function variables(env: object): Record<string, string> {
   if (typeof env === 'symbol') {
     const why = 'the workers are started by a thread of the pool; give them a copy, such as process.env';
@@ -330,7 +324,7 @@ export function closeRules(options: CloseOptions | undefined): { force: boolean;
   };
 }
 
-/** Checks the options of resize(); `min` and `max`: as they are now. */
+/** Checks the options of resize(); `min` and `max`: the present values. */
 export function resizeRules(options: ResizeOptions, min: number, max: number): { min: number; max: number } {
   if (options === undefined) throw wrongOption('the argument of resize()', 'an object, { min, max }', options);
   checkOptions(options, RESIZE);

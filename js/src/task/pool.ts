@@ -1,8 +1,8 @@
 /**
- * Pool: runs the functions of a module on worker threads that pull their work from shared memory.
+ * Pool: runs the functions of a module on worker threads that pull their tasks from shared memory.
  *
- * The pool's record, its queue and the tasks lie in the space; the coordinator owns the worker threads; this object is
- * the owner's handle on both.
+ * The pool's structure, its queues and its tasks are in the space. The coordinator owns the worker threads. This object
+ * is the owner's handle on both.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -31,24 +31,24 @@ import { isFullOfPools } from './registry.ts';
 import { onAbort } from './signals.ts';
 import { type Call, Submitter } from './submitter.ts';
 
-/** What a pool's listeners hear, by name. */
+/** The events of a pool, by name. */
 export interface PoolEvents {
   /** A worker is ready. */
   start: WorkerEvent;
   /**
-   * A worker has ended, and why. `error`: what nothing in it caught, or for which it could not load the module, if that
-   * was so. If nobody listens, what no task was told of either is a warning of the process, with the stack.
+   * A worker has ended, and why. `error`: what it did not catch, or why it could not load the module. If there is no
+   * listener, an error that no task reported either becomes a warning of the process, with its stack.
    */
   end: WorkerEvent & { readonly reason: EndReason; readonly error?: unknown };
-  /** A queue that was full is down to half of `maxQueue`. */
+  /** A queue that was full has shrunk to half of `maxQueue`. */
   drain: undefined;
 }
 
 /**
- * Beside others, a task that does not stop is given up by its worker; the worker is stopped only if it cannot do that.
+ * Extra grace for a worker with several tasks: it abandons a task that does not stop, and is stopped only if it cannot.
  */
 const SLACK_MS = 100;
-/** How often a lock whose owner is stuck is asked for again. */
+/** How often to retry a lock whose owner is stuck. */
 const LOCK_RETRY_MS = 20;
 
 function tooManyPools(): PlaitError {
@@ -61,7 +61,7 @@ function stuck(): PlaitError {
   return new PlaitError('ERR_PLAIT_CLOSE_TIMEOUT', message);
 }
 
-/** Nobody else is told of this error: the worker was idle, or what it ran is run again. */
+/** Nothing else reports this error: the worker was idle, or what it ran is run again. */
 function warnOf(error: unknown): void {
   const { stack } = Object(error) as { stack?: unknown };
   const detail = typeof stack === 'string' ? stack : String(error);
@@ -69,7 +69,7 @@ function warnOf(error: unknown): void {
   host.warn(message, 'PLAIT_WORKER_DIED', detail);
 }
 
-/** One broadcast's answers, by seat. */
+/** The results of one broadcast, in the order of its workers. */
 class BroadcastResults implements Call {
   readonly promise: Promise<unknown[]>;
   readonly #results: unknown[];
@@ -114,8 +114,8 @@ class BroadcastResults implements Call {
  * await pool.close();
  * ```
  *
- * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that made it; other
- * threads use it through `connect(pool.handle)`, and its tasks through `task.pool`.
+ * A pool without outstanding tasks does not keep the process alive. It belongs to the thread that created it. Other
+ * threads use it through `connect(pool.handle)`, and its tasks use it through `task.pool`.
  */
 export class Pool extends PoolCalls {
   readonly #link: CoordinatorClient;
@@ -130,9 +130,9 @@ export class Pool extends PoolCalls {
 
   /**
    * @param module the module's URL, or its path (from the current folder, in Node)
-   * @throws {TypeError|RangeError} for options that there are not, or that are outside their range
+   * @throws {TypeError|RangeError} for unknown options, or values outside their range
    * @throws {DataCloneError} for `workerData` that cannot be cloned
-   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space has no room for a pool, or 128 pools already
+   * @throws {PlaitError} ERR_PLAIT_OUT_OF_MEMORY if the space is full, or has 128 pools already
    */
   constructor(module: string | URL, options?: PoolOptions) {
     const { space, plan, minThreads, maxThreads, maxQueue, timeout, retries } = poolRules(module, options);
@@ -153,7 +153,7 @@ export class Pool extends PoolCalls {
       set(P.minThreads, minThreads);
       set(P.maxThreads, maxThreads);
       set(P.wakeAll, concurrency > 1 ? 1 : 0);
-      // A listener of the submitter's may run only when this object is whole; until then there is no task.
+      // A listener of the submitter may run only when this object is complete; until then there is no task.
       submitter = new Submitter(space, ref, (busy) => this.#setBusy(busy));
       super(space, ref, submitter);
       this.submitter.backPressure.onDrain = () => this.#listeners.emit('drain', undefined);
@@ -164,7 +164,7 @@ export class Pool extends PoolCalls {
       space.core.plait_pool_destroy(ref);
       throw error;
     }
-    this.#ended.catch(() => {}); // heard by close(), or by the tasks
+    this.#ended.catch(() => {}); // close() or the tasks report it
   }
 
   /** The most workers that the pool may have. */
@@ -172,7 +172,7 @@ export class Pool extends PoolCalls {
     return this.#closing === undefined ? this.space.load(this.ref + P.maxThreads) : 0;
   }
 
-  /** Has the coordinator start the workers. The promise resolves when the last of them is gone, after close(). */
+  /** Has the coordinator start the workers. The promise resolves when the last of them has exited, after close(). */
   #open(message: OpenPool): Promise<void> {
     let resolveEnded = (): void => {};
     let failed = (_error: PlaitError): void => {};
@@ -201,13 +201,13 @@ export class Pool extends PoolCalls {
     else this.#link.release();
   }
 
-  /** Hears of what happens to the pool; see {@link PoolEvents}. Listening does not keep the process alive. */
+  /** Adds a listener; see {@link PoolEvents}. Listening does not keep the process alive. */
   on<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
     this.#listeners.add(name, listener);
     return this;
   }
 
-  /** Hears no more. */
+  /** Removes a listener. */
   off<Name extends keyof PoolEvents>(name: Name, listener: (detail: PoolEvents[Name]) => void): this {
     this.#listeners.remove(name, listener);
     return this;
@@ -230,8 +230,8 @@ export class Pool extends PoolCalls {
   }
 
   /**
-   * Runs a function once on every worker that there is, and resolves to all results. With `later`, workers that are
-   * started from then on call it as well, before their first task.
+   * Runs a function once on each present worker and resolves to all results. With `later`, workers that start
+   * afterwards call it as well, before their first task.
    */
   async broadcast<Output = unknown>(input?: unknown, options?: BroadcastOptions): Promise<Output[]> {
     const how = submitOptions(options, CALLS.broadcast, this.usual, 1);
@@ -247,7 +247,7 @@ export class Pool extends PoolCalls {
       : undefined;
     const indices = await this.#askIndices(call);
     if (signal?.aborted) throw signal.reason;
-    this.submitter.mustBeOpen(); // else nobody is no answer
+    this.submitter.mustBeOpen(); // otherwise the result would be an empty list
     const results = new BroadcastResults(indices.length);
     const takeBack = (reason: unknown): void => {
       this.submitter.abortAll(results);
@@ -283,10 +283,7 @@ export class Pool extends PoolCalls {
     this.#asked.clear();
   }
 
-  /**
-   * Changes how many workers there may be. More start when they are needed; too many end when they have done their
-   * tasks.
-   */
+  /** Changes how many workers there may be. More workers start when needed; surplus workers end after their tasks. */
   resize(options: ResizeOptions): void {
     if (this.#closing !== undefined) {
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is closed and cannot be resized');
@@ -299,14 +296,15 @@ export class Pool extends PoolCalls {
   }
 
   /**
-   * Takes no more tasks, lets those that were submitted end (or, with `force`, stops and rejects them), then ends the
-   * workers. Resolves when all of it is gone from the space. Further calls give the same promise; one with `force`
-   * hurries a close that is under way, one with `timeout` does so later. While tasks are queued it waits for a module
-   * that never ends loading, as for a task that never ends; when none are, workers that load are stopped.
+   * Takes no more tasks, finishes those that were submitted (or, with `force`, stops and rejects them), and ends the
+   * workers. Resolves when the space holds nothing of the pool any more.
    *
-   * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if the thread of a worker that was stopped is still there after 5 s, because it
-   * sits in native code. What it ran is rejected; what the pool has in the space stays there, because that thread may
-   * still read it.
+   * Further calls return the same promise. One with `force` forces a close in progress; one with `timeout` does so
+   * later. As long as tasks are queued, close() waits for a module that never finishes loading, as for a task that
+   * never ends. When none are queued, it stops workers that still load.
+   *
+   * Rejects with ERR_PLAIT_CLOSE_TIMEOUT if the thread of a stopped worker still exists after 5 s because it is in
+   * native code. Its tasks are rejected. The pool's memory stays allocated, because that thread may still read it.
    */
   close(options?: CloseOptions): Promise<void> {
     const { force, timeout: deadline } = closeRules(options);
@@ -336,7 +334,7 @@ export class Pool extends PoolCalls {
     const rc = this.space.core.plait_pool_end(this.ref, force ? PoolState.CLOSED : PoolState.CLOSING);
     const isStuck = rc === -Errno.ETIMEDOUT;
     if (!isStuck || force) this.#link.send({ type: 'close', pool: this.ref, force });
-    if (isStuck) setTimeout(() => this.#released || this.#end(this.#forced), LOCK_RETRY_MS); // a stuck lock: another time
+    if (isStuck) setTimeout(() => this.#released || this.#end(this.#forced), LOCK_RETRY_MS); // a stuck lock: retry later
   }
 
   async #close(force: boolean): Promise<void> {
@@ -351,13 +349,13 @@ export class Pool extends PoolCalls {
         this.submitter.abandon(closed);
         throw error;
       }
-      // else the coordinator died, and all workers with it
+      // otherwise the coordinator has exited, and all workers with it
     }
     this.#resolveAsked();
     await this.submitter.finish(() => this.#forced);
     this.submitter.abandon(closed);
     this.leave('the pool is closed; its counters went with it');
-    this.#released = true; // what was the pool's may be anybody's from here on
+    this.#released = true; // from here on its memory may be reused
     this.space.core.plait_client_release(this.submitter.client);
     this.space.core.plait_pool_release(this.ref);
   }

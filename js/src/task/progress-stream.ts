@@ -1,8 +1,8 @@
 /**
- * What one task tells while it runs, as an iteration that ends with its result.
+ * The progress of one task as an async iteration that ends with the task's result.
  *
- * Invariant: while somebody waits for the next part, none is kept. What was told comes in order, and all of it before
- * the end; an abort is the exception, and comes at once.
+ * Invariant: while a reader waits for the next part, no part is kept. Parts come in order, and all before the end. Only
+ * an abort comes at once.
  */
 
 import { freeOwned } from '../heap/owned.ts';
@@ -19,13 +19,13 @@ interface Outcome {
   readonly value: unknown;
 }
 
-/** How many parts that were taken the list may carry along. */
+/** How many parts that were read the list may still hold. */
 const SLACK = 1024;
 
-/** The parts that a task tells with `task.progress(part)`, for `for await`. Made by `pool.parts()`. */
+/** The parts that a task passes to `task.progress(part)`, for `for await`. Returned by `pool.parts()`. */
 export class ProgressStream<Part = unknown, Output = unknown> implements Call, AsyncGenerator<Part, Output, undefined> {
   #parts: Part[] = [];
-  /** How many of `#told` have been taken. */
+  /** How many of `#parts` have been read. */
   #taken = 0;
   readonly #waiters: Waiter<Part, Output>[] = [];
   #outcome: Outcome | undefined;
@@ -34,7 +34,9 @@ export class ProgressStream<Part = unknown, Output = unknown> implements Call, A
   #stopListening: (() => void) | undefined;
   #result: PromiseWithResolvers<Output> | undefined;
 
-  /** `submit` hands the task in and returns what takes it back; what it throws is how this ends. */
+  /**
+   * `submit` submits the task and returns a function that aborts it. If it throws, the iteration ends with that error.
+   */
   constructor(submit: (call: Call) => () => void, signal: AbortSignal | undefined) {
     try {
       if (signal?.aborted) throw signal.reason;
@@ -64,7 +66,9 @@ export class ProgressStream<Part = unknown, Output = unknown> implements Call, A
     for (const waiter of this.#waiters.splice(0)) this.#end(waiter);
   }
 
-  /** The task's result. Rejects with its error; with an AbortError if the iteration was left before the task ended. */
+  /**
+   * The task's result. Rejects with its error, or with an AbortError if the iteration was left before the task ended.
+   */
   get result(): Promise<Output> {
     if (this.#result === undefined) {
       this.#result = withResolvers<Output>();
@@ -73,7 +77,7 @@ export class ProgressStream<Part = unknown, Output = unknown> implements Call, A
     return this.#result.promise;
   }
 
-  /** The next part, or the end, with the task's result. */
+  /** The next part, or the end with the task's result. */
   next(): Promise<IteratorResult<Part, Output>> {
     if (this.#taken < this.#parts.length) {
       const value = this.#parts[this.#taken++] as Part;
@@ -89,7 +93,7 @@ export class ProgressStream<Part = unknown, Output = unknown> implements Call, A
     });
   }
 
-  /** Leaves the iteration; a task that goes on is stopped. */
+  /** Leaves the iteration and stops the task if it still runs. */
   async return(): Promise<IteratorResult<Part, Output>> {
     this.#leave();
     return { value: undefined as Output, done: true };
@@ -123,7 +127,7 @@ export class ProgressStream<Part = unknown, Output = unknown> implements Call, A
     this.settle(0, false, reason);
   }
 
-  /** The outcome is told once; from then on there is nothing more. */
+  /** The outcome is delivered once; afterwards the iteration is done. */
   #end({ resolve, reject }: Waiter<Part, Output>): void {
     const { fulfilled, value } = this.#outcome as Outcome;
     if (this.#ended) resolve({ value: undefined as Output, done: true });

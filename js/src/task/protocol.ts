@@ -1,13 +1,13 @@
 /**
- * Everything that the threads of a pool say to each other by message. Tasks, results and progress never travel this
- * way: they lie in the space (core/task/layout.h).
+ * The messages between the threads of a pool. Tasks, results and progress do not travel this way: they are in the space
+ * (core/task/task.h).
  *
- *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, look ----------> worker
- *     owner <----- closed, indices, event ------------ coordinator <----- ready, failed, leaves - worker
+ *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, stop-requested -> worker
+ *     owner <----- closed, indices, event ------------ coordinator <----- ready, failed, leaves -- worker
  *
- * Who waits for whom: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator waits
- * for nobody. A worker waits for `start`, which was posted before it ran. Nothing here is needed while tasks flow, so a
- * blocked owner stops nothing. Whatever the coordinator should look at in the space is announced there
+ * Who waits for whom: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator
+ * waits for nobody. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
+ * blocked owner stops nothing. Whatever the coordinator should notice in the space is signalled there
  * (pool.coordinator_signal).
  */
 
@@ -18,22 +18,22 @@ import type { SpaceHandle } from '../core/space.ts';
 export interface CoordinatorStart {
   readonly role: 'coordinator';
   readonly space: SpaceHandle;
-  /** What the workers run that it starts: the same as this thread. */
+  /** The script of the workers: the same as this thread's. */
   readonly script: string;
 }
 
-/** When a worker has done its share, and a fresh one takes its place; 0: never. */
+/** When a worker is replaced by a fresh one; 0: never. */
 export interface RecycleRule {
   readonly tasks: number;
   /** Of the worker's JavaScript heap. */
   readonly bytes: number;
 }
 
-/** A pool begins: the coordinator starts its workers. How many is in the space (pool.min_threads, .max_threads). */
+/** A pool opens: the coordinator starts its workers. The space says how many (pool.min_threads, .max_threads). */
 export interface OpenPool {
   readonly type: 'open';
   readonly pool: number;
-  /** The owner's client of the pool, which gets what workers write outside of tasks. */
+  /** The owner's client, which receives output that workers write outside of tasks. */
   readonly client: number;
   /** Workers to start at once; the same as pool.min_threads. */
   readonly threads: number;
@@ -41,21 +41,21 @@ export interface OpenPool {
   readonly concurrency: number;
   readonly grace: number;
   readonly idleTimeout: number;
-  /** Milliseconds that a worker may take until it has loaded the module; 0: any time. */
+  /** Milliseconds that a worker may take to load the module; 0: no limit. */
   readonly loadTimeout: number;
   readonly recycle: RecycleRule;
   readonly inline: boolean;
   readonly workerData: unknown;
   readonly env: Record<string, string> | undefined;
   /**
-   * Without `env`: the owner's environment when the pool was made, for all its workers; undefined where there is none.
+   * Without `env`: the owner's environment when the pool was created, for all its workers; undefined if there is none.
    */
   readonly inherited: Record<string, string> | undefined;
   readonly execArgv: readonly string[] | undefined;
   readonly resourceLimits: ResourceLimits | undefined;
 }
 
-/** The pool's state in the space has changed to CLOSING or CLOSED; `closed` follows when its last worker is gone. */
+/** The pool's state in the space is now CLOSING or CLOSED; `closed` follows when its last worker has exited. */
 export interface ClosePool {
   readonly type: 'close';
   readonly pool: number;
@@ -68,15 +68,15 @@ export interface ResizePool {
   readonly pool: number;
 }
 
-/** A call that every worker makes once: an encoded value, and the function's name. */
+/** A call that each worker makes once: the function's name, and an encoded value. */
 export interface BroadcastCall {
   readonly name: string;
   readonly input: Uint8Array;
 }
 
 /**
- * Which seats have a worker, now? `indices` answers. With `later`, workers that are started from then on make the call
- * before they take tasks: no worker falls between the two.
+ * Asks for the indices of the present workers, which `indices` returns. With `later`, workers that start afterwards
+ * make the call before they take tasks: no worker falls between the two.
  */
 export interface BroadcastPool {
   readonly type: 'broadcast';
@@ -86,7 +86,7 @@ export interface BroadcastPool {
 }
 
 /**
- * A port whose other end a Worker of the user holds: its first message is a thread id, its close is that thread's end.
+ * A port whose other end a Worker of the user holds. Its first message is a thread id; its close is the thread's exit.
  */
 export interface WatchThread {
   readonly type: 'watch';
@@ -95,7 +95,7 @@ export interface WatchThread {
 
 export type ToCoordinator = OpenPool | ClosePool | ResizePool | BroadcastPool | WatchThread;
 
-/** No worker of the pool is left, and no task of it runs; or `isStuck`: a thread that was stopped has not ended. */
+/** No worker of the pool is left, and none of its tasks runs. `isStuck`: a stopped thread has not exited. */
 export interface PoolClosed {
   readonly type: 'closed';
   readonly pool: number;
@@ -112,13 +112,13 @@ export interface WorkerIndices {
 /** Why a worker ended. */
 export type EndReason = 'idle' | 'recycled' | 'stopped' | 'crashed' | 'memory' | 'exit' | 'closed';
 
-/** What a pool's listeners hear of its workers. */
+/** An event of a worker. */
 export interface WorkerEvent {
   /** The host's number for the thread (Node: its threadId). */
   readonly worker: number;
-  /** Its place in the pool. */
+  /** Its index in the pool; its replacement keeps it. */
   readonly index: number;
-  /** When the coordinator saw it, in milliseconds since 1970, by the clock of performance. */
+  /** When the coordinator noticed it, in milliseconds since 1970, by the clock of `performance`. */
   readonly at: number;
 }
 
@@ -126,11 +126,11 @@ export type PoolEvent =
   | ({ readonly type: 'start' } & WorkerEvent)
   | ({ readonly type: 'end'; readonly reason: EndReason; readonly uncaught: Uncaught | undefined } & WorkerEvent);
 
-/** The error that ended a worker, or for which it could not load the module. */
+/** The error that ended a worker, or because of which it could not load the module. */
 export interface Uncaught {
   /** Encoded. */
   readonly error: Uint8Array;
-  /** Whether some task, or whoever asks the pool for one, is told of it, too. */
+  /** Whether a task or a call on the pool reports it, too. */
   readonly isReported: boolean;
 }
 
@@ -159,7 +159,7 @@ export interface WorkerStart {
   readonly first: readonly BroadcastCall[];
 }
 
-/** A task that the worker has was told to stop. */
+/** A stop was requested from a task of the worker. */
 export interface StopRequested {
   readonly type: 'stop-requested';
 }
@@ -177,19 +177,19 @@ export interface WorkerFailed {
   readonly error: Uint8Array;
 }
 
-/** The worker has done its share and ends. */
+/** The worker has reached its recycling limit and ends. */
 export interface WorkerLeaves {
   readonly type: 'leaves';
 }
 
 export type FromWorker = WorkerReady | WorkerFailed | WorkerLeaves;
 
-/** As they are posted: what the user's code posts from there is something else. */
+/** As it is posted: messages of the user's code look different. */
 export interface WorkerMessage {
   readonly plait: FromWorker;
 }
 
-/** What a worker says by a message, or undefined if the message is not ours. */
+/** The content of a worker's message, or undefined if the message is not ours. */
 export function messageOf(data: unknown): FromWorker | undefined {
   return (data as Partial<WorkerMessage> | null | undefined)?.plait;
 }

@@ -1,4 +1,4 @@
-/** The pools that are in a space, whoever made them. */
+/** The pools in a space, of all threads. */
 
 import { POOL_LIMIT } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
@@ -8,7 +8,7 @@ export function isPool(space: Space, pool: number): boolean {
   return placeOf(space, pool) !== undefined;
 }
 
-/** Whether the space has as many pools as it can have. */
+/** Whether the space's table of pools is full. */
 export function isFullOfPools(space: Space): boolean {
   return placeOf(space, 0) === undefined;
 }

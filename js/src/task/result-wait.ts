@@ -1,16 +1,14 @@
 /**
- * How a thread waits for results: when it looks at its inbox, and when it sleeps until somebody wakes it.
+ * How a thread waits for results: when it polls its inbox, and when it sleeps until it is woken.
  *
- * - Results that come so quickly that waking this thread for each would cost more than they do: a look each
- *   millisecond.
- * - Else a look in each turn of the event loop, for some times as long as falling asleep and being woken would take.
- *   Where that was in vain, because the task takes longer or this thread kept the worker's processor, it is not tried
- *   for a while. After the first one it makes room for a large result (value/receive-buffer.ts): not before, for the program may have
- *   more to submit.
- * - Then, or instead: sleep.
+ * - If results come so fast that a wake-up for each would cost more than the results do: it polls each millisecond.
+ * - Otherwise it spins: it polls in each turn of the event loop, for about as long as falling asleep and waking take.
+ *   If that failed, because the task takes longer or this thread kept the worker's processor, it does not spin for a
+ *   while. After the first poll it prefaults a receive buffer (value/receive-buffer.ts); not before, because the
+ *   program may have more to submit.
+ * - Then, or instead, it sleeps.
  *
- * Invariant: what is said is about time only. Whichever way is taken, the inbox is looked at after the first result is
- * in it.
+ * Invariant: this decides only about time. In each case the inbox is polled after the first result is in it.
  */
 
 import { clock } from '../core/clock.ts';
@@ -22,28 +20,25 @@ import type { ReceiveBuffer } from '../value/receive-buffer.ts';
 import { SpinBackoff } from './spin-backoff.ts';
 
 /**
- * A look in a millisecond instead of one for each result: when so many results are to be expected until then, and the
- * queue holds tasks for so many times as long, so that no worker runs dry before.
+ * Conditions for polling each millisecond. At least this many results are expected until then. The queue holds tasks
+ * for this many times as long, so that no worker runs dry before.
  */
 const RESULTS_WORTH_A_WAIT = 4;
 const QUEUE_FOR_A_WAIT = 3;
 
 /**
- * For how long a result is looked for in each turn: about twice what the two wake-ups of a round trip cost on a virtual
- * machine. With more, what the engine does in other threads meanwhile (it frees large buffers) is held up.
+ * How long to spin: about twice what the two wake-ups of a round trip cost on a virtual machine. A longer time delays
+ * what the engine does in other threads meanwhile, such as freeing large buffers.
  */
 const SPIN_MS = 0.2;
 
-/**
- * In each turn room is made for so many bytes of the next result: some 30 microseconds, so that the result is seen
- * soon.
- */
+/** Bytes of the receive buffer to prefault in each turn: some 30 microseconds, so that a result is noticed soon. */
 const PREPARED_PER_TURN = 2 ** 18;
 
 export type Waiting = 'turn' | 'soon' | 'sleep';
 
 let known = 0;
-/** How many threads can run at a time. Asking the system takes longer than many a task. */
+/** How many threads can run at a time. Asking the system takes longer than many tasks. */
 function processors(): number {
   if (known === 0) known = host.parallelism;
   return known;
@@ -52,20 +47,20 @@ function processors(): number {
 export class ResultWait {
   readonly #space: Pick<Space, 'load'>;
   readonly #pool: number;
-  /** Tasks that have come back since `#lookedAt`, in milliseconds of clock(). */
+  /** Tasks that have come back since `#polledAt`, in milliseconds of clock(). */
   #received = 0;
   #polledAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
-  /** The first wait is slept through: workers are starting. */
+  /** The first wait is without spinning, because workers are starting. */
   readonly #backoff: SpinBackoff = new SpinBackoff(1);
-  /** Whether this wait may be looked at, and whether it has been. */
+  /** Whether this wait may spin, and whether it has. */
   #maySpin = false;
   #hasSpun = false;
   readonly #now: () => number;
   readonly #buffer: Pick<ReceiveBuffer, 'prepare' | 'drop'>;
 
-  /** `now` says the time in milliseconds. */
+  /** `now` returns the time in milliseconds. */
   constructor(
     space: Pick<Space, 'load'>,
     pool: number,
@@ -78,7 +73,7 @@ export class ResultWait {
     this.#buffer = buffer;
   }
 
-  /** What to do now. The inbox is empty, and `away` tasks are out. */
+  /** How to wait now. The inbox is empty, and `away` tasks are outstanding. */
   next(away: number): Waiting {
     const now = this.#now();
     if (this.#since === 0) {
@@ -90,7 +85,7 @@ export class ResultWait {
     // Only while a processor is left for this thread: each task may need one.
     if (!this.#maySpin || away >= processors()) return 'sleep';
     if (now - this.#since < SPIN_MS) {
-      // That was no looking: the time for it begins anew.
+      // Prefaulting was not spinning: its time begins again.
       if (this.#hasSpun && this.#buffer.prepare(PREPARED_PER_TURN)) this.#since = this.#now();
       this.#hasSpun = true;
       return 'turn';
@@ -100,7 +95,7 @@ export class ResultWait {
     return 'sleep';
   }
 
-  /** So many tasks have come back, all that there were in the inbox. */
+  /** `count` tasks have come back, all that were in the inbox. */
   received(count: number): void {
     this.#received += count;
     this.#since = 0;

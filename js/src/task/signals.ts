@@ -1,9 +1,9 @@
 /**
- * Hearing of an AbortSignal's abort for many calls at once. A signal is often made for a whole program, and each
- * listener that it has makes adding the next one slower; of more than ten Node 20 warns as of a leak. So a signal has
- * one listener of this thread's, which tells all that wait.
+ * One listener on an AbortSignal for many calls. A program often has one signal for all calls. Each listener on it
+ * makes adding the next one slower, and above ten Node 20 warns about a leak. So this thread adds one listener to a
+ * signal, which notifies all calls.
  *
- * Invariant: a signal has that listener exactly while it has not been aborted and somebody waits.
+ * Invariant: a signal has that listener exactly while it has not been aborted and a call waits.
  */
 
 class AbortFanOut {
@@ -34,8 +34,8 @@ class AbortFanOut {
 const fanOuts = new WeakMap<AbortSignal, AbortFanOut>();
 
 /**
- * Calls `hear` once when the signal is aborted, unless the returned function is called before. Nothing is heard of a
- * signal that is aborted already. `hear` must not throw.
+ * Calls `listener` once when the signal is aborted, unless the returned function was called before. Does nothing for a
+ * signal that is aborted already. `listener` must not throw.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) return () => {};
@@ -48,7 +48,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   return () => own.remove(listener);
 }
 
-/** Throws for what is no AbortSignal. */
+/** Throws unless the value is an AbortSignal. */
 export function mustBeSignal(signal: unknown): void {
   if (signal === undefined) return;
   const { aborted, addEventListener } = Object(signal) as Partial<AbortSignal>;

@@ -1,18 +1,18 @@
 /**
- * Whether a thread that waits for another one looks for it first, in the hope to spare both the falling asleep and the
- * waking up, or sleeps at once, because looking was in vain lately: what it waits for takes longer, or the other thread
- * was waiting for this very processor. So a look in vain is answered by waits without one, more of them each time.
+ * Whether a thread that waits for another one spins first, or sleeps at once. Spinning may save both falling asleep and
+ * waking up. It fails if the result takes longer, or if the other thread was waiting for this very processor. After
+ * each failure more waits go without spinning.
  *
- * Invariant: what is said is about time only.
+ * Invariant: this decides only about time.
  */
 
-/** After looks in vain, one after the other, so many waits at most begin without one. */
+/** Most waits without spinning after consecutive failures. */
 const MOST_WAITS_WITHOUT_SPIN = 31;
 
 export class SpinBackoff {
-  /** How often looking was in vain since it was not. */
+  /** Consecutive failures. */
   #misses = 0;
-  /** So many waits are still to begin without a look. */
+  /** How many waits are still to go without spinning. */
   #waitsWithoutSpin: number;
 
   constructor(waitsWithoutSpin = 0) {
@@ -20,8 +20,7 @@ export class SpinBackoff {
   }
 
   /**
-   * A wait begins: whether with a look. Then found() or inVain() says what became of that; neither, if there was none
-   * after all.
+   * A wait begins: whether to spin. Then found() or missed() reports the outcome; neither, if the caller did not spin.
    */
   begin(): boolean {
     if (this.#waitsWithoutSpin === 0) return true;

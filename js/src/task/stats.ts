@@ -1,6 +1,6 @@
 /**
- * A pool's counters, read from the space. Each worker writes those of its seat, without any lock; whoever asks adds
- * them up. So each number is exact as of the moment at which it was read, and no two are read at the same moment.
+ * A pool's counters, read from the space. Each worker writes those of its worker place, without a lock; readers add
+ * them up. So each number is exact for the moment at which it was read, and no two are read at the same moment.
  */
 
 import { slotOf } from '../core/boot.ts';
@@ -10,7 +10,7 @@ import type { Space } from '../core/space.ts';
 import { timeOfBucket } from './histogram.ts';
 import type { EndReason } from './protocol.ts';
 
-/** How long things took, in milliseconds. Percentiles are right to within 20 %. */
+/** Durations in milliseconds. Percentiles are accurate to within 20 %. */
 export interface Times {
   /** How many tasks were counted. */
   readonly count: number;
@@ -24,7 +24,7 @@ export interface Times {
   readonly max: number;
 }
 
-/** One worker, now. */
+/** One present worker. */
 export interface WorkerStats {
   /** The host's number for the thread (Node: its threadId). */
   readonly worker: number;
@@ -36,21 +36,21 @@ export interface WorkerStats {
   readonly running: number;
   /** Milliseconds since it was ready. */
   readonly age: number;
-  /** How much of that time it spent in tasks, from 0 to 1. */
+  /** Share of that time that it spent in tasks, from 0 to 1. */
   readonly utilization: number;
-  /** How much of that time its event loop was active, from 0 to 1; some milliseconds old. */
+  /** Share of that time that its event loop was active, from 0 to 1; some milliseconds old. */
   readonly eventLoopUtilization: number;
   /** Bytes of its JavaScript heap; some milliseconds old. */
   readonly heapUsed: number;
 }
 
-/** What `pool.stats()` answers. */
+/** The result of `pool.stats()`. */
 export interface PoolStats {
   /** Tasks that wait for a worker. */
   readonly queued: number;
   /** Tasks that workers run. */
   readonly running: number;
-  /** Tasks whose function returned, over the pool's life. */
+  /** Tasks whose function returned, since the pool was created; `failed`: those that ended otherwise. */
   readonly completed: number;
   /** Tasks that ended otherwise. */
   readonly failed: number;
@@ -58,7 +58,7 @@ export interface PoolStats {
   readonly wait: Times;
   /** How long tasks ran. */
   readonly run: Times;
-  /** Workers that are starting or at work. */
+  /** Workers that are starting or ready, and the limits of their number. */
   readonly threads: number;
   /** The fewest workers that there may be. */
   readonly minThreads: number;
@@ -74,7 +74,7 @@ export interface PoolStats {
 
 export const END_REASONS: readonly EndReason[] = ['idle', 'recycled', 'stopped', 'crashed', 'memory', 'exit', 'closed'];
 
-/** Reads the seats that there are: their references, by index. */
+/** The worker places that exist, with their indices. */
 function placesOf(space: Space, pool: number): { index: number; place: number }[] {
   const table = space.load(pool + P.places);
   const found: { index: number; place: number }[] = [];

@@ -1,17 +1,17 @@
 /**
- * One thread's end of a pool: puts tasks into the queue, takes results out of the inbox, and tells the calls.
+ * One thread's connection to a pool: it queues tasks, drains the inbox, and settles the calls.
  *
  * A ticket is an index into `#calls`, `#indices` and `#tasks`; free tickets are reused, the last one first. A call may
- * have many tickets, told apart by an index of its own. A ticket whose call wants to hear no more stays taken until its
- * task has come back. The task of a worker that was given up comes back twice: as its surrogate, which is its end, and
- * as DISCARDED.
+ * have many tickets, each with an index of its own. If a call no longer wants its result, the ticket stays taken until
+ * the task has come back. A task of a detached worker comes back twice: as its surrogate, which is its end, and as
+ * DISCARDED.
  *
- * Invariant: while a ticket is taken, either a look at the inbox is scheduled (for the next turn of the event loop, or
- * for the next millisecond: result-wait.ts says when), or this thread sleeps on the client's signal with the value that
- * it had before the last look. So no result is missed, whatever wakes and whenever. A task's record is this thread's to
- * look at (and its `control` to write) from submit to drain.
+ * Invariant: while a ticket is taken, either a poll of the inbox is scheduled (for the next turn of the event loop, or
+ * the next millisecond: see result-wait.ts), or this thread sleeps on the client's signal with the value from before
+ * the last poll. So no result is missed, whatever wakes and whenever. From submit to drain this thread may read a task
+ * record and write its `control`.
  *
- * What workers write comes the same way, also while no ticket is taken: then this thread sleeps on that signal, too, or
+ * Output of workers comes the same way, also while no ticket is taken: then this thread sleeps on that signal too, or
  * will within REST_MS.
  */
 
@@ -41,23 +41,23 @@ import { ResultWait } from './result-wait.ts';
 import { noteTimeout } from './shortest-timeout.ts';
 import { TaskRecords } from './task-record.ts';
 
-/** Who waits for one or more tasks. */
+/** A call that waits for one or more tasks. */
 export interface Call {
   /** The task of that index has ended. */
   settle(index: number, fulfilled: boolean, value: unknown): void;
-  /** What an error calls the input that is being submitted; 'input' where there is only one. */
+  /** The name of the input in errors while it is submitted; 'input' if there is only one. */
   readonly root?: (() => string) | undefined;
-  /** It says something meanwhile. */
+  /** A progress value of the task. */
   readonly progress?: ((index: number, value: unknown) => void) | undefined;
 }
 
 /**
- * So long after the last result the thread lies down for what workers write meanwhile: a wake-up for each result would
- * cost more.
+ * How long after the last result the thread goes to sleep for output of workers: a wake-up for each result would cost
+ * more.
  */
 const REST_MS = 20;
 
-/** How a task is submitted, as the submitter takes it: checked, with defaults filled in. */
+/** How a task is submitted: checked options, with defaults filled in. */
 export interface SubmitOptions {
   /** The name of an export, or with `inline` the source of a function. */
   readonly name: string;
@@ -68,15 +68,15 @@ export interface SubmitOptions {
   readonly timeout: number;
   /** 0: the most urgent. */
   readonly priority: number;
-  /** Index of the seat, or -1. */
+  /** From the affinity; -1: any worker. */
   readonly workerIndex: number;
   readonly retries: number;
 }
 
-/** The lane of a task without a priority. */
+/** The priority of a task without the option. */
 export const USUAL_PRIORITY: number = (PRIORITY_COUNT - 1) / 2;
 
-/** How long a blocked thread waits before it asks whether the coordinator lives, and how many times it asks in vain. */
+/** How long a blocked thread waits before it checks that the coordinator lives, and how many such checks may fail. */
 const DOUBT_MS = 1000;
 const MOST_UNANSWERED = 10;
 const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
@@ -84,11 +84,11 @@ const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it h
 const IGNORED: Call = { settle() {} };
 
 export class Submitter {
-  /** Tasks submitted whose call waits for them. */
+  /** Submitted tasks whose call waits for them. */
   outstanding = 0;
-  /** What is to be done about a full queue. */
+  /** Waits while the queue is full. */
   readonly backPressure: BackPressure;
-  /** Called after each submission; a worker that waits for its own tasks listens. */
+  /** Called after each submission; a worker that awaits its own tasks listens. */
   onSubmit: (() => void) | undefined;
 
   readonly #space: Space;
@@ -109,7 +109,7 @@ export class Submitter {
   #sleeping = false;
   #resting = false;
   /**
-   * What was drained and is still to be told of, the oldest first; or 0. A listener that blocks this thread goes on
+   * The first drained task that has not been dispatched, oldest first; or 0. A listener that blocks this thread goes on
    * from here.
    */
   #drained = 0;
@@ -117,14 +117,14 @@ export class Submitter {
   #isHeld = false;
   #abandonedWith: PlaitError | undefined;
   /**
-   * Why a closed or failed pool gives tasks back: one for all of them, for making an error takes longer than the rest.
+   * Why a closed or failed pool returns tasks: one error for all, because creating an error takes longer than the rest.
    */
   #forced: PlaitError | undefined;
   #failed: unknown;
   /** The last error with which the pool refused a task for good. */
   #refused: unknown;
 
-  /** `busy` hears whether tasks are outstanding, at each change. */
+  /** `busy` is called with whether tasks are outstanding, at each change. */
   constructor(space: Space, pool: number, busy: (busy: boolean) => void) {
     this.#space = space;
     this.#pool = pool;
@@ -148,33 +148,33 @@ export class Submitter {
     return this.#client;
   }
 
-  /** Throws the reason for which nothing can be submitted any more, if there is one. */
+  /** Throws the error for which nothing can be submitted any more, if there is one. */
   mustWork(): void {
     if (this.#abandonedWith !== undefined) throw this.#abandonedWith;
   }
 
-  /** Likewise, and if the pool has failed or is closed. */
+  /** As mustWork(), and throws if the pool has failed or is closed. */
   mustBeOpen(): void {
     this.mustWork();
     if (this.#space.load(this.#pool + P.state) !== PoolState.OPEN) throw this.#refusal();
   }
 
-  /** Whether `error` was thrown by submit() because the pool takes no tasks any more, whatever they are. */
+  /** Whether submit() threw `error` because the pool takes no more tasks at all. */
   isEnd(error: unknown): boolean {
     return error !== undefined && (error === this.#abandonedWith || error === this.#refused);
   }
 
-  /** Whether tasks of this thread wait in the queue. */
+  /** Whether tasks of this thread are queued. */
   get hasQueued(): boolean {
     return this.#space.load(this.#client + Client.mask) !== 0;
   }
 
   /**
-   * Submits one task and returns its ticket; what cannot be submitted is thrown, and nothing has happened.
-   * `given`: the block that is the input, from now on the task's; 0: the input is copied.
+   * Submits one task and returns its ticket. If it throws, nothing was submitted. `given`: the block that is the input,
+   * from now on owned by the task; 0: the input is copied.
    */
   submit(call: Call, index: number, input: unknown, how: SubmitOptions, given = 0, now: number = clock()): number {
-    // Taken before anything else: a getter in the input may submit, too.
+    // Taken first: a getter in the input may submit too.
     const ticket = this.#freeTickets.pop() ?? this.#calls.push(undefined) - 1;
     try {
       this.mustWork();
@@ -203,7 +203,7 @@ export class Submitter {
       given === 0
         ? transport.prepare(input, root, how.lend)
         : transport.prepareGiven(input as Uint8Array, given, Kind.lentBytes);
-    this.mustWork(); // a getter in the input may have let go of the client
+    this.mustWork(); // a getter in the input may have released the client
     const task = this.#records.create(this.#client, size);
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     this.#records.setInput(task, transport, size);
@@ -218,7 +218,7 @@ export class Submitter {
       if (place !== 0 && space.load(place + WorkerPlace.thread) === 0) core.plait_pool_signal_coordinator(this.#pool);
       return task;
     }
-    if (given !== 0) this.#records.setInputBlock(task, 0); // it stays the caller's
+    if (given !== 0) this.#records.setInputBlock(task, 0); // the caller keeps it
     core.plait_task_discard(task);
     if (rc === -Errno.ENOMEM) throw outOfMemory(size + Task.BYTES);
     if (rc === -Errno.EPIPE) {
@@ -229,7 +229,7 @@ export class Submitter {
     throw lockTimeout();
   }
 
-  /** Lets the coordinator know that there are tasks with a timeout, and how often it must look. */
+  /** Tells the coordinator that there are tasks with a timeout, and how often it must poll. */
   #noteTimeout(timeout: number): void {
     const word = (this.#pool + P.timeoutMs) >>> 2;
     if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_signal_coordinator(this.#pool);
@@ -267,15 +267,16 @@ export class Submitter {
   }
 
   /**
-   * The call of a ticket wants to hear no more, and its task is told to stop, or leaves the queue. Does nothing if the
-   * ticket is not the call's any more. `tell`: also have the coordinator look, which stops the worker if the task does
-   * not stop.
+   * The call of a ticket no longer wants the result. Its task leaves the queue, or is requested to stop. Does nothing
+   * if the ticket is not the call's any more. `signals`: also has the coordinator poll, which stops the worker if the
+   * task does not stop.
    */
   abort(ticket: number, call: Call, signals = true): void {
     if (this.#calls[ticket] !== call || this.#abandonedWith !== undefined) return;
     this.#calls[ticket] = IGNORED;
     const task = this.#tasks[ticket]!;
-    if (task !== 0) this.#space.core.plait_task_abort(task); // a stuck lock: it is told, and stays in the queue
+    // If the lock is stuck, the stop is requested, and the task stays in the queue.
+    if (task !== 0) this.#space.core.plait_task_abort(task);
     if (signals) this.#signalCoordinator();
     if (--this.outstanding === 0) this.#busy(false);
   }
@@ -291,13 +292,13 @@ export class Submitter {
     if (some) this.#signalCoordinator();
   }
 
-  /** The coordinator is to look. */
+  /** Has the coordinator poll the pool. */
   #signalCoordinator(): void {
     this.#space.core.plait_pool_signal_coordinator(this.#pool);
   }
 
   /**
-   * Tells the calls of all that lies in the inbox. With `waits`, the rest comes later if output has still to be
+   * Dispatches all that is in the inbox to the calls. With `waits`, the rest comes later while output is still to be
    * written.
    */
   drain(waits = false): void {
@@ -307,7 +308,7 @@ export class Submitter {
     this.#dispatch(waits);
   }
 
-  /** Tells of what was drained. */
+  /** Dispatches what was drained. */
   #dispatch(waits: boolean): void {
     const space = this.#space;
     let received = 0;
@@ -338,7 +339,7 @@ export class Submitter {
           this.#settle(call, this.#indices[ticket]!, task, status);
         }
       }
-      if (this.#abandonedWith !== undefined) return; // a listener has let go of the client, and freed what it had
+      if (this.#abandonedWith !== undefined) return; // a listener has released the client, which freed its tasks
       space.core.plait_task_free(task);
     }
     if (received !== 0) this.#wait.received(received);
@@ -351,7 +352,7 @@ export class Submitter {
       const value = this.#records.readInput(record, this.#transport);
       call.progress?.(this.#indices[ticket]!, value);
     } catch (error) {
-      // A listener's error is nobody's result.
+      // A listener's error does not affect the result.
       queueMicrotask(() => {
         throw error;
       });
@@ -390,28 +391,28 @@ export class Submitter {
     }
   }
 
-  /** Whether there is something to do that no signal tells of. */
+  /** Whether there is something to do that no signal announces. */
   get #mustPoll(): boolean {
     return this.#isHeld || !this.#output.isWritten;
   }
 
   readonly #poll = (): void => {
     this.#sleeping = false;
-    if (this.#abandonedWith !== undefined) return; // the client's memory may be another's by now
+    if (this.#abandonedWith !== undefined) return; // another thread may own the client by now
     this.drain(true);
     if (this.#abandonedWith !== undefined || this.#sleeping) return;
     if (this.#away > 0 || this.#mustPoll) this.#sleep();
     else this.#rest();
   };
 
-  /** Schedules that this thread sleeps on the signal while no task is out, beside the looks for those that come. */
+  /** Sleeps on the signal, after REST_MS, while no task is outstanding; polls for outstanding tasks are separate. */
   #rest(): void {
     if (this.#resting || !host.threadsSendOutput) return;
     this.#resting = true;
     host.later(REST_MS, () => {
       const end = (): void => {
         this.#resting = false;
-        if (!this.#sleeping) this.#poll(); // else it begins again after the last task
+        if (!this.#sleeping) this.#poll(); // otherwise it begins again after the last task
       };
       if (this.#abandonedWith !== undefined || this.#sleeping) {
         end();
@@ -428,7 +429,7 @@ export class Submitter {
     });
   }
 
-  /** Schedules a look at the inbox for when something arrives there. */
+  /** Schedules a poll of the inbox for when something arrives there. */
   #sleep(): void {
     this.#sleeping = true;
     if (this.#mustPoll) {
@@ -438,7 +439,7 @@ export class Submitter {
     const space = this.#space;
     const signal = space.load(this.#client + Client.signal);
     if (space.load(this.#client + Client.inbox) !== 0) {
-      // A turn of the event loop in between: results that keep coming must not starve timers and I/O.
+      // With a turn of the event loop in between: a stream of results must not starve timers and I/O.
       void host.turn().then(this.#poll);
       return;
     }
@@ -457,12 +458,12 @@ export class Submitter {
   }
 
   /**
-   * Blocks this thread until `isDone`, telling calls meanwhile. pre: the thread may block.
+   * Blocks this thread until `isDone`, and settles calls meanwhile. pre: the thread may block.
    *
-   * A blocked thread hears of no thread's end, and without a coordinator nobody would settle what a dead worker ran. So
-   * it asks, once a second, whether somebody still attends to the pool.
+   * A blocked thread does not notice the exit of any thread. Without a coordinator nobody would settle the tasks of an
+   * exited worker. So once a second it checks the coordinator's heartbeat.
    *
-   * @throws {PlaitError} ERR_PLAIT_COORDINATOR_DIED if nobody has answered for ten seconds
+   * @throws {PlaitError} ERR_PLAIT_COORDINATOR_DIED if there was no heartbeat for ten seconds
    */
   block(isDone: () => boolean): void {
     const space = this.#space;
@@ -484,7 +485,7 @@ export class Submitter {
     }
   }
 
-  /** Tells of all that lies in the inbox, as the output before it is written; leaves the rest when it `hurries`. */
+  /** Dispatches all that is in the inbox, and writes its output; leaves the rest if `hurries`. */
   async finish(hurries: () => boolean): Promise<void> {
     for (;;) {
       this.drain(true);
@@ -494,14 +495,14 @@ export class Submitter {
   }
 
   /**
-   * Rejects all that is outstanding, now and from now on: nobody is left who could settle it. The client is not looked
-   * at again, so it may be let go of.
+   * Rejects all outstanding tasks, now and from now on, because no thread is left to settle them. The client is not
+   * read again, so it may be released.
    */
   abandon(error: PlaitError): void {
     if (this.#abandonedWith === undefined) {
-      this.#space.core.plait_client_close(this.#client); // what workers write from now on goes to the pool's owner
+      this.#space.core.plait_client_close(this.#client); // output of workers from now on goes to the pool's owner
       this.drain();
-      // Whoever sleeps there must not lie in wait where some other word may be soon.
+      // The sleep on this word must end, because the memory may be reused.
       if (this.#sleeping || this.#resting) Atomics.notify(this.#space.i32, (this.#client + Client.signal) >>> 2);
     }
     this.#abandonedWith = error;

@@ -1,17 +1,17 @@
 /**
- * The record of a task in the space (`struct plait_task`, core/task/task.h), as JavaScript writes and reads it.
+ * The task record in the space (`struct plait_task`, core/task/layout.h), as JavaScript reads and writes it.
  *
- * Invariant: only a record's owner writes it, and the status of an outcome last. Nothing here keeps a view of the space:
- * a value that is sent runs code of the user's, which may make the memory grow.
+ * Invariant: only a record's owner writes it, and the status of an outcome last. Nothing here keeps a view of the
+ * space: reading a value runs the user's code, which may make the memory grow.
  */
 
 import { Task } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { Kind, type Transport } from '../value/transport.ts';
 
-/** How a task is to be run. */
+/** How a task is run. */
 export interface Submission {
-  /** Its priority; 0 is the most urgent. */
+  /** 0 is the most urgent. */
   readonly priority: number;
   /** Milliseconds; 0: none. */
   readonly timeout: number;
@@ -25,7 +25,7 @@ export class TaskRecords {
     this.#space = space;
   }
 
-  /** A new record whose input has room for `size` bytes (-1: none); 0: there is no memory. */
+  /** Creates a record with room for an input of `size` bytes (-1: none); 0: no memory. */
   create(client: number, size: number): number {
     const record = this.#space.core.plait_task_create(client, Math.max(size, 0)) >>> 0;
     if (record !== 0) this.#space.cover(record + Task.BYTES);
@@ -37,7 +37,7 @@ export class TaskRecords {
     return this.#space.u32[(ref + Task.inputLow) >>> 2]!;
   }
 
-  /** Makes the value that `transport` has prepared the record's input, and fills in its `size` bytes (-1: none). */
+  /** Makes the value prepared by `transport` the record's input, and writes its `size` bytes (-1: none). */
   setInput(ref: number, transport: Transport, size: number): void {
     if (size >= 0) transport.fill(this.inputPlace(ref), size);
     const { u32 } = this.#space;
@@ -57,12 +57,14 @@ export class TaskRecords {
     );
   }
 
-  /** The block of the caller's that goes along as the input; 0: none does. */
+  /** The block of the caller that goes with the task as its input; 0: none. */
   setInputBlock(ref: number, block: number): void {
     this.#space.u32[(ref + Task.inputBlock) >>> 2] = block;
   }
 
-  /** What a task is submitted with. `name`: the pool's block, or 0 if it has one of its own; `seat`: 0 is any. */
+  /**
+   * Sets how a task is submitted. `name`: the pool's block, or 0 if the task has its own; `place`: 0 for any worker.
+   */
   setSubmission(
     ref: number,
     ticket: number,
@@ -82,7 +84,7 @@ export class TaskRecords {
     f64[(ref + Task.submitted) / 8] = now;
   }
 
-  /** For a record that is not a task: what a worker says meanwhile. `task`: of which; 0: of none. */
+  /** Makes the record a message of a worker. `task`: the task that sends it; 0: none. */
   setMessage(ref: number, status: number, ticket: number, task: number): void {
     const { u32 } = this.#space;
     const at = ref >>> 2;
@@ -92,8 +94,8 @@ export class TaskRecords {
   }
 
   /**
-   * Makes the value that `transport` has prepared the task's outcome, and fills in its `size` bytes (-1: none). False:
-   * there is no memory for them, and no outcome yet.
+   * Makes the value prepared by `transport` the task's outcome, and writes its `size` bytes (-1: none). Returns false
+   * without memory; then there is no outcome yet.
    */
   setOutcome(ref: number, status: number, transport: Transport, size: number): boolean {
     if (size >= 0) {
@@ -110,12 +112,12 @@ export class TaskRecords {
     return true;
   }
 
-  /** The outcome of a task that has no value. */
+  /** Sets an outcome without a value. */
   setStatus(ref: number, status: number): void {
     this.#space.u32[(ref + Task.outputStatus) >>> 2] = status;
   }
 
-  /** The result or error. Bytes that were given are the reader's from here on: freeing the task leaves them alone. */
+  /** The result or error. The reader owns given bytes from here on: freeing the task leaves them alone. */
   takeOutcome(ref: number, transport: Transport): unknown {
     const { u32 } = this.#space;
     const at = ref >>> 2;

@@ -1,6 +1,6 @@
 /**
- * One run of a task, and what a thread that is a worker keeps for the code that it runs. Apart from context.ts, which
- * the worker itself does not load.
+ * One run of a task, and what a worker's thread keeps for the user's code. Apart from context.ts, which the worker
+ * itself does not load.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -16,7 +16,7 @@ export class Run {
   readonly ref: number;
   /** Whether the worker has put it aside. */
   held = false;
-  /** Its result is of no interest any more. */
+  /** Its result is ignored. */
   over = false;
   readonly #space: Space;
   #controller: AbortController | undefined;
@@ -39,7 +39,7 @@ export class Run {
     return this.#controller.signal;
   }
 
-  /** Passes a stop on to the signal. */
+  /** Passes a stop request on to the signal. */
   checkStop(): void {
     if (this.#controller !== undefined && !this.#controller.signal.aborted && this.control !== 0) {
       this.#controller.abort(this.stopReason());
@@ -57,8 +57,8 @@ export class Run {
   }
 
   /**
-   * Sends word to the caller: a record of its own, which goes the way of results. False: so much of it lies there
-   * undelivered that this one was dropped.
+   * Sends progress to the caller: a record of its own, which travels as results do. False: too much is undelivered, and
+   * this value was discarded.
    */
   progress(value: unknown): boolean {
     if (this.over) return false;
@@ -79,21 +79,21 @@ export class Run {
   }
 }
 
-/** The worker that this thread is, if it is one. */
+/** The worker of this thread, if it is one. */
 export interface WorkerContext {
-  /** The run that is going on now. */
+  /** The current run. */
   current(): Run | undefined;
   readonly index: number;
   readonly hostId: number;
   readonly space: Space;
   readonly pool: number;
-  /** The thread's own ends of its pool. */
+  /** The thread's own connections to its pool. */
   readonly submitters: Set<Submitter>;
-  /** The thread has one more of them: a task may wait for others that it submits there. */
+  /** Adds a connection: a task may await other tasks that it submits there. */
   addSubmitter(submitter: Submitter): void;
 }
 
-/** Where the two copies of this module that a bundler may make meet. */
+/** Shared by the two copies of this module that a bundler may make. */
 export const scope = globalThis as typeof globalThis & { [key]?: WorkerContext };
 export const key: unique symbol = Symbol.for('plait.worker.3') as never;
 

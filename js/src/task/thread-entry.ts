@@ -1,9 +1,9 @@
 /**
- * What every thread of Plait's own runs: its first message says which of the two it is.
+ * The entry of all threads that Plait starts: the first message says which of the two kinds it is.
  *
- * tools/thread.js makes one script of this file and all that it imports. The package carries it as core/plait-thread.js
- * for browsers, where a thread's script should have an address, and for their bundlers; and as a string
- * (thread.generated.ts) for hosts and bundlers that would lose a file.
+ * tools/thread.js makes one script of this file and its imports. The package carries it as core/plait-thread.js for
+ * browsers, where a thread's script should have an address, and for their bundlers. It also carries it as a string in
+ * thread.generated.ts.
  */
 
 import { host } from '../core/host.ts';

@@ -1,6 +1,4 @@
-/**
- * Workers of the user: how their end becomes known at once, even while the thread that started them is blocked.
- */
+/** Workers of the user: their exit becomes known at once, even while the thread that started them is blocked. */
 
 import { commonSpace } from '../core/boot.ts';
 import { WATCH_PORT_KEY } from '../core/host-node.ts';
@@ -13,22 +11,22 @@ export interface WorkerOptionsLike {
   readonly transferList?: readonly unknown[] | undefined;
 }
 
-/** What {@link workerOptions} adds. */
+/** The properties that {@link workerOptions} adds. */
 export interface WatchedWorkerOptions {
   workerData: Record<string, unknown>;
-  /** Of whichever type the host's Worker takes: what can be transferred has other names in Node than in browsers. */
+  /** Of the type that the host's Worker takes: Node and browsers name transferable objects differently. */
   // biome-ignore lint/suspicious/noExplicitAny: no other element type fits both
   transferList: any[];
 }
 
 /**
- * Options for `new Worker(file, workerOptions({ … }))` of node:worker_threads. They add a port, as the property
- * `plaitPort` of `workerData`, that lets the coordinator notice the Worker's end within milliseconds. Without it, the
- * end of a Worker becomes known when the event loop of the thread that started it turns.
+ * Options for `new Worker(file, workerOptions({ … }))` of node:worker_threads. They add a port, as property `plaitPort`
+ * of `workerData`, through which the coordinator notices the Worker's exit within milliseconds. Without it, the exit
+ * becomes known when the event loop of the starting thread turns.
  *
- * Call it once for each Worker. The Worker itself imports 'plait', and that is all.
+ * Call it once for each Worker. The Worker itself only has to import 'plait'.
  *
- * @throws {TypeError} if `workerData` is given and is no plain object, which could not carry the port
+ * @throws {TypeError} if `workerData` is given and is not a plain object, which could not carry the port
  */
 export function workerOptions<Options extends WorkerOptionsLike>(
   options: Options = {} as Options,
@@ -38,7 +36,7 @@ export function workerOptions<Options extends WorkerOptionsLike>(
   if (!Array.isArray(transferList)) throw wrongOption('options.transferList', 'an array', transferList);
   const prototype =
     typeof workerData === 'object' && workerData !== null ? Object.getPrototypeOf(workerData) : undefined;
-  // A plain object's is the one that ends the chain, in whichever realm it was made.
+  // The prototype of a plain object ends the chain, in any realm.
   if (prototype !== null && (prototype === undefined || Object.getPrototypeOf(prototype) !== null)) {
     throw new TypeError(
       'options.workerData must be a plain object: it carries the port that tells of the Worker’s end',

@@ -42,7 +42,7 @@ const SMALL_ALLOCATION = 64;
  */
 const above: { last: ArrayBuffer | undefined } = { last: undefined };
 
-/** This thread's. Without uncleared memory it is never asked for any. */
+/** This thread's. It is not used if there is no uncleared memory. */
 export const receiveBuffer: ReceiveBuffer = new ReceiveBuffer((size) => {
   const bytes = new Uint8Array(uncleared!.allocUnsafeSlow(size).buffer as ArrayBuffer);
   above.last = new ArrayBuffer(SMALL_ALLOCATION);

@@ -1,35 +1,35 @@
 /**
- * A buffer for the next large value that this thread receives, made while the thread has nothing to do but wait.
+ * A prefaulted buffer for the next large value that this thread receives, made while the thread only waits.
  *
- * Engines free large buffers some thirty MiB at a time, so a new one lies on memory that the processor's cache has long
- * forgotten, and copying into it takes three times as long. Whoever waits anyway writes over it beforehand. Values
- * often come in one size (chunks, frames, pages): where two in a row had the same, the next is expected to have it,
- * too.
+ * Engines free large buffers some thirty MiB at a time. So a new buffer is on memory that has left the processor's
+ * cache, and copying into it takes three times as long. A thread that waits anyway overwrites the buffer beforehand.
+ * Values often have one size (chunks, frames, pages). If two in a row had the same size, the next is expected to have
+ * it too.
  *
- * Invariant: until it is taken, nobody else has seen the buffer, and it is taken once. A thread keeps one at most, of
- * {@link MOST}.
+ * Invariant: until it is taken, no other code has seen the buffer, and it is taken once. A thread keeps at most one, of
+ * at most {@link MOST}.
  */
 
-/** Below, there is little to be won; above, the cache does not keep it either. */
+/** Below, there is little to gain; above, the cache does not keep it either. */
 const LEAST = 2 ** 18;
 const MOST = 2 ** 22;
 
 export class ReceiveBuffer {
   readonly #allocate: (size: number) => Uint8Array<ArrayBuffer>;
-  /** Size of the large value that came last. */
+  /** Size of the last large value. */
   #last = 0;
-  /** Size of the next one; 0: nobody knows. */
+  /** Expected size of the next one; 0: unknown. */
   #expected = 0;
   #bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** So much of it has been written over. */
+  /** How many bytes have been overwritten. */
   #done = 0;
 
-  /** `allocate` makes a buffer of its own of that size, with any contents. */
+  /** `allocate` makes a new buffer of that size, with any contents. */
   constructor(allocate: (size: number) => Uint8Array<ArrayBuffer>) {
     this.#allocate = allocate;
   }
 
-  /** Memory for a value that has come, with any contents: the buffer that was made for it, or a new one. */
+  /** Memory for a received value, with any contents: the prefaulted buffer if it fits, or a new one. */
   take(size: number): Uint8Array<ArrayBuffer> {
     if (size < LEAST || size > MOST) return this.#allocate(size);
     this.#expected = size === this.#last ? size : 0;
@@ -40,8 +40,8 @@ export class ReceiveBuffer {
   }
 
   /**
-   * Makes the buffer, if one is expected to be of use, and writes over `most` bytes of it, or over what is left. False:
-   * there was nothing to do.
+   * Makes the buffer if one is expected to be useful, and overwrites up to `most` bytes of it. False: there was nothing
+   * to do.
    */
   prepare(most: number = MOST): boolean {
     if (this.#expected === 0) return false;
@@ -50,7 +50,7 @@ export class ReceiveBuffer {
       try {
         this.#bytes = this.#allocate(this.#expected);
       } catch {
-        this.#expected = 0; // no memory: whoever needs it will say so
+        this.#expected = 0; // no memory: the code that needs it will report this
         return false;
       }
     }
@@ -60,7 +60,7 @@ export class ReceiveBuffer {
     return true;
   }
 
-  /** What it was made for did not come: it is given up, and none is made until there were two of a size again. */
+  /** The expected value did not come: frees the buffer. The next one is made after two values of the same size. */
   drop(): void {
     if (this.#bytes === undefined) return;
     this.#bytes = undefined;

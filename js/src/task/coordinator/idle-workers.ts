@@ -1,8 +1,8 @@
 /**
- * What a pool's coordinator does about workers that there are too many of: it lets those go that have been idle for too
- * long, down to the minimum, and those that sit above the maximum, once their seats have no tasks of their own.
+ * Draining surplus workers. The coordinator drains workers that have been idle for too long, down to the minimum. It
+ * drains workers above the maximum once their worker queues are empty.
  *
- * Invariant: while there are any that may have to go, we have asked to look again.
+ * Invariant: while a worker may have to be drained, another poll is scheduled.
  */
 
 import { slotOf, threadsOfHost } from '../../core/boot.ts';
@@ -12,7 +12,7 @@ import type { OpenPool } from '../protocol.ts';
 import type { WorkerPlaces } from './worker-places.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
-/** How often the coordinator looks whether workers are idle, at the least. */
+/** Longest and shortest time between two polls for idle workers. */
 const TICK_MS = 250;
 const SHORTEST_TICK_MS = 5;
 
@@ -49,7 +49,7 @@ export class IdleWorkers {
     let live = workers.filter(isStaying).length;
     if (live <= min && !isAbove) return;
     const now = performance.now();
-    // Tasks with a key go to the first seats, so the others are emptied first.
+    // Tasks with affinity go to the low indices, so workers with high ones end first.
     for (const worker of workers.sort((a, b) => b.index - a.index)) {
       const isSurplus = worker.index >= max;
       if (live <= min && !isSurplus) break;
@@ -65,7 +65,7 @@ export class IdleWorkers {
     if (live > min || isAbove) this.#pollIn(Math.min(Math.max(idleTimeout / 4, SHORTEST_TICK_MS), TICK_MS));
   }
 
-  /** Whether it has taken no task for so long. */
+  /** Whether it has taken no task for the idle timeout. */
   #isIdle(worker: WorkerRecord, thread: number, now: number): boolean {
     const slot = slotOf(this.#space, thread);
     const tasksTaken = this.#space.load(slot + Slot.tasksTaken);

@@ -1,10 +1,10 @@
 /**
- * What a pool's coordinator does about workers that still load the module: it stops those that take longer than the
- * pool allows, and, when the pool closes and nothing is queued, those for which no task will come.
+ * Workers that still load the module. The coordinator stops those that exceed the pool's `loadTimeout`. When the pool
+ * closes and nothing is queued, it stops the loading workers for which no task will come.
  *
- * Invariant: a worker is stopped here only after it was told to take no task, and while it has none. One that has not
- * entered the pool yet is told so by its end. One that has become ready meanwhile, and whose word of that is still on
- * its way, finishes what it has taken.
+ * Invariant: a worker is stopped here only after it was set to take no task, and while it has none. A worker that has
+ * not entered the pool yet is simply terminated. A worker that has become ready meanwhile, and whose message is still
+ * on its way, finishes what it has taken.
  */
 
 import { slotOf, threadsOfHost } from '../../core/boot.ts';
@@ -14,7 +14,7 @@ import { Slot } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
-/** How often one is looked at again that cannot be stopped just now. */
+/** How often to retry a worker that cannot be stopped now. */
 const RETRY_MS = 20;
 
 export class LateLoads {
@@ -24,8 +24,8 @@ export class LateLoads {
   readonly #timers = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
 
   /**
-   * `timeout`: milliseconds that loading may take; 0: any time. `stopped` hears of each worker that is to be stopped;
-   * `stopping` says why.
+   * `timeout`: milliseconds that loading may take; 0: no limit. `stopped` is called with each worker that is stopped
+   * here; `stopping` says why.
    */
   constructor(space: Space, timeout: number, stopped: (worker: WorkerRecord) => void) {
     this.#space = space;
@@ -38,7 +38,7 @@ export class LateLoads {
     if (this.#timeout !== 0) this.#stopIn(worker, this.#timeout);
   }
 
-  /** It has loaded the module, or its thread is gone. */
+  /** It has loaded the module, or its thread has exited. */
   end(worker: WorkerRecord): void {
     clearTimeout(this.#timers.get(worker));
     this.#timers.delete(worker);
@@ -46,7 +46,7 @@ export class LateLoads {
 
   #stopIn(worker: WorkerRecord, milliseconds: number): void {
     const timer = setTimeout(async () => {
-      await host.turn(); // after a pause of the whole machine a word that came in time is heard after the timer
+      await host.turn(); // after a pause of the whole machine, a message that came in time is received after the timer
       if (this.#timers.get(worker) !== timer) return;
       this.#timers.delete(worker);
       if (worker.state !== 'loading' || worker.stopping !== undefined) return;
@@ -79,8 +79,8 @@ export class LateLoads {
   }
 
   /**
-   * Nothing is queued, and nothing more will be but by a task that runs. Returns in how many milliseconds to ask again,
-   * or undefined. A worker that is ready ends by itself, and may have a task until then: the others are of use to that.
+   * Nothing is queued, and only running tasks can submit more. Returns the milliseconds until the next attempt, or
+   * undefined. A ready worker ends by itself, and may have a task until then: that task may need the other workers.
    */
   stopAll(workers: ReadonlySet<WorkerRecord>): number | undefined {
     const loading = [...workers].filter(({ state, stopping }) => state === 'loading' && stopping === undefined);

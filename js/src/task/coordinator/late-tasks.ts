@@ -1,9 +1,9 @@
 /**
- * What a pool's coordinator does about tasks that run: it tells those to stop that have run for too long, and has the
- * workers of those stopped that were told and go on.
+ * Timeouts of running tasks. The coordinator requests a stop from tasks that exceed their timeout, and has the workers
+ * stopped whose tasks run on after the grace period.
  *
- * Invariant: while some task has a timeout or is to stop, either we have asked to look again soon enough for it, or
- * pool.timeout_ms is 0 and whoever submits a task with a timeout wakes us.
+ * Invariant: while a task has a timeout or a stop request, one of two things holds. Another poll is scheduled soon
+ * enough for it; or pool.timeout_ms is 0, and the thread that submits a task with a timeout signals the coordinator.
  */
 
 import { threadsOfHost } from '../../core/boot.ts';
@@ -14,14 +14,14 @@ import type { OpenPool, ToWorker } from '../protocol.ts';
 import { noteTimeout } from '../shortest-timeout.ts';
 import type { WorkerRecord } from './worker-record.ts';
 
-/** What the pool does then. */
+/** The pool's part. */
 export interface LateTasksListener {
-  /** The worker takes no further task, and the one that it runs did not stop. */
+  /** The worker takes no more tasks, and its running task did not stop. */
   stop(worker: WorkerRecord): void;
   pollIn(milliseconds: number): void;
 }
 
-/** How often a timeout is looked at: often enough to be at most a fifth late, seldom enough to cost nothing. */
+/** How often a timeout is polled: often enough to be at most a fifth late, rarely enough to cost nothing. */
 function tickOf(timeout: number): number {
   return Math.min(Math.max(timeout / 5, 1), 50);
 }
@@ -45,8 +45,8 @@ export class LateTasks {
     const timeout = this.#space.load(pool + P.timeoutMs);
     let most = this.#pollWorkers();
     if (timeout !== 0 && most === Poll.NONE) {
-      // Nothing to time. Whoever submits something from here on sees the 0, and wakes us; whoever did before is seen
-      // here.
+      // Nothing to time. A thread that submits from here on sees the 0 and signals us. A task that was submitted before
+      // is seen here.
       Atomics.store(this.#space.u32, word, 0);
       most = this.#space.load(pool + P.queued) > 0 ? Poll.AGAIN : this.#pollWorkers();
       if (most === Poll.NONE) return;
@@ -56,7 +56,7 @@ export class LateTasks {
     if (most !== Poll.NONE) this.#listener.pollIn(Math.min(every, tickOf(grace)));
   }
 
-  /** Tells late tasks to stop, and stops the workers of those that were told and go on. What there was, at most. */
+  /** Requests stops from late tasks, and stops the workers of those that ran on. Returns the highest poll result. */
   #pollWorkers(): number {
     const now = stampOf(clock());
     let most: number = Poll.NONE;
@@ -64,7 +64,7 @@ export class LateTasks {
       const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
       if (thread === undefined || worker.stopping !== undefined || worker.state === 'loading') continue;
       const seen = this.#space.core.plait_worker_poll(thread, now);
-      if (seen < 0 || seen > most) most = seen < 0 ? Poll.AGAIN : seen; // a stuck lock: another time
+      if (seen < 0 || seen > most) most = seen < 0 ? Poll.AGAIN : seen; // a stuck lock: retry later
       if (seen === Poll.STOP_REQUESTED) worker.thread.post({ type: 'stop-requested' } satisfies ToWorker);
       if (seen === Poll.OVERDUE) this.#listener.stop(worker);
     }

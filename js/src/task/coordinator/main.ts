@@ -1,10 +1,10 @@
 /**
- * The coordinator's thread: starts, watches, stops and replaces the workers of its owner's pools. It never hands out
- * tasks; workers take those from the queue in the space.
+ * The coordinator's thread: it starts, watches, stops and replaces the workers of its owner's pools. It never hands out
+ * tasks; workers take those from the queues in the space.
  *
- * Invariant: it never blocks, so in a browser, where a worker starts only while its creator's event loop turns, its
- * workers start although the owner is busy. Each worker that ends is recovered exactly once, here, and the task that it
- * ran is delivered as an error, or put back, here.
+ * Invariant: it never blocks. In a browser, a worker starts only while the event loop of its creator turns, so workers
+ * start although the owner is busy. Each worker that exits is recovered exactly once, here. Its task is delivered as an
+ * error or put back, here.
  */
 
 import { attach, Role, recoverThread } from '../../core/boot.ts';
@@ -82,7 +82,7 @@ class Coordinator {
       event: (event: PoolEvent) => post({ type: 'event', pool, event }),
     };
     this.#modules.set(pool, message.module);
-    // Workers take longer to boot than this thread to attach, so they begin first.
+    // Workers take longer to boot than this thread to attach, so they start first.
     const first = startFirst(this.#start, message);
     this.#ending ??= new EndingThreads(this.#space);
     this.#pools.set(pool, new PoolSupervisor(this.#start, this.#space, message, listener, this.#ending, first));
@@ -103,13 +103,13 @@ class Coordinator {
   }
 }
 
-/** A pool's first workers, by seat. What they say is heard in a later turn of the event loop. */
+/** A pool's first workers, by index. Their messages arrive in a later turn of the event loop. */
 function startFirst(start: CoordinatorStart, open: OpenPool): HostThread[] {
   const threads: HostThread[] = [];
   try {
     for (let index = 0; index < open.threads; index++) threads.push(startWorker(start, open, index, index + 1, []));
   } catch {
-    // Options that the host refuses: the pool tries the next one, finds out again, and says so.
+    // Options that the host refuses: the supervisor starts the next worker, fails as well, and reports it.
   }
   return threads;
 }

@@ -1,22 +1,22 @@
 /**
- * One pool as its coordinator sees it: the workers, how many there should be, their deaths, tasks that are to stop.
+ * One pool in its coordinator: the workers, their number and their exits, and tasks that are to stop.
  *
- * A worker is `loading` until it says ready, then takes tasks. One that ends is recovered and, while the pool needs it,
- * replaced, on the same seat. One that ends while loading is not: a module that cannot be loaded would end them all,
- * for ever; it is tried again after a while if others are at work. When no worker is left that is ready or loading, the
- * pool has failed, and every task gets the reason. One that takes longer than the pool allows is stopped, and counts as
- * one that cannot load.
+ * A worker is `loading` until it reports that it is ready, then takes tasks. A worker that exits is recovered and,
+ * while the pool needs it, replaced with the same index. A worker that exits while loading is not replaced: a module
+ * that cannot be loaded would end all of them, for ever. The coordinator tries again later if other workers are ready.
+ * When no worker is left that is ready or loading, the pool has failed, and every task gets the reason. A worker that
+ * takes longer than the pool allows is stopped, and counts as one that cannot load.
  *
- * A worker that is stopped may go on: native code cannot be interrupted. So whatever it does, it is detached as it is
- * stopped: what it runs is settled, it has no seat any more, and its place is filled. Closing waits for the threads of
- * detached workers, 5 s at most: what the pool has in the space cannot be freed before they have ended.
+ * A stopped worker may go on, because native code cannot be interrupted. So a worker is detached as it is stopped: its
+ * tasks are settled, it loses its index, and its place is filled. Closing waits at most 5 s for the threads of detached
+ * workers: what the pool has in the space cannot be freed before they have exited.
  *
- * When it looks: whoever changes something that matters raises `pool.coordinator_signal`; besides, a timer runs while there is
- * something to time: tasks with a timeout or told to stop, a queue that waits for more workers, workers that may be
- * idle for too long. An idle pool of fixed size has no timer.
+ * When it polls: every thread that changes something relevant raises `pool.coordinator_signal`. A timer also runs while
+ * there is something to time: tasks with a timeout or a stop request, a queue that waits for more workers, or workers
+ * that may be idle for too long. An idle pool of fixed size has no timer.
  *
- * Invariant: `#workers` and `#detached` hold exactly the threads that were started and whose end has not been heard; no
- * two of `#workers` have one seat.
+ * Invariant: `#workers` and `#detached` hold exactly the threads that were started and whose exit has not been
+ * received. No two of `#workers` have the same index.
  */
 
 import { noteDeath } from '../../core/boot.ts';
@@ -48,25 +48,25 @@ import { WorkerExits } from './worker-exits.ts';
 import { WorkerPlaces } from './worker-places.ts';
 import { uncaughtError, type WorkerRecord } from './worker-record.ts';
 
-/** What a pool's coordinator tells its owner. */
+/** The events that the supervisor passes to the pool's owner. */
 export interface PoolListener {
-  /** `isStuck`: a detached worker's thread is still there. */
+  /** `isStuck`: a detached worker's thread has not exited. */
   closed(isStuck: boolean): void;
   indices(id: number, indices: readonly number[]): void;
   event(event: PoolEvent): void;
 }
 
-/** For listeners: by the clock of `performance`. */
+/** For events: by the clock of `performance`. */
 function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How long closing waits for threads that were stopped. */
+/** How long closing waits for stopped threads. */
 const STUCK_MS = 5000;
-/** How often a lock whose owner is stuck is asked for again. */
+/** How often to retry a lock whose owner is stuck. */
 const LOCK_RETRY_MS = 20;
 
-/** How long a pool that has workers waits before it starts another in the place of one that could not be loaded. */
+/** How long a pool with workers waits before it starts another in place of one that could not load. */
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
@@ -97,7 +97,7 @@ export class PoolSupervisor {
   #failures = 0;
   #loadError: unknown;
 
-  /** `ending`: of all pools in the space. `first`: the first workers' threads, by seat; they have said nothing yet. */
+  /** `first`: the threads of the first workers, by index, which boot and have sent nothing. */
   constructor(
     how: CoordinatorStart,
     space: Space,
@@ -142,12 +142,12 @@ export class PoolSupervisor {
   }
 
   /**
-   * Sleeps until somebody wants this pool looked at. It lies down again before it looks: what is announced while it
-   * looks, and comes too late for that, wakes it.
+   * Sleeps until a thread signals the coordinator. It sleeps again before it polls: a signal that comes too late for
+   * this poll wakes it once more.
    */
   #awaitSignal(): void {
     const seen = this.#word(P.coordinatorSignal);
-    this.#setWord(P.heartbeat, seen); // a thread that waits and is in doubt sees that this one is alive
+    this.#setWord(P.heartbeat, seen); // a thread that waits checks this to know that the coordinator lives
     const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.coordinatorSignal) >>> 2, seen | 0);
     const woken = wait.async ? wait.value : host.turn();
     void woken.then(() => {
@@ -157,7 +157,7 @@ export class PoolSupervisor {
     });
   }
 
-  /** Looks again in `milliseconds`, or sooner. */
+  /** Polls in `milliseconds`, or sooner. */
   #pollIn(milliseconds: number): void {
     const due = performance.now() + milliseconds;
     if (this.#timer !== undefined) {
@@ -186,20 +186,20 @@ export class PoolSupervisor {
     if (state === PoolState.CLOSING) this.#serveRest();
     if (state !== PoolState.OPEN) return;
     if (this.#canLoad()) this.#fillPlaces();
-    // One that is about to end keeps its seat until then.
+    // A worker that is about to end keeps its index until then.
     while (this.#canLoad() && this.#workers.size < this.#word(P.minThreads)) this.#start();
     this.#queue.poll();
     if (this.#canLoad()) this.#idleWorkers.poll();
   }
 
-  /** After one that failed to load, no further worker would fare better, for a while. */
+  /** After a failed load, no other worker would fare better for a while. */
   #canLoad(): boolean {
     return this.#loadError === undefined;
   }
 
   // ---- how many workers ----
 
-  /** A seat with tasks of its own needs a worker, also one above the maximum, from before it was lowered. */
+  /** A worker queue with tasks needs a worker, even above a maximum that was lowered since. */
   #fillPlaces(): void {
     const max = this.#word(P.maxThreads);
     const taken = new Set([...this.#workers].map((worker) => worker.index));
@@ -208,7 +208,7 @@ export class PoolSupervisor {
     }
   }
 
-  /** What decides when the pool grows. */
+  /** The view of the workers that decides when the pool grows. */
   #workerSet(): WorkerSetView {
     const pool = this;
     return {
@@ -228,7 +228,7 @@ export class PoolSupervisor {
     };
   }
 
-  /** The numbers of threads have changed. */
+  /** The limits of the number of workers have changed. */
   resize(): void {
     this.#poll();
   }
@@ -255,7 +255,7 @@ export class PoolSupervisor {
     this.#take(thread, index);
   }
 
-  /** The thread is this pool's worker from now on. */
+  /** Makes the thread a worker of this pool. */
   #take(thread: HostThread, index: number): void {
     const worker: WorkerRecord = {
       thread,
@@ -290,11 +290,11 @@ export class PoolSupervisor {
   }
 
   #receive(worker: WorkerRecord, message: FromWorker): void {
-    if (worker.stopping !== undefined) return; // it was on its way, and is of no interest
+    if (worker.stopping !== undefined) return; // it was on its way, and is ignored
     switch (message.type) {
       case 'ready':
         worker.state = 'ready';
-        this.#failures = 0; // what was wrong has passed
+        this.#failures = 0; // the cause has passed
         this.#lateLoads.end(worker);
         worker.since = performance.now();
         this.#listener.event({ type: 'start', worker: worker.thread.hostId, index: worker.index, at: wallClock() });
@@ -313,7 +313,7 @@ export class PoolSupervisor {
     }
   }
 
-  /** Answers which seats have a worker, now; see protocol.ts. */
+  /** Sends the indices of the present workers; see protocol.ts. */
   broadcast({ id, later }: BroadcastPool): void {
     this.#listener.indices(
       id,
@@ -332,7 +332,7 @@ export class PoolSupervisor {
       this.#endIfLast();
       return;
     }
-    const reason = this.#countEnd(worker); // before its tasks' callers can look
+    const reason = this.#countEnd(worker); // before the callers of its tasks can read the counter
     this.#exits.recover(worker, code);
     this.#places.vacate(worker.index);
     if (worker.state === 'loading' && worker.stopping === undefined) {
@@ -348,7 +348,7 @@ export class PoolSupervisor {
     return reason;
   }
 
-  /** Its seat is free from now on, and taken again if the pool needs it. */
+  /** Frees its index, and starts a replacement if the pool needs one. */
   #leaves(worker: WorkerRecord, reason: EndReason): void {
     this.#workers.delete(worker);
     this.#setWord(P.threads, this.#workers.size);
@@ -361,13 +361,13 @@ export class PoolSupervisor {
     this.#poll();
   }
 
-  /** A worker's task has been told to stop, and goes on; the worker takes no other. */
+  /** A task of the worker ran on after a stop request; the worker takes no other. */
   #stopLate(worker: WorkerRecord): void {
     worker.stopping = 'overdue';
     this.#detach(worker);
   }
 
-  /** A worker was stopped because it took too long to load the module, or because it need not load it any more. */
+  /** A worker was stopped because loading took too long, or because it need not load any more. */
   #stoppedLoading(worker: WorkerRecord): void {
     if (worker.stopping === 'overdue') {
       worker.state = 'failed';
@@ -376,11 +376,11 @@ export class PoolSupervisor {
     this.#detach(worker);
   }
 
-  /** A worker takes no task any more: it is stopped, and nothing waits for its end. */
+  /** A worker takes no more tasks and was stopped; nothing waits for its exit. */
   #detach(worker: WorkerRecord): void {
     this.#ending.stop(worker.thread);
     this.#lateLoads.end(worker);
-    this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached one
+    this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached worker
     const reason = this.#countEnd(worker);
     this.#exits.detach(worker);
     this.#leaves(worker, reason);
@@ -392,7 +392,10 @@ export class PoolSupervisor {
     return isOpen && worker.leaving !== 'idle' && worker.index < this.#word(P.maxThreads);
   }
 
-  /** Closing: what is queued still wants to be run, on its seat, or by whoever is left. Nobody has to load for less. */
+  /**
+   * Closing: queued tasks still have to be run, by the worker with their index or by any that is left. Workers need not
+   * load if nothing is queued.
+   */
   #serveRest(): void {
     if (this.#word(P.queued) === 0) {
       const again = this.#lateLoads.stopAll(this.#workers);
@@ -407,7 +410,7 @@ export class PoolSupervisor {
     if (this.#workers.size === 0 && isAbandoned) this.#start();
   }
 
-  /** After a death without a replacement: has the pool failed, or is it closed? */
+  /** After an exit without a replacement: has the pool failed, or is it closed? */
   #settle(worker: WorkerRecord): void {
     if (this.#workers.size > 0) {
       if (worker.state === 'failed') this.#tryLater();
@@ -417,7 +420,7 @@ export class PoolSupervisor {
     if (this.#closing) this.#endIfLast();
   }
 
-  /** A replacement could not be loaded, but others are at work: what is wrong may pass. */
+  /** A replacement could not load, but other workers are ready: the cause may pass. */
   #tryLater(): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, LAST_RETRY_MS);
     setTimeout(() => {
@@ -426,7 +429,7 @@ export class PoolSupervisor {
     }, wait);
   }
 
-  /** Closing: has the last worker ended? Those that may go on for ever are not waited for. */
+  /** Closing: has the last worker ended? It does not wait for those that may go on for ever. */
   #endIfLast(): void {
     if (!this.#closing || this.#workers.size > 0) return;
     if (this.#detached.size > 0 && !host.threadsLinger)
@@ -452,7 +455,7 @@ export class PoolSupervisor {
     this.#listener.closed(isStuck);
   }
 
-  /** The pool's state has been changed by its owner; ends when the last worker has. */
+  /** The owner has changed the pool's state; ends when the last worker has. */
   close(force: boolean): void {
     this.#closing = true;
     if (!force) this.#serveRest();
@@ -464,7 +467,7 @@ export class PoolSupervisor {
     this.#endIfLast();
   }
 
-  /** Each worker is told to take no more before it is stopped; a stuck lock is asked for again. */
+  /** Each worker is set to take no more tasks before it is stopped; a stuck lock is retried. */
   #stopAll(): void {
     if (this.#ended) return;
     for (const worker of [...this.#workers]) {

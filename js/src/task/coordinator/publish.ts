@@ -1,10 +1,10 @@
 /**
- * Counters for other processes: with PLAIT_TOP=1 in its environment, a program's coordinators answer on a local socket
- * with the counters of their pools, as one line of JSON for each connection (`plait top` asks). Node only.
+ * Counters for other processes. With PLAIT_TOP=1 in its environment, a program's coordinators serve the counters of
+ * their pools on a local socket. Each connection (`plait top` makes one) receives one line of JSON. Node only.
  *
- * Invariant: the sockets lie in a folder that is this user's and that nobody else can enter; a name says process and
- * thread. The folder's name can be foreseen, and anybody may make names beside it, so both sides look before they trust
- * it.
+ * Invariant: the sockets are in a folder that belongs to this user and that nobody else can enter. A name contains
+ * process and thread. The folder's name is predictable, and anyone may create names beside it, so both sides check it
+ * before they trust it.
  */
 
 import { host } from '../../core/host.ts';
@@ -13,13 +13,13 @@ import { type PoolStats, readStats } from '../stats.ts';
 
 const builtin = <Module>(name: string): Module => host.builtin(`node:${name}`) as Module;
 
-/** A pool, as it is told to other processes. */
+/** A pool, as other processes see it. */
 export interface PublishedPool {
   readonly module: string;
   readonly stats: PoolStats;
 }
 
-/** Where the sockets are; undefined where there are none. */
+/** The folder of the sockets; undefined if there is none. */
 export function socketFolder(): string | undefined {
   const process = builtin<NodeJS.Process | undefined>('process');
   if (process === undefined || process.platform === 'win32') return undefined;
@@ -27,7 +27,7 @@ export function socketFolder(): string | undefined {
   return `${os.tmpdir()}/plait-${os.userInfo().uid}`;
 }
 
-/** Why the folder cannot be trusted; undefined if it can, or if there is none. */
+/** Why the folder cannot be trusted; undefined if it can, or does not exist. */
 export function distrustOf(folder: string): string | undefined {
   const stat = builtin<typeof import('node:fs')>('fs').lstatSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;
@@ -36,7 +36,7 @@ export function distrustOf(folder: string): string | undefined {
   return (stat.mode & 0o077) === 0 ? undefined : 'is open to other users (chmod 700)';
 }
 
-/** Makes the folder, if it is not there; why it cannot be used, if so. */
+/** Creates the folder if needed. Returns why it cannot be used, if so. */
 function makeFolder(folder: string): string | undefined {
   try {
     if (distrustOf(folder) === undefined) {
@@ -50,7 +50,7 @@ function makeFolder(folder: string): string | undefined {
 }
 
 /**
- * Answers with the counters of `pools` from now on, if the environment wants it. What fails is told, and the program
+ * Serves the counters of `pools` from now on, if the environment asks for it. A failure is reported, and the program
  * goes on.
  */
 export function publish(space: Space, pools: () => Iterable<readonly [pool: number, module: string]>): void {
@@ -62,7 +62,7 @@ export function publish(space: Space, pools: () => Iterable<readonly [pool: numb
   const { threadId } = builtin<typeof import('node:worker_threads')>('worker_threads');
   const path = `${folder}/${process.pid}-${threadId}.sock`;
   const warn = (why: string): void => {
-    // At once: a program may end before what a thread prints has gone through its starter.
+    // At once: a program may end before a thread's output has passed through its starter.
     fs.writeSync(2, `plait: PLAIT_TOP=1 has no effect: ${why}\n`);
   };
   const obstacle = makeFolder(folder);

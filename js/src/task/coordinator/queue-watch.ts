@@ -1,14 +1,13 @@
 /**
- * What a pool's coordinator does about tasks that wait: it wakes workers that sleep although there is something to do,
- * and starts further ones.
+ * Tasks that wait although something can be done: the coordinator wakes workers that sleep, and starts further ones.
  *
- * A submitter wakes a worker itself. It tells the coordinator (pool.alert, pool.coordinator_signal) where that may not be
- * enough: nobody sleeps, or nobody but parked workers, whose event loops turn, so that one may be in a timer of the
- * user's when its wake-up comes. We look WAIT_MS later, again and again while tasks wait.
+ * A submitter wakes a worker itself. It also signals the coordinator (pool.alert, pool.coordinator_signal) if that may
+ * not suffice: no worker sleeps, or only parked ones, whose event loops run. A parked worker may be in a timer of the
+ * user's code when its wake-up comes. We poll WAIT_MS later, again and again while tasks wait.
  *
- * Invariant: after each look, either pool.alert says that we want to hear of the next such task, and none waited when
- * it began to say so, or we have asked to look again in WAIT_MS. So a task for which another worker is free waits for 2
- * WAIT_MS and two turns of this thread at most.
+ * Invariant: after each poll, either pool.alert asks for a signal for the next such task, and none waited when it was
+ * set; or another poll is scheduled in WAIT_MS. So a task for which another worker is free waits at most 2 WAIT_MS and
+ * two turns of this thread.
  */
 
 import { Alert, Pool as P } from '../../core/layout.generated.ts';
@@ -17,12 +16,12 @@ import type { Space } from '../../core/space.ts';
 /** How long a task may wait before something is done about it. */
 const WAIT_MS = 5;
 
-/** The workers of the pool, as far as this matters. */
+/** What this needs to know of the pool's workers. */
 export interface WorkerSetView {
-  /** How many there are, those that load among them. */
+  /** Their number, including those that load. */
   readonly size: number;
   readonly loading: number;
-  /** Whether a further one could be of use: there may be more, and nothing is known to be wrong with the module. */
+  /** Whether another worker could help: the maximum allows it, and the module is not known to be broken. */
   readonly mayGrow: boolean;
   start(): void;
   pollIn(milliseconds: number): void;
@@ -32,10 +31,10 @@ export class QueueWatch {
   readonly #space: Space;
   readonly #pool: number;
   readonly #workerSet: WorkerSetView;
-  /** Since when tasks wait that something can be done about, and when we were last told of one; 0: not now. */
+  /** When tasks began to wait for which something can be done, and when we were last signalled; 0: not now. */
   #waitingSince = 0;
   #signalledAt = 0;
-  /** Whether all sleepers have been woken, and still some sleep while tasks wait: those do something else. */
+  /** Whether all sleepers were woken, and some still sleep while tasks wait: those are busy with something else. */
   #wokeAll = false;
 
   constructor(space: Space, pool: number, workerSet: WorkerSetView) {
@@ -58,8 +57,8 @@ export class QueueWatch {
   }
 
   /**
-   * Whether tasks wait, and somebody can be woken or started for them. A seat's own wait for its worker, whoever
-   * sleeps.
+   * Whether tasks wait, and a worker can be woken or started for them. Tasks in a worker queue wait for their worker,
+   * even if others sleep.
    */
   #isLate(): boolean {
     return this.#word(P.queued) > 0 && (this.#someSleep() ? this.#word(P.mask) !== 0 : this.#workerSet.mayGrow);
@@ -83,13 +82,13 @@ export class QueueWatch {
     this.#workerSet.pollIn(WAIT_MS);
   }
 
-  /** As many further workers as tasks wait, less those that are on their way. */
+  /** Starts as many workers as tasks wait, minus those that are loading. */
   #grow(): void {
     const workerSet = this.#workerSet;
     for (let more = this.#word(P.queued) - workerSet.loading; more > 0 && workerSet.mayGrow; more--) workerSet.start();
   }
 
-  /** Nothing waits. We want to be told of what comes, but not every time, where it comes quickly and is served. */
+  /** Nothing waits. Asks for the next signal, but not each time if tasks come fast and are served. */
   #rest(): void {
     const now = performance.now();
     this.#waitingSince = 0;
@@ -103,6 +102,6 @@ export class QueueWatch {
     }
     this.#signalledAt = 0;
     this.#arm(this.#workerSet.mayGrow ? Alert.ANY : Alert.PARKED);
-    if (this.#isLate()) this.#workerSet.pollIn(WAIT_MS); // one has come just before
+    if (this.#isLate()) this.#workerSet.pollIn(WAIT_MS); // a task came just before
   }
 }

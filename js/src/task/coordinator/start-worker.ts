@@ -5,11 +5,10 @@ import type { HostThread } from '../../core/host-types.ts';
 import type { BroadcastCall, CoordinatorStart, OpenPool, WorkerStart } from '../protocol.ts';
 
 /**
- * Starts a worker for a seat of the pool; throws what the host says of options that it refuses.
+ * Starts a worker with an index of the pool; throws the host's error for options that it refuses.
  *
- * A worker inherits this thread's environment, so that becomes the one in which the pool was made. Handed over as
- * `env`, Node would take it for a wish of the user's, and the options of the program's command line would not reach the
- * worker.
+ * A worker inherits this thread's environment, so that is set to the one in which the pool was created. Node would
+ * treat `env` as an explicit option instead, and the worker would not get the options of the program's command line.
  */
 export function startWorker(
   { space, script }: CoordinatorStart,

@@ -1,8 +1,8 @@
 /**
- * What becomes of tasks whose worker has ended or is detached, and of all tasks of a pool that has failed.
+ * The tasks of workers that have exited or are detached, and all tasks of a failed pool.
  *
- * Invariant: a task that this thread has adopted (slot.adopted) is finished before the next is; if its pool's lock is
- * stuck, that comes later, and so does the rest of what the worker left.
+ * Invariant: a task that this thread has adopted (slot.adopted) is finished before the next one. If its pool's lock is
+ * stuck, this happens later, and so does the rest of the worker's recovery.
  */
 
 import { recoverStartedBy, slotOf, threadsOfHost } from '../../core/boot.ts';
@@ -27,7 +27,7 @@ import { END_REASONS } from '../stats.ts';
 import { TaskRecords } from '../task-record.ts';
 import { type EndedWorker, endReason, isOutOfMemory } from './worker-record.ts';
 
-/** How often a lock whose owner is stuck is asked for again. */
+/** How often to retry a lock whose owner is stuck. */
 const RETRY_MS = 20;
 
 export class WorkerExits {
@@ -43,30 +43,29 @@ export class WorkerExits {
 
   /** Why it has ended. */
   reason(worker: EndedWorker): EndReason {
-    const state = this.#space.load(this.#pool + P.state); // it says so before a message does
+    const state = this.#space.load(this.#pool + P.state); // the state changes before a message arrives
     return endReason(worker, state === PoolState.CLOSING || state === PoolState.CLOSED);
   }
 
-  /** Counts an end: before the callers of its tasks can look. */
+  /** Counts an end, before the callers of its tasks can read the counter. */
   count(reason: EndReason): void {
     Atomics.add(this.#space.u32, (this.#pool + P.ended + END_REASONS.indexOf(reason) * 4) >>> 2, 1);
   }
 
-  /** The worker is gone: what it ran is run again, if it may, or ends with the reason. */
+  /** The worker has exited: its tasks are run again if they may be, or end with the reason. */
   recover(worker: EndedWorker, code: number): void {
     const { hostId } = worker.thread;
     const { core } = this.#space;
     for (const thread of threadsOfHost(this.#space, hostId)) {
       for (let task = core.plait_abi_recover(thread) >>> 0; task !== 0; task = core.plait_abi_recover(thread) >>> 0) {
-        // Not again those that were to stop, nor what was stopped by force. One beside a task that did not stop is run
-        // again.
+        // Tasks with a stop request, or stopped by force, are not run again. A task beside one that did not stop is.
         const again = this.#control(task) === 0 && worker.stopping !== 'force';
         if (!again || core.plait_task_requeue(task) !== 0) this.#deliver(task, this.#exitError(worker, task, code));
         if (this.#hasAdopted()) break; // delivered later
       }
     }
     recoverStartedBy(this.#space, hostId);
-    // A thread that is left stands behind a lock whose owner does not move.
+    // A thread that is left waits for a lock whose owner makes no progress.
     if (threadsOfHost(this.#space, hostId).length > 0) setTimeout(() => this.recover(worker, code), RETRY_MS);
   }
 
@@ -133,12 +132,13 @@ export class WorkerExits {
     return new PlaitError('ERR_PLAIT_WORKER_DIED', `a worker of ${module} ended ${how} before its task did`, cause);
   }
 
-  /** Delivers a task that this thread has adopted as an error. */
+  /** Delivers an adopted task as an error. */
   #deliver(task: number, error: unknown): void {
     const transport = new Transport(this.#space);
     const size = transport.prepare(error, 'error');
     this.#space.cover(task + Task.BYTES);
-    new TaskRecords(this.#space).setOutcome(task, TaskStatus.REJECTED, transport, size); // else it has a status already
+    // Without memory the status that it has already stays.
+    new TaskRecords(this.#space).setOutcome(task, TaskStatus.REJECTED, transport, size);
     this.#finish(task);
   }
 

@@ -1,10 +1,10 @@
 /**
- * The seats of a pool, as its coordinator sees them: a seat is where a worker sits, one at a time, and has tasks of its
- * own, those that were given to it by a key.
+ * The worker places of a pool, as its coordinator sees them. A place belongs to a worker index. It has at most one
+ * worker at a time, and a worker queue of the tasks with affinity to it.
  *
- * Invariant: once the coordinator has heard of a worker's end, `thread` of its seat is 0 until the next one sits down
- * there. So who submits a task for a seat without a worker tells the coordinator, and what came before that it finds
- * when it looks next.
+ * Invariant: once the coordinator has received a worker's exit, `thread` of its place is 0 until the next worker takes
+ * the place. A thread that submits a task for a place without a worker signals the coordinator. Tasks from before that
+ * are found by the next poll.
  */
 
 import { Pool as P, PLACE_LIMIT, WorkerPlace } from '../../core/layout.generated.ts';
@@ -19,12 +19,12 @@ export class WorkerPlaces {
     this.#pool = pool;
   }
 
-  /** The seat of that index; 0: nobody has needed it yet. */
+  /** The place of an index; 0: it has not been needed yet. */
   #at(index: number): number {
     return this.#space.load(this.#space.load(this.#pool + P.places) + index * 4);
   }
 
-  /** Whether tasks wait for whoever sits there. */
+  /** Whether its worker queue has tasks. */
   hasTasks(index: number): boolean {
     const place = this.#at(index);
     return (
@@ -32,14 +32,14 @@ export class WorkerPlaces {
     );
   }
 
-  /** The seats with tasks of their own, the highest first. */
+  /** The indices whose worker queues have tasks, highest first. */
   withTasks(): number[] {
     const found: number[] = [];
     for (let index = PLACE_LIMIT - 1; index >= 0; index--) if (this.hasTasks(index)) found.push(index);
     return found;
   }
 
-  /** Nobody sits there any more. */
+  /** The place has no worker any more. */
   vacate(index: number): void {
     const place = this.#at(index);
     if (place === 0) return;

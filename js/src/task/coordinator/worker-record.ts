@@ -4,14 +4,14 @@ import type { HostThread } from '../../core/host-types.ts';
 import { encodeError } from '../../value/encode-error.ts';
 import type { EndReason, Uncaught } from '../protocol.ts';
 
-/** What is to be known of a worker that has ended. */
+/** What is needed of a worker that has ended. */
 export interface EndedWorker {
   readonly thread: HostThread;
-  /** Why we stop it, if we do. */
+  /** Why the coordinator stops it, if it does. */
   stopping: 'overdue' | 'force' | undefined;
-  /** It takes no more tasks, and ends by itself. */
+  /** Why it takes no more tasks and ends by itself. */
   leaving: 'idle' | 'recycled' | undefined;
-  /** What it said or threw last. */
+  /** What it reported or threw last. */
   error: unknown;
   hasError: boolean;
   /** A task was rejected with that error as its cause. */
@@ -21,7 +21,7 @@ export interface EndedWorker {
 export interface WorkerRecord extends EndedWorker {
   readonly index: number;
   state: 'loading' | 'ready' | 'failed';
-  /** For the idle timeout: how many tasks it had taken at the last look, and since when. */
+  /** For the idle timeout: the number of tasks taken at the last poll, and since when it has not changed. */
   tasksTaken: number;
   since: number;
 }
@@ -33,8 +33,8 @@ export function isOutOfMemory(worker: EndedWorker): boolean {
 }
 
 /**
- * The error that ended a worker, for the pool's listeners. One that did not load the module is for its tasks, or
- * passes.
+ * The error that ended a worker, for the pool's listeners. If it did not load the module, the error goes to its tasks,
+ * or passes.
  */
 export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
   if (!worker.hasError && worker.state !== 'failed') return undefined;
@@ -42,7 +42,7 @@ export function uncaughtError(worker: WorkerRecord): Uncaught | undefined {
   return { error: encodeError(worker.error), isReported };
 }
 
-/** Why a worker has ended. `closing`: its pool is. */
+/** Why a worker has ended. `closing`: its pool closes. */
 export function endReason(worker: EndedWorker, closing: boolean): EndReason {
   if (worker.stopping === 'overdue') return 'stopped';
   if (worker.leaving !== undefined) return worker.leaving;

@@ -1,10 +1,11 @@
 /**
- * Which task the code that runs now belongs to, on a worker.
+ * The task to which the running code belongs, on a worker.
  *
- * With several tasks at a time the host's asynchronous context says so: from the beginning where the pool allows
- * several, else from when a task first asks for its pool, and so may have others run here while it awaits them.
+ * If a worker runs several tasks at a time, the host's asynchronous context identifies them. The context exists from
+ * the beginning if the pool allows several tasks. Otherwise it exists from when a task first asks for its pool, because
+ * other tasks may then run here while it awaits them.
  *
- * Invariant: without a context, a step belongs to the task on this thread's stack, or else to the one that is awaited.
+ * Invariant: without a context, code belongs to the task on this thread's stack, or else to the awaited task.
  */
 
 import { host } from '../../core/host.ts';
@@ -19,10 +20,10 @@ const NOTHING: Outer = [0, undefined, undefined];
 export class CurrentTask {
   readonly #space: Space;
   #context: ReturnType<typeof host.newContext<Run>>;
-  /** The task on the stack, or the one that is awaited; its Run once somebody asked for it. */
+  /** The task on the stack, or the awaited one; its Run once it was asked for. */
   #task = 0;
   #run: Run | undefined;
-  /** The one that was under way when the context was made, and has none. */
+  /** The task that was running when the context was created, and has none. */
   #bare: Run | undefined;
 
   constructor(space: Space, isShared: boolean) {
@@ -30,7 +31,7 @@ export class CurrentTask {
     if (isShared) this.#context = host.newContext<Run>();
   }
 
-  /** The run that the calling code belongs to. */
+  /** The run to which the calling code belongs. */
   get run(): Run | undefined {
     return this.#context?.getStore() ?? this.#bare ?? (this.#task === 0 ? undefined : this.ofTask());
   }
@@ -41,7 +42,7 @@ export class CurrentTask {
     return this.#run;
   }
 
-  /** The task that is under way may have others run here: from now on a context tells them apart. */
+  /** The current task may have other tasks run here: from now on a context tells them apart. */
   tellApart(): void {
     if (this.#context !== undefined) return;
     const bare = this.run;
@@ -49,7 +50,7 @@ export class CurrentTask {
     if (this.#context !== undefined) this.#bare = bare;
   }
 
-  /** A task begins, on top of the one that is awaited. */
+  /** A task begins, on top of the awaited one. */
   enter(task: number): Outer {
     const isFirst = this.#task === 0 && this.#bare === undefined;
     const outer: Outer = isFirst ? NOTHING : [this.#task, this.#run, this.#bare];
@@ -58,12 +59,12 @@ export class CurrentTask {
     return outer;
   }
 
-  /** Calls the task's function, in the task's context if there are any. */
+  /** Calls the task's function, in the task's context if contexts exist. */
   call(call: (input: unknown) => unknown, input: unknown): unknown {
     return this.#context === undefined ? call(input) : this.#context.run(this.ofTask(), () => call(input));
   }
 
-  /** The task has ended within its call. A timer that it has left behind still finds its run. */
+  /** The task has ended within its call. A timer that it left behind still finds its run. */
   leave([task, run, bare]: Outer): void {
     if (this.#run !== undefined) this.#run.over = true;
     this.#task = task;
@@ -71,7 +72,7 @@ export class CurrentTask {
     this.#bare = bare;
   }
 
-  /** A task that was awaited has ended; `awaited` is the only other one, or the one on top of which it ran. */
+  /** An awaited task has ended; `awaited` is the only other one, or the one on top of which it ran. */
   ended(ended: Run, awaited: Run | undefined): void {
     if (this.#bare === ended) this.#bare = undefined;
     if (this.#task !== ended.ref) return;

@@ -1,11 +1,11 @@
 /**
- * How a worker waits that has nothing to do at all: it looks at the queue for a moment, unless that was in vain lately.
- * Then it sleeps in the space, for the quickest wake-up: first for a millisecond, because the next task is often near,
- * then, after its event loop has turned, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and
- * messages of the user's module run. Where it looks, it makes room for the next large input first (value/receive-buffer.ts).
+ * How an idle worker waits. It spins on the queue for a moment, unless that failed recently. Then it sleeps in the
+ * space, for the fastest wake-up: first for a millisecond, because the next task is often near; then, after a turn of
+ * its event loop, for a little longer. Then it parks in `Atomics.waitAsync`, so that timers and messages of the user's
+ * module run. Before it spins, it prefaults the buffer for the next large input (value/receive-buffer.ts).
  *
- * Invariant: what is said is about time only. The core looks at the queue once more after it has said that the worker
- * sleeps.
+ * Invariant: this decides only about time. The core checks the queue once more after it has registered the worker as
+ * sleeping.
  */
 
 import { host } from '../../core/host.ts';
@@ -14,12 +14,12 @@ import type { Space } from '../../core/space.ts';
 import { receiveBuffer } from '../../value/copy.ts';
 import { SpinBackoff } from '../spin-backoff.ts';
 
-/** How long an idle worker sleeps with its event loop standing still, before and after a turn of it. */
+/** How long an idle worker sleeps with its event loop blocked, before and after a turn of it. */
 const FIRST_WAIT_MS = 1;
 const SECOND_WAIT_MS = 20;
 /**
- * Looks at the queue before the first sleep: some 60 to 150 microseconds, about twice what falling asleep and being
- * woken take.
+ * Polls of the queue before the first sleep: some 60 to 150 microseconds, about twice what falling asleep and waking
+ * take.
  */
 const SPINS = 40000;
 
@@ -35,8 +35,8 @@ export class IdleWait {
   }
 
   /**
-   * One step of waiting, further from the processor each time. After one without a promise the caller takes what there
-   * is before anything else runs here: a wake-up was for that, and a step of the user's may take hours.
+   * One step of waiting, each longer than the one before. After a step without a promise the caller takes what is
+   * queued before anything else runs here: the wake-up was for that, and a step of the user's code may take hours.
    */
   step(step: number): Promise<unknown> | undefined {
     const { core } = this.#space;
@@ -47,7 +47,7 @@ export class IdleWait {
     return undefined;
   }
 
-  /** Looks at the queue for a moment and then sleeps; or sleeps at once, if looking was in vain lately. */
+  /** Spins on the queue for a moment and then sleeps; or sleeps at once, if spinning failed recently. */
   #waitShortly(): void {
     const spins = this.#backoff.begin() ? SPINS : 0;
     if (spins !== 0) receiveBuffer.prepare();
@@ -66,7 +66,7 @@ export class IdleWait {
     core.plait_worker_park_end();
   }
 
-  /** Resolves at the next notification. There is one waiter at most: one that is forgotten would swallow a wake-up. */
+  /** Resolves at the next notification. There is at most one waiter: a forgotten one would swallow a wake-up. */
   parking(signal: number): Promise<unknown> {
     if (this.#parked === undefined) {
       const wait = Atomics.waitAsync(this.#space.i32, (this.#pool + P.parking) >>> 2, signal | 0);

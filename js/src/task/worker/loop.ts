@@ -1,12 +1,14 @@
 /**
- * What a worker does: it takes tasks from the pool until it is told to stop.
+ * The worker's loop: it takes tasks from the pool until it is to stop.
  *
- * How it waits: worker/idle-wait.ts. While promises of tasks are pending, it never blocks its event loop: it parks at once.
+ * How it waits: see worker/idle-wait.ts. While promises of tasks are pending, it never blocks its event loop: it parks
+ * at once.
  *
- * With as many tasks pending as may be, only tasks that those wait for are taken: of this thread's own client, and of
- * its seat. So a task that awaits its sub-tasks never waits for a worker.
+ * When as many tasks are pending as allowed, it takes only tasks that those await: of this thread's own client, and of
+ * its worker queue. So a task that awaits its subtasks never waits for a worker.
  *
- * Invariant: nothing is taken while something is undelivered (worker/pending-tasks.ts), and only then does this worker end.
+ * Invariant: the worker takes nothing while an outcome is undelivered (worker/pending-tasks.ts), and does not end
+ * before all are delivered.
  */
 
 import { clock, stampOf } from '../../core/clock.ts';
@@ -42,9 +44,9 @@ type TaskFunction = (input: unknown) => unknown;
 
 /** How long a busy worker runs synchronous tasks before its event loop turns. */
 const TURN_AFTER_MS = 10;
-/** How often a worker notes how much memory it has. */
+/** How often a worker samples its memory. */
 const SAMPLE_MS = 50;
-/** How often a worker that waits for its own tasks looks at its seat. */
+/** How often a worker that awaits its own tasks polls its worker queue. */
 const RETRY_MS = 20;
 
 export class Worker {
@@ -84,8 +86,8 @@ export class Worker {
     this.#pending = new PendingTasks(space, place);
     space.f64[(place + WorkerPlace.busy) / 8] = 0;
     space.u32[(place + WorkerPlace.holding) >>> 2] = 0;
-    // Of whoever sat here before. The first sample comes after the first task: asking Node costs a millisecond the
-    // first time.
+    // Clears the previous worker's values. The first sample comes after the first task, because the first query of Node
+    // takes a millisecond.
     space.f64[(place + WorkerPlace.active) / 8] = 0;
     space.u32[(place + WorkerPlace.memoryKib) >>> 2] = 0;
     this.#shared = {
@@ -104,24 +106,24 @@ export class Worker {
     setWorkerContext(this.#shared);
   }
 
-  /** The client of the task that runs now, or of one that it runs for; 0: none. */
+  /** The client of the current task, or of one that it runs for; 0: none. */
   get clientNow(): number {
     const { run } = this.#current;
-    if (run?.over) return 0; // left behind
+    if (run?.over) return 0; // left behind by a task
     for (const { ref, over } of run === undefined ? this.#pending : [run, ...this.#pending]) {
       const client = over ? 0 : this.#space.load(ref + Task.client);
-      // What this thread reads itself leads nowhere.
+      // Output must not go to a client that this thread itself reads.
       if (client !== 0 && this.#space.load(client + Client.owner) !== this.#space.thread) return client;
     }
     return 0;
   }
 
-  /** The coordinator says that a task has been told to stop. */
+  /** The coordinator has requested a stop from a task. */
   readonly checkStops = (): void => {
     for (const run of this.#pending) {
       if (run.control === 0) continue;
       run.checkStop();
-      // Alone on its worker, one that does not stop is stopped with it. Beside others it is left to itself.
+      // A task alone on its worker is stopped with the worker. Beside others it is abandoned.
       if (this.#start.concurrency > 1) setTimeout(() => this.#abandon(run), this.#start.grace);
     }
   };
@@ -148,7 +150,7 @@ export class Worker {
       }
       if (!takesAny) {
         if (this.#leaving && this.#pending.size === 0) return;
-        task = this.#help(); // what it still has may wait for tasks that nobody else can take
+        task = this.#help(); // its own tasks may await tasks that no other worker can take
       } else {
         task = this.#pending.take(this.#busy);
         if (task === Next.RETRY) {
@@ -163,7 +165,7 @@ export class Worker {
       if (task > Next.RETRY) {
         idleSteps = 0;
         const waits = this.#space.load(contests);
-        if (waits !== contested) before = clock(); // whoever has waited for the lock: the task has not run meanwhile
+        if (waits !== contested) before = clock(); // it waited for the lock: the task has not run meanwhile
         contested = waits;
         const started = before;
         this.#begin(task, started);
@@ -174,7 +176,7 @@ export class Worker {
           this.#busy = (now - started) * 1000;
         }
         if (now - lastTurn < TURN_AFTER_MS) continue;
-        this.#pending.deliverFinished(); // no caller waits for what the user's code does in the turn
+        this.#pending.deliverFinished(); // no caller waits for the user's code in that turn
         this.#sample(now);
         await host.turn();
         lastTurn = clock();
@@ -183,17 +185,17 @@ export class Worker {
         lastTurn = clock();
       } else {
         this.#sample(before);
-        // One that is to leave takes nothing: it must not look as if it waited for a task.
+        // A worker that leaves takes nothing: it must not look as if it waited for a task.
         const turn = this.#leaving ? undefined : this.#idle.step(idleSteps++);
         if (turn !== undefined) await turn;
       }
       before = clock();
-      // Idling turns the event loop, too: the result of a task that comes now and then does not wait for another turn.
+      // Idling turns the event loop too: the result of an occasional task does not wait for another turn.
       if (idleSteps > 1) lastTurn = before;
     }
   }
 
-  /** A lock is stuck: another time, which it returns. The next task does not begin before that. */
+  /** A lock is stuck: retries after a turn, and returns the time, before which no task begins. */
   async #lockLater(): Promise<number> {
     await host.turn();
     return clock();
@@ -233,12 +235,12 @@ export class Worker {
     this.#resume?.();
   }
 
-  /** This thread's ends of its pool that wait for tasks. */
+  /** This thread's connections to its pool that wait for tasks. */
   #awaited(): Submitter[] {
     return [...this.#shared.submitters].filter(({ outstanding }) => outstanding > 0);
   }
 
-  /** Takes a task that a pending one may wait for. */
+  /** Takes a task that a pending one may await. */
   #help(): number {
     for (const { client } of this.#awaited()) {
       const task = this.#pending.takeOf(client);
@@ -247,7 +249,7 @@ export class Worker {
     return Next.NONE;
   }
 
-  /** Runs one task: either it has ended then, or its promise is pending. */
+  /** Runs one task. Afterwards it has ended, or its promise is pending. */
   #begin(task: number, started: number): void {
     this.#space.cover(task + Task.BYTES);
     const { u32 } = this.#space;
@@ -280,7 +282,8 @@ export class Worker {
   }
 
   #await(run: Run, value: PromiseLike<unknown>): void {
-    // The user's own `then` may throw, call back at once or twice, or yield another promise: a promise deals with that.
+    // A `then` of the user may throw, call back at once or twice, or yield another promise. A real promise handles
+    // that.
     const promise = Promise.resolve(value);
     if (this.#pending.size === 0) this.#busySince = clock();
     this.#pending.add(run);
@@ -291,7 +294,7 @@ export class Worker {
     );
   }
 
-  /** A pending task has ended, or is given up. */
+  /** A pending task has ended, or is abandoned. */
   #end(run: Run, status: number, value: unknown): void {
     if (!this.#pending.remove(run)) {
       freeGiven(value);
@@ -311,7 +314,7 @@ export class Worker {
     this.#wake();
   }
 
-  /** The task that goes on after one that ran on top of it, where no context tells. */
+  /** The task that continues after one that ran on top of it, if no context tells. */
   #awaitedRun(): Run | undefined {
     const rest = [...this.#pending];
     return this.#start.concurrency === 1 || rest.length === 1 ? rest.at(-1) : undefined;
@@ -345,8 +348,7 @@ export class Worker {
   }
 
   /**
-   * The task has ended without this worker, and another may sit on its seat: the counters there are not its own any
-   * more.
+   * Whether a surrogate has completed the task. Another worker may have this index then, and its counters are not ours.
    */
   #isDetached(task: number): boolean {
     return (this.#space.load(task + Task.control) & Stop.DETACHED) !== 0;
@@ -356,14 +358,14 @@ export class Worker {
     this.#space.f64[(this.#place + WorkerPlace.busy) / 8]! += milliseconds;
   }
 
-  /** Ends when what is under way has ended. */
+  /** Ends the worker when its tasks have ended. */
   #leave(): void {
     if (this.#leaving) return;
     this.#leaving = true;
     this.#leaves();
   }
 
-  /** Notes what only this thread can know of itself. */
+  /** Samples what only this thread can know of itself. */
   #sample(now: number): void {
     if (now - this.#sampled < SAMPLE_MS) return;
     this.#sampled = now;
@@ -373,7 +375,7 @@ export class Worker {
     f64[(this.#place + WorkerPlace.sampledAt) / 8] = clock();
     u32[(this.#place + WorkerPlace.memoryKib) >>> 2] = used / 1024;
     const { bytes } = this.#start.recycle;
-    // One that has done nothing yet is as fresh as the one in its place would be.
+    // A worker that has run nothing is as fresh as its replacement would be.
     if (bytes !== 0 && used > bytes && this.#done > 0) this.#leave();
   }
 
@@ -382,7 +384,7 @@ export class Worker {
     const size = this.#space.load(ref + Name.size);
     const { name, inline } = decodeName(this.#space.bytes(ref + Name.BYTES, size).slice());
     const found = inline ? this.#inline(name) : findExport(this.#namespace, name, this.#start.module);
-    // else the block is soon another's
+    // otherwise the block is soon reused
     if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found);
     return found;
   }

@@ -1,5 +1,5 @@
 /**
- * The entry of a worker thread: loads the user's module, makes the calls that a new worker owes, then takes tasks.
+ * The entry of a worker thread: loads the user's module, makes the calls due before the first task, then runs tasks.
  */
 
 import { commonSpace, Role } from '../../core/boot.ts';
@@ -18,10 +18,10 @@ import { WorkerOutput } from './output.ts';
 export async function serve(start: WorkerStart): Promise<void> {
   const post = (message: FromWorker): void => host.postToStarter({ plait: message } satisfies WorkerMessage);
   host.bequeathSpace(start.space);
-  // The module is on its way while this thread attaches, and cannot run before: there is no await between.
+  // The module loads while this thread attaches, and cannot run before, because there is no await in between.
   const loading = loadModule(start.module);
-  loading.catch(() => {}); // heard below
-  // The space that `import 'plait'` in the user's module gets, too; and from here on this thread is the pool's.
+  loading.catch(() => {}); // handled below
+  // `import 'plait'` in the user's module gets this space too. From here on this thread belongs to the pool.
   const space = commonSpace(Role.worker, start.pool);
   const output = new WorkerOutput(space, start.client);
   host.divertOutput(output.take);
@@ -42,7 +42,7 @@ export async function serve(start: WorkerStart): Promise<void> {
     post({ type: 'failed', error: encodeError(error) });
   }
   if (worker === undefined) {
-    // The message must be on its way before the thread ends.
+    // The message must be on its way before the thread exits.
     await host.turn();
     host.exitThread(1);
   } else {

@@ -1,6 +1,6 @@
 /**
- * Loading the user's module in a worker, and finding a function in it. Errors say what was looked for, what there is,
- * and what to do where a bundler or a missing loader is the likely reason.
+ * Loading the user's module in a worker, and finding its functions. Errors say what was looked for, what exists, and
+ * what to do if a bundler or a missing loader is the likely reason.
  */
 
 import { codeFor, PlaitError } from '../../core/errors.ts';
@@ -23,7 +23,7 @@ export function loadError(url: string, cause: unknown): PlaitError {
   return new PlaitError(codeFor(cause, 'ERR_PLAIT_MODULE_LOAD'), message, { cause });
 }
 
-/** A data: URL has the whole module in it. */
+/** A data: URL contains the whole module. */
 function shorten(url: string): string {
   return url.length > 200 && /^data:/i.test(url) ? `${url.slice(0, 60)}…` : url;
 }
@@ -44,8 +44,8 @@ function adviceOn(url: string, cause: unknown): string {
 }
 
 /**
- * The function that a module exports as `name`, or has exposed under it. A CommonJS module's exports are found too,
- * below its default export.
+ * The function that a module exports or exposes as `name`. Exports of a CommonJS module are found too, below its
+ * default export.
  *
  * @throws {PlaitError} ERR_PLAIT_NO_SUCH_EXPORT
  */
@@ -66,7 +66,7 @@ function describe(namespace: Record<string, unknown>, name: string, module: stri
   );
   functions.push(...exposedFunctions().keys());
   const what = found === undefined ? `no export "${name}"` : `an export "${name}" that is not a function`;
-  // What bundlers make of a worker exports nothing, or a function of theirs.
+  // A bundled worker exports nothing, or a function of the bundler.
   const bundled = functions.length === 0 || functions.every((key) => key.startsWith('__'));
   const offer = bundled
     ? `it exports no function. If a bundler has dropped its exports, call expose({ ${name === 'default' ? 'default: …' : name} }) of 'plait/task' in it; ${BUNDLERS}`

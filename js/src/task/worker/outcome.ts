@@ -1,8 +1,8 @@
 /**
- * What a worker writes into a task's record when it has run it: the result or the error, or why that cannot be sent.
+ * The outcome that a worker writes into a task record: the result or error, or why it cannot be sent.
  *
- * Invariant: whatever the value does while it is read, the record has an outcome afterwards, its status last. A block
- * that is given belongs either to the task or, as before, to whoever had it.
+ * Invariant: whatever the value does while it is read, the record has an outcome afterwards, its status last. A given
+ * block belongs either to the task or still to its former owner.
  */
 
 import { PlaitError } from '../../core/errors.ts';
@@ -26,7 +26,7 @@ export class Outcomes {
     this.#records = new TaskRecords(space);
   }
 
-  /** Makes the block of a view the task's output; from the store on it is the task's. */
+  /** Makes the block of a view the task's output; the task owns it from the store on. */
   #giveOutput(task: number, view: Uint8Array): number {
     const block = ownedBlock(view, this.#space);
     if (block === undefined) {
@@ -34,14 +34,14 @@ export class Outcomes {
     }
     const { core, u32 } = this.#space;
     const word = (task + Task.outputBlock) >>> 2;
-    const before = u32[word]!; // of a run that died
+    const before = u32[word]!; // of a run whose worker exited
     u32[word] = block;
     releaseOwnership(view);
     if (before !== 0) core.plait_heap_free(before);
     return this.#transport.prepareGiven(view, block, Kind.givenBytes);
   }
 
-  /** Prepares what a value's own code threw while it was read: a getter's, a Proxy's. That may be unreadable, too. */
+  /** Prepares what a value's own code threw while it was read: a getter or a Proxy. That may be unreadable too. */
   #prepareError(error: unknown): number {
     try {
       return this.#transport.prepare(error, 'error');
@@ -51,10 +51,7 @@ export class Outcomes {
     }
   }
 
-  /**
-   * Makes `value` the task's outcome; `status` says whether as its result or as an error. What cannot be sent is told
-   * as an error.
-   */
+  /** Makes `value` the task's outcome; `status`: its result or an error. What cannot be sent becomes an error. */
   write(task: number, status: number, value: unknown): void {
     const transport = this.#transport;
     const { u32: words } = this.#space;

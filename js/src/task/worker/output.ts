@@ -1,15 +1,15 @@
 /**
- * What a worker writes to its standard output and standard error, on its way to the thread that writes it out.
+ * Standard output and standard error of a worker, on the way to the thread that writes them out.
  *
- * Each piece is a record of its own in a client's inbox, as progress is: it lies there before the call returns that
- * wrote it, so before the task's result, whatever becomes of the worker. It goes to the task's client, so that a task
- * writes where its caller does; what no task writes (while the module loads, in timers that were left behind, at the
- * thread's end) goes to the client of the pool's owner. That one writes it out before it settles what comes after it,
- * and at the latest when its process or thread ends (submitter.ts).
+ * Each piece is a message in a client's inbox, as progress is. It is there before the writing call returns, so before
+ * the task's result, whatever becomes of the worker. It goes to the task's client, so that a task writes where its
+ * caller does. What no task writes (while the module loads, in timers left behind, at the thread's end) goes to the
+ * pool owner's client. A client writes it out before it settles what comes later, and at the latest when its process or
+ * thread ends (output-reader.ts).
  *
- * It is never dropped. While too much of it lies there unread, or the pool's lock is stuck, the worker waits. What
- * cannot be sent (nobody is there to read it any more, or the space is full) goes the host's own way, by messages, and
- * may be lost at the end of the process.
+ * It is never discarded. The worker waits while too much of it is unread, or while the pool's lock is stuck. What
+ * cannot be sent goes the host's own way, by messages, and may be lost at the end of the process. This happens if no
+ * reader is left or the space is full.
  *
  * Invariant: the worker never waits for a client of its own thread.
  */
@@ -18,11 +18,11 @@ import { Client, Errno, TaskStatus } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import { TaskRecords } from '../task-record.ts';
 
-/** A client that has died wakes nobody. */
+/** A client that has exited wakes nobody. */
 const POLL_MS = 50;
 
 export class WorkerOutput {
-  /** The client of the task that writes now; 0: none does. */
+  /** The client of the task that writes now; 0: no task does. */
   clientNow = (): number => 0;
 
   readonly #space: Space;
@@ -36,7 +36,7 @@ export class WorkerOutput {
     this.#records = new TaskRecords(space);
   }
 
-  /** Sends a piece of output; false: nobody could be sent it. */
+  /** Sends a piece of output; false: no client takes it. */
   readonly take = (descriptor: number, bytes: Uint8Array): boolean => {
     if (bytes.length === 0) return true;
     const client = this.clientNow();
@@ -58,7 +58,7 @@ export class WorkerOutput {
       const rc = core.plait_task_emit(record);
       if (rc === 0) return true;
       core.plait_task_discard(record);
-      if (rc === -Errno.EPIPE) return false; // else there is no room, or a lock is stuck
+      if (rc === -Errno.EPIPE) return false; // otherwise there is no room, or a lock is stuck
       Atomics.wait(space.i32, (client + Client.messageBytes) >>> 2, unread | 0, POLL_MS);
     }
   }

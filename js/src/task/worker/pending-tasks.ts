@@ -1,12 +1,12 @@
 /**
- * The tasks that a worker has: those whose promise is pending, and those that have ended and are not delivered.
+ * The tasks of a worker whose promise is pending, or that have ended and are not delivered.
  *
- * One whose promise is pending stays the slot's `running` as long as it is the only one; before another is taken it is
- * put aside (plait_task_hold).
+ * A single pending task remains the slot's `running`. Before the worker takes another one, it puts the first aside
+ * (plait_task_hold).
  *
- * Invariant: slot.running is 0, or names the task that is under way, or `#alone`, the one pending task that is not put
- * aside, or `#finished`. What was put aside can be delivered only while slot.running names nothing. A lock that is stuck
- * puts all of it off.
+ * Invariant: slot.running is 0, or names the current task, or `#alone` (the one pending task that is not put aside), or
+ * `#finished`. Tasks that were put aside can be delivered only while slot.running names nothing. A stuck lock delays
+ * all of this.
  */
 
 import { Errno, Next, WorkerPlace } from '../../core/layout.generated.ts';
@@ -18,9 +18,9 @@ export class PendingTasks {
   readonly #place: number;
   readonly #runs = new Set<Run>();
   #alone: Run | undefined;
-  /** Is delivered as the next task is taken. */
+  /** Delivered when the next task is taken. */
   #finished = 0;
-  /** Were put aside, and have ended. */
+  /** Tasks that were put aside and have ended. */
   readonly #undelivered: number[] = [];
 
   constructor(space: Space, place: number) {
@@ -32,7 +32,7 @@ export class PendingTasks {
     return this.#runs.size;
   }
 
-  /** Those whose promise is pending. */
+  /** The tasks whose promise is pending. */
   [Symbol.iterator](): IterableIterator<Run> {
     return this.#runs.values();
   }
@@ -49,7 +49,7 @@ export class PendingTasks {
     return this.#finished;
   }
 
-  /** The task has ended: it is delivered with the next taking. */
+  /** The task has ended: it is delivered when the next one is taken. */
   finish(task: number): void {
     this.#finished = task;
   }
@@ -57,16 +57,16 @@ export class PendingTasks {
   add(run: Run): void {
     this.#runs.add(run);
     this.#alone = run;
-    // Beside others it cannot stay where the next one is taken.
+    // Beside others it cannot stay in slot.running.
     if (this.#runs.size > 1) this.#hold(run);
   }
 
-  /** The promise has settled. False: it was not pending any more. */
+  /** The promise has settled. False: it was no longer pending. */
   remove(run: Run): boolean {
     return this.#runs.delete(run);
   }
 
-  /** What was pending has an outcome. `isOwn`: the seat's counters are this worker's. */
+  /** A pending task has an outcome. `isOwn`: the counters of the worker place are still this worker's. */
   end(run: Run, isOwn: boolean): void {
     if (!run.held) {
       this.#alone = undefined;
@@ -79,19 +79,19 @@ export class PendingTasks {
   }
 
   #hold(run: Run): void {
-    if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: another time
+    if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: retry later
     run.held = true;
     this.#alone = undefined;
     this.#space.u32[(this.#place + WorkerPlace.holding) >>> 2]!++;
   }
 
-  /** Makes slot.running name nothing pending, so that another can be taken. False: a stuck lock. */
+  /** Makes slot.running name no pending task, so that another can be taken. False: a stuck lock. */
   #holdAlone(): boolean {
     if (this.#alone !== undefined) this.#hold(this.#alone);
     return this.#alone === undefined;
   }
 
-  /** Takes the next task, and delivers the one that has ended. A task, or one of `Next`. */
+  /** Takes the next task, and delivers the one that has ended. Returns a task or one of `Next`. */
   take(busy: number): number {
     if (!this.#holdAlone()) return Next.RETRY;
     const task = this.#space.core.plait_task_next(this.#finished, busy) >>> 0;
@@ -99,7 +99,7 @@ export class PendingTasks {
     return task;
   }
 
-  /** Takes a task of a client of this thread's own. A task, or one of `Next`. */
+  /** Takes a task of a client that this thread owns. Returns a task or one of `Next`. */
   takeOf(client: number): number {
     return this.#holdAlone() ? this.#space.core.plait_task_help(client) >>> 0 : Next.NONE;
   }
@@ -115,7 +115,7 @@ export class PendingTasks {
     return true;
   }
 
-  /** Delivers whatever has ended. False: a stuck lock. */
+  /** Delivers all tasks that have ended. False: a stuck lock. */
   deliverAll(): boolean {
     if (!this.deliverFinished()) return false;
     if (this.#undelivered.length === 0) return true;
