@@ -162,7 +162,7 @@ plait_thread_t plait_self_id(void);
   }
 #endif
 
-/* The calling thread's heap: struct plait_record of the module heap. Null after entering. */
+/* The calling thread's heap: struct plait_thread_heap of the module heap. Null after entering. */
 PLAIT_OF_THREAD(void *, thread_heap)
 
 /* Whether the calling thread's slot names a lock that it holds. */
