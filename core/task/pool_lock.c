@@ -70,7 +70,7 @@ int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
   return at != 0;
 }
 
-/* A stand-in that the dead thread was about to adopt: see detach.c. pre: holds the lock. */
+/* A surrogate that the exited thread was about to adopt: see detach.c. pre: holds the lock. */
 static void repair_surrogate(struct plait_pool *pool, struct plait_slot *dead) {
   plait_ref_t surrogate = plait_load(&dead->building);
   if (surrogate == 0 || plait_load(&dead->adopted) != surrogate || !plait__pool_has_task(pool, surrogate)) return;

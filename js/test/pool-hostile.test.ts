@@ -330,6 +330,7 @@ test(
           t,
           new Pool(tasks, { threads: 1, space, workerData, loadTimeout: isTask ? 0 : 1000, ...options }),
         );
+        if (isTask) await pool.run(1); // its worker is there
         const begun = performance.now();
         const error = await rejection(pool.run(path, { name: 'beNative', timeout: isTask ? 100 : 0 }));
         // timeout and grace, and what a busy machine adds; less than what close() waits for such a thread
