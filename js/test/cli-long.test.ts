@@ -99,7 +99,8 @@ test(
     for (const content of ['', text.slice(0, 9), text.slice(0, -9)]) {
       writeFileSync(other, content);
       assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a', 'b']).status, 0, 'cut short by a death');
-      assert.equal(readFileSync(other, 'utf8'), text);
+      // in the order in which they were done
+      assert.deepEqual(readFileSync(other, 'utf8').split('\n').sort(), text.split('\n').sort());
     }
     assert.match(plait(['map', '--resume', '', `${WORK}#upper`, 'a']).stderr, /--resume needs/);
     assert.equal(plait(['map', '--resume', join(folder, 'no', 'such'), `${WORK}#upper`, 'a']).status, 2);
