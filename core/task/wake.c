@@ -13,8 +13,8 @@
  * An idle worker spins on the queue for a moment before it sleeps. One of them is registered as `spinner`. A task that
  * is alone in the queue then wakes no worker. The spinner unregisters either under the lock, before it takes a task, or
  * before it raises `sleepers` and checks the queue once more. So either it sees the task, or the submitter sees no
- * spinner (see plait__worker_wake). If a registered spinner exits or cannot get the lock, all sleepers are woken and the
- * coordinator is signalled.
+ * spinner (see plait__worker_wake). If a registered spinner exits or cannot get the lock, all sleepers are woken and
+ * the coordinator is signaled.
  */
 #include "internal.h"
 

@@ -39,7 +39,7 @@ test('a worker has one space, however many copies of Plait it runs', async (t) =
   const before = heap.stats().threads.length;
   const pool = owned(t, new Pool(new URL('tells.mjs', fixtures), { threads: 1 }));
   const thread = await pool.run(0, { name: 'thread' });
-  /* The coordinator boots beside the first worker, and may come after its first results. */
+  // The coordinator attaches while the worker that it has started boots.
   await until(() => heap.stats().threads.length >= before + 2);
   const attached = await pool.run(0, { name: 'attached' });
   assert.equal(attached, before + 2, 'the coordinator and one thread for the worker');

@@ -45,17 +45,20 @@ ${text}}`;
 
 declare const plaitBoot: { readonly hello: Hello } | undefined;
 let code = typeof plaitBoot === 'undefined' ? undefined : plaitBoot.hello.code;
+let isCompiled = typeof plaitBoot !== 'undefined';
 
 /**
- * V8 takes 3 ms for the script, in each thread. The thread that starts the first one does it while that boots, and
- * passes the result on.
+ * V8 takes 3 ms to compile the script. The program's thread does it once, while the first thread boots, and passes the
+ * result on to all threads.
  */
 function codeOf(script: string): Uint8Array | undefined {
+  if (isCompiled) return code;
+  isCompiled = true;
   try {
     const { Script } = process.getBuiltinModule('node:vm');
-    code ??= new Script(script, { filename: 'plait-thread.js' }).createCachedData();
+    code = new Script(script, { filename: 'plait-thread.js' }).createCachedData();
   } catch {
-    // The host has no such code.
+    // This host keeps no compiled code.
   }
   return code;
 }

@@ -1,5 +1,5 @@
 /**
- * Starting a thread of Plait's own in a browser, and hearing its end.
+ * Starting a thread of Plait's own in a browser, and noticing its exit.
  *
  * The script comes from a file if it can: then `fetch('/data')` means in a task what it means in the page, and a policy
  * that forbids `blob:` workers is kept. Where no such file is served (a bundler that leaves it behind, an origin that
@@ -75,18 +75,18 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
   let worker: Worker;
   let code = 0;
   let exited = false;
-  const hearEnd = (): void => {
+  const watchExit = (): void => {
     // Granted when the thread's own hold on the lock ends, with the thread.
     void navigator.locks.request(LOCK_PREFIX + hostId, () => {
       if (!exited) thread.onExit?.(code);
       exited = true;
     });
   };
-  // Chromium lets it go on with what it runs, for two seconds at most. It has its slot and its stack until then.
+  // Chromium lets a terminated worker run on for up to two seconds. Until then it uses its slot and its stack.
   const stop = (): void => {
     code = 1;
     worker.terminate();
-    hearEnd(); // it may be stopped before it is heard that it holds its lock
+    watchExit(); // its message that it holds the lock may still be on its way
   };
   const begin = (): void => {
     worker = launch(name, script);
@@ -96,7 +96,7 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
         for (const { message, transfer } of unsent ?? []) worker.postMessage(message, transfer);
         unsent = undefined;
       } else if (data === ALIVE) {
-        hearEnd();
+        watchExit();
       } else {
         thread.onMessage?.(data);
       }

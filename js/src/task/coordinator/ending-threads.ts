@@ -1,9 +1,11 @@
 /**
- * Threads that the coordinator has stopped, until it hears of their end.
+ * Threads that the coordinator has stopped and that have not exited.
  *
- * A thread may be stopped within a lock. It keeps the lock until its death is noted, and that does this thread alone: if
- * it waited for the lock meanwhile, it would wait for itself, a second each time. So a thread is stopped when this turn
- * has done what needs locks, and what comes next waits for the end of those that hold one.
+ * A thread may be stopped while it holds a lock. It keeps the lock until its exit is noted, and only this thread notes
+ * it. If this thread waited for the lock meanwhile, it would wait for itself, one second each time. So a thread is
+ * stopped at the end of a turn, after all that needs locks. What comes later waits until no stopped thread holds a lock.
+ *
+ * Invariant: a thread is in the map from stop() until its exit is noted, for PATIENCE_MS at most.
  */
 
 import { slotOf, threadsOfHost } from '../../core/boot.ts';
@@ -12,7 +14,7 @@ import type { HostThread } from '../../core/host-types.ts';
 import { Slot } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 
-/** So long a thread is waited for that goes on after it was stopped; any lock is waited for as long. */
+/** How long to wait for a stopped thread: as long as for any lock. */
 const PATIENCE_MS = 1000;
 
 export class EndingThreads {
@@ -32,14 +34,14 @@ export class EndingThreads {
     queueMicrotask(() => thread.terminate());
   }
 
-  /** The thread has ended, and its death is noted; or it is not waited for any more. */
+  /** The thread has exited, and its exit is noted; or nothing waits for it any more. */
   ended(thread: HostThread): void {
     clearTimeout(this.#threads.get(thread));
     this.#threads.delete(thread);
     this.#callBack();
   }
 
-  /** Calls back, in the order of the calls, when no such thread has a lock: now, if that is so. */
+  /** Calls back when no stopped thread holds a lock, at once if none does; in the order of the calls. */
   whenNoLock(then: () => void): void {
     this.#waiting.push(then);
     this.#callBack();

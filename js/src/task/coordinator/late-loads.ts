@@ -60,7 +60,7 @@ export class LateLoads {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) worker.thread.terminate();
     else {
-      // One that has a task is ready, and only its word of that is late: it is not even told.
+      // A worker with a task is ready, and only its message is late: it is not even set to drain.
       if (this.#hasTask(thread) || this.#space.core.plait_worker_drain(thread) < 0) return false;
       if (this.#hasTask(thread)) return false;
     }

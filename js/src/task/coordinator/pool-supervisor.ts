@@ -322,7 +322,7 @@ export class PoolSupervisor {
     if (later !== undefined) this.#later.push(later);
   }
 
-  // ---- deaths ----
+  // ---- exits ----
 
   #exited(worker: WorkerRecord, code: number): void {
     this.#lateLoads.end(worker);
@@ -376,7 +376,7 @@ export class PoolSupervisor {
     this.#detach(worker);
   }
 
-  /** A worker takes no more tasks and was stopped; nothing waits for its exit. */
+  /** A worker takes no more tasks: it is stopped at the end of the turn, and nothing waits for its exit. */
   #detach(worker: WorkerRecord): void {
     this.#ending.stop(worker.thread);
     this.#lateLoads.end(worker);
@@ -447,10 +447,10 @@ export class PoolSupervisor {
     this.#ended = true;
     clearTimeout(this.#timer);
     this.#waitNoLonger();
-    // What was to be run again after the end of a detached worker is not: nobody would.
+    // Tasks that were to run again after a detached worker's exit are rejected: no worker is left to run them.
     if (this.#detached.size > 0) this.#space.core.plait_pool_end(this.#options.pool, PoolState.CLOSED);
     for (const worker of this.#detached) this.#exits.detach(worker);
-    // Whoever sleeps there must not lie in wait where some other word may be soon.
+    // The sleep on this word must end, because the memory may be reused.
     this.#space.core.plait_pool_signal_coordinator(this.#options.pool);
     this.#listener.closed(isStuck);
   }
