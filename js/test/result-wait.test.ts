@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ResultWait } from '../../dist/task/result-wait.js';
+import { Waiter } from '../../dist/task/waiter.js';
 
 const POOL = 64;
 /** Milliseconds. Spinning lasts 0.2. */
@@ -20,16 +21,22 @@ class Thread {
   /** How often that was done, and undone. */
   made = 0;
   dropped = 0;
-  readonly #wait = new ResultWait({ load: () => 0 }, POOL, () => this.#time, {
-    prepare: () => {
-      if (this.making === undefined) return false;
-      this.#time += this.making;
-      this.making = undefined;
-      this.made++;
-      return true;
+  readonly #wait = new ResultWait(
+    { load: () => 0 },
+    POOL,
+    new Waiter({ i32: new Int32Array(new SharedArrayBuffer(4)) }, 0, 1),
+    () => this.#time,
+    {
+      prepare: () => {
+        if (this.making === undefined) return false;
+        this.#time += this.making;
+        this.making = undefined;
+        this.made++;
+        return true;
+      },
+      drop: () => void this.dropped++,
     },
-    drop: () => void this.dropped++,
-  });
+  );
   /** None, so that a processor is left for this thread on any machine. */
   away = 0;
 

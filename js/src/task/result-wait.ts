@@ -17,7 +17,7 @@ import { Pool as P } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
 import { receiveBuffer } from '../value/copy.ts';
 import type { ReceiveBuffer } from '../value/receive-buffer.ts';
-import { SpinBackoff } from './spin-backoff.ts';
+import type { Waiter } from './waiter.ts';
 
 /**
  * Conditions for polling each millisecond. At least this many results are expected until then. The queue holds tasks
@@ -52,8 +52,7 @@ export class ResultWait {
   #polledAt = 0;
   /** When the wait for the next result began; 0: not yet. */
   #since = 0;
-  /** The first wait is without spinning, because workers are starting. */
-  readonly #backoff: SpinBackoff = new SpinBackoff(1);
+  readonly #waiter: Pick<Waiter, 'begin' | 'found' | 'missed'>;
   /** Whether this wait may spin, and whether it has. */
   #maySpin = false;
   #hasSpun = false;
@@ -64,11 +63,13 @@ export class ResultWait {
   constructor(
     space: Pick<Space, 'load'>,
     pool: number,
+    waiter: Pick<Waiter, 'begin' | 'found' | 'missed'>,
     now: () => number = clock,
     buffer: Pick<ReceiveBuffer, 'prepare' | 'drop'> = receiveBuffer,
   ) {
     this.#space = space;
     this.#pool = pool;
+    this.#waiter = waiter;
     this.#now = now;
     this.#buffer = buffer;
   }
@@ -78,7 +79,7 @@ export class ResultWait {
     const now = this.#now();
     if (this.#since === 0) {
       this.#since = now;
-      this.#maySpin = this.#backoff.begin();
+      this.#maySpin = this.#waiter.begin();
       this.#hasSpun = false;
     }
     if (host.soon !== undefined && this.#manySoon(now)) return 'soon';
@@ -91,7 +92,7 @@ export class ResultWait {
       return 'turn';
     }
     this.#maySpin = false;
-    if (this.#hasSpun) this.#backoff.missed();
+    if (this.#hasSpun) this.#waiter.missed();
     return 'sleep';
   }
 
@@ -99,7 +100,7 @@ export class ResultWait {
   received(count: number): void {
     this.#received += count;
     this.#since = 0;
-    if (this.#maySpin && this.#hasSpun) this.#backoff.found();
+    if (this.#maySpin && this.#hasSpun) this.#waiter.found();
     this.#maySpin = false;
     this.#buffer.drop();
   }

@@ -40,6 +40,7 @@ import { isPool } from './registry.ts';
 import { ResultWait } from './result-wait.ts';
 import { noteTimeout } from './shortest-timeout.ts';
 import { TaskRecords } from './task-record.ts';
+import { Waiter } from './waiter.ts';
 
 /** A call that waits for one or more tasks. */
 export interface Call {
@@ -98,6 +99,7 @@ export class Submitter {
   readonly #records: TaskRecords;
   readonly #busy: (busy: boolean) => void;
   readonly #names: Names;
+  readonly #waiter: Waiter;
   readonly #wait: ResultWait;
   readonly #output: OutputReader;
   readonly #places: number[] = [];
@@ -133,12 +135,14 @@ export class Submitter {
     this.#transport = new Transport(space);
     this.#records = new TaskRecords(space);
     this.#names = new Names(space, pool);
-    this.#wait = new ResultWait(space, pool);
     this.#client = space.core.plait_client_create(pool) >>> 0;
     if (this.#client === 0) {
       if (isPool(space, pool)) throw outOfMemory(Client.BYTES);
       throw new PlaitError('ERR_PLAIT_POOL_CLOSED', 'the pool is not there: it was closed, or is in another space');
     }
+    // The first wait is without spinning, because workers are starting.
+    this.#waiter = new Waiter(space, this.#client + Client.signal, 1);
+    this.#wait = new ResultWait(space, pool, this.#waiter);
     this.#output = new OutputReader(space, this.#client);
     this.#rest();
   }
@@ -418,13 +422,8 @@ export class Submitter {
         end();
         return;
       }
-      const space = this.#space;
-      const signal = space.load(this.#client + Client.signal);
-      const wait =
-        space.load(this.#client + Client.inbox) === 0
-          ? Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0)
-          : undefined;
-      if (wait?.async) void wait.value.then(end);
+      const signal = this.#space.load(this.#client + Client.signal);
+      if (this.#space.load(this.#client + Client.inbox) === 0) void this.#waiter.sleep(signal).then(end);
       else end();
     });
   }
@@ -452,9 +451,7 @@ export class Submitter {
       void host.turn().then(this.#poll);
       return;
     }
-    const wait = Atomics.waitAsync(space.i32, (this.#client + Client.signal) >>> 2, signal | 0);
-    if (wait.async) void wait.value.then(this.#poll);
-    else void host.turn().then(this.#poll);
+    void this.#waiter.sleep(signal).then(this.#poll);
   }
 
   /**

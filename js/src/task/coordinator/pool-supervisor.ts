@@ -38,6 +38,7 @@ import type {
   PoolEvent,
 } from '../protocol.ts';
 import { messageOf } from '../protocol.ts';
+import { Waiter } from '../waiter.ts';
 import type { EndingThreads } from './ending-threads.ts';
 import { IdleWorkers } from './idle-workers.ts';
 import { LateLoads } from './late-loads.ts';
@@ -81,6 +82,7 @@ export class PoolSupervisor {
   readonly #exits: WorkerExits;
   readonly #places: WorkerPlaces;
   readonly #queue: QueueWatch;
+  readonly #waiter: Waiter;
   readonly #idleWorkers: IdleWorkers;
   readonly #lateTasks: LateTasks;
   readonly #lateLoads: LateLoads;
@@ -114,6 +116,7 @@ export class PoolSupervisor {
     this.#exits = new WorkerExits(space, options.pool, options.module);
     space.cover(options.pool + P.BYTES);
     const pollIn = (milliseconds: number): void => this.#pollIn(milliseconds);
+    this.#waiter = new Waiter(space, options.pool + P.coordinatorSignal);
     this.#places = new WorkerPlaces(space, options.pool);
     this.#queue = new QueueWatch(space, options.pool, this.#workerSet());
     this.#idleWorkers = new IdleWorkers(space, options, this.#workers, this.#places, pollIn);
@@ -148,9 +151,7 @@ export class PoolSupervisor {
   #awaitSignal(): void {
     const seen = this.#word(P.coordinatorSignal);
     this.#setWord(P.heartbeat, seen); // a thread that waits checks this to know that the coordinator lives
-    const wait = Atomics.waitAsync(this.#space.i32, (this.#options.pool + P.coordinatorSignal) >>> 2, seen | 0);
-    const woken = wait.async ? wait.value : host.turn();
-    void woken.then(() => {
+    void this.#waiter.sleep(seen).then(() => {
       if (this.#ended) return;
       this.#awaitSignal();
       this.#poll();

@@ -12,7 +12,7 @@ import { host } from '../../core/host.ts';
 import { Pool as P } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import { receiveBuffer } from '../../value/copy.ts';
-import { SpinBackoff } from '../spin-backoff.ts';
+import { Waiter } from '../waiter.ts';
 
 /** How long an idle worker sleeps with its event loop blocked, before and after a turn of it. */
 const FIRST_WAIT_MS = 1;
@@ -25,13 +25,11 @@ const SPINS = 40000;
 
 export class IdleWait {
   readonly #space: Space;
-  readonly #pool: number;
-  readonly #backoff: SpinBackoff = new SpinBackoff();
-  #parked: Promise<unknown> | undefined;
+  readonly #waiter: Waiter;
 
   constructor(space: Space, pool: number) {
     this.#space = space;
-    this.#pool = pool;
+    this.#waiter = new Waiter(space, pool + P.parking);
   }
 
   /**
@@ -49,12 +47,12 @@ export class IdleWait {
 
   /** Spins on the queue for a moment and then sleeps; or sleeps at once, if spinning failed recently. */
   #waitShortly(): void {
-    const spins = this.#backoff.begin() ? SPINS : 0;
+    const spins = this.#waiter.begin() ? SPINS : 0;
     if (spins !== 0) receiveBuffer.prepare();
     const found = this.#space.core.plait_worker_wait(FIRST_WAIT_MS, spins) !== 0;
     if (spins === 0) return;
-    if (found) this.#backoff.found();
-    else this.#backoff.missed();
+    if (found) this.#waiter.found();
+    else this.#waiter.missed();
   }
 
   async #park(): Promise<void> {
@@ -66,15 +64,8 @@ export class IdleWait {
     core.plait_worker_park_end();
   }
 
-  /** Resolves at the next notification. There is at most one waiter: a forgotten one would swallow a wake-up. */
+  /** Resolves at the next notification. */
   parking(signal: number): Promise<unknown> {
-    if (this.#parked === undefined) {
-      const wait = Atomics.waitAsync(this.#space.i32, (this.#pool + P.parking) >>> 2, signal | 0);
-      if (!wait.async) return Promise.resolve();
-      this.#parked = wait.value.then(() => {
-        this.#parked = undefined;
-      });
-    }
-    return this.#parked;
+    return this.#waiter.sleep(signal);
   }
 }
