@@ -162,6 +162,7 @@ check: build lint
 	$(PYTHON) tools/arrows.py
 	$(NODE) tools/abi.js --check
 	$(NODE) tools/waits.js $(WASM)
+	$(NODE) tools/stackless.js $(WASM) plait_abi_space plait_abi_claim
 	$(NODE) tools/size.js --check
 	$(NODE) bench/figures.js --check
 	$(NODE) tools/package.js

@@ -41,6 +41,16 @@ PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
   return 0;
 }
 
+PLAIT_EXPORT plait_thread_t plait_abi_claim(uint32_t host_id, uint32_t starter, plait_ref_t pool, uint32_t role) {
+  plait_thread_t thread = plait_slot_claim(host_id);
+  if (thread == 0) return 0;
+  struct plait_slot *slot = plait_slot_of(thread);
+  plait_put(&slot->starter, starter);
+  plait_put(&slot->pool, pool);
+  plait_put(&slot->role, role);
+  return thread;
+}
+
 PLAIT_EXPORT plait_ref_t plait_abi_attach(plait_thread_t thread, int may_block) {
   plait_slot_enter(thread, may_block);
   if (atomic_load_explicit(&plait_space()->magic, memory_order_acquire) != PLAIT_SPACE_MAGIC) return 0;

@@ -25,7 +25,14 @@ plait_ref_t plait_abi_task_root(void);
 int plait_abi_init(uint32_t maximum_pages);
 
 /*
- * Attaches the calling thread, whose slot the host has claimed, with its C stack on the slot's boot stack. Returns the
+ * Claims a slot for the calling thread, with the words that others need to recover it: the thread may exit while it
+ * attaches. Returns the thread's id, 0 if all slots are taken. The thread has no stack yet, so this uses none, and no
+ * thread-local word (tools/stackless.js checks that).
+ */
+plait_thread_t plait_abi_claim(uint32_t host_id, uint32_t starter, plait_ref_t pool, uint32_t role);
+
+/*
+ * Attaches the calling thread, which has claimed its slot, with its C stack on the slot's boot stack. Returns the
  * top of a stack of PLAIT_STACK_SIZE bytes to go on with, 0: no memory, or the layout is another version's. The host
  * then sweeps, on that stack: the boot stack is small.
  */

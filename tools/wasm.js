@@ -64,9 +64,33 @@ export function functions(bytes) {
   });
 }
 
+/** Which function each exported name stands for, and how many functions are imported: they come before all others. */
+export function exportedFunctions(bytes) {
+  const all = new Map(sections(bytes));
+  const exported = new Map();
+  const names = all.get(7);
+  for (let left = names.number(); left > 0; left--) {
+    const [name, kind, index] = [names.text(), names.byte(), names.number()];
+    if (kind === 0) exported.set(name, index);
+  }
+  const imported = all.get(2);
+  const imports = 0;
+  for (let left = imported?.number() ?? 0; left > 0; left--) {
+    imported.skip(imported.number()); // the module's name
+    imported.skip(imported.number());
+    if (imported.byte() !== 2) throw new Error('only a memory is imported: the check itself must learn more');
+    const flags = imported.byte();
+    imported.numbers(flags & 1 ? 2 : 1); // the memory's limits
+  }
+  return { exported, imports };
+}
+
 export const END = 0x0b;
 export const LOCAL_GET = 0x20;
 export const CALL = 0x10;
+export const CALL_INDIRECT = 0x11;
+export const GLOBAL_GET = 0x23;
+export const GLOBAL_SET = 0x24;
 export const CONSTANT = 0x41;
 export const isLoad = (code) => code >= 0x28 && code <= 0x35;
 /** An atomic instruction's code is its prefix, 0xfe, and its number. */

@@ -2,7 +2,8 @@
  * How a thread gets its space: it opens a new one, or attaches to the one that it inherits.
  *
  * Invariant: a thread runs core code only on a stack of its own. Its first stack is the small boot stack of the slot
- * that it has claimed. (Claiming is done here, with Atomics, and needs no stack.) Attaching gives it a full stack.
+ * that it has claimed. (Claiming needs none: tools/stackless.js checks the compiled code.) Attaching gives it a full
+ * stack.
  */
 
 import { PlaitError } from './errors.ts';
@@ -51,34 +52,10 @@ function instantiate(handle: SpaceHandle): Core {
   }
 }
 
-/**
- * Claims a slot, as plait_slot_claim() of core/sync/space.c does; 0 if all are taken. The words that others need to
- * recover the slot (the host's id of the thread, its pool) are written at once, because the thread may exit while it
- * attaches.
- */
-function claimSlot(words: Int32Array<SharedArrayBuffer>, space: number, role: number, pool: number): number {
-  for (let index = 0; index < SLOT_LIMIT; index++) {
-    const base = (space + S.slots + index * Slot.BYTES) >>> 2;
-    const generationState = Atomics.load(words, base + (Slot.generationState >>> 2));
-    if ((generationState & 255) !== SlotState.FREE) continue;
-    const generation = ((generationState >>> 8) + 1) & 0x7fffff || 1;
-    const live = (generation << 8) | SlotState.LIVE;
-    if (Atomics.compareExchange(words, base + (Slot.generationState >>> 2), generationState, live) !== generationState)
-      continue;
-    Atomics.store(words, base + (Slot.hostId >>> 2), host.hostId);
-    Atomics.store(words, base + (Slot.starter >>> 2), host.starterId);
-    Atomics.store(words, base + (Slot.pool >>> 2), pool);
-    Atomics.store(words, base + (Slot.role >>> 2), role);
-    return (generation << 8) | index;
-  }
-  return 0;
-}
-
 /** Attaches the calling thread, whose module instance is `core`. */
 function enter(handle: SpaceHandle, core: Core, role: number, pool = 0): Space {
   const ref = core.plait_abi_space() >>> 0;
-  const words = new Int32Array(handle.memory.buffer);
-  const thread = claimSlot(words, ref, role, pool);
+  const thread = core.plait_abi_claim(host.hostId, host.starterId, pool, role);
   if (thread === 0) {
     throw new PlaitError('ERR_PLAIT_TOO_MANY_THREADS', `a space has room for ${SLOT_LIMIT} threads, and all are taken`);
   }

@@ -137,6 +137,7 @@ export interface Core {
   plait_abi_task_root(): number;
   plait_abi_init(maximumPages: number): number;
   plait_abi_attach(thread: number, mayBlock: number): number;
+  plait_abi_claim(hostId: number, starter: number, pool: number, role: number): number;
   plait_abi_detach(): void;
   plait_abi_settle(task: number): number;
   plait_abi_recover(thread: number): number;
