@@ -6,6 +6,7 @@
 #include "sync/lock.c"
 #include "sync/space.c"
 #include "heap/slices.c"
+#include "heap/room.c"
 #include "heap/large.c"
 #include "heap/carve.c"
 #include "heap/pages.c"

@@ -18,6 +18,7 @@
 #include "sync/space.c"
 #include "sync/mutex.c"
 #include "heap/slices.c"
+#include "heap/room.c"
 #include "heap/large.c"
 #include "heap/carve.c"
 #include "heap/pages.c"

@@ -159,6 +159,21 @@ plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment);
 int plait__large_free(struct plait_slice *slice, plait_ref_t block);
 int plait__large_resize(plait_ref_t block, uint32_t size);
 
+/* ---- room.c ---- */
+
+/*
+ * The thread heap has no free block: frees what waits for it, takes the lock, and adopts. Then the caller takes what
+ * lies free. 0, or the lock's error. `theap` may be NULL here, and below.
+ */
+int plait__room_enter(struct plait_thread_heap *theap);
+/*
+ * The caller has found nothing: releases the lock, and makes the memory larger by at least `slices`, or gives back what
+ * the thread heap keeps. Nonzero if there may be more room than before: then the caller starts over.
+ */
+int plait__room_more(struct plait_thread_heap *theap, uint32_t slices);
+/* Gives back what the thread heap keeps without a block in use: nonzero if there was any. Without the lock. */
+int plait__relinquish(struct plait_thread_heap *theap);
+
 /* ---- carve.c; all under the lock ---- */
 
 #define PLAIT__SMALLEST_SHIFT 12u /* a page has 4 KiB at least */
@@ -397,8 +412,6 @@ void plait__medium_release(struct plait_thread_heap *theap, plait_ref_t header);
  * that is one free block. `theap` may be NULL. Nonzero if there was any. Under the lock.
  */
 int plait__sweep(struct plait_thread_heap *theap);
-/* For the end of memory: gives back what the thread heap keeps without a block in use. Nonzero if there was any. */
-int plait__relinquish(struct plait_thread_heap *theap);
 
 /* ---- remote_frees.c ---- */
 

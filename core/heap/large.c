@@ -25,13 +25,11 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   uint32_t slices = slices_for(size), apart = (alignment - 1) / PLAIT_SLICE_SIZE, need = slices + apart, index;
   struct plait_thread_heap *mine = plait__mine();
   if (mine == NULL && (mine = plait__bind()) == NULL) return 0;
-  if (plait_get64(&mine->remote) != 0) plait__remote_drain(mine);
-  for (;;) {
-    if (plait__heap_lock() != 0) return 0;
-    while ((index = plait__span_find(need)) == 0 && plait__adopt(mine)) continue;
+  for (;;) { /* the out-of-memory sequence: see room.c */
+    if (plait__room_enter(mine) != 0) return 0;
+    index = plait__span_find(need);
     if (index != 0) break;
-    plait__heap_unlock();
-    if (plait__grow(need) != 0 && !plait__relinquish(mine)) return 0;
+    if (!plait__room_more(mine, need)) return 0;
   }
   uint32_t skip = (0u - index) & apart, at = index + skip; /* `apart` is one less than a power of two */
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);

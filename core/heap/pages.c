@@ -412,25 +412,18 @@ PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_
 }
 
 /*
- * Puts a page with free blocks onto the thread heap's list, or adopts a thread heap without a thread: 0, or
- * -PLAIT_ENOMEM.
+ * One pass of the out-of-memory sequence, see room.c: a page becomes the current one, or there is more memory than
+ * before. 0 if there is none. `any`: as in page_create().
  */
-static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class) {
-  for (int any = 0;;) {
-    if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
-    if (plait__heap_lock() != 0) return -PLAIT_ENOMEM;
-    struct plait_page *page = page_from_shared(theap, class);
-    int adopted = page == NULL && plait__adopt(theap);
-    if (page == NULL && !adopted) page = page_create(theap, class, any);
-    if (page != NULL) {
-      plait__own_link(theap, page);
-      plait_put(&theap->current[class], plait_ref(page));
-    }
-    plait__heap_unlock();
-    if (adopted || page != NULL) return 0;
-    if (any && !plait__relinquish(theap)) return -PLAIT_ENOMEM;
-    any = plait__grow(1) != 0;
-  }
+static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class, int any) {
+  if (plait__room_enter(theap) != 0) return 0;
+  struct plait_page *page = page_from_shared(theap, class);
+  if (page == NULL) page = page_create(theap, class, any);
+  if (page == NULL) return plait__room_more(theap, 1);
+  plait__own_link(theap, page);
+  plait_put(&theap->current[class], plait_ref(page));
+  plait__heap_unlock();
+  return 1;
 }
 
 /*
@@ -454,10 +447,9 @@ PLAIT_ONCE plait_ref_t plait__small_alloc(struct plait_thread_heap *theap, uint3
   for (uint32_t probes = PAGE_PROBES;;) {
     if (!find_own(theap, class, probes)) {
       if (any_place && (block = lay_small(theap, class)) != 0) return block;
-      if (refill(theap, class) != 0) {
+      if (!refill(theap, class, probes == UINT32_MAX)) {
         if (probes == UINT32_MAX) return 0;
-        probes = UINT32_MAX; /* now try the pages that the first search has left out */
-        continue;
+        probes = UINT32_MAX; /* the last attempt: all of its own pages, and other thread heaps' slices */
       }
     }
     block = plait__page_alloc(theap, class);

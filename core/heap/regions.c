@@ -195,7 +195,7 @@ static PLAIT_COLD void region_trim(struct plait_thread_heap *theap, uint32_t ind
  * Gives the thread heap a free block of at least `total` bytes. It lies at the end of the region at `index`, which
  * becomes longer, or in a new region if `index` is 0. Returns 0 if there is no room.
  */
-static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total, uint32_t least) {
+static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
   uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&theap->slices) / 16;
   plait_ref_t header = 0;
@@ -210,7 +210,6 @@ static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t ind
   }
   /* At least one slice: if the free end was long enough, but too far down its bin, the longer one is found. */
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
-  if (need < least) need = least;
   if (more < need) more = need;
   while ((at = index != 0 ? index + slices : plait__span_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
@@ -263,30 +262,12 @@ PLAIT_COLD int plait__sweep(struct plait_thread_heap *theap) {
   return given;
 }
 
-PLAIT_COLD int plait__relinquish(struct plait_thread_heap *theap) {
+/* Makes the region longer, for `total` bytes more behind its last block in use. Whether there is room. */
+static PLAIT_COLD int extend(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
   if (plait__heap_lock() != 0) return 0;
-  int given = plait__pages_release_empty(theap) | plait__sweep(theap);
+  int done = region_cover(theap, index, total);
   plait__heap_unlock();
-  return given;
-}
-
-/*
- * Makes room for a block of `total` bytes; behind the region at `index`, if that is not 0. Whether there is room. pre:
- * the caller does not have the lock.
- */
-static PLAIT_COLD int make_room(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
-  uint32_t need = (total + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE;
-  for (uint32_t least = total <= LEAST_LISTED ? LEAST_SLICES : 0;;) { /* a small block will grow */
-    if (plait__heap_lock() != 0) return 0;
-    uint32_t behind = index != 0 ? index : plait_get(&theap->last);
-    int done = plait__adopt(theap) || (behind != 0 && region_cover(theap, behind, total, 0)) ||
-        (index == 0 && region_cover(theap, 0, total, least));
-    plait__heap_unlock();
-    if (done || index != 0) return done;
-    if (plait__grow(need + 1) == 0) continue;
-    if (least == 0 && plait__grow(need) != 0 && !plait__relinquish(theap)) return 0;
-    least = 0;
-  }
+  return done;
 }
 
 /* ---- freeing; without the lock ---- */
@@ -350,14 +331,25 @@ PLAIT_ONCE void plait__medium_release(struct plait_thread_heap *theap, plait_ref
 
 /* ---- what the other files call ---- */
 
-/* A free block of at least `size` bytes, made if there is none; 0 without memory. */
+/*
+ * A free block of at least `size` bytes, made if there is none; 0 without memory. The out-of-memory sequence: see
+ * room.c.
+ */
 static PLAIT_COLD plait_ref_t find_or_make(struct plait_thread_heap *theap, uint32_t size) {
-  plait_ref_t at;
   if (size < LEAST_LISTED) size = LEAST_LISTED; /* a shorter block is on no bin, and would not be found */
-  if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
-  while ((at = find(theap, size, BLOCK_PROBES)) == 0)
-    if (!make_room(theap, 0, size)) return find(theap, size, UINT32_MAX);
-  return at;
+  uint32_t need = (size + PLAIT__HEADER + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE, want = need + 1;
+  if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap); /* spares the lock, if that is enough */
+  for (;;) {
+    plait_ref_t at = find(theap, size, BLOCK_PROBES);
+    if (at != 0 || plait__room_enter(theap) != 0) return at;
+    uint32_t last = plait_get(&theap->last);
+    if ((last != 0 && region_cover(theap, last, size)) || region_cover(theap, 0, size)) {
+      plait__heap_unlock();
+    } else if (!plait__room_more(theap, want)) {
+      if (want == need) return find(theap, size, UINT32_MAX);
+      want = need; /* the last attempt: a region that is just long enough */
+    }
+  }
 }
 
 plait_ref_t plait__medium_alloc(struct plait_thread_heap *theap, uint32_t size) {
@@ -438,6 +430,6 @@ PLAIT_COLD int plait__medium_resize(
       return 1;
     }
     /* The end of the region: it may become longer. */
-    if (tag_at(header + all) != PLAIT__BLOCK_END || !make_room(mine, region_of(header), total - have)) return 0;
+    if (tag_at(header + all) != PLAIT__BLOCK_END || !extend(mine, region_of(header), total - have)) return 0;
   }
 }

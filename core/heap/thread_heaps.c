@@ -216,12 +216,14 @@ struct plait_thread_heap *plait__bind(void) {
   struct plait_thread_heap *theap = plait__mine();
   plait_thread_t self = plait_self_id();
   while (theap == NULL && self != 0) {
-    if (plait__heap_lock() != 0) return NULL;
+    if (plait__room_enter(NULL) != 0) return NULL;
     theap = theap_create(plait_thread_index(self));
-    int again = theap == NULL && plait__sweep(NULL);
-    if (theap != NULL) theap_take(theap, self);
+    if (theap == NULL) {
+      if (!plait__room_more(NULL, 1)) return NULL;
+      continue;
+    }
+    theap_take(theap, self);
     plait__heap_unlock();
-    if (theap == NULL && !again && plait__grow(1) != 0) return NULL;
   }
   plait__set_thread_heap(theap);
   return theap;

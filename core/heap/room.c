@@ -1,0 +1,45 @@
+/*
+ * room: the out-of-memory sequence, for every kind of block.
+ *
+ * Whoever finds no free block repeats these steps until it has one, or nothing is left to try:
+ *
+ *     1. drain        free what other threads have freed of its own blocks (without the lock)
+ *     2. lock         the heap's
+ *     3. adopt        own what threads had that have exited
+ *     4. take         what lies free. The caller's step, because it differs: a shared or a new page, a region, a span
+ *     5. unlock
+ *     6. grow         the memory
+ *     7. relinquish   give back what the thread heap itself keeps without a block in use
+ *
+ * plait__room_enter() is 1 to 3, plait__room_more() 5 to 7. The order: adopting comes before taking, so that the pages
+ * and regions of an exited thread are used before new ones are made beside them. Growth comes after both, because
+ * memory is never returned to the system. Relinquishing comes last, because it gives away what makes the next
+ * allocations fast.
+ *
+ * A step that succeeds leads back to the first one, because another thread may be faster to take what it has found. The
+ * sequence ends: memory, orphaned thread heaps and what one thread keeps are finite.
+ */
+#include "internal.h"
+
+PLAIT_COLD_BEGIN
+
+int plait__room_enter(struct plait_thread_heap *theap) {
+  if (theap != NULL && plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
+  int rc = plait__heap_lock();
+  while (rc == 0 && theap != NULL && plait__adopt(theap)) continue;
+  return rc;
+}
+
+int plait__room_more(struct plait_thread_heap *theap, uint32_t slices) {
+  plait__heap_unlock();
+  return plait__grow(slices) == 0 || plait__relinquish(theap);
+}
+
+int plait__relinquish(struct plait_thread_heap *theap) {
+  if (plait__heap_lock() != 0) return 0;
+  int given = (theap != NULL && plait__pages_release_empty(theap)) | plait__sweep(theap);
+  plait__heap_unlock();
+  return given;
+}
+
+PLAIT_COLD_END
