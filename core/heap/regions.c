@@ -193,9 +193,9 @@ static PLAIT_COLD void region_trim(struct plait_thread_heap *theap, uint32_t ind
 
 /*
  * Gives the thread heap a free block of at least `total` bytes. It lies at the end of the region at `index`, which
- * becomes longer, or in a new region if `index` is 0. Returns 0 if there is no room.
+ * becomes longer, or in a new region of `least` slices or more, if `index` is 0. Returns 0 if there is no room.
  */
-static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
+static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t index, uint32_t total, uint32_t least) {
   uint32_t slices = 0, have = 0, at;
   uint32_t more = plait_get(&theap->slices) / 16;
   plait_ref_t header = 0;
@@ -210,6 +210,7 @@ static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t ind
   }
   /* At least one slice: if the free end was long enough, but too far down its bin, the longer one is found. */
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
+  if (need < least) need = least;
   if (more < need) more = need;
   while ((at = index != 0 ? index + slices : plait__span_find(more)) == 0 || !plait__make_free(at, more)) {
     if (more == need) return 0;
@@ -265,7 +266,7 @@ PLAIT_COLD int plait__sweep(struct plait_thread_heap *theap) {
 /* Makes the region longer, for `total` bytes more behind its last block in use. Whether there is room. */
 static PLAIT_COLD int extend(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
   if (plait__heap_lock() != 0) return 0;
-  int done = region_cover(theap, index, total);
+  int done = region_cover(theap, index, total, 0);
   plait__heap_unlock();
   return done;
 }
@@ -343,7 +344,8 @@ static PLAIT_COLD plait_ref_t find_or_make(struct plait_thread_heap *theap, uint
     plait_ref_t at = find(theap, size, BLOCK_PROBES);
     if (at != 0 || plait__room_enter(theap) != 0) return at;
     uint32_t last = plait_get(&theap->last);
-    if ((last != 0 && region_cover(theap, last, size)) || region_cover(theap, 0, size)) {
+    if ((last != 0 && region_cover(theap, last, size, 0)) ||
+        region_cover(theap, 0, size, size == LEAST_LISTED ? want : need)) { /* a small block will grow */
       plait__heap_unlock();
     } else if (!plait__room_more(theap, want)) {
       if (want == need) return find(theap, size, UINT32_MAX);
