@@ -412,14 +412,18 @@ PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_
 }
 
 /*
- * One pass of the out-of-memory sequence, see room.c: a page becomes the current one, or there is more memory than
- * before. 0 if there is none. `any`: as in page_create().
+ * Makes a page with free blocks the current one: 1, or 0 if there is no room. The out-of-memory sequence: see room.c.
+ * `any`: as in page_create().
  */
 static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class, int any) {
-  if (plait__room_enter(theap) != 0) return 0;
-  struct plait_page *page = page_from_shared(theap, class);
-  if (page == NULL) page = page_create(theap, class, any);
-  if (page == NULL) return plait__room_more(theap, 1);
+  struct plait_page *page;
+  for (;;) {
+    if (plait__room_enter(theap) != 0) return 0;
+    page = page_from_shared(theap, class);
+    if (page == NULL) page = page_create(theap, class, any);
+    if (page != NULL) break;
+    if (!plait__room_more(theap, 1)) return 0;
+  }
   plait__own_link(theap, page);
   plait_put(&theap->current[class], plait_ref(page));
   plait__heap_unlock();
