@@ -5,14 +5,14 @@
 #ifndef PLAIT_TEST_HEAP_WORLD_H
 #define PLAIT_TEST_HEAP_WORLD_H
 
-#include "steps.h"
+#include "single_step.h"
 #include "../heap/internal.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
 #define PLACES 600u
 
-static plait_thread_t main_id, other, corpse;
+static plait_thread_t main_id, other, victim;
 
 /*
  * Where the blocks are noted, in the space. An operation notes the block that it got, and removes the note before it
@@ -84,7 +84,7 @@ static void resize(uint32_t place, uint32_t size) {
 static void world(uint32_t start, uint32_t most) {
   step_begin(most);
   CHECK(plait_posix_map(start, most) == 0 && plait_abi_init(most) == 0);
-  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &other, &corpse};
+  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &other, &victim};
   for (int i = 0; i < 5; i++) CHECK((*ids[i] = plait_slot_claim(0)) != 0);
   as(main_id);
   CHECK((notes_at = plait_heap_alloc(PLACES * sizeof(struct note))) != 0);
@@ -136,7 +136,7 @@ static void check_nothing_stranded(void) {
 }
 
 /* No page without an owner is wholly free, except one for each exit. */
-static void check_nothing_left(uint32_t deaths) {
+static void check_nothing_left(uint32_t exits) {
   struct plait_heap *heap = plait_heap();
   uint32_t left = 0;
   for (uint32_t index = plait_get(&heap->first); index < plait_get(&heap->end); index++) {
@@ -151,7 +151,7 @@ static void check_nothing_left(uint32_t deaths) {
       left += free == plait_get8(&page->count);
     }
   }
-  CHECK(left <= deaths);
+  CHECK(left <= exits);
   check_nothing_stranded();
 }
 

@@ -5,8 +5,8 @@ CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
 PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_many test_fs_threads \
-	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_steps_task test_steps_heap test_steps_fs \
-	test_turns_heap test_turns_fs test_turns_task test_kill
+	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_crash_points_task test_crash_points_heap test_crash_points_fs \
+	test_interleavings_heap test_interleavings_fs test_interleavings_task test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
 
 native_flags_plain := -O2
@@ -35,8 +35,8 @@ native_run = failed=0; for test in $(1); do echo "== $$test"; $(2) $$test || fai
 native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@$(call native_run,$^,)
 
-# Not those that single-step: a sanitizer makes many steps of one.
-native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_steps_heap test_steps_fs test_turns_%,$(PLAIT_NATIVE_TESTS)))
+# Not those that single-step: a sanitizer turns one instruction into many.
+native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_crash_points_heap test_crash_points_fs test_interleavings_%,$(PLAIT_NATIVE_TESTS)))
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see what another process does.

@@ -2,16 +2,16 @@
  * many files: the cost of an operation must not grow with the number of files, and an inode that was freed must be
  * reused.
  *
- * The cost is counted in instructions (see steps.h), so no clock decides.
+ * The cost is counted in instructions (see single_step.h), so no clock decides.
  */
 #include "fs_world.h"
 #if defined(__x86_64__) && defined(__linux__)
-#include "steps.h"
+#include "single_step.h"
 #endif
 
 #define MOST_PAGES 4000u
 
-/* The chunks that inodes have. */
+/* The number of inode chunks. */
 static uint32_t chunks(void) { return plait_get(&plait_fs()->inodes.count); }
 
 static char path[40];
@@ -34,10 +34,10 @@ static int create(const char *path) {
   return fd < 0 ? fd : plait_fs_close(fd);
 }
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
 #define FEW 2100u
-#define MANY 20000u /* the same part of what a directory's table has room for: none is made anew while we count */
+#define MANY 20000u /* fills the directory's table to the same part, so that neither count includes a larger table */
 
 static uint32_t count;
 
@@ -74,7 +74,7 @@ static void count_all(uint32_t files, uint32_t *counts) {
   while (count < files) make_another();
   for (int i = 0; i < OPERATIONS; i++) {
     operations[i].prepare();
-    CHECK(!step_turn(operations[i].run, UINT32_MAX, nothing));
+    CHECK(!step_interleave(operations[i].run, UINT32_MAX, nothing));
     counts[i] = step_count;
   }
 }
@@ -96,10 +96,7 @@ static void test_instructions(void) {
 
 #endif
 
-/*
- * Files go by the hundred, anywhere, and others come. What is free lies scattered, and no room is made that is not
- * needed.
- */
+/* Files are removed by the hundred, anywhere, and others created. The scattered free inodes are reused first. */
 static void test_freed_are_found(void) {
   enum { FILES = 10000, BATCH = 100 };
   static uint32_t names[FILES];
@@ -111,17 +108,17 @@ static void test_freed_are_found(void) {
     CHECK(create(path) == 0);
   }
   uint32_t needed = chunks();
-  for (uint32_t turns = test_work(2000); turns > 0; turns--) {
-    uint32_t gone[BATCH];
+  for (uint32_t rounds = test_work(2000); rounds > 0; rounds--) {
+    uint32_t removed[BATCH];
     for (uint32_t k = 0; k < BATCH; k++) {
-      do gone[k] = test_random(&random) % FILES;
-      while (names[gone[k]] == UINT32_MAX);
-      snprintf(path, sizeof path, "/f%u", names[gone[k]]);
+      do removed[k] = test_random(&random) % FILES;
+      while (names[removed[k]] == UINT32_MAX);
+      snprintf(path, sizeof path, "/f%u", names[removed[k]]);
       CHECK(fs_unlink(path) == 0);
-      names[gone[k]] = UINT32_MAX;
+      names[removed[k]] = UINT32_MAX;
     }
     for (uint32_t k = 0; k < BATCH; k++) {
-      snprintf(path, sizeof path, "/f%u", names[gone[k]] = next++);
+      snprintf(path, sizeof path, "/f%u", names[removed[k]] = next++);
       CHECK(create(path) == 0);
     }
   }
@@ -130,7 +127,7 @@ static void test_freed_are_found(void) {
   CHECK(fs_check_all(0) == 0);
 }
 
-/* A thread that makes one file and goes takes no chunk of its own with it. */
+/* A thread that creates one file and exits leaves no chunk of its own behind. */
 static void test_threads_that_come_and_go(void) {
   plait_thread_t self = test_space(MOST_PAGES);
   for (uint32_t i = 0; i < 5000; i++) {
@@ -152,7 +149,7 @@ static void test_threads_that_come_and_go(void) {
   CHECK(chunks() <= needed + 2 && fs_check_all(0) == 0);
 }
 
-/* Where there is no room for a chunk the last free inode is found, wherever it is. */
+/* If memory for another chunk is lacking, the last free inode is found, wherever it is. */
 static void test_last_free(void) {
   plait_thread_t self = test_space(200), other;
   plait_ref_t for_the_check = plait_heap_alloc(2u << 20);
@@ -176,7 +173,7 @@ static void test_last_free(void) {
 }
 
 static const struct test tests[] = {
-#ifdef STEPS
+#ifdef SINGLE_STEP
     {"an operation takes no longer among many files", test_instructions},
 #endif
     {"inodes that were freed are found", test_freed_are_found},

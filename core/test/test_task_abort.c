@@ -1,6 +1,6 @@
 /*
  * task abort: tasks that leave the queue because their client no longer wants the result. The queue is compared with a
- * list; test_steps_task tests exits.
+ * list; test_crash_points_task tests exits.
  */
 #include "task_world.h"
 

@@ -1,24 +1,24 @@
 /*
- * crash points of the task module: a thread exits after each single store of an operation (see steps.h), and the thread
- * that recovers it after each store of the recovery. Afterwards every task has come back exactly once, at most one
- * block is lost for each exit, all structures are valid, and nothing hangs.
+ * crash points of the task module: a thread exits after every single store of an operation (see single_step.h). The
+ * recovering thread exits after every store of the recovery. Afterwards every task has come back exactly once, at most
+ * one block is lost for each exit, all structures are valid, and nothing hangs.
  *
- * Default: every crash point of each operation, and for recoveries those after some of them. PLAIT_ROUNDS: all of them.
+ * Default: every crash point of each operation, and of recoveries after some of them. PLAIT_ROUNDS: all of them.
  */
-#include "steps.h"
+#include "single_step.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
 #define PAGES 40u
 #define TASKS 200u
 
 /* ---- the world that operations run in ---- */
 
-static plait_thread_t main_id, worker, corpse;
+static plait_thread_t main_id, worker, victim;
 static plait_ref_t pool, client, other_client, actor_client, actor_pool, actor_task, actor_place, some_block;
 static uint32_t tickets;    /* tasks of the main thread's client */
-static int corpse_is_stuck; /* it has not exited: it is a detached worker */
-static uint32_t held;       /* blocks that the operation itself holds, and loses */
+static int victim_is_stuck; /* the victim has not exited, but is a detached worker */
+static uint32_t held;       /* blocks that only the operation holds: an exit loses them, too */
 
 static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
@@ -31,7 +31,7 @@ static plait_ref_t make_task(plait_ref_t of, uint32_t ticket) {
 
 static void submit(plait_ref_t of, uint32_t ticket) { CHECK(plait_task_submit(make_task(of, ticket)) == 0); }
 
-#define WORD (TASKS - 1) /* the ticket of messages, which are no task's end */
+#define MESSAGE (TASKS - 1) /* the ticket of progress messages, which complete no task */
 
 static void submit_to_place(plait_ref_t place) {
   as(main_id);
@@ -55,9 +55,9 @@ static void give_output(plait_ref_t task, uint32_t size) {
 static void world(void) {
   step_begin(PAGES);
   CHECK(plait_posix_map(1, PAGES) == 0 && plait_abi_init(PAGES) == 0);
-  /* Pages of all sizes that the module needs: test_steps_heap tests how the heap makes them. */
+  /* Pages of all sizes that the module needs: test_crash_points_heap tests how the heap makes them. */
   static const uint32_t sizes[] = {8, 18, 28, 32, 64, 128, 164, 200, 264, 300, 400, 520, 700, 1100};
-  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &worker, &corpse};
+  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &worker, &victim};
   for (int i = 0; i < 5; i++) CHECK((*ids[i] = plait_slot_claim(0)) != 0);
   for (int i = 0; i < 5; i++) {
     as(*ids[i]);
@@ -65,7 +65,7 @@ static void world(void) {
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) CHECK((blocks[k] = plait_heap_alloc(sizes[k])) != 0);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) CHECK(plait_heap_free(blocks[k]) == 0);
   }
-  tickets = 0, other_client = 0, actor_client = 0, actor_pool = 0, actor_task = 0, held = 0, corpse_is_stuck = 0;
+  tickets = 0, other_client = 0, actor_client = 0, actor_pool = 0, actor_task = 0, held = 0, victim_is_stuck = 0;
   as(main_id);
   CHECK((pool = plait_pool_create()) != 0);
   CHECK((client = plait_client_create(pool)) != 0);
@@ -98,14 +98,14 @@ static void drain_into(uint32_t *seen) {
   }
 }
 
-/* The detached worker ends what it runs after all, or exits. */
-static void end_stuck(int dies) {
-  if (dies) {
+/* The detached worker completes its task late, or exits. */
+static void end_stuck(int exits) {
+  if (exits) {
     as(main_id);
-    for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) CHECK(plait_task_finish(task) == 0);
+    for (plait_ref_t task; (task = plait_abi_recover(victim)) != 0;) CHECK(plait_task_finish(task) == 0);
     return;
   }
-  as(corpse);
+  as(victim);
   plait_ref_t task = atomic_load(&plait_self()->running);
   give_output(task, 8);
   CHECK(plait_task_next(task, 1) == PLAIT_NEXT_STOP);
@@ -113,11 +113,11 @@ static void end_stuck(int dies) {
   plait_abi_detach();
 }
 
-/* The calling thread has noted the exits of `dead`, of which `last` is to be recovered by hand. */
-static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
+/* The exits have been noted. `last` is the exited thread to recover explicitly. */
+static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
   int others_first = variant & 1;
   uint32_t seen[TASKS] = {0};
-  if (corpse_is_stuck && kills == 2) end_stuck(others_first); /* before any recovery; else after it */
+  if (victim_is_stuck && exits == 2) end_stuck(others_first); /* before any recovery; else after it */
   as(main_id);
   if (others_first) { /* another thread takes the lock before recovery does */
     CHECK(plait_task_check() == 0);
@@ -125,18 +125,18 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
     drain_into(seen);
     as(main_id);
   }
-  plait_thread_t dead[] = {last, actor, recoverer, corpse};
+  plait_thread_t exited[] = {last, actor, recoverer, victim};
   for (int i = 0; i < 4; i++) {
-    if ((atomic_load(&plait_slot_of(dead[i])->generation_state) & 255u) != PLAIT_SLOT_EXITED) continue;
-    for (plait_ref_t task; (task = plait_abi_recover(dead[i])) != 0;) CHECK(plait_task_finish(task) == 0);
+    if ((atomic_load(&plait_slot_of(exited[i])->generation_state) & 255u) != PLAIT_SLOT_EXITED) continue;
+    for (plait_ref_t task; (task = plait_abi_recover(exited[i])) != 0;) CHECK(plait_task_finish(task) == 0);
   }
   CHECK(plait_task_check() == 0);
   CHECK(plait_heap_check(1) == 0);
-  if (corpse_is_stuck && kills == 1) end_stuck(others_first);
+  if (victim_is_stuck && exits == 1) end_stuck(others_first);
   struct plait_pool *record = plait_at(pool); /* what an exited thread has begun to end is ended */
   if (atomic_load(&record->state) > PLAIT_POOL_CLOSING) CHECK(atomic_load(&record->queued) == 0);
   work();
-  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= kills);
+  CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->sleepers) <= exits);
   CHECK(atomic_load(&((struct plait_pool *)plait_at(pool))->spinner) == 0);
   drain_into(seen);
   for (uint32_t i = 0; i < tickets; i++) CHECK(seen[i] == 1);
@@ -146,15 +146,15 @@ static void aftermath(plait_thread_t last, uint32_t kills, uint32_t variant) {
   plait_abi_sweep();
   CHECK(plait_pool_destroy(pool) == 0);
   plait_abi_sweep();
-  plait_abi_recover(recoverer), plait_abi_recover(corpse);
+  plait_abi_recover(recoverer), plait_abi_recover(victim);
   if (other_client != 0) CHECK(plait_client_release(other_client) == 0); /* in the actor's pool */
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) CHECK(atomic_load(&plait_task_root()->pools[i]) == 0);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++)
     CHECK(i == (main_id & 255u) || (atomic_load(&plait_space()->slots[i].generation_state) & 255u) == PLAIT_SLOT_FREE);
   CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   uint32_t live = test_live_blocks();
-  if (live > kills + held) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
-  CHECK(live <= kills + held);
+  if (live > exits + held) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
+  CHECK(live <= exits + held);
   for (uint32_t size = 8; size < 9000; size = size * 3) {
     plait_ref_t block = plait_heap_alloc(size);
     CHECK(block != 0 && plait_heap_free(block) == 0);
@@ -180,10 +180,10 @@ static void do_output_and_next(void) {
 static void make_running_output(void) { make_running(), give_output(actor_task, 300); }
 static void do_next(void) { plait_task_next(actor_task, 1); }
 
-static void make_dead_client(void) { /* the actor runs a task of a client that is already recovered */
-  as(corpse), submit(plait_client_create(pool), 0);
+static void make_exited_client(void) { /* the actor runs a task of a client that is already recovered */
+  as(victim), submit(plait_client_create(pool), 0);
   as(actor), plait_worker_enter(pool), actor_task = plait_task_next(0, 0), give_output(actor_task, 300);
-  as(main_id), plait_abi_recover(corpse);
+  as(main_id), plait_abi_recover(victim);
   submit_main(2);
 }
 
@@ -242,8 +242,8 @@ static void do_close(void) { plait_pool_end(pool, PLAIT_POOL_CLOSED); }
 static void do_fail(void) { plait_pool_end(pool, PLAIT_POOL_FAILED); }
 static void do_closing(void) { plait_pool_end(pool, PLAIT_POOL_CLOSING); }
 
-static void make_own_pool(
-    void) { /* the actor's own pool: queue, inbox, name, failure, and a task of an exited worker */
+/* The actor's own pool, with queue, inbox, names, failure, and a task of an exited worker. */
+static void make_own_pool(void) {
   submit_main(1);
   as(actor);
   actor_pool = plait_pool_create();
@@ -251,7 +251,7 @@ static void make_own_pool(
   intern(actor_pool, 20, 'a'), intern(actor_pool, 20, 'b');
   plait_pool_set_failure(actor_pool, plait_heap_alloc(10), 10);
   for (int i = 0; i < 6; i++) submit(actor_client, 0);
-  as(corpse), plait_worker_enter(actor_pool);
+  as(victim), plait_worker_enter(actor_pool);
   uint32_t task = 0;
   for (int i = 0; i < 4; i++) {
     task = plait_task_next(task, 0);
@@ -259,22 +259,22 @@ static void make_own_pool(
   }
   as(actor);
   plait_client_drain(actor_client);
-  as(corpse), task = plait_task_next(task, 0);
-  plait_thread_note_exit(corpse);
+  as(victim), task = plait_task_next(task, 0);
+  plait_thread_note_exit(victim);
   as(actor);
 }
 static void do_destroy(void) { plait_pool_destroy(actor_pool); }
 
-static void make_corpse(void) { /* an exited worker with a task, which the actor recovers */
+static void make_exited_worker(void) { /* an exited worker with a task, which the actor recovers */
   submit_main(3);
-  as(corpse), plait_worker_enter(pool), give_output(plait_task_next(0, 0), 300);
-  plait_thread_note_exit(corpse);
+  as(victim), plait_worker_enter(pool), give_output(plait_task_next(0, 0), 300);
+  plait_thread_note_exit(victim);
 }
 static void do_recover(void) {
-  plait_ref_t task = plait_abi_recover(corpse);
+  plait_ref_t task = plait_abi_recover(victim);
   if (task != 0) plait_task_finish(task);
 }
-static void make_corpse_owner(void) { make_own_pool(), as(main_id); }
+static void make_exited_worker_owner(void) { make_own_pool(), as(main_id); }
 
 static void make_block(void) { submit_main(1), as(actor), some_block = plait_heap_alloc(200), held = 2; }
 static void do_alloc_free(void) {
@@ -286,7 +286,7 @@ static void do_large(void) {
   plait_heap_free(a), plait_heap_free(b), plait_heap_free(some_block);
   a = plait_heap_alloc(17000), plait_heap_free(a);
 }
-static void do_cut(void) { plait_heap_free(plait_heap_alloc(4500)), plait_heap_free(some_block); }
+static void do_split(void) { plait_heap_free(plait_heap_alloc(4500)), plait_heap_free(some_block); }
 static void do_grow(void) { plait_heap_free(plait_heap_alloc(600000)), plait_heap_free(some_block); }
 
 static void make_holder(void) { /* the actor holds two tasks and runs one */
@@ -312,12 +312,12 @@ static void do_help(void) {
   plait_ref_t task = plait_task_help(actor_client);
   if (task > PLAIT_NEXT_RETRY) plait_task_finish(task);
 }
-static void do_emit(void) { /* to the main thread's client: as many as come before the exit */
-  plait_ref_t word = plait_task_create(client, 10);
-  if (word == 0) return;
-  atomic_store(&((struct plait_task *)plait_at(word))->ticket, WORD);
-  atomic_store(&((struct plait_task *)plait_at(word))->output_status, PLAIT_STATUS_PROGRESS);
-  plait_task_emit(word);
+static void do_emit(void) { /* to the main thread's client */
+  plait_ref_t message = plait_task_create(client, 10);
+  if (message == 0) return;
+  atomic_store(&((struct plait_task *)plait_at(message))->ticket, MESSAGE);
+  atomic_store(&((struct plait_task *)plait_at(message))->output_status, PLAIT_STATUS_PROGRESS);
+  plait_task_emit(message);
 }
 static void do_place(void) { plait_pool_place(pool, 5); }
 static void make_place(void) { make_client(), as(actor), actor_place = plait_pool_place(pool, 0); }
@@ -332,15 +332,16 @@ static void make_affinity(void) {
   submit_main(2), as(actor), plait_worker_enter(pool), plait_worker_take_place(plait_pool_place(pool, 0));
   as(main_id), submit_to_place(atomic_load(&plait_slot_of(actor)->place));
 }
-static void make_corpse_retry(void) { /* an exited worker with a task that may be run again: the actor puts it back */
+static void make_exited_worker_retry(
+    void) { /* an exited worker with a task that may be retried, which the actor requeues */
   submit_main(3);
-  as(corpse), plait_worker_enter(pool);
+  as(victim), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
   give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
-  plait_thread_note_exit(corpse);
+  plait_thread_note_exit(victim);
 }
 static void do_requeue(void) {
-  plait_ref_t task = plait_abi_recover(corpse);
+  plait_ref_t task = plait_abi_recover(victim);
   if (task != 0) plait_task_requeue(task);
 }
 /* Tasks of the main thread that the actor aborts here, so that their ends are counted. */
@@ -374,8 +375,8 @@ static void make_hole(void) { /* after the first of five queued tasks */
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
   as(actor), plait_worker_enter(pool);
 }
-static void make_full_of_holes(
-    void) { /* the ring of the actor's client, whose tasks fit into a ring of the same size */
+/* The ring of the actor's client is full, but its tasks would fit into a new ring of the same size. */
+static void make_full_of_holes(void) {
   make_client();
   plait_ref_t tasks[64];
   for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
@@ -385,7 +386,7 @@ static void make_full_of_holes(
     plait_task_free(task);
   }
 }
-static void make_full_with_holes(void) { /* the same, but its tasks need a larger ring */
+static void make_full_with_holes(void) { /* the same, but the tasks need a larger ring */
   make_client();
   plait_ref_t tasks[64];
   for (uint32_t i = 0; i < 64; i++) CHECK(plait_task_submit(tasks[i] = plait_task_create(actor_client, 8)) == 0);
@@ -395,16 +396,16 @@ static void make_full_with_holes(void) { /* the same, but its tasks need a large
     plait_task_free(task);
   }
 }
-/* of a client whose thread has exited, and before that a task that the main thread awaits */
+/* The holes are in the queue of a client whose thread has exited. The main thread awaits a task queued before. */
 static void make_left_holes(void) {
   submit_queue(4);
   for (uint32_t i = 1; i < 3; i++) CHECK(plait_task_abort(queue[i]) == 1);
-  as(corpse);
-  plait_ref_t gone = plait_client_create(pool), tasks[5];
-  for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(gone, 0)) == 0);
+  as(victim);
+  plait_ref_t exited_client = plait_client_create(pool), tasks[5];
+  for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(exited_client, 0)) == 0);
   for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
-  plait_thread_note_exit(corpse);
-  as(main_id), plait_abi_recover(corpse);
+  plait_thread_note_exit(victim);
+  as(main_id), plait_abi_recover(victim);
 }
 static void make_own_pool_with_holes(void) {
   submit_main(1);
@@ -413,13 +414,13 @@ static void make_own_pool_with_holes(void) {
   for (uint32_t i = 0; i < 5; i++) CHECK(plait_task_submit(tasks[i] = make_task(actor_client, 0)) == 0);
   for (uint32_t i = 1; i < 4; i++) CHECK(plait_task_abort(tasks[i]) == 1);
 }
-/* an exited worker has the first of six, which may be run again; holes are after it */
-static void make_corpse_before_holes(void) {
+/* An exited worker has the first of six tasks, which may be retried. Holes follow it. */
+static void make_exited_worker_before_holes(void) {
   submit_queue(6);
-  as(corpse), plait_worker_enter(pool);
+  as(victim), plait_worker_enter(pool);
   plait_ref_t task = plait_task_next(0, 0);
   give_output(task, 300), atomic_store(&((struct plait_task *)plait_at(task))->retries, 1);
-  plait_thread_note_exit(corpse);
+  plait_thread_note_exit(victim);
   as(main_id);
   CHECK(plait_task_abort(queue[1]) == 1 && plait_task_abort(queue[3]) == 1);
 }
@@ -427,17 +428,17 @@ static void do_requeue_and_abort(void) {
   do_requeue();
   plait_task_abort(queue[2]), plait_task_abort(queue[0]);
 }
-static void make_corpse_holder(void) {
+static void make_exited_worker_holder(void) {
   submit_main(3);
-  as(corpse), plait_worker_enter(pool);
+  as(victim), plait_worker_enter(pool);
   for (int i = 0; i < 2; i++) plait_task_next(0, 0), plait_task_hold();
   plait_task_next(0, 0);
-  plait_thread_note_exit(corpse);
+  plait_thread_note_exit(victim);
 }
 static void do_recover_all(void) {
-  for (plait_ref_t task; (task = plait_abi_recover(corpse)) != 0;) plait_task_finish(task);
+  for (plait_ref_t task; (task = plait_abi_recover(victim)) != 0;) plait_task_finish(task);
 }
-/* the actor owns a pool in which the main thread has a client, and releases it */
+/* The actor owns a pool in which the main thread has a client. */
 static void make_others_pool(void) {
   submit_main(1);
   as(actor), actor_pool = plait_pool_create(), actor_client = plait_client_create(actor_pool);
@@ -455,33 +456,33 @@ static void make_client_with_all(void) { /* queued, running, done and drained ta
   as(actor), submit(actor_client, 0), submit(actor_client, 0);
   as(worker), plait_task_next(0, 0);
 }
-static void make_stuck(void) { /* a worker runs a late task and holds another: the actor settles them in its place */
+static void make_stuck(void) { /* a worker runs an overdue task and holds another; the actor settles both instead */
   submit_main(3);
-  as(corpse), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
+  as(victim), plait_worker_enter(pool), plait_task_next(0, 0), plait_task_hold();
   plait_ref_t task = plait_task_next(0, 0);
   atomic_store(&((struct plait_task *)plait_at(task))->control, PLAIT_STOP_TIMEOUT);
-  as(main_id), plait_worker_drain(corpse);
-  corpse_is_stuck = 1;
+  as(main_id), plait_worker_drain(victim);
+  victim_is_stuck = 1;
 }
 static void do_detach(void) {
-  for (plait_ref_t surrogate; (surrogate = plait_task_detach(corpse)) > PLAIT_NEXT_RETRY;) {
+  for (plait_ref_t surrogate; (surrogate = plait_task_detach(victim)) > PLAIT_NEXT_RETRY;) {
     plait_ref_t at = plait_task_output(surrogate, 300);
     if (at != 0) atomic_store(&((struct plait_task *)plait_at(surrogate))->output_status, PLAIT_STATUS_REJECTED);
     plait_task_finish(surrogate);
   }
 }
-static void make_detached(void) { /* the actor is the detached worker that goes on; its tasks have been settled */
+static void make_detached(void) { /* the actor is a detached worker that continues after its tasks have been settled */
   make_holder();
   as(main_id), plait_worker_drain(actor);
   for (plait_ref_t surrogate; (surrogate = plait_task_detach(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(surrogate);
 }
 static void do_settle(void) {
-  plait_ref_t task = plait_abi_recover(corpse);
+  plait_ref_t task = plait_abi_recover(victim);
   if (task != 0) plait_abi_settle(task);
 }
 static void do_release(void) { plait_pool_release(actor_pool); }
-static void make_dead_user(void) {
-  submit_main(2), as(corpse), plait_client_create(pool), as(main_id), plait_abi_recover(corpse);
+static void make_exited_user(void) {
+  submit_main(2), as(victim), plait_client_create(pool), as(main_id), plait_abi_recover(victim);
 }
 static void make_overdue(void) {
   submit_main(1), as(worker);
@@ -507,7 +508,7 @@ static const struct scenario {
     {"take", make_worker, do_take},
     {"output and next", make_running, do_output_and_next},
     {"next with an output block", make_running_output, do_next},
-    {"finish for an exited client", make_dead_client, do_next},
+    {"finish for an exited client", make_exited_client, do_next},
     {"submit", make_client, do_submit},
     {"submit to a sleeper", make_client_sleeper, do_submit},
     {"submit to a full ring", make_full, do_submit},
@@ -522,25 +523,25 @@ static const struct scenario {
     {"fail", make_queue, do_fail},
     {"closing", make_queue, do_closing},
     {"destroy", make_own_pool, do_destroy},
-    {"recover a worker", make_corpse, do_recover},
-    {"recover an owner's worker", make_corpse_owner, do_recover},
+    {"recover a worker", make_exited_worker, do_recover},
+    {"recover an owner's worker", make_exited_worker_owner, do_recover},
     {"small blocks", make_block, do_alloc_free},
     {"large blocks", make_block, do_large},
-    {"cut a chunk", make_block, do_cut},
+    {"split a chunk", make_block, do_split},
     {"grow", make_block, do_grow},
     {"sleep", make_idle, do_sleep},
     {"spin and sleep", make_idle, do_spin},
     {"spin and find", make_worker, do_spin},
-    {"take what was found", make_found, do_next},
+    {"take a found task", make_found, do_next},
     {"hold", make_holder, do_hold},
-    {"finish what is held", make_all_held, do_finish_held},
+    {"finish held tasks", make_all_held, do_finish_held},
     {"help", make_helper, do_help},
     {"progress", make_running, do_emit},
     {"worker place", make_nothing, do_place},
     {"submit with affinity", make_place, do_submit_to_place},
     {"take from a worker queue", make_affinity, do_next},
-    {"requeue", make_corpse_retry, do_requeue},
-    {"abort the first that waits", make_abort, do_abort_first},
+    {"requeue", make_exited_worker_retry, do_requeue},
+    {"abort the first queued task", make_abort, do_abort_first},
     {"abort in the middle, then before it", make_abort, do_abort_inner},
     {"abort the last ones", make_abort, do_abort_last},
     {"abort all", make_abort, do_abort_all},
@@ -549,18 +550,18 @@ static const struct scenario {
     {"close with a hole", make_hole, do_close},
     {"submit to a ring full of holes", make_full_of_holes, do_submit},
     {"submit to a full ring with some holes", make_full_with_holes, do_submit},
-    {"close with holes of a client that has exited", make_left_holes, do_close},
+    {"close with holes of an exited client", make_left_holes, do_close},
     {"destroy with holes", make_own_pool_with_holes, do_destroy},
-    {"requeue before holes and abort", make_corpse_before_holes, do_requeue_and_abort},
-    {"settle what may be run again", make_corpse_retry, do_settle},
-    {"recover a holder", make_corpse_holder, do_recover_all},
+    {"requeue before holes and abort", make_exited_worker_before_holes, do_requeue_and_abort},
+    {"settle a task that may be retried", make_exited_worker_retry, do_settle},
+    {"recover a worker with held tasks", make_exited_worker_holder, do_recover_all},
     {"release a pool with a client", make_others_pool, do_release},
     {"release a pool", make_left_pool, do_release},
     {"release a client and its pool", make_left_pool, do_release_both},
     {"release a client", make_client_with_all, do_release_client},
-    {"detach what another runs", make_stuck, do_detach},
-    {"finish what was detached", make_detached, do_finish_held},
-    {"take a client over", make_dead_user, do_client_create},
+    {"detach a worker", make_stuck, do_detach},
+    {"finish tasks after detachment", make_detached, do_finish_held},
+    {"take a client over", make_exited_user, do_client_create},
     {"poll", make_overdue, do_poll},
     {"drain a worker", make_busy_worker, do_drain_worker},
     {"attach", make_nothing, do_attach},
@@ -573,9 +574,9 @@ static uint64_t run_scenario(size_t i, uint32_t every) {
   step_save();
   as(actor);
   step_record(&log, scenarios[i].operation);
-  return step_deaths(scenarios[i].name, &log, recover_actor, aftermath, every);
+  return step_crash_points(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 
-STEP_DEATHS_MAIN
+STEP_CRASH_POINTS_MAIN
 
 #endif

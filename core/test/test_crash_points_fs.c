@@ -1,15 +1,15 @@
 /*
- * crash points of fs: a thread exits after every single store of an operation (see steps.h), and the thread that
- * recovers it after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was
- * before the operation or as it is after it. All structures are consistent, at most one block is lost for each exit,
- * and all operations still work.
+ * crash points of fs: a thread exits after every single store of an operation (see single_step.h). The recovering
+ * thread exits after every store of the recovery. Afterwards the whole tree, with contents and times, is as it was
+ * before the operation or as it is after it. All structures are valid, at most one block is lost for each exit, and all
+ * operations still work.
  *
- * Default: every crash point of each operation; of recoveries, some of them. PLAIT_ROUNDS: all of them.
+ * Default: every crash point of each operation, and of recoveries after some of them. PLAIT_ROUNDS: all of them.
  */
 #include "fs_world.h"
-#include "steps.h"
+#include "single_step.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
 static plait_thread_t main_id, other;
 static int descriptor, second_descriptor;
@@ -31,7 +31,7 @@ static void world(void) {
   CHECK(fs_symlink("../e/g", "/d/soft") == 0);
 }
 
-/* What anybody would do: it must work. */
+/* Ordinary operations: all must work. */
 static void use(void) {
   CHECK(fs_mkdir("/use") == 0 && fs_write("/use/a", 200, 5) == 0 && fs_rename("/use/a", "/e/use") == 0);
   CHECK(fs_holds("/e/use", 200, 5) && fs_write("/e/use", 9000, 6) == 0 && fs_holds("/e/use", 9000, 6));
@@ -138,9 +138,9 @@ static void do_rename_away(void) { fs_rename("/d/sub", "/e/moved"); }
 static void do_append(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 5000, 100, NOW + 5); }
 static void do_append_shared(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 900, -1, NOW + 5); }
 static void do_write_far(void) { plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 100, 70000, NOW + 5); }
-static void do_cut(void) { plait_fs_truncate(descriptor, 20000, NOW + 5); }
+static void do_truncate(void) { plait_fs_truncate(descriptor, 20000, NOW + 5); }
 static void do_empty(void) { plait_fs_truncate(descriptor, 0, NOW + 5); }
-static void do_grow(void) { plait_fs_truncate(descriptor, 4000, NOW + 5); }
+static void do_extend(void) { plait_fs_truncate(descriptor, 4000, NOW + 5); }
 static void do_replace(void) { fs_write("/e/g", 20000, 9); }
 static void do_open_truncate(void) { fs_open("/e/g", PLAIT_FS_RDWR | PLAIT_FS_TRUNC); }
 static void do_open(void) { fs_open("/e/g", 0); }
@@ -156,13 +156,13 @@ static void do_ranges(void) {
 static void do_link_full(void) { fs_link("/e/g", "/d/new"); }
 static void do_rename_full(void) { fs_rename("/e/g", "/d/new"); }
 static void do_unlink_mapped(void) { fs_unlink("/e/g"); }
-static void write_held(const char *path) { /* as it comes: filling it would be a store for each byte */
+static void write_reserved(const char *path) { /* without filling the block, which would be a store for each byte */
   plait_ref_t block = plait_fs_tx_reserve(100000);
   plait_fs_write_file(fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, block, 100000, 1, NOW);
 }
-static void do_create_large(void) { write_held("/d/new"); }
-static void do_replace_large(void) { write_held("/e/g"); }
-static void do_hold(void) { plait_fs_tx_reserve(70000), plait_fs_tx_unreserve(); }
+static void do_create_large(void) { write_reserved("/d/new"); }
+static void do_replace_large(void) { write_reserved("/e/g"); }
+static void do_reserve(void) { plait_fs_tx_reserve(70000), plait_fs_tx_unreserve(); }
 static void do_close_ranges(void) { plait_fs_close(descriptor); }
 
 static void do_mount(void) { fs_mount("/d/sub", 0, "one"); }
@@ -202,20 +202,20 @@ static const struct scenario {
     {"append to another's descriptor", make_shared_append, do_append_shared},
     {"write behind the end", make_own_file, do_write_far},
     {"write into a hole", make_sparse, do_write_far},
-    {"cut", make_large, do_cut},
-    {"empty", make_large, do_empty},
-    {"make longer", make_own_file, do_grow},
+    {"truncate", make_large, do_truncate},
+    {"truncate to nothing", make_large, do_empty},
+    {"extend", make_own_file, do_extend},
     {"replace the contents", make_nothing, do_replace},
     {"open and truncate", make_nothing, do_open_truncate},
     {"open", make_nothing, do_open},
     {"open in a new chunk", make_many_opens, do_open},
     {"close", make_own_file, do_close},
-    {"close what is unlinked", make_unlinked_open, do_close},
+    {"close an unlinked file", make_unlinked_open, do_close},
     {"map", make_large, do_map},
     {"unmap", make_mapped, do_unmap},
-    {"change what it is", make_nothing, do_set},
+    {"change attributes", make_nothing, do_set},
     {"lock ranges", make_ranges, do_ranges},
-    {"close what has locks", make_ranges, do_close_ranges},
+    {"close a file with locks", make_ranges, do_close_ranges},
     {"link in a full table", make_full_table, do_link_full},
     {"rename into a full table", make_full_table, do_rename_full},
     {"rename over an open file", make_open_victim, do_rename_over},
@@ -225,14 +225,14 @@ static const struct scenario {
     {"unlink a mapped file", make_mapped_victim, do_unlink_mapped},
     {"make a large file of a reserved block", make_nothing, do_create_large},
     {"replace a large file by a reserved block", make_large_victim, do_replace_large},
-    {"hold and drop", make_own_file, do_hold},
+    {"reserve and unreserve", make_own_file, do_reserve},
     {"make a file in a new chunk", make_full_inodes, do_create},
     {"make a directory in a new chunk", make_full_inodes, do_mkdir},
     {"mount", make_nothing, do_mount},
     {"mount beside another", make_mount, do_mount_beside},
     {"mount in a mount", make_mount, do_mount_inside},
     {"unmount", make_mount, do_unmount},
-    {"unmount what lies in a mount", make_mounts, do_unmount_inside},
+    {"unmount inside a mount", make_mounts, do_unmount_inside},
     {"unmount the newest", make_mounts, do_unmount_last},
     {"rename a directory beside a mount", make_mount, do_rename_away_mounted},
     {"open behind a mount", make_mount, do_mounted_open},
@@ -241,15 +241,15 @@ static const struct scenario {
     {"replace the contents, with limits", make_limits, do_replace},
     {"append, with limits", make_limits_append, do_append},
     {"watch", make_watch, do_watch},
-    {"watch no longer", make_watch, do_unwatch},
-    {"create while somebody watches", make_watch, do_create_empty},
+    {"unwatch", make_watch, do_unwatch},
+    {"create while threads watch", make_watch, do_create_empty},
     {"close behind a mount", make_mounted, do_mounted_close},
     {"close another's behind a mount", make_mounted_of_other, do_mounted_close},
 };
 
-static uint64_t before, after; /* what there was, and what there is when the operation has ended */
+static uint64_t before, after; /* digests of the tree before and after the operation */
 
-/* All that there is, but what is open to the actor: that goes with it. */
+/* A digest of everything except the actor's open files, which its exit closes. */
 static uint64_t whole(void) {
   struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(actor)]));
   uint64_t watchers = plait_get(&plait_fs()->watchers) - plait_get(&record->watching);
@@ -257,7 +257,7 @@ static uint64_t whole(void) {
 }
 
 static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
-  /* only the next recoverer completes what an exited one has left */
+  /* only the next recoverer completes what an exited recoverer has left */
   int others_first = variant & 1, actor_first = variant & 2;
   if (others_first) { /* another thread meets every lock before recovery does */
     as(other);
@@ -297,9 +297,9 @@ static uint64_t run_scenario(size_t i, uint32_t every) {
   step_save();
   step_record(&log, scenarios[i].operation);
   after = look();
-  return step_deaths(scenarios[i].name, &log, recover_actor, aftermath, every);
+  return step_crash_points(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 
-STEP_DEATHS_MAIN
+STEP_CRASH_POINTS_MAIN
 
 #endif

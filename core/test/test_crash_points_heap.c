@@ -1,22 +1,22 @@
 /*
- * steps of the heap: a thread exits after every single store of the heap's operations (see steps.h, also for what is
- * left out of long copies). The thread that recovers it exits after every store of the recovery. Afterwards everything
- * is checked. All structures hold. Every block of the other threads holds its bytes. Nothing is given out twice. Zeroed
- * blocks are zero. Nothing hangs. At most one block is lost for each exit.
+ * crash points of the heap: a thread exits after every single store of the heap's operations (see single_step.h, also
+ * for long copies). The recovering thread exits after every store of the recovery. Afterwards, all structures are valid
+ * and nothing hangs. Every block of the other threads holds its bytes, zeroed blocks are zero, and no block is
+ * allocated twice. At most one block is lost for each exit.
  *
  * Default: every crash point of each operation, and of recoveries after some of them. PLAIT_ROUNDS: all of them.
  */
 #include "heap_world.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
-/* A block of never used memory is not zeroed explicitly. What an exited thread has begun there must not show. */
+/* The heap does not zero a block of never used memory. Stores of an exited thread must not show in it. */
 static void check_fresh_is_zero(void) {
   plait_ref_t block = plait_heap_alloc_zeroed(12 * PLAIT_SLICE_SIZE);
   if (block != 0) CHECK(all_are(block, 12 * PLAIT_SLICE_SIZE, 0) && plait_heap_free(block) == 0);
 }
 
-/* The lost memory is as large as a block, and not as large as what it was split from. */
+/* The lost memory is as large as a block, not as large as the span that it was split from. */
 static void check_lost_is_no_larger(uint32_t slices) {
   struct plait_heap_details details;
   plait_heap_details(&details);
@@ -24,7 +24,7 @@ static void check_lost_is_no_larger(uint32_t slices) {
 }
 
 /* No block is freed a second time, whatever state its page is in, except those in flight: one for each exit. */
-static void check_second_frees(uint32_t deaths) {
+static void check_second_frees(uint32_t exits) {
   uint32_t freed = 0;
   plait__thread_heap =
       plait_at(plait_get(&plait_heap()->thread_heaps[plait_thread_index(main_id)])); /* binding would repair */
@@ -33,17 +33,17 @@ static void check_second_frees(uint32_t deaths) {
     for (uint32_t place = 0; place < PLACES && !known; place++) known = atomic_load(&note(place)->at) == dropped[i];
     if (!known && plait_heap_free(dropped[i]) == 0) freed++;
   }
-  CHECK(freed <= deaths);
+  CHECK(freed <= exits);
 }
 
 static void do_large_aligned(void);
-static void (*dying)(void); /* the operation */
+static void (*operation_under_test)(void);
 
 /* The caller recovers `last` explicitly. The other exited threads are noted. */
-static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
+static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
   int others_first = variant & 1;
   as(main_id);
-  if (!others_first) check_second_frees(deaths);
+  if (!others_first) check_second_frees(exits);
   if (others_first) check_fresh_is_zero();
   if (others_first) { /* other threads meet the lock, the pages and the regions before recovery does */
     use(0);
@@ -55,7 +55,7 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   CHECK(plait_heap_check(1) == 0);
   if (!others_first) check_fresh_is_zero();
   check_notes();
-  plait_abi_recover(recoverer), plait_abi_recover(corpse);
+  plait_abi_recover(recoverer), plait_abi_recover(victim);
   use(100);
   as(other);
   use(150);
@@ -71,16 +71,16 @@ static void aftermath(plait_thread_t last, uint32_t deaths, uint32_t variant) {
   CHECK(plait_heap_check(1) == 0);
   CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   uint32_t live = test_live_blocks() - 1; /* the notes */
-  if (live > deaths) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
-  CHECK(live <= deaths);
-  if (dying == do_large_aligned) check_lost_is_no_larger(2 * deaths);
-  check_nothing_left(deaths);
+  if (live > exits) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", live);
+  CHECK(live <= exits);
+  if (operation_under_test == do_large_aligned) check_lost_is_no_larger(2 * exits);
+  check_nothing_left(exits);
 }
 
 /* ---- scenarios: the state before, and the operation whose thread exits ---- */
 
 static void recover_actor(void) { plait_abi_recover(actor); }
-static void recover_corpse(void) { plait_abi_recover(corpse); }
+static void recover_victim(void) { plait_abi_recover(victim); }
 
 static void make_nothing(void) { as(actor), fill(0, 20), drop(0); }
 
@@ -140,7 +140,7 @@ static void do_empty_shared(void) {
   for (uint32_t i = 69; i < 384; i += 8) drop(i);
 }
 
-/* Pages of whole slices, with few blocks each: 18 blocks lie in 3 pages, of which one has room, and one is full. */
+/* Pages of whole slices, with few blocks each: 18 blocks lie in 3 pages. One page has free blocks, and one is full. */
 static void make_slices(void) {
   as(other), fill(50, 9000), as(actor), fill_places(0, 18, 9000), drop(0), drop(8), drop(9);
 }
@@ -198,14 +198,14 @@ static void do_large_resize(void) {
  * Two large blocks that other threads have freed lie behind one of the actor's. Another one lies behind a region of the
  * actor's.
  */
-static void make_put_off(void) {
-  as(main_id), fill(10, 16), as(other), fill(11, 16), as(corpse), fill(12, 16), as(actor), fill(13, 16);
+static void make_deferred(void) {
+  as(main_id), fill(10, 16), as(other), fill(11, 16), as(victim), fill(12, 16), as(actor), fill(13, 16);
   fill(0, 150000), fill(1, 150000), fill(2, 150000), fill(3, 60000), fill(4, 150000);
-  as(main_id), get(14, 100), drop(1), as(other), get(15, 100), drop(2), as(corpse), get(16, 100), drop(4);
+  as(main_id), get(14, 100), drop(1), as(other), get(15, 100), drop(2), as(victim), get(16, 100), drop(4);
   as(actor), get(17, 100);
 }
 /* The block behind the actor's region was freed without the lock, by the thread that takes the lock next. */
-static void make_put_off_behind(void) {
+static void make_deferred_behind(void) {
   as(other), fill(11, 16), as(main_id), fill(10, 16), as(actor), fill(13, 16), fill(3, 60000), fill(4, 150000);
   as(main_id), plait__bind(), drop(4), as(actor);
 }
@@ -223,17 +223,17 @@ static void do_grow_very_far(void) { get(20, 520 * PLAIT_SLICE_SIZE), drop(20), 
 /* a thread heap without a thread: pages, regions of many slices, blocks on its remote free list */
 static void make_orphan(void) {
   as(actor), fill(90, 16); /* bound already, it has no reason to adopt yet */
-  as(corpse), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
+  as(victim), fill_places(0, 12, 60000), fill_places(20, 60, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
   as(other), fill(77, 60000);
-  as(corpse), fill_places(80, 86, 60000), plait_heap_leave();
+  as(victim), fill_places(80, 86, 60000), plait_heap_leave();
   as(main_id), drop(1), drop(5), drop(6), drop(11), drop(82), drop(25), drop(76);
   CHECK(plait_get(&plait_heap()->orphans) == 1);
 }
 static void do_adopt(void) { get_medium(100, 9000), get(101, 300); }
-static void make_dead_orphan(void) {
-  make_orphan(), as(corpse), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_exit(corpse);
+static void make_exited_orphan(void) {
+  make_orphan(), as(victim), fill(120, 700), fill(121, 60000), drop(120), as(actor), plait_thread_note_exit(victim);
 }
-static void do_recover_adopt(void) { recover_corpse(), get_medium(100, 9000), get(101, 300); }
+static void do_recover_adopt(void) { recover_victim(), get_medium(100, 9000), get(101, 300); }
 static void do_leave(void) { plait__bind(), plait_heap_leave(); }
 static void make_leave(void) { make_remote(), fill_places(200, 230, 400); }
 
@@ -244,11 +244,11 @@ static const struct scenario {
   uint32_t start, most;
 } scenarios[] = {
     {"bind", make_unbound, do_small, 4, 40},
-    {"bind what was left", make_left, do_small, 4, 40},
+    {"bind to an orphan", make_left, do_small, 4, 40},
     {"leave", make_leave, do_leave, 4, 60},
     {"pages", make_pages, do_pages, 4, 40},
     {"empty pages", make_pages, do_empty_pages, 4, 40},
-    {"collect what others have freed", make_freed, do_collect, 4, 40},
+    {"collect blocks that others have freed", make_freed, do_collect, 4, 40},
     {"claim abandoned pages", make_abandoned, do_claim, 4, 60},
     {"empty abandoned pages", make_abandoned, do_claim_all, 4, 60},
     {"empty abandoned pages without a thread heap", make_abandoned_by_main, do_free_with_lock, 4, 60},
@@ -271,8 +271,8 @@ static const struct scenario {
     {"drain", make_remote, do_drain, 4, 60},
     {"large blocks", make_large, do_large, 4, 80},
     {"resize large blocks", make_large, do_large_resize, 4, 80},
-    {"grow over what others have put off", make_put_off, do_grow_over, 4, 80},
-    {"make a region longer over what another has put off", make_put_off_behind, do_extend_over, 4, 80},
+    {"grow over blocks whose free is deferred", make_deferred, do_grow_over, 4, 80},
+    {"make a region longer over a block whose free is deferred", make_deferred_behind, do_extend_over, 4, 80},
     {"aligned large blocks", make_large, do_large_aligned, 4, 80},
     {"a region on fresh memory", make_nothing, do_region, 30, 80},
     {"large and medium on fresh memory", make_nothing, do_zeroed, 30, 80},
@@ -281,7 +281,7 @@ static const struct scenario {
     {"grow over the end of a metadata chunk", make_nothing, do_grow_far, 1020, 1100},
     {"grow over the ends of four metadata chunks", make_nothing, do_grow_very_far, 120, 700},
     {"adopt", make_orphan, do_adopt, 4, 80},
-    {"recover and adopt", make_dead_orphan, do_recover_adopt, 4, 80},
+    {"recover and adopt", make_exited_orphan, do_recover_adopt, 4, 80},
 };
 
 static uint64_t run_scenario(size_t i, uint32_t every) {
@@ -289,13 +289,13 @@ static uint64_t run_scenario(size_t i, uint32_t every) {
   const struct scenario *scenario = &scenarios[i];
   world(scenario->start, scenario->most);
   scenario->prepare();
-  dying = scenario->operation;
+  operation_under_test = scenario->operation;
   step_save();
   as(actor);
   step_record(&log, scenario->operation);
-  return step_deaths(scenario->name, &log, recover_actor, aftermath, every);
+  return step_crash_points(scenario->name, &log, recover_actor, aftermath, every);
 }
 
-STEP_DEATHS_MAIN
+STEP_CRASH_POINTS_MAIN
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * interleavings of the task module: one thread stops at each single instruction of its operation, another one does its
- * own, and the first continues (see steps.h). Invariant, afterwards: a worker is woken or on the way for each queued
- * task, and none is woken for a task that has been taken. If the first thread holds the lock, the other could only
- * wait: such an interleaving is skipped, unless the second operation needs no lock.
+ * interleavings of the task module: one thread stops after an instruction of an operation, another thread executes an
+ * operation, and the first continues (see single_step.h). Invariant, afterwards: a worker is woken or on the way for
+ * each queued task, and none is woken for a task that has been taken. While the first thread holds the lock, the other
+ * could only wait: such an interleaving is skipped, unless the second operation needs no lock.
  */
-#include "steps.h"
+#include "single_step.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 #include "task_world.h"
 #include "../task/internal.h"
 #include <errno.h>
@@ -17,7 +17,7 @@
 static plait_thread_t other, sleeper;
 static plait_ref_t first_task, other_client, other_task, spinner_task;
 static uint32_t wake_ups_before, taken, needless;
-static int had_turn;
+static int interleaved;
 
 /*
  * Replaces the C library's: there is only one thread, so none is waiting, and a real wait would be in vain. It reports
@@ -100,27 +100,27 @@ static int is_woken(void) { return wake_ups() != wake_ups_before; }
  */
 static void is_one_of_both(void) {
   int has_it = spinner_task > PLAIT_NEXT_RETRY;
-  CHECK(!had_turn || (atomic_load(&pool_record()->spinner) == 0 && (has_it || is_woken())));
+  CHECK(!interleaved || (atomic_load(&pool_record()->spinner) == 0 && (has_it || is_woken())));
   CHECK(atomic_load(&pool_record()->queued) == !has_it);
-  needless += had_turn && has_it && is_woken();
+  needless += interleaved && has_it && is_woken();
 }
 /* There were two tasks, of which one is taken. */
 static void is_woken_for_the_other(void) {
-  CHECK(!had_turn || (spinner_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
+  CHECK(!interleaved || (spinner_task > PLAIT_NEXT_RETRY && atomic_load(&pool_record()->queued) == 1 && is_woken()));
 }
 /* A task came while the worker spun: it has not slept, or the sleeper was woken. */
 static void is_noticed(void) {
-  CHECK(!had_turn || (atomic_load(&pool_record()->queued) == 1 && (is_woken() || sleeps == 0)));
+  CHECK(!interleaved || (atomic_load(&pool_record()->queued) == 1 && (is_woken() || sleeps == 0)));
 }
 
-static const struct turn {
+static const struct interleaving {
   const char *name;
   void (*prepare)(void);
   void (*operation)(void);
   void (*between)(void);
   void (*judge)(void);
-  int needs_no_lock; /* what the other thread does */
-} turns[] = {
+  int needs_no_lock; /* `between` */
+} interleavings[] = {
     {"submit, the spinner takes it", make_spinner, do_submit, then_spin_and_take, is_one_of_both, 0},
     {"submit, the spinner takes another", make_one_of_two, do_submit, then_take, is_woken_for_the_other, 0},
     {"take what was found, another submits", make_found, do_next, then_submit, is_woken_for_the_other, 0},
@@ -128,7 +128,7 @@ static const struct turn {
     {"spin, another submits", make_empty, do_spin, then_submit, is_noticed, 0},
 };
 
-static const struct turn *now;
+static const struct interleaving *now;
 
 static void between(void) {
   if (!now->needs_no_lock && plait_get(&plait_self()->held_count) != 0) return;
@@ -136,11 +136,11 @@ static void between(void) {
   as(other);
   now->between();
   as(first);
-  taken++, had_turn = 1;
+  taken++, interleaved = 1;
 }
 
 static uint64_t run_one(size_t i, uint32_t every) {
-  now = &turns[i], taken = needless = 0;
+  now = &interleavings[i], taken = needless = 0;
   world();
   now->prepare();
   wake_ups_before = wake_ups();
@@ -148,25 +148,27 @@ static uint64_t run_one(size_t i, uint32_t every) {
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
     snprintf(test_context, sizeof test_context, "%s, after instruction %u", now->name, at);
-    had_turn = 0, spinner_task = 0, sleeps = 0;
+    interleaved = 0, spinner_task = 0, sleeps = 0;
     step_restore();
     as(now->operation == do_submit ? main_id : actor);
-    reached = step_turn(now->operation, at, between);
+    reached = step_interleave(now->operation, at, between);
     now->judge();
     as(main_id);
     CHECK(plait_abi_check(1) == 0);
   }
   CHECK(taken > 20 && needless * 5 < taken);
-  printf("# %s: %u instructions, %u turns\n", now->name, at, taken);
+  printf("# %s: %u instructions, %u interleavings\n", now->name, at, taken);
   plait_posix_unmap();
   return taken;
 }
 
-static const char *name_of(size_t i) { return turns[i].name; }
+static const char *name_of(size_t i) { return interleavings[i].name; }
 
-static void test_turns(void) { step_run_each(sizeof turns / sizeof *turns, name_of, run_one, 1); }
+static void test_interleavings(void) {
+  step_run_each(sizeof interleavings / sizeof *interleavings, name_of, run_one, 1);
+}
 
-static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}};
 TEST_MAIN(tests)
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * turns of fs: one thread stops at every single instruction of what it does, another one does something of its own
- * there, and the first goes on (see steps.h). Each has an answer that it may get in some order of the two, and no
- * other. Where the first thread holds a lock the other one could only wait: such a turn is left out.
+ * interleavings of fs: one thread stops after an instruction of an operation, another thread executes an operation, and
+ * the first continues (see single_step.h). Each operation returns a result that a sequential order of the two allows.
+ * While the first thread holds a lock, the other could only wait. Such an interleaving is skipped.
  *
- * Default: an instruction out of some, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
+ * Default: some of the instructions, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
  */
 #include "fs_world.h"
-#include "steps.h"
+#include "single_step.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
-static plait_thread_t main_id, other, corpse, heir;
+static plait_thread_t main_id, other, victim, heir;
 static int descriptor, claimed, result, then_result, forced;
 static uint32_t taken;
 
@@ -19,7 +19,7 @@ static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 static void world(void) {
   step_begin(400);
   CHECK(plait_posix_map(60, 400) == 0 && plait_abi_init(400) == 0);
-  plait_thread_t *ids[] = {&main_id, &corpse, &actor, &other};
+  plait_thread_t *ids[] = {&main_id, &victim, &actor, &other};
   for (int i = 0; i < 4; i++) {
     CHECK((*ids[i] = plait_slot_claim(0)) != 0);
     as(*ids[i]);
@@ -32,12 +32,12 @@ static void world(void) {
   CHECK(fs_mkdir("/a") == 0 && fs_mkdir("/a/b") == 0);
 }
 
-/* ---- what there is, and what the two do ---- */
+/* ---- the state before, and the operations of the two threads ---- */
 
 static void make_nothing(void) {}
 static void make_open(void) { CHECK((descriptor = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0); }
 static void make_open_read(void) { CHECK((descriptor = fs_open("/e/g", 0)) >= 0); }
-static void make_exited(void) { CHECK(plait_thread_note_exit(corpse)); }
+static void make_exited(void) { CHECK(plait_thread_note_exit(victim)); }
 
 static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
 static void do_readlink(void) { result = plait_fs_readlink(fs_first("/d/soft")); }
@@ -65,7 +65,7 @@ static void do_write(void) { result = plait_fs_write(descriptor, plait_get(&fs_m
 static void do_write_on(void) { result = plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 500, -1, NOW); }
 static void do_read_on(void) { result = plait_fs_read(descriptor, plait_get(&fs_mine()->scratch), 500, -1); }
 
-/* Whether the only mount is there, with its place true; `count`: how many there have to be. */
+/* Whether the mount table has `count` mounts, and the mount's path leads to it. */
 static int mounted(uint32_t count) {
   return plait_get(&plait_fs()->mount_count) == count && fs_stat("/a/b/x") == -PLAIT_EREMOTE;
 }
@@ -75,7 +75,7 @@ static void then_replace_file(void) { CHECK(fs_write("/e/t", 50, 4) == 0 && fs_r
 static void then_reuse_parent(void) {
   CHECK(fs_rename("/a/b", "/c") == 0 && fs_rmdir("/a") == 0 && fs_mkdir("/z") == 0 && fs_write("/z/mark", 1, 1) == 0);
 }
-static void then_close_and_claim(void) { /* the second half of it stands for a thread that is about to open something */
+static void then_close_and_claim(void) { /* the claim stands for a third thread that is about to open a file */
   if (plait_fs_close(descriptor) != 0) return;
   claimed = plait__fs_claim(fs_mine(), &plait_fs()->opens, sizeof(struct plait_fs_open), &fs_mine()->opens);
   CHECK(claimed == descriptor);
@@ -86,8 +86,8 @@ static void then_close_and_open(void) {
 }
 static void then_lock(void) { plait_fs_lock(descriptor, 2, 0, 10, 0); }
 static void then_close(void) { plait_fs_close(descriptor); }
-static void then_recover(void) { /* and another thread gets its place, and takes a block */
-  plait_abi_recover(corpse);
+static void then_recover(void) { /* then a new thread claims the victim's slot, and reserves a block */
+  plait_abi_recover(victim);
   CHECK((heir = plait_slot_claim(0)) != 0);
   as(heir);
   fs_mine();
@@ -110,16 +110,16 @@ static void then_cross(void) { fs_rename("/e/empty", "/d/sub/empty"); }
 static void then_move(void) { CHECK(fs_rename("/a", "/z") == 0 || mounted(1)); }
 static void then_move_away(void) { CHECK(fs_rename("/a", "/d/z") == 0 || mounted(1)); }
 static void then_remove(void) { CHECK(fs_rmdir("/a/b") == 0 || mounted(1)); }
-static void then_link(void) { /* what has the name then is no place */
+static void then_link(void) { /* the name is then a link, no mount point */
   CHECK((fs_rename("/a", "/z") == 0 && fs_symlink("z", "/a") == 0) || mounted(1));
 }
 static void then_mount(void) { then_result = fs_mount("/a/b", 0, "text"); }
-static void then_write(void) { /* takes away the room that the first one has planned in */
+static void then_write(void) { /* takes the capacity that the first write has planned with */
   CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 6000, 3000, NOW) == 6000);
   CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 400, 50000, NOW) == 400);
 }
 
-/* ---- what may have become of it ---- */
+/* ---- the results that are valid afterwards ---- */
 
 static void is_zero(void) { CHECK(result == 0); }
 static void is_text(void) { CHECK(result == 3); }
@@ -129,7 +129,7 @@ static void is_claimed(void) {
   CHECK(plait_get(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed)) == other);
   atomic_store(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed), 0);
 }
-/* All of it was with what was open by the number before (3000 bytes), or with what is now (100 bytes). */
+/* The whole operation used either the file that had the descriptor before (3000 bytes), or the new one (100 bytes). */
 static void is_with_one(void) {
   CHECK(result == 500 || result == 100 || result == -PLAIT_EBADF);
   if (claimed < 0) return;
@@ -157,26 +157,26 @@ static void is_created_or_missing(void) {
   CHECK(result == 0 || result == -PLAIT_ENOENT);
   CHECK((fs_stat("/e/empty/new") == 0) == (result == 0));
 }
-/* The place of a mount is true, and nothing takes it away. */
+/* The mount's path leads to it, and no operation has moved or removed it. */
 static void is_mounted_or_missing(void) {
   CHECK(result == 1 ? mounted(1) && fs_unmount("/a/b") == 0
                     : (result == -PLAIT_ENOENT || result == -PLAIT_ELOOP) && plait_get(&plait_fs()->mounts) == 0);
 }
 static void is_mounted_or_moved(void) {
-  if (then_result == 0) return; /* it was never the other's turn */
+  if (then_result == 0) return; /* the interleaving was skipped */
   if (then_result > 0) CHECK(result == -PLAIT_EBUSY && mounted(1) && fs_unmount("/a/b") == 0);
   else CHECK(then_result == -PLAIT_ENOENT && result == 0 && plait_get(&plait_fs()->mounts) == 0);
 }
 static void is_written(void) { CHECK(result == 500); }
 static void is_no_ring(void) { CHECK((fs_stat("/d/sub") == 0) != (fs_stat("/e/empty") == 0)); }
 
-static const struct turn {
+static const struct interleaving {
   const char *name;
   void (*prepare)(void);
   void (*operation)(void);
   void (*between)(void);
   void (*judge)(void);
-} turns[] = {
+} interleavings[] = {
     {"walk through a link, another replaces it", make_nothing, do_walk_link, then_replace_link, is_zero},
     {"read a link, another replaces it", make_nothing, do_readlink, then_replace_link, is_text},
     {"truncate, another replaces the file", make_nothing, do_truncate, then_replace_file, is_zero},
@@ -195,18 +195,18 @@ static const struct turn {
     {"move into another directory, another mounts inside", make_nothing, do_move_away, then_mount, is_mounted_or_moved},
     {"remove, another mounts over it", make_nothing, do_remove, then_mount, is_mounted_or_moved},
     {"write behind the end, another writes there", make_open, do_write, then_write, is_written},
-    {"write on, another closes and opens", make_open, do_write_on, then_close_and_open, is_with_one},
-    {"read on, another closes and opens", make_open, do_read_on, then_close_and_open, is_with_one},
-    {"read on what is only read, another closes and opens", make_open_read, do_read_on, then_close_and_open,
-        is_with_one},
+    {"write at the position, another closes and opens", make_open, do_write_on, then_close_and_open, is_with_one},
+    {"read at the position, another closes and opens", make_open, do_read_on, then_close_and_open, is_with_one},
+    {"read at the position of a read-only file, another closes and opens", make_open_read, do_read_on,
+        then_close_and_open, is_with_one},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 
-static const struct turn *now;
+static const struct interleaving *now;
 
 static void between(void) {
-  /* A record that is being settled is the one lock that may be waited for in vain: three times are enough. */
-  struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(corpse)]));
+  /* Only a thread's journal lock may be held during recovery, where the other's wait times out. Three times suffice. */
+  struct plait_fs_thread *record = plait_at(plait_get(&plait_fs()->threads[plait_thread_index(victim)]));
   int recovering = plait_lock_owner(&record->lock) == actor;
   if (plait_get(&plait_self()->held_count) != 0 && !(recovering && forced++ < 3)) return;
   void *saved = plait__thread_heap;
@@ -228,36 +228,37 @@ static void aftermath(void) {
   fs_digest("/", 1, 1);
 }
 
-static void run_turn(const struct turn *turn, uint32_t every) {
-  now = turn, taken = 0;
+static void run_interleaving(const struct interleaving *it, uint32_t every) {
+  now = it, taken = 0;
   world();
-  turn->prepare();
+  it->prepare();
   step_save();
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
-    snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
+    snprintf(test_context, sizeof test_context, "%s, after instruction %u", it->name, at);
     heir = 0, claimed = -1, then_result = 0;
     step_restore();
     as(actor);
-    reached = step_turn(turn->operation, at, between);
+    reached = step_interleave(it->operation, at, between);
     aftermath();
   }
-  printf("# %s: %u instructions, %u turns\n", turn->name, at, taken);
+  printf("# %s: %u instructions, %u interleavings\n", it->name, at, taken);
   plait_posix_unmap();
 }
 
-static const char *name_of(size_t i) { return turns[i].name; }
+static const char *name_of(size_t i) { return interleavings[i].name; }
 
 static uint64_t run_one(size_t i, uint32_t every) {
-  run_turn(&turns[i], every);
+  run_interleaving(&interleavings[i], every);
   return taken;
 }
 
-static void test_turns(void) {
-  step_run_each(sizeof turns / sizeof *turns, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
+static void test_interleavings(void) {
+  step_run_each(
+      sizeof interleavings / sizeof *interleavings, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
 }
 
-static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}};
 TEST_MAIN(tests)
 
 #endif

@@ -1,18 +1,16 @@
 /*
- * steps: what an operation does, store by store and instruction by instruction. x86-64 Linux only.
+ * single step: executes an operation store by store, or instruction by instruction. x86-64 Linux only.
  *
- * - step_record() runs an operation over a write-protected space: each store faults, is let through alone (by the
- *   processor's trap flag) and logged. What a thread has done when it vanishes at any instruction is a prefix of that
- *   log. Of the stores in a row into one page that copy or fill bytes, by the C library or by one instruction, the log
- *   has the first two and the last: the others leave a few more of the same bytes, and there may be ten thousand of
- *   them.
- * - step_save() keeps the space as it is, step_apply() adds a logged store to what is kept, step_restore() lays it out.
- *   The image is a file in memory that the space becomes a private mapping of: laying it out costs nothing for
- *   untouched pages.
- * - step_turn() runs an operation up to an instruction, then another thread's in its middle, then the rest.
+ * - step_record() runs an operation over a write-protected space. Each store faults, is let through alone by the
+ *   processor's trap flag, and is logged. If a thread exits at any instruction, its stores so far are a prefix of the
+ *   log. A copy or fill, by the C library or by one instruction, may be ten thousand stores into one OS page. The log
+ *   has the first two and the last of them, because the others only add more of the same bytes.
+ * - step_save() saves an image of the space, step_apply() adds a logged store to the image, and step_restore() restores
+ *   the space from it. The image is a memory file that the space maps privately, so untouched pages cost nothing.
+ * - step_interleave() runs an operation up to an instruction, then another thread's operation, then the rest.
  */
-#ifndef PLAIT_TEST_STEPS_H
-#define PLAIT_TEST_STEPS_H
+#ifndef PLAIT_TEST_SINGLE_STEP_H
+#define PLAIT_TEST_SINGLE_STEP_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +18,7 @@
 #include "harness.h"
 
 #if defined(__x86_64__) && defined(__linux__)
-#define STEPS 1
+#define SINGLE_STEP 1
 #include <ucontext.h>
 
 #define STEP_LIMIT 40000u
@@ -38,22 +36,22 @@ struct step_log {
 
 static size_t step_size; /* of the space, in bytes */
 static struct step_log *step_recording;
-/* how many of the last in the log are a copy's, in a row in one page: which one */
+/* how many logged stores at the end belong to one copy into one OS page, and the number of that page */
 static uint32_t step_copies, step_copied;
-static int step_repeats;                /* the store in progress is one of several that its instruction makes */
+static int step_repeats;                /* the instruction of the store in progress makes several stores */
 static uint8_t *step_first, *step_last; /* pages of the store in progress */
 static long long step_at;               /* its instruction */
 static int step_file = -1;
 
-static uint32_t step_stop, step_count; /* a turn: the instruction to stop at, and how many there were */
-static long long step_before;          /* the one before */
+static uint32_t step_stop, step_count; /* the instruction to interleave after, and the number executed */
+static long long step_before;          /* the previous instruction */
 static void (*step_other)(void);
 
 static void step_protect(int flags) {
   if (mprotect(plait_platform_base, step_size, flags) != 0) _exit(4);
 }
 
-/* The pages of the store in progress alone: there may be thousands of others. */
+/* Protects only the pages of the store in progress: the space may have thousands of others. */
 static void step_protect_store(int flags) {
   if (mprotect(step_first, (size_t)(step_last - step_first) + STEP_PAGE, flags) != 0) _exit(4);
 }
@@ -78,10 +76,7 @@ static void step_on_fault(int number, siginfo_t *info, void *context) {
   registers[REG_EFL] |= STEP_TRAP;
 }
 
-/*
- * Whether the instruction is not this program's, but of a library that it is linked to. Linked statically, all are its
- * own.
- */
+/* Whether the instruction lies in a shared library. A static library's instructions count as the program's. */
 static int step_is_library(long long instruction) {
   extern const char __executable_start, etext;
   return instruction < (long long)(uintptr_t)&__executable_start || instruction >= (long long)(uintptr_t)&etext;
@@ -91,7 +86,7 @@ static void step_log_page(const uint8_t *page_bytes) {
   uint32_t page = (uint32_t)((size_t)(page_bytes - plait_platform_base) / STEP_PAGE);
   if (!step_repeats && !step_is_library(step_at)) step_copies = 0;
   else if (step_copies == 0 || step_copied != page) step_copies = 1, step_copied = page;
-  else if (++step_copies > 3) step_recording->count--; /* the one before was not the last */
+  else if (++step_copies > 3) step_recording->count--; /* the previous store was not the copy's last */
   if (step_recording->count == STEP_LIMIT) _exit(5);
   struct step *step = &step_recording->steps[step_recording->count++];
   step->page = page;
@@ -144,8 +139,8 @@ static inline void step_record(struct step_log *log, void (*operation)(void)) {
   step_protect(PROT_READ | PROT_WRITE);
 }
 
-/* Runs `operation`, and `other` after `stop` instructions of it: 0 if it has not so many. */
-static inline int step_turn(void (*operation)(void), uint32_t stop, void (*other)(void)) {
+/* Runs `operation`, and `other` after `stop` instructions of it. Returns 0 if `operation` has fewer instructions. */
+static inline int step_interleave(void (*operation)(void), uint32_t stop, void (*other)(void)) {
   step_count = 0, step_stop = stop, step_other = other;
   __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
   operation();
@@ -168,7 +163,7 @@ static inline void step_restore(void) {
             0) == plait_platform_base);
 }
 
-/* Adds the store to what is kept; what was there is swapped into the log, so that the same again takes it back. */
+/* Swaps the stored page with the image's. A second call undoes the first. */
 static inline void step_apply(struct step *step) {
   uint8_t old[STEP_PAGE];
   off_t at = (off_t)step->page * STEP_PAGE;
@@ -177,26 +172,26 @@ static inline void step_apply(struct step *step) {
   memcpy(step->bytes, old, STEP_PAGE);
 }
 
-/* ---- deaths ---- */
+/* ---- crash points ---- */
 
-/* who dies: the one in the midst of an operation, the other in the midst of its recovery */
+/* The actor exits during an operation, the recoverer during the recovery of the actor. */
 static plait_thread_t actor, recoverer;
 
 /*
- * Lays out what `log`, of an operation since step_save(), has left at each death, and calls `aftermath`: `last` is the
- * dead thread to be recovered by hand, `variant` counts ways to go on. `every` 0: the actor dies after every store, two
- * variants each. Else, after one in `every`, its recoverer, who does `recovery`, dies after every one of its own
- * stores. How many states that were.
+ * Restores the state at each crash point in `log`, recorded from an operation since step_save(), and calls `aftermath`:
+ * `last` is the exited thread to recover explicitly, `variant` numbers the ways to continue. If `every` is 0, the actor
+ * exits after every store, with two variants each. Otherwise the actor exits after one store in `every`, and the
+ * recoverer, which runs `recovery`, after each of its own stores. Returns the number of states.
  */
-static inline uint64_t step_deaths(const char *name, struct step_log *log, void (*recovery)(void),
-    void (*aftermath)(plait_thread_t last, uint32_t deaths, uint32_t variant), uint32_t every) {
+static inline uint64_t step_crash_points(const char *name, struct step_log *log, void (*recovery)(void),
+    void (*aftermath)(plait_thread_t last, uint32_t exits, uint32_t variant), uint32_t every) {
   static struct step_log second;
   uint64_t states = 0;
   for (uint32_t k = 0; k <= log->count; k++) {
     if (k > 0) step_apply(&log->steps[k - 1]);
     for (uint32_t variant = 0; every == 0 && variant < 2; variant++, states++) {
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, variant %u", name, k, log->count,
-          variant);
+      snprintf(
+          test_context, sizeof test_context, "%s, exit after store %u of %u, variant %u", name, k, log->count, variant);
       step_restore();
       plait_thread_note_exit(actor);
       aftermath(actor, 1, variant);
@@ -208,8 +203,8 @@ static inline uint64_t step_deaths(const char *name, struct step_log *log, void 
     step_record(&second, recovery);
     for (uint32_t j = 0; j <= second.count; j++, states++) {
       if (j > 0) step_apply(&second.steps[j - 1]);
-      snprintf(test_context, sizeof test_context, "%s, death after store %u of %u, its recovery's after %u of %u", name,
-          k, log->count, j, second.count);
+      snprintf(test_context, sizeof test_context, "%s, exit after store %u of %u, recoverer's after %u of %u", name, k,
+          log->count, j, second.count);
       step_restore();
       plait_thread_note_exit(actor), plait_thread_note_exit(recoverer);
       aftermath(recoverer, 2, j % 4);
@@ -229,7 +224,7 @@ static struct step_child {
 } step_children[STEP_SCENARIOS];
 static uint32_t step_running;
 
-/* Waits until one of the children ends: whether it failed. */
+/* Waits until one of the children ends. Returns whether it failed. */
 static inline int step_wait(const char *(*name)(size_t i)) {
   int status = 0;
   pid_t ended = waitpid(-1, &status, 0);
@@ -243,9 +238,9 @@ static inline int step_wait(const char *(*name)(size_t i)) {
 }
 
 /*
- * Runs scenario `i` of `count`, each in a process of its own, so that one that fails does not hide the others, and as
- * many at a time as there are processors. `run` returns how many states it has looked at. PLAIT_SCENARIO: the name of
- * the only one.
+ * Runs each of `count` scenarios in its own process, so that a failed one does not hide the others. As many processes
+ * run at a time as there are processors. `run` returns the number of states checked. PLAIT_SCENARIO selects one
+ * scenario by its name.
  */
 static inline void step_run_each(
     size_t count, const char *(*name)(size_t i), uint64_t (*run)(size_t i, uint32_t every), uint32_t every) {
@@ -253,7 +248,7 @@ static inline void step_run_each(
   const char *only = getenv("PLAIT_SCENARIO");
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   CHECK(count <= STEP_SCENARIOS);
-  alarm(0); /* each has its own */
+  alarm(0); /* each child has its own */
   for (size_t i = 0; i < count; i++) {
     if (only != NULL && strcmp(only, name(i)) != 0) continue;
     if (step_running > 0 && step_running >= processors) failed += (uint32_t)step_wait(name);
@@ -277,20 +272,20 @@ static inline void step_run_each(
 }
 
 /*
- * The rest of a test of deaths: `scenarios[]`, each with a name, and run_scenario() for one of them. First every state
- * that a death can leave; then, of some of these, every state that the recoverer's death can.
+ * The rest of a crash-point test, which defines `scenarios[]` with names, and run_scenario() for one of them. The first
+ * test exits at every crash point of the operation. The second exits at some, and at every crash point of the recovery.
  */
-#define STEP_DEATHS_MAIN                                                                             \
-  static const char *name_of(size_t i) { return scenarios[i].name; }                                 \
-  static void run_all(uint32_t every) {                                                              \
-    step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);               \
-  }                                                                                                  \
-  static void test_deaths(void) { run_all(0); }                                                      \
-  static void test_deaths_of_recoverers(void) { run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397); } \
-  static const struct test tests[] = {                                                               \
-      {"death after every store", test_deaths},                                                      \
-      {"death of the recoverer after every store", test_deaths_of_recoverers},                       \
-  };                                                                                                 \
+#define STEP_CRASH_POINTS_MAIN                                                                           \
+  static const char *name_of(size_t i) { return scenarios[i].name; }                                     \
+  static void run_all(uint32_t every) {                                                                  \
+    step_run_each(sizeof scenarios / sizeof *scenarios, name_of, run_scenario, every);                   \
+  }                                                                                                      \
+  static void test_crash_points(void) { run_all(0); }                                                    \
+  static void test_crash_points_of_recovery(void) { run_all(getenv("PLAIT_ROUNDS") != NULL ? 1 : 397); } \
+  static const struct test tests[] = {                                                                   \
+      {"exit after every store", test_crash_points},                                                     \
+      {"exit of the recoverer after every store", test_crash_points_of_recovery},                        \
+  };                                                                                                     \
   TEST_MAIN(tests)
 
 #else

@@ -1,19 +1,19 @@
 /*
- * turns of the heap: one thread stops after every single instruction of an operation, another thread executes an
- * operation of its own, and the first goes on (see steps.h). Afterwards everything is checked, as in test_steps_heap.c,
- * and nothing may be lost. While the first thread holds the lock, the other one could only wait. Such a turn is
- * skipped, unless the other operation needs no lock.
+ * interleavings of the heap: one thread stops after an instruction of an operation, another thread executes an
+ * operation, and the first continues (see single_step.h). Afterwards everything is checked as in
+ * test_crash_points_heap.c, and no block may be lost. While the first thread holds the lock, the other could only wait.
+ * Such an interleaving is skipped, unless the other operation needs no lock.
  *
  * Default: some of the instructions, other ones each time (PLAIT_SEED repeats them). PLAIT_ROUNDS: all of them.
  */
 #include "heap_world.h"
 
-#ifdef STEPS
+#ifdef SINGLE_STEP
 
-#define DENSE 61u /* one instruction out of so many, for operations where few instructions matter */
+#define DENSE 61u /* tests one instruction in 61, for operations where few instructions matter */
 
-static const struct turn *now;
-static uint32_t taken; /* whether the other thread had its turn */
+static const struct interleaving *now;
+static uint32_t taken; /* interleavings that were not skipped */
 
 /* ---- the state before, and the operations of the two threads ---- */
 
@@ -65,7 +65,7 @@ static void do_take_shared(void) {
   for (uint32_t i = 350; i < 385; i++) get(i, 2000);
 }
 /* The caller abandons its full pages of the class, as if it had too many. */
-static void give_up(uint32_t size) {
+static void abandon_full(uint32_t size) {
   struct plait_thread_heap *theap = plait__bind();
   struct plait_page_list *list = &theap->classes[plait__class_of(size)];
   plait_put(&theap->current[plait__class_of(size)], plait_ref(&plait_heap()->empty));
@@ -83,8 +83,8 @@ static void give_up(uint32_t size) {
  * in each word. By a thread without a thread heap.
  */
 static void make_one_left_in_each_word(void) {
-  as(main_id), mark_remotely_freed(), fill_places(340, 350, 208), fill_places(0, 340, 208), give_up(208), as(actor),
-      fill(390, 208), as(other);
+  as(main_id), mark_remotely_freed(), fill_places(340, 350, 208), fill_places(0, 340, 208), abandon_full(208),
+      as(actor), fill(390, 208), as(other);
   plait_put(&plait_self()->held_count, 1);
   for (uint32_t i = 0; i < 340; i++)
     if (i % 78 != 3 && i % 78 != 70) drop(i);
@@ -99,10 +99,10 @@ static void do_second_word(void) {
 }
 
 /* One thread allocates, and abandons pages as they fill. The other frees one block in each of its pages meanwhile. */
-static void make_giving_up(void) {
+static void make_abandoning(void) {
   as(other), fill(390, 2000), as(actor), mark_remotely_freed(), fill_places(0, 72, 2000);
 }
-static void do_give_up(void) {
+static void do_abandon(void) {
   for (uint32_t i = 72; i < 120; i++) get(i, 2000);
 }
 static void do_one_of_each(void) {
@@ -122,29 +122,29 @@ static void do_foreign_between(void) { drop(23), drop(30), drop(38); }
 
 static void make_orphan(void) {
   as(actor), fill(95, 500), as(other), fill_places(90, 94, 500), as(main_id), fill(96, 500);
-  as(corpse), fill_places(0, 12, 60000), fill_places(20, 40, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
-  as(main_id), fill(77, 60000), as(corpse), fill_places(80, 84, 60000), plait_heap_leave();
+  as(victim), fill_places(0, 12, 60000), fill_places(20, 40, 300), fill_places(60, 75, 500), fill_medium(76, 3000);
+  as(main_id), fill(77, 60000), as(victim), fill_places(80, 84, 60000), plait_heap_leave();
   as(main_id), drop(1), drop(5), drop(82), drop(25), drop(76), as(actor);
   CHECK(plait_get(&plait_heap()->orphans) == 1);
 }
 static void do_adopt(void) { get_medium(100, 9000); }
 static void do_orphan_free(void) { drop(0), drop(6), drop(83), drop(80), drop(26), drop(61); }
 static void do_orphan_one(void) { drop(6); }
-static void make_dead(void) {
-  make_orphan(), as(corpse), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_exit(corpse);
+static void make_exited(void) {
+  make_orphan(), as(victim), fill_medium(120, 3000), fill(121, 60000), as(actor), plait_thread_note_exit(victim);
 }
-static void do_recover(void) { plait_abi_recover(corpse); }
-static void do_recover_all(void) { plait_thread_note_exit(corpse), plait_abi_recover(corpse); }
+static void do_recover(void) { plait_abi_recover(victim); }
+static void do_recover_all(void) { plait_thread_note_exit(victim), plait_abi_recover(victim); }
 
 static void make_large(void) {
-  as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(corpse), fill_medium(20, 3000);
+  as(actor), fill_places(0, 6, 150000), as(other), fill_places(6, 12, 150000), as(victim), fill_medium(20, 3000);
 }
 static void make_large_bound(void) { make_large(), as(other), plait__bind(), as(actor), plait__bind(); }
 static void do_large(void) { drop(1), drop(7), get(30, 100000), resize(2, 70000), drop(3); }
 static void do_large_one(void) { drop(1); }
 static void do_other_large(void) { drop(4), get(31, 140000), drop(31), drop(8), get(32, 400000); }
-/* Needs no lock: the thread is bound to its thread heap (see between()), and has no large block to make free. */
-static void do_put_off(void) { drop(7); }
+/* Needs no lock: the thread is bound to its thread heap (see between()), and has no deferred free to complete. */
+static void do_defer(void) { drop(7); }
 static void do_repair(void) {
   if (plait__heap_lock() != 0) _exit(8);
   plait__repair();
@@ -155,7 +155,7 @@ static void do_check(void) {
 }
 static void do_relinquish(void) { plait__relinquish(plait__bind()); }
 static void do_resize_large(void) { resize(2, 70000), resize(2, 130000), resize(5, 400000), drop(4), get(30, 100000); }
-/* One thread resizes the block that another frees. Either may have it, but a freed block stays free. */
+/* One thread resizes the block that another frees. Either may win, but a freed block stays free. */
 static plait_ref_t shared;
 static int shared_freed;
 static void resize_shared(uint32_t size) {
@@ -180,18 +180,18 @@ static void make_unbound(void) { as(main_id), fill_places(0, 40, 500), fill_medi
 static void do_bind(void) { drop(3), get_medium(60, 2500), get(61, 20); }
 static void do_bind_too(void) { drop(4), get_medium(62, 2500), get(63, 20); }
 
-/* A free block in a page that its owner has kept, and makes one of fewer, larger blocks meanwhile. */
+/* A thread frees a free block. Meanwhile the owner of its empty page reuses the page for fewer, larger blocks. */
 static plait_ref_t stale;
 static void make_stale(void) {
   as(actor), fill(390, 20), as(main_id), fill_places(0, 28, 2300), stale = atomic_load(&note(20)->at),
                                                                    drop_places(0, 28);
 }
 static void do_free_stale(void) { plait_heap_free(stale); }
-/* the hot path, with the number computed before */
+/* Takes the hot path, which computes the block's number before. */
 static void do_free_stale_bound(void) { plait__bind(), plait_heap_free(stale); }
 static void do_reuse(void) { get(300, 16000); }
 
-/* A free block, while its page's owner collects it. It stays free, because the owner takes another one. */
+/* A thread frees a free block while the page's owner collects it. It stays free: the owner takes another one. */
 static int stale_rc;
 static void make_freed(void) {
   as(actor), plait__bind(), as(main_id), fill_places(0, 8, 2000), as(other), stale = atomic_load(&note(3)->at), drop(3),
@@ -213,12 +213,12 @@ static struct plait_page *page_of(uint32_t place) {
 }
 
 /*
- * A place where no block has ever been: behind the last one of a page that was given back, and then made for smaller
- * blocks. A thread that frees that place has computed its number before.
+ * A page is released, and reused for smaller blocks. A thread frees an address behind the page's last old block, whose
+ * number it has computed before the reuse. No block has ever been there.
  */
 static struct plait_page *tailed;
 static void make_tail(void) {
-  /* the first may lie in a region; two pages of 170 blocks */
+  /* two pages of 170 blocks; the first block may lie in a region */
   as(other), plait__bind(), as(actor), fill_places(0, 341, 48);
   struct plait_page *pages[2] = {page_of(10), page_of(300)};
   drop_places(0, 341);
@@ -233,8 +233,8 @@ static void do_smaller(void) {
 static void do_free_tail(void) { CHECK(plait__small_free_remote(tailed, 170) == 0); }
 
 /*
- * As many pages as the actor keeps of a class that other threads free. All are full but one, which lies behind the
- * current page, and is kept without a block in use.
+ * The actor has as many pages as it keeps of a class whose blocks other threads free. All pages are full but one, which
+ * lies behind the current page, and is kept empty.
  */
 static void make_kept_empty(void) {
   as(actor), fill_places(580, 590, 20), mark_remotely_freed(), fill_places(0, 9 * 64, 512);
@@ -247,16 +247,16 @@ static void make_kept_empty(void) {
 static void do_one_more(void) { get(592, 512), get(593, 512); }
 static void do_empty_it(void) { drop_places(256, 320); }
 
-static const struct turn {
+static const struct interleaving {
   const char *name;
   void (*prepare)(void);
   void (*operation)(void);
   void (*between)(void);
-  plait_thread_t *who; /* does `between` */
-} turns[] = {
+  plait_thread_t *thread; /* executes `between` */
+} interleavings[] = {
     {"take blocks, another frees", make_full_pages, do_pages, do_drop_0, &other},
     {"take blocks, another frees some", make_full_pages, do_pages, do_drop_few, &other},
-    {"free another's small blocks, who frees", make_full_pages, do_drop_60, do_drop_0, &other},
+    {"free another's small blocks, the owner frees", make_full_pages, do_drop_60, do_drop_0, &other},
     {"two free into abandoned pages", make_abandoned, do_even, do_odd, &other},
     {"one frees into an abandoned page, two claim", make_abandoned, do_one, do_odd, &other},
     {"free into abandoned pages without a thread heap, another too", make_abandoned_by_main, do_free_with_lock,
@@ -265,26 +265,27 @@ static const struct turn {
     {"two empty shared pages of two words", make_one_left_in_each_word, do_first_word, do_second_word, &other},
     {"empty shared pages, another takes them", make_one_left, do_last_a, do_take_shared, &other},
     {"take shared pages, another empties them", make_one_left, do_take_shared, do_last_b, &other},
-    {"give pages up, another frees in each", make_giving_up, do_give_up, do_one_of_each, &other},
-    {"free another's medium blocks, who drains", make_medium, do_foreign, do_main_own, &main_id},
+    {"abandon pages, another frees in each", make_abandoning, do_abandon, do_one_of_each, &other},
+    {"free another's medium blocks, the owner drains", make_medium, do_foreign, do_main_own, &main_id},
     {"use medium blocks, another frees", make_medium, do_own, do_foreign_actor, &other},
     {"resize medium blocks, another frees", make_medium, do_resize, do_foreign_between, &other},
     {"free an orphan's block, another adopts", make_orphan, do_orphan_one, do_adopt, &other},
     {"free an orphan's blocks, another adopts", make_orphan, do_orphan_free, do_adopt, &other},
     {"adopt, another frees an orphan's blocks", make_orphan, do_adopt, do_orphan_free, &other},
-    {"free a dead thread's blocks, another recovers", make_dead, do_orphan_free, do_recover, &other},
-    {"free a dead thread's blocks, another recovers and adopts", make_dead, do_orphan_free, do_recover_all, &other},
+    {"free an exited thread's blocks, another recovers", make_exited, do_orphan_free, do_recover, &other},
+    {"free an exited thread's blocks, another recovers and adopts", make_exited, do_orphan_free, do_recover_all,
+        &other},
     {"large blocks of two", make_large, do_large, do_other_large, &other},
     {"free a large block, another repairs", make_large, do_large_one, do_recover_all, &other},
     {"large blocks, another repairs", make_large, do_large, do_recover_all, &other},
-    {"resize large blocks, another puts one off", make_large, do_resize_large, do_put_off, &other},
+    {"resize large blocks, another defers a free", make_large, do_resize_large, do_defer, &other},
     {"shrink a large block, another frees it", make_large_bound, do_resize_shared, do_free_shared, &other},
     {"grow a large block, another frees it", make_large_bound, do_grow_shared, do_free_shared, &other},
-    {"repair, another puts one off", make_large, do_repair, do_put_off, &other},
-    {"check, another puts one off", make_large, do_check, do_put_off, &other},
-    {"give back where memory ends, another puts one off", make_large, do_relinquish, do_put_off, &other},
+    {"repair, another defers a free", make_large, do_repair, do_defer, &other},
+    {"check, another defers a free", make_large, do_check, do_defer, &other},
+    {"relinquish at the end of memory, another defers a free", make_large, do_relinquish, do_defer, &other},
     {"leave, another frees", make_leave, do_leave, do_free_left, &other},
-    {"free what another leaves", make_leave, do_foreign, do_leave, &main_id},
+    {"free blocks, their owner leaves", make_leave, do_foreign, do_leave, &main_id},
     {"free a block again, its page changes its class", make_stale, do_free_stale, do_reuse, &main_id},
     {"free a block again with a thread heap, its page changes its class", make_stale, do_free_stale_bound, do_reuse,
         &main_id},
@@ -293,19 +294,20 @@ static const struct turn {
         &main_id},
     {"ask for the size of a free block, its page's owner collects", make_freed, do_size_again, do_collect, &main_id},
     {"count blocks, a page's owner collects", make_freed, do_count_again, do_collect, &main_id},
-    {"make a page anew for smaller blocks, another frees what is none", make_tail, do_smaller, do_free_tail, &other},
-    {"give a page up that another empties, one more is kept", make_kept_empty, do_one_more, do_empty_it, &other},
+    {"reuse a page for smaller blocks, another frees behind its last block", make_tail, do_smaller, do_free_tail,
+        &other},
+    {"abandon a page that another empties, one more is kept", make_kept_empty, do_one_more, do_empty_it, &other},
     {"two bind", make_unbound, do_bind, do_bind_too, &other},
 };
 
 static void between(void) {
   int locked = plait_lock_owner(&plait_heap()->lock) == actor || plait_lock_owner(&plait_space()->recovery) == actor;
-  if (locked && now->between != do_put_off && now->between != do_free_shared) return;
+  if (locked && now->between != do_defer && now->between != do_free_shared) return;
   void *saved = plait__thread_heap;
-  plait_ref_t theap = plait_get(&plait_heap()->thread_heaps[plait_thread_index(*now->who)]);
-  as(*now->who);
-  /* As when it was there last, because binding would wait for the lock. */
-  if (now->between == do_put_off || now->between == do_free_shared) plait__thread_heap = plait_at(theap);
+  plait_ref_t theap = plait_get(&plait_heap()->thread_heaps[plait_thread_index(*now->thread)]);
+  as(*now->thread);
+  /* The thread is bound already, because binding would wait for the lock. */
+  if (now->between == do_defer || now->between == do_free_shared) plait__thread_heap = plait_at(theap);
   now->between();
   as(actor);
   plait__thread_heap = saved;
@@ -329,58 +331,59 @@ static void aftermath(void) {
   if (now->prepare == make_freed) CHECK(stale_rc != 0);
   check_nothing_unseen();
   check_nothing_stranded();
-  if (plait_thread_alive(corpse)) as(main_id), plait_abi_recover(corpse);
+  if (plait_thread_alive(victim)) as(main_id), plait_abi_recover(victim);
   as(main_id);
   CHECK(plait_heap_check(1) == 0);
   /* the blocks of the page, and more */
   for (uint32_t i = 301; i < 309 && now->prepare == make_stale; i++) get(i, 16000);
   check_notes();
-  static const plait_thread_t *who[] = {&main_id, &other, &actor};
-  for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50);
+  static const plait_thread_t *threads[] = {&main_id, &other, &actor};
+  for (int i = 0; i < 3; i++) as(*threads[i]), use((uint32_t)i * 50);
   for (uint32_t place = 0; place < PLACES; place++) {
     plait_ref_t block = atomic_exchange(&note(place)->at, 0);
-    as(*who[place % 3]);
+    as(*threads[place % 3]);
     if (block != 0) CHECK(plait_heap_free(block) == 0);
   }
-  for (int i = 0; i < 3; i++) as(*who[i]), use((uint32_t)i * 50 + 7);
+  for (int i = 0; i < 3; i++) as(*threads[i]), use((uint32_t)i * 50 + 7);
   CHECK(plait_heap_check(1) == 0);
   CHECK(atomic_load(&plait_space()->recovery.word) == 0 && atomic_load(&plait_heap()->lock.word) == 0);
   CHECK(test_live_blocks() == 1); /* the notes */
   check_nothing_left(0);
 }
 
-static void run_turn(const struct turn *turn, uint32_t every) {
-  now = turn, taken = 0;
+static void run_interleaving(const struct interleaving *it, uint32_t every) {
+  now = it, taken = 0;
   world(4, 80);
-  turn->prepare();
+  it->prepare();
   step_save();
-  if (turn->operation == do_give_up && every > DENSE) every = DENSE;
-  if (turn->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it reads everything */
-  else if (turn->prepare == make_stale || turn->prepare == make_freed || turn->prepare == make_tail) every = 1;
+  if (it->operation == do_abandon && every > DENSE) every = DENSE;
+  if (it->operation == do_count_again) every = every > DENSE ? DENSE : every; /* it reads everything */
+  else if (it->prepare == make_stale || it->prepare == make_freed || it->prepare == make_tail) every = 1;
   uint32_t at = (uint32_t)test_seed % every;
   for (int reached = 1; reached; at += every) {
-    snprintf(test_context, sizeof test_context, "%s, after instruction %u", turn->name, at);
+    snprintf(test_context, sizeof test_context, "%s, after instruction %u", it->name, at);
     step_restore();
     as(actor);
-    reached = step_turn(turn->operation, at, between);
+    reached = step_interleave(it->operation, at, between);
     aftermath();
   }
-  printf("# %s: %u instructions, %u turns\n", turn->name, at, taken);
+  printf("# %s: %u instructions, %u interleavings\n", it->name, at, taken);
   plait_posix_unmap();
 }
 
-static const char *name_of(size_t i) { return turns[i].name; }
+static const char *name_of(size_t i) { return interleavings[i].name; }
 
 static uint64_t run_one(size_t i, uint32_t every) {
-  run_turn(&turns[i], every);
+  run_interleaving(&interleavings[i], every);
   return taken;
 }
 
-static void test_turns(void) {
-  step_run_each(sizeof turns / sizeof *turns, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
+static void test_interleavings(void) {
+  step_run_each(
+      sizeof interleavings / sizeof *interleavings, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
 }
 
-static const struct test tests[] = {{"another thread's turn after every instruction", test_turns}};
+static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}};
 TEST_MAIN(tests)
 
 #endif
