@@ -76,7 +76,8 @@ static inline uint32_t few_pages(uint32_t class) {
 /*
  * How many full pages of a class stay their owner's, because it is likely to free into them. If other threads free into
  * them, too, the owner keeps few: the pages would wait for it, half empty, while other threads run. Of whole slices it
- * keeps fewer, because what an idle owner keeps is lost to the others until it is active again.
+ * keeps fewer, because what an idle owner keeps is lost to the others until it is active again. What each
+ * number gains: docs/lab/2026-11-heap-tried.md.
  */
 static inline uint32_t full_pages(struct plait_page_list *list, uint32_t class) {
   if (plait_get(&list->remotely_freed)) return few_pages(class);
