@@ -27,8 +27,8 @@ static int is_wanted(plait_ref_t ref, int ends) {
 }
 
 /* A task of a live worker that is to be settled, or 0. pre: holds the pool's lock. */
-static plait_ref_t wanted_of(struct plait_pool *pool, struct plait_slot *slot) {
-  int ends = plait_load(&pool->state) > PLAIT_POOL_CLOSING;
+static plait_ref_t wanted_of(struct plait_pool *pool, struct plait_slot *slot, uint32_t all) {
+  int ends = all != 0 || plait_load(&pool->state) > PLAIT_POOL_CLOSING;
   plait_ref_t running = plait_load(&slot->running);
   if (running != 0 && is_wanted(running, ends)) return running;
   plait_ref_t at = plait_load(&slot->holding);
@@ -55,25 +55,25 @@ static void make_surrogate(plait_ref_t ref, plait_ref_t surrogate) {
  * Returns `surrogate` or enum plait_next. pre: holds the recovery lock, so that the pool is not freed; the caller
  * builds `surrogate`.
  */
-static plait_ref_t detach(plait_thread_t worker, plait_ref_t surrogate) {
+static plait_ref_t detach(plait_thread_t worker, uint32_t all, plait_ref_t surrogate) {
   struct plait_slot *slot = plait_slot_of(worker);
   plait_ref_t ref = atomic_load_explicit(&slot->pool, memory_order_acquire);
   if (ref == 0 || !plait_thread_alive(worker)) return PLAIT_NEXT_NONE;
   struct plait_pool *pool = plait_at(ref);
   if (plait__pool_lock(pool) != 0) return PLAIT_NEXT_RETRY;
   int is_ending = plait_load(&slot->stop_state) != PLAIT_WORKER_RUNNING;
-  plait_ref_t task = plait_thread_alive(worker) && is_ending ? wanted_of(pool, slot) : 0;
+  plait_ref_t task = plait_thread_alive(worker) && is_ending ? wanted_of(pool, slot, all) : 0;
   if (task != 0) make_surrogate(task, surrogate);
   plait_lock_release(&pool->lock);
   return task != 0 ? surrogate : PLAIT_NEXT_NONE;
 }
 
-PLAIT_EXPORT plait_ref_t plait_task_detach(plait_thread_t worker) {
+PLAIT_EXPORT plait_ref_t plait_task_detach(plait_thread_t worker, uint32_t all) {
   plait_ref_t surrogate = plait_task_create(0, 0);
   if (surrogate == 0) return PLAIT_NEXT_RETRY;
   plait_ref_t detached = PLAIT_NEXT_RETRY;
   if (plait_lock_acquire(&plait_space()->recovery) >= 0) {
-    detached = detach(worker, surrogate);
+    detached = detach(worker, all, surrogate);
     plait_lock_release(&plait_space()->recovery);
   }
   if (detached != surrogate) plait_task_discard(surrogate);

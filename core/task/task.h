@@ -169,12 +169,13 @@ plait_ref_t plait_client_drain(plait_ref_t client);
 /* ---- detach.c ---- */
 
 /*
- * Settles one of the tasks that a draining or stopping worker runs or holds, although the worker goes on. Returns the
- * surrogate, which the calling thread has adopted and finishes with plait_task_finish(). Its `control` and `timeout_ms`
- * are the task's. PLAIT_NEXT_NONE: no such task is left. PLAIT_NEXT_RETRY: no memory, or a lock's owner makes no
- * progress. pre: the calling thread has adopted nothing and builds nothing.
+ * Settles one of the tasks that a draining or stopping worker runs or holds, although the worker goes on. `all`: also a
+ * task that may be run again, which else waits for the worker's exit. Returns the surrogate, which the calling thread
+ * has adopted and finishes with plait_task_finish(). Its `control` and `timeout_ms` are the task's. PLAIT_NEXT_NONE: no
+ * such task is left. PLAIT_NEXT_RETRY: no memory, or a lock's owner makes no progress. pre: the calling thread has
+ * adopted nothing and builds nothing.
  */
-plait_ref_t plait_task_detach(plait_thread_t worker);
+plait_ref_t plait_task_detach(plait_thread_t worker, uint32_t all);
 
 /* ---- worker.c ---- */
 

@@ -465,7 +465,7 @@ static void make_stuck(void) { /* a worker runs an overdue task and holds anothe
   victim_is_stuck = 1;
 }
 static void do_detach(void) {
-  for (plait_ref_t surrogate; (surrogate = plait_task_detach(victim)) > PLAIT_NEXT_RETRY;) {
+  for (plait_ref_t surrogate; (surrogate = plait_task_detach(victim, 0)) > PLAIT_NEXT_RETRY;) {
     plait_ref_t at = plait_task_output(surrogate, 300);
     if (at != 0) atomic_store(&((struct plait_task *)plait_at(surrogate))->output_status, PLAIT_STATUS_REJECTED);
     plait_task_finish(surrogate);
@@ -474,7 +474,8 @@ static void do_detach(void) {
 static void make_detached(void) { /* the actor is a detached worker that continues after its tasks have been settled */
   make_holder();
   as(main_id), plait_worker_drain(actor);
-  for (plait_ref_t surrogate; (surrogate = plait_task_detach(actor)) > PLAIT_NEXT_RETRY;) plait_task_finish(surrogate);
+  for (plait_ref_t surrogate; (surrogate = plait_task_detach(actor, 0)) > PLAIT_NEXT_RETRY;)
+    plait_task_finish(surrogate);
 }
 static void do_settle(void) {
   plait_ref_t task = plait_abi_recover(victim);

@@ -243,22 +243,22 @@ static void test_detach(void) {
     plait_ref_t running = atomic_load(&plait_self()->running);
     atomic_fetch_or(&record(running)->control, PLAIT_STOP_TIMEOUT);
     as(main_id);
-    CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
+    CHECK(plait_task_detach(worker, 0) == PLAIT_NEXT_NONE); /* it may take another meanwhile */
     CHECK(plait_worker_drain(worker) == 1);
     if (how == 0) { /* a stuck lock hides its tasks */
       atomic_store(&pool_record()->lock.word, worker);
-      CHECK(plait_task_detach(worker) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
+      CHECK(plait_task_detach(worker, 0) == PLAIT_NEXT_RETRY && atomic_load(&plait_self()->building) == 0);
       atomic_store(&pool_record()->lock.word, 0);
     }
     static const uint32_t order[] = {2, 0}; /* 1 has no stop request, and may be run again */
     for (int i = 0; i < 2; i++) {
-      plait_ref_t surrogate = plait_task_detach(worker);
+      plait_ref_t surrogate = plait_task_detach(worker, 0);
       CHECK(surrogate > PLAIT_NEXT_RETRY && atomic_load(&record(surrogate)->ticket) == order[i] &&
           plait_abi_check(1) == 0);
       CHECK((atomic_load(&record(surrogate)->control) == PLAIT_STOP_TIMEOUT) == (i == 0));
       CHECK(plait_task_finish(surrogate) == 0);
     }
-    CHECK(plait_task_detach(worker) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
+    CHECK(plait_task_detach(worker, 0) == PLAIT_NEXT_NONE && atomic_load(&pool_record()->finished) == 2);
     as(worker); /* its progress for them is refused */
     plait_ref_t word = plait_task_create(client, 10);
     atomic_store(&record(word)->link, running);

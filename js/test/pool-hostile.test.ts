@@ -314,6 +314,19 @@ for (const ends of [false, true]) {
   });
 }
 
+test('a task with retries beside one that cannot be stopped is rejected after 5 s', LIMIT, async (t) => {
+  const path = join(ownFolder(t), 'native');
+  const pool = owned(t, new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 2, grace: 20 }));
+  const beside = rejection(pool.run(60000, { name: 'pause', retries: 1 }));
+  const late = rejection(pool.run(path, { name: 'beNative', timeout: 100 }));
+  assert.equal((await late).code, 'ERR_PLAIT_TASK_TIMEOUT');
+  assert.equal((await beside).code, 'ERR_PLAIT_WORKER_DIED');
+  assert.equal(existsSync(`${path}.ended`), false, 'it is still there');
+  assert.equal(await pool.run(7), 7);
+  writeFileSync(`${path}.release`, '');
+  await until(() => existsSync(`${path}.ended`));
+});
+
 test(
   'a worker that sits in native code, where nothing stops it, is detached at once: late tasks, late modules',
   LIMIT,

@@ -63,7 +63,7 @@ export interface Core {
   plait_task_emit(record: number): number;
   plait_task_help(client: number): number;
   plait_task_hold(): number;
-  plait_task_detach(worker: number): number;
+  plait_task_detach(worker: number, all: number): number;
   plait_task_output(task: number, size: number): number;
   plait_task_free(task: number): void;
   plait_pool_wake_workers(pool: number): void;

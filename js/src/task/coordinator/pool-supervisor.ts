@@ -62,7 +62,7 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** How long closing waits for stopped threads. */
+/** How long closing waits for stopped threads, and so do tasks that are to be run again after a thread's exit. */
 const STUCK_MS = 5000;
 /** How often to retry a lock whose owner is stuck. */
 const LOCK_RETRY_MS = 20;
@@ -78,7 +78,8 @@ export class PoolSupervisor {
   readonly #listener: PoolListener;
   readonly #ending: EndingThreads;
   readonly #workers = new Set<WorkerRecord>();
-  readonly #detached = new Set<WorkerRecord>();
+  /** Each with the timer after which no task waits for its exit any more. */
+  readonly #detached = new Map<WorkerRecord, ReturnType<typeof setTimeout>>();
   readonly #exits: WorkerExits;
   readonly #places: WorkerPlaces;
   readonly #queue: QueueWatch;
@@ -327,6 +328,7 @@ export class PoolSupervisor {
 
   #exited(worker: WorkerRecord, code: number): void {
     this.#lateLoads.end(worker);
+    clearTimeout(this.#detached.get(worker));
     if (this.#detached.delete(worker)) {
       this.#exits.recover(worker, code);
       if (!this.#ended && this.#word(P.state) === PoolState.CLOSING) this.#serveRest(); // what is run again is queued
@@ -381,7 +383,9 @@ export class PoolSupervisor {
   #detach(worker: WorkerRecord): void {
     this.#ending.stop(worker.thread);
     this.#lateLoads.end(worker);
-    this.#detached.add(worker); // its exit, which may come in any turn from here on, is that of a detached worker
+    // Its exit, which may come in any turn from here on, is that of a detached worker.
+    const timer = setTimeout(() => this.#exits.detach(worker, true), STUCK_MS);
+    this.#detached.set(worker, timer);
     const reason = this.#countEnd(worker);
     this.#exits.detach(worker);
     this.#leaves(worker, reason);
@@ -450,7 +454,10 @@ export class PoolSupervisor {
     this.#waitNoLonger();
     // Tasks that were to run again after a detached worker's exit are rejected: no worker is left to run them.
     if (this.#detached.size > 0) this.#space.core.plait_pool_end(this.#options.pool, PoolState.CLOSED);
-    for (const worker of this.#detached) this.#exits.detach(worker);
+    for (const [worker, timer] of this.#detached) {
+      clearTimeout(timer);
+      this.#exits.detach(worker);
+    }
     // The sleep on this word must end, because the memory may be reused.
     this.#space.core.plait_pool_signal_coordinator(this.#options.pool);
     this.#listener.closed(isStuck);

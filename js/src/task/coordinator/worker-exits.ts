@@ -77,21 +77,24 @@ export class WorkerExits {
     return true;
   }
 
-  /** The worker takes no further task, and may go on for a while: what it runs ends now. */
-  detach(worker: EndedWorker): void {
+  /**
+   * The worker takes no further task, and may go on for a while: what it runs ends now. Tasks that are to be run again
+   * wait for its exit, unless `all`.
+   */
+  detach(worker: EndedWorker, all = false): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
     if (thread === undefined) return;
     const place = this.#space.load(slotOf(this.#space, thread) + Slot.place);
     this.#space.cover(place + WorkerPlace.BYTES);
     if (place !== 0) Atomics.compareExchange(this.#space.u32, (place + WorkerPlace.thread) >>> 2, thread, 0);
     while (!this.#hasAdopted()) {
-      const surrogate = this.#space.core.plait_task_detach(thread) >>> 0;
+      const surrogate = this.#space.core.plait_task_detach(thread, all ? 1 : 0) >>> 0;
       if (surrogate === Next.NONE) return;
       if (surrogate === Next.RETRY) break;
       this.#space.cover(surrogate + Task.BYTES);
       this.#deliver(surrogate, this.#exitError(worker, surrogate, 0));
     }
-    setTimeout(() => this.detach(worker), RETRY_MS);
+    setTimeout(() => this.detach(worker, all), RETRY_MS);
   }
 
   #hasAdopted(): boolean {
