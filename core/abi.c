@@ -1,6 +1,5 @@
 /*
- * abi: see abi.h. The order of rooms in recovery is the order of the locks: recovery lock, then fs, pools, and the
- * heap.
+ * abi: see abi.h. Recovery follows the lock order: recovery lock, then fs, pools, and the heap.
  */
 #include "abi.h"
 
@@ -36,7 +35,7 @@ PLAIT_EXPORT int plait_abi_init(uint32_t maximum_pages) {
 #endif
   rc = plait_heap_init(behind_roots, maximum_pages);
   if (rc != 0) return rc;
-  /* release: whoever sees the magic sees a space that is laid out. */
+  /* release: a thread that sees the magic also sees the space laid out. */
   atomic_store_explicit(&plait_space()->magic, PLAIT_SPACE_MAGIC, memory_order_release);
   return 0;
 }
@@ -66,12 +65,12 @@ PLAIT_EXPORT void plait_abi_detach(void) {
   plait_thread_note_exit(plait_self_id());
 }
 
-/* pre: holds the recovery lock; the slot is DEAD. */
+/* pre: holds the recovery lock; the slot is EXITED. */
 static plait_ref_t recover_slot(struct plait_slot *slot) {
   plait_thread_t id = (atomic_load(&slot->generation_state) & ~255u) | (uint32_t)(slot - plait_space()->slots);
   plait_ref_t task;
-  if (plait_fs_recover(id) != 0) return 0;               /* stays DEAD: for a later sweep */
-  if (plait_task_recover(slot, &task) != 0) return task; /* stays DEAD: for the next call, or a later sweep */
+  if (plait_fs_recover(id) != 0) return 0;               /* stays EXITED: for a later sweep */
+  if (plait_task_recover(slot, &task) != 0) return task; /* stays EXITED: for the next call, or a later sweep */
   plait_heap_recover(id);
   plait_ref_t stack = atomic_exchange_explicit(&slot->stack, 0, memory_order_acq_rel);
   if (stack != 0) plait_heap_free(stack);
@@ -80,14 +79,14 @@ static plait_ref_t recover_slot(struct plait_slot *slot) {
   return task;
 }
 
-/* Whether somebody is about to hear of the thread's end, and to say more about it. pre: holds the recovery lock. */
+/* Whether a coordinator will be notified of the thread's exit, and of its reason. pre: holds the recovery lock. */
 static int is_coordinated(struct plait_slot *slot) {
   plait_ref_t pool = atomic_load_explicit(&slot->pool, memory_order_acquire);
   return pool != 0 && plait_thread_alive(plait_load(&((struct plait_pool *)plait_at(pool))->owner));
 }
 
-/* Recovers `thread` if it is DEAD, and the calling thread has nothing adopted that would be forgotten. */
-static plait_ref_t recover_dead(plait_thread_t thread, int swept) {
+/* Recovers `thread` if it has exited. Does nothing while the caller has an adopted task, which would be lost. */
+static plait_ref_t recover_exited(plait_thread_t thread, int swept) {
   plait_ref_t task = 0;
   if (atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed) != 0) return 0;
   if (plait_lock_acquire(&plait_space()->recovery) < 0) return 0;
@@ -104,9 +103,9 @@ PLAIT_EXPORT int plait_abi_settle(plait_ref_t task) {
   return !stopped && plait_task_requeue(task) == 0 ? 0 : plait_task_finish(task);
 }
 
-/* Recovers every DEAD thread but `except`. */
+/* Recovers all exited threads but `except`. */
 static void sweep_except(plait_thread_t except) {
-  /* Adopted before, and its pool's lock was stuck then. */
+  /* A task that was adopted earlier, when the owner of its pool's lock made no progress. */
   plait_ref_t left = atomic_load_explicit(&plait_self()->adopted, memory_order_relaxed);
   if (left != 0) plait_abi_settle(left);
   for (uint32_t i = 0; i < PLAIT_SLOT_LIMIT; i++) {
@@ -114,7 +113,7 @@ static void sweep_except(plait_thread_t except) {
     uint32_t generation_state = atomic_load_explicit(&slot->generation_state, memory_order_acquire);
     plait_thread_t thread = (generation_state & ~255u) | i;
     if ((generation_state & 255u) != PLAIT_SLOT_EXITED || thread == except) continue;
-    for (plait_ref_t task; (task = recover_dead(thread, 1)) != 0;)
+    for (plait_ref_t task; (task = recover_exited(thread, 1)) != 0;)
       if (plait_abi_settle(task) != 0) break;
   }
 }
@@ -125,8 +124,8 @@ PLAIT_EXPORT void plait_abi_sweep(void) {
 
 PLAIT_EXPORT plait_ref_t plait_abi_recover(plait_thread_t thread) {
   plait_thread_note_exit(thread);
-  sweep_except(thread); /* those whose recoverer died before it was done, as `thread` may have done */
-  return recover_dead(thread, 0);
+  sweep_except(thread); /* `thread` may itself have been recovering others when it exited */
+  return recover_exited(thread, 0);
 }
 
 PLAIT_EXPORT int plait_abi_check(int quiescent) {

@@ -1,5 +1,6 @@
 /*
- * all: the one translation unit. Rooms in the order of their dependencies; static names differ across files.
+ * all: the one translation unit. It includes the modules in the order of their dependencies. Static names differ across
+ * files.
  */
 #include "platform/posix.c"
 #include "platform/wasm.c"

@@ -1,5 +1,5 @@
 /*
- * all: the Lua module as one translation unit, with the core's part that it needs.
+ * all: the Lua module as one translation unit, with the module `message` of the core.
  */
 #include "../core/message/status.c"
 #include "../core/message/wire.c"

@@ -1,16 +1,16 @@
 /*
  * decode: bytes into Lua tables.
  *
- * One loop over the fields of a message, which expects the field after the last one. While a repeated field goes on,
- * its list stays on the stack above the table, with the number of its elements beside. Which fields were seen is kept
- * in 64 bits; a field beyond them counts as seen, and then the table is asked.
+ * One loop reads the fields of a message, and expects the field after the last one. While a repeated field continues,
+ * its list stays on the stack above the table, with the number of its elements beside. 64 bits record the fields seen.
+ * A field beyond them counts as seen, and then the table is checked.
  *
- * Decoding into a table that is not fresh gives what decoding into a fresh one would: what is there is reused, then
- * what was not seen is taken out. Two occurrences of one message are merged, as the format wants it.
+ * Decoding into a used table gives the same result as into a fresh one. It reuses the table's values, and then removes
+ * those that were not seen. Two occurrences of one message are merged, as the format requires.
  */
 #include "decode.h"
 
-/* Whether the field was seen before; it is from now on. */
+/* Marks the field as seen. Returns whether it was seen before. */
 static inline int see(struct frame *frame, const struct plait_field *field) {
   size_t position = (size_t)(field - frame->fields);
   if (position >= 64) return 1;
@@ -23,7 +23,7 @@ static inline int see(struct frame *frame, const struct plait_field *field) {
 
 /* ---- lists ---- */
 
-/* While no list goes on, the table is the stack's top. */
+/* If no list is open, the table is the stack's top. */
 static void leave_list(struct call *call, struct frame *frame) {
   for (int i = frame->length + 1; i <= frame->old_length; i++) {
     lua_pushnil(call->L);
@@ -34,7 +34,7 @@ static void leave_list(struct call *call, struct frame *frame) {
   lua_settop(call->L, frame->table);
 }
 
-/* Makes the field's list (or map) the one at table + 1. expected: how many elements are known to come. */
+/* Opens the field's list or map at table + 1. expected: the number of elements known to come. */
 static void enter_list(struct call *call, struct frame *frame, const struct plait_field *field, uint32_t expected) {
   lua_State *L = call->L;
   if (frame->list != NULL) leave_list(call, frame);
@@ -71,8 +71,9 @@ static void enter_list(struct call *call, struct frame *frame, const struct plai
 /* ---- messages ---- */
 
 /*
- * Decodes a message behind its length or tag into the value of a singular field or the next element of a list; above
- * the frame's table is nothing, or that list. *next is the place behind it. 0, or a negated status.
+ * Decodes a message, from after its length or tag, into the value of a singular field or the next element of a list.
+ * The stack holds nothing above the frame's table, or that list. *next is the address after the message. Returns 0, or
+ * a negated status.
  */
 static int decode_value(struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at,
     const uint8_t *end, int group, const uint8_t **next) {
@@ -115,7 +116,7 @@ static int decode_value(struct call *call, struct frame *frame, const struct pla
   return 0;
 }
 
-/* A singular message or one element of a list, from behind its tag. Returns the place behind it, or NULL. */
+/* Reads a singular message or one element of a list, from after its tag. Returns the address after it, or NULL. */
 static const uint8_t *decode_sub(
     struct call *call, struct frame *frame, const struct plait_field *field, const uint8_t *at, const uint8_t *end) {
   int group = field->kind == PLAIT_KIND_GROUP, status = 0;
@@ -197,8 +198,8 @@ static void clear_field(struct call *call, const struct frame *frame, const stru
 }
 
 /*
- * Of a table that is reused: takes out what was there and did not come. Fields from 64 on: at the beginning, the others
- * at the end. Of many fields only those are looked at that the table has.
+ * Removes the fields of a reused table that did not come: fields from 64 on at the beginning, the others at the end. If
+ * the message has many fields, only those in the table are visited.
  */
 static void clear_unseen(struct call *call, struct frame *frame, int beginning) {
   lua_State *L = call->L;
@@ -221,7 +222,7 @@ static void clear_unseen(struct call *call, struct frame *frame, int beginning) 
   lua_rawset(L, frame->table);
 }
 
-/* An item of a MessageSet, from behind its first tag. Returns the place behind it, or NULL. */
+/* Reads an item of a MessageSet, from after its first tag. Returns the address after it, or NULL. */
 static const uint8_t *decode_set_item(
     struct call *call, struct frame *frame, const uint8_t *start, const uint8_t *at, const uint8_t *end) {
   const uint8_t *content_end, *content;
@@ -238,7 +239,7 @@ static const uint8_t *decode_set_item(
     unknown_add(call, frame, start, (size_t)(next - start));
     return next;
   }
-  content = plait_wire_length(content, content_end, &length); /* which plait_wire_set_item() has seen to be good */
+  content = plait_wire_length(content, content_end, &length); /* plait_wire_set_item() has checked it */
   if (frame->list != NULL) leave_list(call, frame);
   status = decode_value(call, frame, field, content, content + length, 0, &content_end);
   if (status == 0) return next;
@@ -247,9 +248,8 @@ static const uint8_t *decode_set_item(
 }
 
 /*
- * The quick way through what most messages are: single numbers and strings, each the field behind the one before. Reads
- * as far as that is so, and leaves the rest, and what is malformed, to decode_level(). Returns how many fields of the
- * message it has read.
+ * The fast path for most messages: single numbers and strings in the order of the fields. Reads up to the first other
+ * field or malformed byte, and leaves the rest to decode_level(). Returns how many fields of the message it has read.
  */
 static inline uint32_t decode_expected(
     struct call *call, const struct plait_message *message, const uint8_t **start, const uint8_t *end, int table) {

@@ -1,6 +1,6 @@
 /*
- * decode: what the files that turn bytes into tables share: decode.c (messages), maps.c (their entries) and parts.c
- * (what comes in parts).
+ * decode: declarations shared by the files that turn bytes into tables: decode.c (messages), maps.c (map entries),
+ * oneofs.c and parts.c (values in several parts).
  */
 #ifndef PLAIT_LUA_DECODE_H
 #define PLAIT_LUA_DECODE_H
@@ -9,7 +9,7 @@
 
 #define DECODE_SLOTS 16 /* of Lua's stack for each level */
 
-/* One occurrence of a message. Its table is the stack's top, or one below it while a list goes on. */
+/* One occurrence of a message. Its table is the stack's top, or one below it while a list is open. */
 struct frame {
   const struct plait_message *message;
   const struct plait_field *fields;
@@ -30,12 +30,11 @@ struct frame {
 };
 
 /* ---- decode.c ---- */
-/* How a message meets its table: a new one, one that the user has given, or that of an occurrence before. */
+/* The table of a message: a new one, one that the user has given, or that of an earlier occurrence. */
 enum occurrence { FRESH, REUSED, ANOTHER, ELEMENT, REUSED_ELEMENT };
 /*
- * Decodes a message, from behind its tag or length, into the table on top of the stack (at index table). group: the
- * number of its field, or 0 if a length tells where it ends. depth: how deep the message may nest. *next is the place
- * behind it.
+ * Decodes a message, from after its tag or length, into the table on top of the stack (at index table). group: the
+ * number of its field, or 0 if it has a length. depth: how deep the message may nest. *next is the address after it.
  */
 int decode_occurrence(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, uint32_t group,
     int table, enum occurrence occurrence, uint32_t depth, const uint8_t **next);
@@ -51,25 +50,25 @@ static inline void push_table_for(struct call *call, uint32_t message) {
 }
 
 /* ---- oneofs.c ---- */
-/* A member of a oneof has been put into the frame's table: those before it go. */
+/* Removes the earlier members of a oneof from the frame's table, after another one was put there. */
 void oneof_set(struct call *call, struct frame *frame, const struct plait_field *field);
-/* Keeps what the frame knows of its member for the next occurrence. */
+/* Saves the frame's member for the next occurrence. */
 void oneof_remember(struct call *call, struct frame *frame);
 
 /* ---- parts.c ---- */
-/* Makes the call's table of what the message's tables have beside their fields, if there is none yet. */
+/* Creates the call's table of parts, if there is none yet. */
 void need_parts(struct call *call);
 /* Adds an unknown field to the frame's table. */
 void unknown_add(struct call *call, struct frame *frame, const uint8_t *bytes, size_t length);
-/* A number that a closed enum does not name, in the form of an unknown field of its own. */
+/* Adds a number that a closed enum does not name, as an unknown field of its own. */
 void unknown_enum(struct call *call, struct frame *frame, const struct plait_field *field, uint64_t bits);
-/* The frame's unknown fields are all there. */
+/* Completes the frame's unknown fields. */
 void unknown_finish(struct call *call, struct frame *frame);
 /* pbc: pushes {type name, bytes} with a metatable that decodes at the first touch. */
 void push_lazy(struct call *call, const struct plait_field *field, const uint8_t *at, size_t length);
-/* pbc: adds to the bytes of the message on top, whose second occurrence has come. */
+/* pbc: appends another occurrence to the bytes of the message on top. */
 void lazy_append(struct call *call, const uint8_t *at, size_t length);
-/* All parts of this call are there: they become strings. */
+/* Turns all parts of this call into strings. */
 void finish_parts(struct call *call);
 
 #endif

@@ -1,12 +1,13 @@
 /*
  * encode: Lua tables into bytes, backwards.
  *
- * A table's keys are walked once. Each is found by its address among the schema's names, and stays on the stack with
- * its value; then the values are written from the highest field number to the lowest, so the bytes are in the order of
- * the numbers whatever the order of the table. A table with many keys is asked for one field after the other instead.
+ * A table's keys are walked once. Each key is found by its address among the schema's names, and stays on the stack
+ * with its value. Then the values are written from the highest field number to the lowest. So the bytes are in the
+ * order of the numbers, whatever the order of the table. From a table with many keys, one field after the other is read
+ * instead.
  *
- * Nothing of Lua that could call back (a metamethod) is used but the conversion of the FFI's integers and, for pbc,
- * what copies a table before it is walked (proxies.c); and nothing is held that an error would leave behind: see
+ * No Lua function that could call back (a metamethod) is used. There are two exceptions: the conversion of the FFI's
+ * integers and, for pbc, the copy of a table before it is walked (proxies.c). An error leaves nothing behind: see
  * message.h.
  */
 #include "encode.h"
@@ -16,8 +17,7 @@
 #define KEYS_ON_STACK 24 /* keys that may stay on the stack with their values */
 
 /*
- * A field of the table that is walked, and its value: at a place on the stack; or, if index is 0, the bits or the bytes
- * to be written.
+ * A field of the walked table, and its value: on the stack at `index`, or, if index is 0, the bits or bytes to write.
  */
 struct item {
   const struct plait_field *field;
@@ -29,7 +29,7 @@ struct item {
   int index;
 };
 
-/* The buffer goes on in a userdata, which the stack holds. It may raise an error: nothing is lost then. */
+/* Continues the buffer in a userdata, which the stack holds. It may raise an error, and then nothing is lost. */
 static int writer_grow(struct plait_writer *writer, size_t need) {
   struct call *call = writer->context;
   size_t used = plait_written(writer), size = (size_t)(writer->end - writer->start);
@@ -74,7 +74,7 @@ int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length)
   return found;
 }
 
-/* pbc: a message that was decoded but never touched still is its bytes. */
+/* pbc: a message that was received but never touched still consists of its bytes. */
 static int lazy_bytes(
     struct call *call, const struct plait_field *field, int index, const uint8_t **data, size_t *length) {
   lua_State *L = call->L;
@@ -91,7 +91,7 @@ static int lazy_bytes(
     return 0;
   }
   *data = (const uint8_t *)lua_tolstring(L, -1, length);
-  lua_replace(L, index); /* in the place of its table, which a finalizer may decode while a buffer grows */
+  lua_replace(L, index); /* replaces its table, which a finalizer may decode while a buffer grows */
   return 1;
 }
 
@@ -164,7 +164,7 @@ static PLAIT_COLD int missing(struct call *call, const struct plait_message *mes
   return 0;
 }
 
-/* A key that the message has no field for: 0 if it is the one of unknown fields, which are written. */
+/* Handles a key that names no field. If it is the key of unknown fields, writes them and returns 0. */
 static PLAIT_COLD int other_key(struct call *call, int key, int value) {
   lua_State *L = call->L;
   lua_rawgeti(L, call->keys, 0);
@@ -187,15 +187,15 @@ static PLAIT_COLD int other_key(struct call *call, int key, int value) {
   return -PLAIT_MESSAGE_NAME;
 }
 
-/* In the place of a second member of a oneof. */
+/* Notes the error for a second member of a oneof. */
 static PLAIT_COLD int two_members(struct call *call, const struct plait_field *field) {
   return value_fail(call, -PLAIT_MESSAGE_ONEOF, field, 0);
 }
 
 /*
- * Takes the value at index, which stays on the stack: of a single number or string what will be written; anything else
- * is left to encode_field(). Nothing is allocated here, so no finalizer runs while a table is walked; integers of the
- * FFI need that.
+ * Takes the value at index, which stays on the stack. For a single number or string, it notes the bits or bytes to
+ * write; it leaves any other value to encode_field(). It allocates nothing, so no finalizer runs while a table is
+ * walked. Exception: integers of the FFI.
  */
 static inline int take_value(
     struct call *call, lua_State *L, const struct plait_field *field, int index, struct item *item) {
@@ -223,7 +223,7 @@ static inline int take_value(
   return 0;
 }
 
-/* Writes what take_value() has taken, however long. */
+/* Writes a value that take_value() has noted, of any length. */
 static PLAIT_ONCE int write_value(struct call *call, const struct item *item) {
   const struct plait_field *field = item->field;
   int status = field->wire == PLAIT_WIRE_BYTES ? encode_text(call, field, item->text, item->length)
@@ -232,7 +232,7 @@ static PLAIT_ONCE int write_value(struct call *call, const struct item *item) {
   return status == 0 ? 0 : value_fail(call, status, field, 0);
 }
 
-/* The same; short ones of fields with small numbers here. */
+/* The same, with a fast path for short values of fields with small numbers. */
 static inline int write_item(struct call *call, const struct item *item) {
   struct plait_writer *writer = &call->writer;
   const struct plait_field *field = item->field;
@@ -259,7 +259,7 @@ static inline int write_item(struct call *call, const struct item *item) {
   return 0;
 }
 
-/* A field with its tag, whose value at index take_value() has left alone. */
+/* Writes a field with its tag, whose value at index take_value() has not noted. */
 static int encode_field(struct call *call, const struct plait_message *message, const struct plait_field *field,
     int index, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
@@ -303,8 +303,9 @@ static int compare_fields(const void *left, const void *right) {
 }
 
 /*
- * A table with more keys than may lie on the stack: one walk to count them and see that they are known, one to note
- * their fields; then field after field. What it costs depends on the keys, not on how many fields the message may have.
+ * Encodes a table with more keys than may lie on the stack. The first walk counts the keys and checks that they are
+ * known, and the second notes their fields. Then the fields are written one by one. The cost depends on the number of
+ * keys, not on the number of fields of the message type.
  */
 static int encode_many(struct call *call, const struct plait_message *message, int table, int top, uint32_t depth) {
   lua_State *L = call->L;
@@ -344,7 +345,7 @@ static int encode_many(struct call *call, const struct plait_message *message, i
   return 0;
 }
 
-/* Whether two of the items are members of one oneof; then the error is noted. */
+/* Whether two of the items are members of one oneof. If so, notes the error. */
 static PLAIT_ONCE int check_members(struct call *call, const struct item *items, int count) {
   for (int i = 1; i < count; i++)
     for (int j = 0; j < i; j++)
@@ -397,5 +398,5 @@ int encode_message(struct call *call, uint32_t index, int table, int top, uint32
         next->index == 0 ? write_item(call, next) : encode_field(call, message, next->field, next->index, top, depth);
     if (status < 0) return status;
   }
-  return 0; /* with keys and values still on the stack: whoever asked drops them, if others come */
+  return 0; /* keys and values are still on the stack: the caller pops them if it needs to */
 }

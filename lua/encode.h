@@ -1,6 +1,6 @@
 /*
- * encode: what the files that turn tables into bytes share: encode.c (messages), repeated.c (lists and maps), lists.c
- * (their keys) and proxies.c (what lies behind metatables).
+ * encode: declarations shared by the files that turn tables into bytes: encode.c (messages), repeated.c (lists and
+ * maps), lists.c (keys of lists) and proxies.c (tables with metatables).
  */
 #ifndef PLAIT_LUA_ENCODE_H
 #define PLAIT_LUA_ENCODE_H
@@ -10,11 +10,11 @@
 #define ENCODE_SLOTS 18 /* of Lua's stack for each level, with the first four of them */
 
 /* ---- encode.c ---- */
-/* A message, whose value is at index, without its tag. top: of the stack, here and below. */
+/* Writes the message at index, without its tag. top: the top of the stack, here and below. */
 int encode_sub(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth);
-/* A string's bytes and length. In pbc's way numbers become strings. */
+/* Writes a string's bytes and length. For pbc, numbers become strings. */
 int encode_bytes(struct call *call, const struct plait_field *field, int index);
-/* One value without its tag. */
+/* Writes one value without its tag. */
 static inline int encode_value(struct call *call, const struct plait_field *field, int index, int top, uint32_t depth) {
   if (field->wire == PLAIT_WIRE_BYTES || field->wire == PLAIT_WIRE_START)
     return plait_kind_is_message(field->kind) ? encode_sub(call, field, index, top, depth)
@@ -26,8 +26,8 @@ static inline int encode_value(struct call *call, const struct plait_field *fiel
 
 /* ---- lists.c ---- */
 /*
- * Whether the list at index has no other keys than 1 to count: 0, or -LIST with what is wrong in the path. The stack
- * ends at top.
+ * Whether the list at index has no other keys than 1 to count. Returns 0, or -LIST with the wrong key in the path. The
+ * stack ends at top.
  */
 int check_keys(struct call *call, int table, int count, int top);
 /* Notes the first hole of a list. Returns -LIST. */
@@ -35,7 +35,7 @@ int list_hole(struct call *call, int table);
 
 /* ---- proxies.c ---- */
 enum shape { SHAPE_MESSAGE, SHAPE_MAP, SHAPE_LIST };
-/* pbc: for the table at index, in its place, what pairs() or ipairs() would show of it. 0, or a negated status. */
+/* pbc: replaces the table at index by a copy that pairs() or ipairs() yields. Returns 0, or a negated status. */
 int replace_proxy(struct call *call, int index, enum shape shape);
 
 #endif

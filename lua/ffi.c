@@ -1,7 +1,7 @@
 /*
- * ffi: what lua/plait/ffi.lua calls through LuaJIT's FFI: patterns over an array of values in which every number is a
- * double. No function here touches Lua, so none can raise an error; what is not plain is answered with -1, and the
- * caller asks the functions of flat.c.
+ * ffi: the functions that lua/plait/ffi.lua calls through LuaJIT's FFI: patterns over an array of values in which every
+ * number is a double. They use no function of Lua, so they raise no error. For a value or bytes that are not plain they
+ * return -1, and the caller calls the functions of flat.c.
  */
 #include "message.h"
 
@@ -23,7 +23,7 @@ static int ffi_full(struct plait_writer *writer, size_t need) {
   return -PLAIT_MESSAGE_MEMORY;
 }
 
-/* An integer that the field holds; every kind's range lies within what a double holds exactly, or is cut to that. */
+/* Whether the field can hold the integer. The ranges are limited to integers that a double holds exactly. */
 static int ffi_integer(uint32_t kind, double number, uint64_t *bits) {
   double low = -EXACT_INTEGER, high = EXACT_INTEGER;
   switch (kind) {
@@ -75,7 +75,7 @@ static int ffi_pack_plain(
   return (int)plait_written(writer);
 }
 
-/* The length of the message, which ends at the buffer's end; or -1. */
+/* Returns the length of the message, which ends at the buffer's end, or -1. */
 static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from, uint8_t *buffer, int size) {
   struct plait_value values[FFI_VALUES];
   struct plait_message_error error;
@@ -99,14 +99,14 @@ static int ffi_pack(const struct pattern_box *box, const struct ffi_value *from,
 }
 
 /*
- * A NaN of strangers as the one NaN of LuaJIT: it reads the others from memory as what they look like to it, which is
- * objects at any address they like.
+ * Replaces any NaN by the canonical NaN of LuaJIT. LuaJIT would take the bits of another NaN, read from memory, for an
+ * object at an address that the bits contain.
  */
 static uint64_t ffi_plain_nan(uint64_t bits) {
   return (bits & 0x7FFFFFFFFFFFFFFFu) > 0x7FF0000000000000u ? 0xFFF8000000000000u : bits;
 }
 
-/* A number of a field of `kind` as a double: 0, or -1 if it is none. */
+/* Converts a number of a field of `kind` to a double. Returns 0, or -1 if it is not a number. */
 static inline int ffi_number(uint32_t kind, uint64_t bits, struct ffi_value *to) {
   switch (kind) {
     case PLAIT_KIND_DOUBLE:
@@ -126,7 +126,7 @@ static inline int ffi_number(uint32_t kind, uint64_t bits, struct ffi_value *to)
   return 0;
 }
 
-/* The same as unpack_plain(): 0, or -1 and it is to be read in another way. */
+/* The same as unpack_plain(). Returns 0, or -1 if the bytes need the general functions. */
 static int ffi_unpack_plain(const struct plait_pattern *pattern, const uint8_t *at, size_t size, struct ffi_value *to) {
   const struct plait_pattern_step *step = plait_pattern_steps(pattern), *last = step + pattern->slot_count;
   const uint8_t *end = at + size;

@@ -1,6 +1,6 @@
 /*
- * flat: patterns for Lua: values from the arguments to the bytes, and back to the results. Up to VALUES_ON_STACK values
- * no memory is asked for but the result.
+ * flat: patterns for Lua. Packing writes the arguments as bytes, and unpacking returns the values as results. Up to
+ * VALUES_ON_STACK values, only the result is allocated.
  */
 #include "decode.h"
 
@@ -138,13 +138,13 @@ static int pattern_pack(lua_State *L) {
 
 /* ---- unpacking ---- */
 
-/* the list of slot i at first + i; not a table yet: nothing has come */
+/* The list of slot i is at first + i. It is a table only after the first element. */
 struct taking {
   struct call *call;
   int first;
 };
 
-/* pbc's form of an encoded message: where it lies, its length, and the string that keeps it alive. */
+/* pbc's form of an encoded message: its address, its length, and the string that keeps it alive. */
 static void push_span(struct call *call, const uint8_t *data, size_t length) {
   lua_State *L = call->L;
   lua_createtable(L, call->anchor != 0 ? 3 : 2, 0);
@@ -179,13 +179,13 @@ static int take(void *context, uint32_t slot, const struct plait_field *field, c
   return 0;
 }
 
-/* What comes in parts, in a userdata in the stack's place for it, until all is there. */
+/* The bytes of a message in several parts, collected in a userdata on the stack. */
 struct joined {
   size_t room;
   uint8_t bytes[];
 };
 
-/* A message that comes in parts is their bytes, one behind the other: that is what merging means. */
+/* Concatenates the parts of a message, because the format defines merging that way. */
 static int join(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value) {
   struct taking *taking = context;
   lua_State *L = taking->call->L;
@@ -210,7 +210,7 @@ static int is_joined(lua_State *L, int index, const struct plait_value *value) {
   return joined != NULL && value->data == joined->bytes;
 }
 
-/* Pushes a message that lies in what join() has made. */
+/* Pushes a message that join() has concatenated. */
 static void push_joined(struct call *call, const struct plait_value *value) {
   lua_State *L = call->L;
   int anchor = call->anchor;
@@ -222,7 +222,7 @@ static void push_joined(struct call *call, const struct plait_value *value) {
   call->anchor = anchor;
 }
 
-/* pbc: what an absent field is. */
+/* pbc: pushes the value of an absent field. */
 static void push_absent(struct call *call, const struct plait_field *field) {
   if (!call->options.pbc) lua_pushnil(call->L);
   else if (field->flags & PLAIT_FIELD_REPEATED) lua_newtable(call->L);
@@ -230,7 +230,7 @@ static void push_absent(struct call *call, const struct plait_field *field) {
   else push_default(call, field);
 }
 
-/* Pushes one value for each name; or a negated status. */
+/* Pushes one value for each name, or returns a negated status. */
 int push_unpacked(struct call *call, const struct pattern_box *box, const uint8_t *bytes, size_t size) {
   const struct plait_pattern *pattern = box->pattern;
   lua_State *L = call->L;

@@ -1,6 +1,6 @@
 /*
- * lazy: the metatables of pbc's messages: of those that are decoded, which have defaults, and of those that are decoded
- * when they are first touched.
+ * lazy: the metatables of pbc's messages. Decoded messages have one that provides defaults. Other messages have one
+ * that decodes them at the first access.
  */
 #include "message.h"
 
@@ -12,14 +12,14 @@ struct type_box *new_type(lua_State *L, struct schema_box *box, uint32_t message
   return type;
 }
 
-/* __index of a decoded message: a default. Lists and messages are new ones, which the table keeps. */
+/* __index of a decoded message: returns a default. The table keeps new lists and messages. */
 static int default_index(lua_State *L) {
   const struct type_box *type = lua_touserdata(L, lua_upvalueindex(UP_TYPE));
   check_alive(L, type->schema);
   struct name_guess *guess = names_begin(type->schema, type->message);
   const struct plait_field *field = names_find(type->schema, type->message, L, 2, &guess);
   struct call call;
-  luaL_checktype(L, 1, LUA_TTABLE); /* the metatable can be had, and its functions called with anything */
+  luaL_checktype(L, 1, LUA_TTABLE); /* a program can get the metatable, and call its functions with any value */
   if (field == NULL) {
     lua_settop(L, 2);
     return lua_error(L);
@@ -42,8 +42,8 @@ static int default_index(lua_State *L) {
 }
 
 /*
- * Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move over when all are
- * there.
+ * Decodes argument 1 in place, if it still is {type name, bytes}. All or nothing: the fields move to the table after
+ * all are decoded.
  */
 static void expand(lua_State *L, const struct type_box *type) {
   struct call call;

@@ -1,6 +1,6 @@
 /*
- * lists: whether a table is a list. Its elements are 1 to its length; a key beside them would be lost without a word,
- * so it is an error.
+ * lists: whether a table is a list. Its elements are 1 to its length. Any other key is an error, because it would be
+ * lost silently.
  */
 #include "encode.h"
 
@@ -18,7 +18,7 @@ int list_hole(struct call *call, int table) {
   return -PLAIT_MESSAGE_LIST;
 }
 
-/* The key at index, which is used up, is none of a list's. */
+/* Notes the error for the key at index, which does not belong to a list. May convert the key in place. */
 static PLAIT_COLD int odd_key(struct call *call, int index) {
   lua_State *L = call->L;
   int type = lua_type(L, index);
@@ -31,7 +31,7 @@ static PLAIT_COLD int odd_key(struct call *call, int index) {
   return -PLAIT_MESSAGE_LIST;
 }
 
-/* What is no number is nothing to pbc's ipairs(). `n` is what table.pack() makes, and tells of nils at the end. */
+/* The ipairs() of pbc ignores keys that are not numbers. table.pack() sets `n`, which shows trailing nils. */
 PLAIT_COLD int check_keys(struct call *call, int table, int count, int top) {
   lua_State *L = call->L;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_settop(L, top + 1)) {

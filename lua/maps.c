@@ -1,10 +1,10 @@
 /*
- * maps: the entries of map fields. An entry is a message of a key and a value, either of which may be absent, come
- * twice, or be a message in parts.
+ * maps: the entries of map fields. An entry is a message of a key and a value. Either may be absent, occur twice, or be
+ * a message in several parts.
  */
 #include "decode.h"
 
-/* An integer of the FFI is a key that nobody finds again. */
+/* An integer of the FFI as a key could not be looked up: each is another object. */
 static void push_map_key(struct call *call, const struct plait_field *key, uint64_t bits) {
   uint8_t int64 = call->options.int64;
   if (int64 == INT64_CDATA) call->options.int64 = INT64_EXACT;

@@ -1,20 +1,20 @@
 /*
- * message: what the C files of the Lua module share.
+ * message: declarations shared by the C files of the Lua module.
  *
- * A schema in Lua is a userdata that holds the image (or borrows it), and a table of keys: every name that decoding may
- * push, made once, by index:
+ * A schema in Lua is a userdata that holds or borrows the image, and a table of keys. The table holds every name that
+ * decoding may push, created once, by index:
  *
  *     keys[0]                     the key of unknown fields
  *     keys[1 + field]             the field's name
  *     keys[1 + field_count + v]   the name of enum value v
- *     keys[-1 - 2 * message]      metatables of the pbc face: defaults,
+ *     keys[-1 - 2 * message]      metatables of the pbc API: defaults,
  *     keys[-2 - 2 * message]      and messages that are not decoded yet
  *
- * Names that lie there are never collected and, if short, unique; so a key of a user's table is found by its address
- * (names_find), without looking at its bytes.
+ * Names in the table are never collected. Short names are unique, so a key of a user's table is found by its address
+ * (names_find), without reading its bytes.
  *
- * Errors: what a function here keeps between two calls into Lua belongs to Lua (a userdata on the stack) or is on the C
- * stack. So lua_error may leave from anywhere, and a finalizer that the collector runs in between may call us again.
+ * Errors: between two calls into Lua, a function keeps data only on the C stack or in Lua (a userdata on the stack). So
+ * lua_error may leave from anywhere, and a finalizer that the collector runs in between may call the module again.
  */
 #ifndef PLAIT_LUA_MESSAGE_H
 #define PLAIT_LUA_MESSAGE_H
@@ -51,8 +51,9 @@ struct name_slot {
 }; /* name NULL: empty */
 
 /*
- * Tables of one type are mostly made in one way, and so walked in one order. After a field's key (or, of a message, at
- * the beginning) came the key at this address the last time, and it was this field's; after it is guessed by `next`.
+ * Most tables of one type are built in one way, so lua_next() yields their keys in one order. A guess belongs to a
+ * field, or to a message for the first key. It holds the address of the key that came next the last time, and that
+ * key's field. `next` is the guess for the key after it.
  */
 struct name_guess {
   const void *name; /* of no key: NO_NAME */
@@ -62,7 +63,7 @@ struct name_guess {
 
 struct schema_box {
   struct plait_schema *image;
-  int owned;               /* 0: somebody else's memory */
+  int owned;               /* 0: the image is in memory of the caller */
   struct name_slot *names; /* a power of two of them */
   uint32_t name_mask;
   struct name_guess *guesses; /* for each field, then for each message */
@@ -71,7 +72,7 @@ struct schema_box {
   void *alloc_context;
 };
 
-/* What an encode or decode function has as its upvalues, in this order. */
+/* The upvalues of an encode or decode function, in this order. */
 enum { UP_SCHEMA = 1, UP_KEYS = 2, UP_TYPE = 3 };
 
 struct type_box {
@@ -107,8 +108,8 @@ struct call {
 };
 
 /*
- * A finalizer of the user's may run after the schema's own, and then what it holds is empty: everything that Lua calls
- * asks here before it looks into a schema.
+ * A user's finalizer may run after the schema's finalizer, which frees the image. So every function that Lua calls
+ * checks the schema here before it reads it.
  */
 static inline void check_alive(lua_State *L, const struct schema_box *box) {
   if (box->image == NULL) luaL_error(L, "the schema was already collected when this finalizer used it");
@@ -134,14 +135,14 @@ int decode_fail(struct call *call, int status, const uint8_t *at);
 int encode_fail(struct call *call, int status);
 /* Puts the field in front of the error's path. */
 void path_field(struct call *call, const struct plait_field *field);
-/* Both; with the index of its element if that is not 0. Returns the status. */
+/* Both, with the index of the element if that is not 0. Returns the status. */
 int field_fail(struct call *call, int status, const uint8_t *at, const struct plait_field *field, int index);
 int value_fail(struct call *call, int status, const struct plait_field *field, int index);
 
 /* ---- names.c ---- */
 /*
- * The address of a string, or NULL; the same for equal strings, if they are short. lua_topointer() gives it where it
- * knows strings: that is one call instead of two. Where it does not, it says NULL.
+ * The address of a string, or NULL. Equal short strings have the same address. lua_topointer() returns it in one call
+ * instead of two, or NULL in a Lua where it does not support strings.
  */
 static inline const void *name_address(lua_State *L, int index) {
 #if LUA_VERSION_NUM >= 504 || defined(LUAJIT_VERSION)
@@ -151,16 +152,16 @@ static inline const void *name_address(lua_State *L, int index) {
 #endif
 }
 /*
- * names_find() for a key, of this address, that is not the one guessed. If it is a short name of ours, it is guessed
- * the next time.
+ * names_find() for a key at this address that differs from the guess. If it is a short name of the schema, it becomes
+ * the next guess.
  */
 const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L, int index,
     const void *address, struct name_guess *guess);
-/* What a walk over the keys of a message's table begins with. */
+/* The guess for the first key of a message's table. */
 static inline struct name_guess *names_begin(const struct schema_box *box, uint32_t message) {
   return box->guesses + box->image->field_count + message;
 }
-/* The field of a message whose name is the key at index, or NULL. *guess goes on from key to key. */
+/* The field of a message whose name is the key at index, or NULL. Updates *guess for the next key. */
 static inline const struct plait_field *names_find(
     const struct schema_box *box, uint32_t message, lua_State *L, int index, struct name_guess **guess) {
   const void *address = name_address(L, index);
@@ -189,23 +190,25 @@ void push_default(struct call *call, const struct plait_field *field);
 
 /* ---- decode.c, maps.c, required.c ---- */
 /*
- * Decodes into the table at index, which is the stack's top. The place call->source may hold something else afterwards.
- * fresh: the table is empty. 0 or a negated status, with the error filled.
+ * Decodes into the table at index, which is the stack's top. May replace the stack value at call->source. fresh: the
+ * table is empty. Returns 0, or a negated status with the error filled.
  */
 int decode_message(struct call *call, uint32_t message, const uint8_t *at, const uint8_t *end, int table, int fresh);
 /* Adds a map's entry to the table at index. *known 0: its value is an unknown number of a closed enum. */
 int add_entry(struct call *call, const struct plait_field *field, const uint8_t *at, const uint8_t *end, int table,
     uint32_t depth, int *known);
-/* 0, or -REQUIRED with the path of what is missing in the decoded table at index. */
+/* Returns 0, or -REQUIRED with the path of a field that is missing in the decoded table at index. */
 int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth);
 static inline void push_field_key(struct call *call, const struct plait_field *field) {
   lua_rawgeti(call->L, call->keys, (int)(1 + plait_schema_field_index(call->schema, field)));
 }
 /*
- * Makes room for `need` more values on a stack whose top is `top`. 0, or -MEMORY. pre: need is at most LUA_MINSTACK.
+ * Ensures that `need` more values fit on a stack whose top is `top`. Returns 0, or -MEMORY. pre: need is at most
+ * LUA_MINSTACK.
  *
- * LuaJIT's collector halves a stack of which less than a quarter is in use, whatever was asked for; so much room stays
- * that a few values more always fit, but it must be asked anew each time. A module made for Lua 5.1 may run there.
+ * LuaJIT's collector halves a stack of which less than a quarter is in use, even after lua_checkstack(). A few more
+ * values always fit, but the stack must be checked again each time. This also applies to Lua 5.1, because LuaJIT can
+ * load a module built for it.
  */
 static inline int ensure_stack(struct call *call, int top, int need) {
 #if LUA_VERSION_NUM == 501
@@ -221,18 +224,18 @@ static inline int ensure_stack(struct call *call, int top, int need) {
 
 /* ---- encode.c ---- */
 /*
- * buffer: a place on the stack that a larger buffer may take; 0: it goes on top, and nothing there may be moved any
- * more.
+ * buffer: the stack index for a larger buffer. 0: the buffer is pushed on top, and the stack values below must not move
+ * afterwards.
  */
 void start_writer(struct call *call, int buffer);
 /*
- * Writes the table at index in front of what the writer has. top: of the stack, which has more on it afterwards. depth:
- * how deep it may nest.
+ * Writes the table at index in front of the writer's bytes. top: the top of the stack, which is higher afterwards.
+ * depth: how deep the message may nest.
  */
 int encode_message(struct call *call, uint32_t message, int table, int top, uint32_t depth);
 /* Writes all elements of a repeated field or map from the table at index. */
 int encode_repeated(struct call *call, const struct plait_field *field, int table, int top, uint32_t depth);
-/* Reads {lightuserdata, length} or a string, as pbc's encoded sub-messages come. 0: it is neither. */
+/* Reads an encoded sub-message of pbc, which is {lightuserdata, length} or a string. 0: it is neither. */
 int encoded_bytes(lua_State *L, int index, const uint8_t **data, size_t *length);
 
 /* ---- plain.c ---- */

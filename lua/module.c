@@ -1,6 +1,6 @@
 /*
- * module: the Lua module plait.message.core: schemas and types. lua/plait/message.lua and lua/protobuf.lua put their
- * faces over it.
+ * module: the Lua module plait.message.core: schemas and types. lua/plait/message.lua and lua/protobuf.lua build their
+ * APIs on it.
  */
 #include "message.h"
 
@@ -35,7 +35,7 @@ static struct schema_box *new_box(lua_State *L) {
   return box;
 }
 
-/* With the box on top and its image set: makes the rest, and pushes the keys. */
+/* Completes the box on top, whose image is set, and pushes the keys. */
 static int finish_box(lua_State *L, struct schema_box *box) {
   const struct plait_schema *schema = box->image;
   uint32_t slots = 4;
@@ -56,11 +56,11 @@ static int finish_box(lua_State *L, struct schema_box *box) {
   lua_createtable(L, (int)(schema->field_count + schema->value_count), 1);
   fill_keys(L, box);
   lua_pushvalue(L, -2);
-  lua_setfield(L, -2, "schema"); /* who has the keys has the schema */
+  lua_setfield(L, -2, "schema"); /* the keys keep the schema alive */
   return 1;
 }
 
-/* Pushes a schema's userdata and its keys; or returns 0 and the error is filled. */
+/* Pushes a schema's userdata and its keys. Otherwise fills the error and returns 0. */
 static int push_schema(
     lua_State *L, const uint8_t *bytes, size_t size, uint32_t flags, struct plait_message_error *error) {
   struct schema_box *box = new_box(L);
@@ -84,7 +84,7 @@ static int schema_failure(lua_State *L, const struct plait_message_error *error)
   return 3;
 }
 
-/* Whether the bytes end where a field ends, so that others may follow. */
+/* Whether the bytes end at the end of a field, so that further fields may follow. */
 static int is_whole(const uint8_t *at, const uint8_t *end) {
   uint32_t tag;
   int status;
@@ -115,7 +115,7 @@ static int core_schema(lua_State *L) {
 }
 
 /*
- * core.image(bytes | lightuserdata, length) -> schema, keys: bytes are copied, memory of others is used where it lies.
+ * core.image(bytes | lightuserdata, length) -> schema, keys. Copies a string. Uses memory at an address in place.
  */
 static int core_image(lua_State *L) {
   size_t size;
@@ -249,7 +249,7 @@ static int core_fields(lua_State *L) {
 /* ---- types ---- */
 
 /*
- * The userdata that an object's functions belong to; also says what was forgotten where a call has a colon for a dot.
+ * The userdata that an object's functions belong to. Also raises the error for a call with a colon instead of a dot.
  */
 static void check_dot(lua_State *L) {
   if (!lua_istable(L, 1)) return;
@@ -381,7 +381,7 @@ int luaopen_plait_message_core(lua_State *L) {
   lua_pushcfunction(L, schema_gc);
   lua_setfield(L, -2, "__gc");
   lua_pushliteral(L, "plait");
-  lua_setfield(L, -2, "__metatable"); /* nobody calls __gc by hand */
+  lua_setfield(L, -2, "__metatable"); /* so that no program calls __gc */
   lua_pop(L, 1);
   lua_newtable(L);
   luaL_setfuncs(L, functions, 0);

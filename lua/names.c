@@ -1,7 +1,7 @@
 /*
- * names: which field a key of a table is. The schema's table of keys holds each name once, as a string that is not
- * collected while the schema lives; so an equal key, if it is short, has the same address, and is found by that: first
- * where it came in the last table, then in a hash table of addresses. Long names, and names of nobody, are looked up by
+ * names: finds the field that a key of a table names. The schema's table of keys holds each name once, as a string that
+ * is not collected while the schema lives. So an equal short key has the same address. The address is compared with the
+ * key that came here in the last table, then looked up in a hash table. Long names and unknown names are looked up by
  * their bytes.
  */
 #include "message.h"
@@ -11,7 +11,7 @@ static uint32_t hash_address(const void *name, uint32_t message) {
   return (uint32_t)(word >> 32);
 }
 
-static const char NO_NAME[1]; /* nobody's address */
+static const char NO_NAME[1]; /* the address of no key */
 
 PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, uint32_t message, lua_State *L,
     int index, const void *address, struct name_guess *guess) {
@@ -24,7 +24,7 @@ PLAIT_ONCE const struct plait_field *names_search(const struct schema_box *box, 
     if (slot->name == NULL) break;
   }
   if (lua_type(L, index) != LUA_TSTRING) return NULL;
-  /* A string that is equal, but not the same: a long one, or none of ours. */
+  /* Looks up a string by its bytes: a long name, or no name of the schema. */
   size_t length;
   const char *name = lua_tolstring(L, index, &length);
   uint32_t field = plait_schema_find_field(box->image, message, name, length);

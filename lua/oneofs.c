@@ -1,10 +1,10 @@
 /*
- * oneofs: while a message is decoded, the last member of a oneof stays and those before it go.
+ * oneofs: while a message is decoded, the last member of a oneof replaces earlier ones.
  *
- * The members of a small oneof are looked at one by one. Of a large one, the frame remembers which member is there, so
- * that a member costs the same however many there are. What it knows of several oneofs, and what the next occurrence of
- * the message must know, lies in the call's table (parts.c), under the message's table: by a oneof's index, the field's
- * index, each plus one.
+ * The members of a small oneof are checked one by one. For a large oneof, the frame remembers the present member, so
+ * that the cost does not grow with the number of members. For several oneofs, and for further occurrences of the
+ * message, the call's table of parts (parts.c) holds them under the message's table: [oneof index + 1] = field index +
+ * 1.
  */
 #include "decode.h"
 
@@ -23,8 +23,8 @@ static int is_large(const struct call *call, uint32_t oneof) {
 }
 
 /*
- * For a table that earlier occurrences have filled: its members of large oneofs, but the one that came just now, into
- * the table on top.
+ * For a table that earlier occurrences have filled: adds its members of large oneofs, except the one just read, to the
+ * table on top.
  */
 static void find_members(struct call *call, const struct frame *frame, const struct plait_field *but) {
   lua_State *L = call->L;
@@ -39,7 +39,7 @@ static void find_members(struct call *call, const struct frame *frame, const str
   }
 }
 
-/* Pushes what is known of the frame's table; made if there is nothing. */
+/* Pushes the members noted for the frame's table, and creates that note if needed. */
 static void push_known(struct call *call, struct frame *frame, const struct plait_field *but) {
   lua_State *L = call->L;
   need_parts(call);
@@ -64,7 +64,7 @@ PLAIT_COLD void oneof_remember(struct call *call, struct frame *frame) {
   lua_pop(L, 1);
 }
 
-/* Makes the frame's member the one of this field's oneof that was there before, if any. */
+/* Sets the frame's member to the present member of this field's oneof, if any. */
 static void recall(struct call *call, struct frame *frame, const struct plait_field *field) {
   lua_State *L = call->L;
   if (frame->member != NULL) oneof_remember(call, frame);
@@ -88,7 +88,7 @@ PLAIT_COLD void oneof_set(struct call *call, struct frame *frame, const struct p
     const struct plait_field *other =
         plait_schema_field(call->schema, plait_schema_member(call->schema, oneof->first_member + i));
     size_t position = (size_t)(other - frame->fields);
-    /* What a reused table had before and does not come goes at the end. */
+    /* The end of the occurrence removes fields of a reused table that did not come. */
     int absent = position < 64 && (frame->fresh || frame->reuse) && !(frame->seen >> position & 1);
     if (other != field && !absent) remove_member(call, frame, other);
   }

@@ -1,13 +1,13 @@
 /*
- * parts: bytes that come in parts. A message may occur again and again, and each time bring unknown fields; for pbc a
- * message that is not decoded is the bytes of all its occurrences. To make a new string each time would copy what is
- * there as often as something comes. So it is collected in a buffer that doubles, and becomes a string once: at the end
- * of the occurrence if there can be no other, else at the end of the call.
+ * parts: byte strings that grow in several parts. A message may occur repeatedly, each time with unknown fields. For
+ * pbc, a message that is not decoded consists of the bytes of all its occurrences. A new string for each part would
+ * copy all earlier parts. So the parts are collected in a buffer that doubles. The buffer becomes a string once: at the
+ * end of the occurrence if it is the only one, else at the end of the call.
  *
- * Until then the buffer, a userdata, lies where the string will be. The call's table of parts tells in which table each
- * buffer lies; it anchors them, so their addresses are not used anew, and a userdata that the user has put into that
- * place is not mistaken for one. It takes the place on the stack of what is read, and then holds that too, under the
- * key 1. What it has under tables belongs to oneofs.c.
+ * Until then the buffer, a userdata, is stored in place of the string. The call's table of parts maps each buffer to
+ * the table that contains it. It also anchors the buffers, so that their addresses are not reused, and a user's
+ * userdata in that position is not mistaken for a buffer. The table of parts replaces the input on the stack, and holds
+ * the input under the key 1. Keys that are tables belong to oneofs.c.
  */
 #include "decode.h"
 
@@ -19,7 +19,7 @@ struct part {
   uint8_t bytes[];
 };
 
-/* Pushes what lies at the place of the table at index. */
+/* Pushes the value at the place of the table at index. */
 static void get_place(struct call *call, int table, int place) {
   lua_State *L = call->L;
   if (place == PLACE_LAZY) {
@@ -30,7 +30,7 @@ static void get_place(struct call *call, int table, int place) {
   lua_rawget(L, table);
 }
 
-/* Pops a value and puts it there. */
+/* Pops a value and stores it there. */
 static void set_place(struct call *call, int table, int place) {
   lua_State *L = call->L;
   if (place == PLACE_LAZY) {
@@ -42,7 +42,7 @@ static void set_place(struct call *call, int table, int place) {
   lua_rawset(L, table);
 }
 
-/* The part on top of the stack, if it is one of this call's and lies in that table; else NULL. */
+/* Returns the part on top of the stack, if it belongs to this call and to that table; else NULL. */
 static struct part *own_part(struct call *call, int table) {
   lua_State *L = call->L;
   struct part *part = lua_touserdata(L, -1);
@@ -64,7 +64,7 @@ void need_parts(struct call *call) {
   call->has_parts = 1;
 }
 
-/* Notes the part on top of the stack: where it lies, or (table 0) that it is none any more. */
+/* Registers the part on top of the stack for a table, or unregisters it (table 0). */
 static void note_part(struct call *call, int table) {
   lua_State *L = call->L;
   need_parts(call);
@@ -74,7 +74,7 @@ static void note_part(struct call *call, int table) {
   lua_rawset(L, call->source);
 }
 
-/* Adds bytes at the place. keep: a string there are the bytes of earlier occurrences. */
+/* Adds bytes at the place. keep: a string there holds the bytes of earlier occurrences. */
 static void add_bytes(struct call *call, int table, int place, int keep, const uint8_t *bytes, size_t length) {
   lua_State *L = call->L;
   get_place(call, table, place);
@@ -98,7 +98,7 @@ static void add_bytes(struct call *call, int table, int place, int keep, const u
   lua_pop(L, 1);
 }
 
-/* Makes a string of the part at the place, if it is one. */
+/* Turns the part at the place into a string, if there is a part. */
 static void finish_part(struct call *call, int table, int place) {
   lua_State *L = call->L;
   get_place(call, table, place);

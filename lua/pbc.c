@@ -1,12 +1,12 @@
 /*
- * pbc: the part of pbc's face (lua/protobuf.lua) that must be quick: encode, decode, pack and unpack by name.
+ * pbc: the performance-critical part of pbc's API (lua/protobuf.lua): encode, decode, pack and unpack by name.
  *
- * All its functions share one table of state: [1] the schema, [2] its keys, types[name] and patterns[text] as they were
- * first used, error. Registering puts a new schema there and empties types and patterns; messages that were decoded
- * with the old one go on with it.
+ * All functions share one table of state: [1] the schema, [2] its keys, the caches types[name] and patterns[text], and
+ * error. Registering replaces the schema and empties the caches. Messages that were decoded with the old schema keep
+ * it.
  *
- * A finalizer may register, and so replace the schema, wherever memory is asked for. So what goes into types and
- * patterns is made first, and belongs to the schema that is there when it goes in.
+ * A finalizer may register, and so replace the schema, at any allocation. So an entry of a cache is created first, and
+ * belongs to the schema that is current when it is stored.
  */
 #include "encode.h"
 
@@ -21,7 +21,7 @@ static struct schema_box *push_keys(lua_State *L) {
   return box;
 }
 
-/* Pushes what the cache (an upvalue) has under the argument 1, or NULL and nothing. */
+/* Pushes the entry of the cache (an upvalue) for argument 1. If there is none, pushes nothing and returns NULL. */
 static void *cached(lua_State *L, int cache) {
   lua_pushvalue(L, 1);
   lua_rawget(L, lua_upvalueindex(cache));
@@ -36,7 +36,7 @@ static void remember(lua_State *L, int cache) {
   lua_rawset(L, lua_upvalueindex(cache));
 }
 
-/* Pushes the type that argument 1 names. NULL: there is none, and a text is pushed that says so. */
+/* Pushes the type that argument 1 names. If there is none, pushes an error text and returns NULL. */
 static PLAIT_COLD struct type_box *type_by_name(lua_State *L) {
   size_t length;
   const char *name = luaL_checklstring(L, 1, &length);
@@ -96,7 +96,7 @@ static int pbc_encode(lua_State *L) {
     lua_pushlstring(L, (const char *)call.writer.at, size);
     return 1;
   }
-  /* The bytes lie here, or in the userdata that the stack holds, until the function has returned. */
+  /* The bytes lie here, or in the userdata on the stack, until the function has returned. */
   luaL_checkstack(L, top, "too many arguments");
   lua_pushvalue(L, 3);
   lua_pushlightuserdata(L, call.writer.at);
@@ -138,7 +138,7 @@ static int pbc_decode(lua_State *L) {
   return 2;
 }
 
-/* Pushes the pattern whose text is argument 1; else raises. */
+/* Pushes the pattern whose text is argument 1, or raises an error. */
 static PLAIT_COLD struct pattern_box *pattern_by_name(lua_State *L) {
   size_t length;
   struct plait_message_error error;
@@ -220,7 +220,7 @@ static int pbc_metatable(lua_State *L) {
   return 1;
 }
 
-/* touch(table): decodes it if it is a message that is not decoded yet. */
+/* touch(table): decodes the table if it is a message that is not decoded yet. */
 static int pbc_touch(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);

@@ -1,8 +1,8 @@
 /*
- * plain: the quick way through a pattern whose names are all single numbers and strings of the message itself, as those
- * of most patterns are. Values go straight between Lua's stack and the bytes. What is not as expected (a wrong type, a
- * number that does not fit, fields in another order, unknown fields, malformed bytes) is left to the functions of
- * flat.c, from the start, which answer exactly as if nobody had tried before.
+ * plain: the fast path for patterns whose names are all single numbers and strings of the message itself, like most
+ * patterns. Values are copied directly between Lua's stack and the bytes. In any other case, the functions of flat.c
+ * start from the beginning, and return the same as without this attempt. Such cases are a wrong type, a number that
+ * does not fit, fields in another order, unknown fields, and malformed bytes.
  */
 #include "message.h"
 
@@ -18,7 +18,7 @@ int pattern_is_plain(const struct plait_pattern *pattern) {
   return 1;
 }
 
-/* Writes the arguments from `first` on, of which all are there: 1, or 0 and the writer is to be started anew. */
+/* Writes the arguments from `first` on; none is missing. Returns 1, or 0 if the writer must start again. */
 int pack_plain(struct call *call, const struct plait_pattern *pattern, int first) {
   struct plait_writer *writer = &call->writer;
   lua_State *L = call->L;
@@ -46,7 +46,7 @@ int pack_plain(struct call *call, const struct plait_pattern *pattern, int first
   return 1;
 }
 
-/* Pushes a value for each name: how many; or -1 and nothing. */
+/* Pushes a value for each name and returns their number. Returns -1 if it has pushed nothing. */
 int unpack_plain(struct call *call, const struct plait_pattern *pattern, const uint8_t *at, size_t size) {
   struct plait_value values[PLAIN_LIMIT];
   lua_State *L = call->L;
@@ -76,7 +76,7 @@ int unpack_plain(struct call *call, const struct plait_pattern *pattern, const u
     }
   }
   for (; step < last; step++) values[step->slot].present = 0, absent = 1;
-  if (absent && call->options.pbc) return -1; /* which has defaults then */
+  if (absent && call->options.pbc) return -1; /* pbc returns defaults */
   int count = pattern->slot_count;
   for (int i = 0; i < count; i++) {
     const struct plait_value *value = &values[i];

@@ -1,11 +1,11 @@
--- protobuf: the Lua face of cloudwu's pbc, for programs that were written for it. docs/reference/lua-pbc.md says what is the same
--- and what was mended.
+-- protobuf: the Lua API of cloudwu's pbc, for programs that were written for it. docs/reference/lua-pbc.md lists the
+-- differences.
 
 local core = require 'plait.message.core'
 local descriptor = require 'plait.message.descriptor'
 
--- The schema of all these sets, and of descriptor.proto, which pbc knows too. It comes last: a newer one of the user's
--- wins. Where the same types come from a file of another name, they are the user's alone.
+-- The schema of all these sets, and of descriptor.proto, which pbc knows, too. It comes last, so that a newer one of
+-- the user's wins. If a file of another name has the same types, only the user's file counts.
 local function schema_of(sets)
   local bytes = table.concat(sets)
   local handle, keys, code = core.schema(bytes, true, descriptor)
@@ -13,7 +13,7 @@ local function schema_of(sets)
   return handle, keys
 end
 
-local types, patterns = {}, {} -- what was used by name, since the last registration
+local types, patterns = {}, {} -- caches by name, emptied by each registration
 local state = { sets = {} }
 state[1], state[2] = assert(schema_of {})
 local bound = core.pbc(state, types, patterns)
@@ -36,7 +36,7 @@ end
 function protobuf.register(bytes)
   if type(bytes) ~= 'string' then error('register takes the bytes of a descriptor set', 2) end
   local sets = state.sets
-  if sets[bytes] then return end -- the same again, as programs do that register where they begin to use a type
+  if sets[bytes] then return end -- some programs register a set again wherever they use one of its types
   sets[#sets + 1] = bytes
   local handle, keys = schema_of(sets)
   if not handle or bytes == '' then
@@ -97,7 +97,7 @@ function protobuf.extract(message)
   return message
 end
 
--- Gives a table made by hand, and all messages in it, the defaults of its type.
+-- Gives a table that the program has created, and all messages in it, the defaults of its type.
 function protobuf.default(name, message)
   local fields = core.fields(state[1], state[2], name)
   if not fields then error('no message type has the name ' .. tostring(name), 2) end

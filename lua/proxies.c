@@ -1,11 +1,11 @@
 /*
- * proxies: what lies behind metatables. pbc reads a message with pairs() and a list with ipairs(), so a table that is
- * empty itself but has `__pairs` or `__index` is what these show of it. Such a table is copied, and the copy is
+ * proxies: tables with metatables. pbc reads a message with pairs() and a list with ipairs(). So the contents of an
+ * empty table with `__pairs` or `__index` are what these functions yield. Such a table is copied, and the copy is
  * encoded. So no metamethod runs while a table is walked.
  */
 #include "encode.h"
 
-/* With an iterator, its state and its first key on top: a table with all that they bring, in their place. */
+/* Replaces the iterator, its state and its first key on top by a table with all that the iterator yields. */
 static void collect(lua_State *L) {
   int iterator = lua_gettop(L) - 2;
   lua_newtable(L);
@@ -22,7 +22,7 @@ static void collect(lua_State *L) {
   lua_settop(L, iterator);
 }
 
-/* What __len says of the table at index; -1: nothing. */
+/* The result of __len for the table at index; -1: there is none. */
 static lua_Number length_of(lua_State *L, int index) {
   if (!luaL_getmetafield(L, index, "__len")) return -1;
   lua_pushvalue(L, index);
@@ -33,8 +33,8 @@ static lua_Number length_of(lua_State *L, int index) {
 }
 
 /*
- * Pushes a copy of a list that has __index: up to the first nil, as ipairs() reads it since Lua 5.3; before, as many as
- * __len says. Less than __len says is a hole.
+ * Pushes a copy of a list that has __index: up to the first nil, as ipairs() reads it since Lua 5.3; in older versions,
+ * as many elements as __len returns. A nil before that length is a hole.
  */
 static int copy_elements(struct call *call, int index, lua_Number length) {
   lua_State *L = call->L;

@@ -1,5 +1,5 @@
 /*
- * repeated: lists and maps from tables.
+ * repeated: encodes lists and maps from tables.
  */
 #include "encode.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- maps ---- */
 
-/* The key and behind it the value are the top of the stack. */
+/* Writes the entry whose key and value are on top of the stack. */
 static int encode_entry(struct call *call, const struct plait_field *field, int top, uint32_t depth) {
   struct plait_writer *writer = &call->writer;
   const struct plait_field *key = plait_message_fields(call->schema, plait_schema_message(call->schema, field->type)),
@@ -97,13 +97,13 @@ static int check_list(struct call *call, int table, int count, int top) {
   lua_State *L = call->L;
   int keys = 0;
   for (lua_pushnil(L); lua_next(L, table) != 0; lua_settop(L, top + 1)) keys++;
-  /* if as many, another one has the place of one that is missing */
+  /* with an equal number of keys, another key stands in for a missing element */
   return keys == count ? 0 : check_keys(call, table, count, top);
 }
 
 #if LUA_INTEGERS
 
-#define BLOCK 64 /* numbers of a list that are taken at once */
+#define BLOCK 64 /* numbers of a list that are read at once */
 
 /* to_bits(), with the most common first. */
 static inline int number_bits(struct call *call, const struct plait_field *field, int index, uint64_t *bits) {
@@ -121,9 +121,9 @@ static inline int next_is(lua_State *L, int table, int top, int index) {
 }
 
 /*
- * Writes numbers of a list, block by block from the last one. A block is taken in one walk if that comes to just its
- * elements, in their order, as it does in most lists; this also is what check_list() would see. Returns how many
- * elements are left for the general way, which tells of errors, too; or a status.
+ * Writes numbers of a list, block by block from the last one. A block is read in one walk if lua_next() yields exactly
+ * its elements in order, as in most lists. That also proves what check_list() checks. Returns the number of elements
+ * left for the general functions, which also report errors, or a status.
  */
 static int encode_numbers(struct call *call, const struct plait_field *field, int table, int count, int top) {
   lua_State *L = call->L;
@@ -133,7 +133,7 @@ static int encode_numbers(struct call *call, const struct plait_field *field, in
     first = last > BLOCK ? last - BLOCK + 1 : 1;
     lua_settop(L, top);
     lua_pushnil(L);
-    if (first > 1) { /* lua_next() goes on from a key that is there */
+    if (first > 1) { /* lua_next() continues from an existing key */
       lua_rawgeti(L, table, first - 1);
       if (lua_isnil(L, -1)) return last;
       lua_settop(L, top);

@@ -1,13 +1,13 @@
 /*
- * required: whether a decoded table has all its required fields, down to the last message in it. What a user has given
- * to be decoded into may be anything.
+ * required: whether a decoded table has all its required fields, including nested messages. A table that a user has
+ * passed to decode into may contain anything.
  */
 #include "decode.h"
 
 int check_required(struct call *call, const struct plait_message *message, int table, uint32_t depth) {
   lua_State *L = call->L;
   int status = 0;
-  /* The user's tables may hold each other, or be one for two fields. */
+  /* A user's tables may contain each other, or one table may serve two fields. */
   if (depth == 0) return decode_fail(call, -PLAIT_MESSAGE_DEPTH, call->bytes);
   if (!lua_istable(L, table)) return decode_fail(call, -PLAIT_MESSAGE_TYPE, call->bytes);
   int top = lua_gettop(L);

@@ -1,9 +1,9 @@
 /*
  * values: numbers between Lua and the wire, without loss or with an error.
  *
- * 64-bit integers where Lua's numbers are doubles: numbers as far as they are exact, decimal strings beyond, or what
- * the option int64 asks for. With integers (Lua 5.3 on) they are integers, a uint64 beyond 2^63 - 1 is negative, and
- * comes back the same.
+ * If Lua's numbers are doubles, 64-bit integers are numbers as far as these are exact, and decimal strings beyond,
+ * unless the option int64 says otherwise. Since Lua 5.3 they are integers. A uint64 beyond 2^63 - 1 becomes negative
+ * there, and is encoded back to the same value.
  */
 #include "message.h"
 
@@ -13,7 +13,7 @@
 
 #define EXACT 9007199254740992u /* 2^53: up to it a double holds every integer */
 
-/* The FFI's part, which lua/plait/ffi.lua has put into the registry: (bits as 8 bytes, unsigned) -> cdata, and back. */
+/* Registry keys of functions that lua/plait/ffi.lua sets: (bits as 8 bytes, unsigned) -> cdata, and back. */
 static const char to_cdata[] = "plait.to_cdata", from_cdata[] = "plait.from_cdata";
 
 static void push_text64(lua_State *L, uint64_t bits, int is_unsigned) {
@@ -43,7 +43,7 @@ static void push_64(struct call *call, uint64_t bits, int is_unsigned) {
   if (call->options.int64 == INT64_EXACT && is_unsigned && bits >> 63) push_text64(L, bits, 1);
   else lua_pushinteger(L, (lua_Integer)bits);
 #else
-  /* of the integer: its double would be rounded already */
+  /* compares the integer, because its double might be rounded */
   uint64_t size = !is_unsigned && bits >> 63 ? 0 - bits : bits;
   if (call->options.int64 == INT64_EXACT && size > EXACT) push_text64(L, bits, is_unsigned);
   else lua_pushnumber(L, is_unsigned ? (double)bits : (double)(int64_t)bits);
@@ -93,7 +93,7 @@ void push_default(struct call *call, const struct plait_field *field) {
   else lua_pushlstring(call->L, plait_schema_name(call->schema, (uint32_t)field->default_bits), field->default_length);
 }
 
-/* An integer, as its bits and sign, for a field of `kind`. */
+/* Checks an integer, given as bits and sign, for a field of `kind`. */
 static int fit(uint32_t kind, uint64_t bits, int negative) {
   int64_t value = (int64_t)bits;
   int large = !negative && value < 0; /* 2^63 and more */

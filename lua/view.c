@@ -1,11 +1,11 @@
 /*
- * view: a message that is read where it lies. A view is a userdata: the bytes' string, and which part of it. Reading a
- * field looks for it in the bytes, each time: right for a few fields of a large message.
+ * view: a message that is read in place. A view is a userdata that names a part of a string of bytes. Each read of a
+ * field searches the bytes, which is efficient for a few fields of a large message.
  *
  *     view.name          a number, string, boolean; nil if absent; a list or map, decoded; or the view of a message
  *     message.expand(v)  the whole as a table (lua/plait/message.lua)
  *
- * A message that occurs twice is the two encodings one behind the other: that is what merging means.
+ * The view of a message that occurs twice concatenates the two encodings, because the format defines merging that way.
  */
 #include "message.h"
 
@@ -70,8 +70,8 @@ static int view_error(lua_State *L, struct call *call, uint32_t message) {
 }
 
 /*
- * Decodes one field with the decoder for whole messages: the occurrences of that field alone are handed to it, so
- * merging, packing, maps and checks are the same. Messages become views instead.
+ * Decodes one field with the decoder for whole messages, from the occurrences of that field alone. So merging, packing,
+ * maps and checks are the same. Messages become views instead.
  */
 static int view_index(lua_State *L) {
   struct view *view = check_view(L); /* environment at 3 */

@@ -138,7 +138,7 @@ int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node dire
       if (plait_get(&inode->generation_kind) != directory.generation_kind || plait_get(&inode->links) == 0) {
         rc = -PLAIT_ENOENT;
       } else if (plait__fs_has_room(inode)) {
-        /* Another thread has made room. */
+        /* Another thread has replaced the table. */
       } else if (capacity < plait_get(&inode->live) + 1) {
         done = 0;
       } else {

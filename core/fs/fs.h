@@ -212,8 +212,8 @@ struct plait_fs_deferred_free {
 };
 
 /*
- * A mount: a directory whose contents a backend of the binding serves. The core knows where it is, not what is in it:
- * see mounts.c. Mounts form a list, newest first, that changes under `rename`.
+ * A mount: a directory whose contents a backend of the binding serves. The core knows its path, not its contents: see
+ * mounts.c. Mounts form a list, newest first, that changes under `rename`.
  */
 struct plait_fs_mount {
   plait_word_t next;   /* the next older mount, 0 none */

@@ -1,5 +1,5 @@
 /*
- * fs internals: what the files of core/fs call of each other. For core/fs only.
+ * fs internals: functions and types that the files of core/fs share. For core/fs only.
  *
  * Names starting with plait__fs_ are internal. "Under its lock" is a precondition: the caller holds the inode's lock.
  */
@@ -164,7 +164,8 @@ uint32_t plait__fs_hash(const uint8_t *bytes, uint32_t length);
 int plait__fs_lookup(struct plait__fs_node directory, struct plait__fs_name name, struct plait__fs_node *found,
     struct plait_fs_directory_record **record);
 /*
- * Makes room for one more name. pre: no lock is held. 0, -PLAIT_ENOENT, -PLAIT_ENOSPC, -PLAIT_ETIMEDOUT.
+ * Replaces a full directory table by a larger one. pre: no lock is held. 0, -PLAIT_ENOENT, -PLAIT_ENOSPC,
+ * -PLAIT_ETIMEDOUT.
  */
 int plait__fs_make_room(struct plait_fs_thread *mine, struct plait__fs_node directory);
 int plait__fs_has_room(struct plait_inode *directory);

@@ -1,11 +1,11 @@
 /*
- * items: inodes and descriptors, and who owns them.
+ * items: inodes and descriptors, and their owners.
  *
  * Invariants
- * - The owner word of an item is authoritative: it says who may use the item. It leaves 0 by a compare-and-swap to a
- *   thread id. So recovery finds by that id what an exited thread was creating or freeing.
- * - The owner word becomes 0 outside of any journal. A free item is guarded by no lock, so a journal that is applied
- *   again would undo what the next owner does.
+ * - The owner word of an item is authoritative: it names the only user of the item. It leaves 0 by a compare-and-swap
+ *   to a thread id. So recovery finds by that id the items that an exited thread was creating or freeing.
+ * - The owner word becomes 0 outside of any journal. No lock guards a free item, so a journal that is applied again
+ *   would undo the changes of the next owner.
  * - A journal adds chunks, one at a time and under `tables`. Chunks are never removed.
  */
 #include "internal.h"
@@ -148,8 +148,8 @@ static plait_ref_t enter(void) {
 }
 
 /*
- * The record and its scratch block come from the reserve for threads. So a thread can enter, and recover another one,
- * when files have filled the space.
+ * The thread record of fs and its scratch block come from the reserve for threads. So a thread can enter, and recover
+ * another one, when files have filled the space.
  */
 PLAIT_EXPORT plait_ref_t plait_fs_enter(void) {
   enum plait_heap_use before = plait_heap_use(PLAIT_FOR_THREADS);

@@ -5,8 +5,8 @@
  * - While `state` is 1, the owner holds the locks of everything that `stores` names, or the words belong to the owner
  *   alone. So no other thread has changed them, and the stores can be applied again from the start.
  * - A thread that takes a lock over from an exited thread first recovers all journals. So the guarded data is
- *   consistent before anyone reads it. Several threads may take over locks of one exited thread: the lock of its record
- *   lets one of them recover, and the others wait.
+ *   consistent before anyone reads it. Several threads may take over locks of one exited thread. The lock of its thread
+ *   record lets one of them recover, and the others wait.
  * - `reserved_blocks` names a block until the transaction that publishes it is committed, or until the block is freed.
  *   `reserved_count` decreases before `state` becomes 0, so recovery never frees a published block.
  * - While `state` is 2, all stores are applied and other threads may hold the locks. What remains is to free
@@ -215,7 +215,7 @@ void plait__fs_tx_abort(struct plait_fs_thread *mine, uint32_t keep) {
 
 /* ---- after an exit ---- */
 
-/* pre: the record's lock is held, and its owner has exited. */
+/* pre: the lock of the thread record is held, and the owner of the record has exited. */
 static void recover_journal(struct plait_fs_thread *thread_record) {
   if (plait_load(&thread_record->state) == 1) apply_journal(thread_record);
   if (plait_get(&thread_record->state) == 2) run_deferred_frees(thread_record);

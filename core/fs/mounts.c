@@ -2,14 +2,14 @@
  * mounts: directories whose contents another backend serves: a folder of the host, later an image or a browser's
  * storage.
  *
- * The core knows where mounts are, and nothing of what is in them. For a path that leads into one it returns
+ * The core knows the paths of mounts, and nothing about their contents. For a path that leads into a mount it returns
  * -PLAIT_EREMOTE, the mount's number and the remaining path. The binding continues there, in the calling thread.
  * Descriptors of mounted files are in the table of all descriptors. So their numbers, owners and file positions are
  * valid in every thread.
  *
  * Invariants
  * - One journal changes the list and `inode.mount` together, under `rename` and the inode's lock. Numbers are never
- *   reused, so what a thread remembers of a mount is correct, or its number names no mount.
+ *   reused. So a thread's cached copy of a mount is correct, or its number names no mount.
  * - A directory that a mount covers, or that contains a mount, is neither removed nor moved: `place` stays its path.
  * - A thread that moves a directory checks `moves` under the directory's lock, and if it is set, moves under `rename`.
  *   The first mount sets `moves`, and then takes and releases the lock of each ancestor once. From there on no ancestor

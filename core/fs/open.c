@@ -7,7 +7,7 @@
 #define LAST_POSITION 9.2e18     /* so that the end of a read fits into 63 bits */
 
 /*
- * Adds `more` watchers to the record and to the sum, in one transaction. 0: removes all watchers of the record.
+ * Adds `more` watchers to the thread record and to the sum, in one transaction. 0: removes all watchers of the record.
  */
 static int change_watchers(struct plait_fs_thread *thread_record, uint32_t more) {
   struct plait_fs_thread *mine = plait__fs_mine();

@@ -3,8 +3,8 @@
  *
  * Each operation walks without a lock, locks the inodes that it found, and checks that they are unchanged. Then it
  * commits its transaction; otherwise it starts again. A directory moves into another one only under `rename`. While
- * that is held no directory gets another parent. So a walk up to the root tells whether the directory would become its
- * own ancestor.
+ * `rename` is held, no directory gets another parent. So a walk up to the root shows whether the directory would become
+ * its own ancestor.
  */
 #include "internal.h"
 

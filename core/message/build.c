@@ -1,5 +1,5 @@
 /*
- * build: what reading, resolving and freezing share: the arena of the records, and the error.
+ * build: the arena and the error, which reading, resolving and freezing share.
  */
 #include "descriptor.h"
 

@@ -1,6 +1,6 @@
 /*
- * descriptor: reads the bytes of a FileDescriptorSet. Nesting is bounded, every length is checked, unknown fields are
- * skipped; a field that comes with the wrong wire type is unknown.
+ * descriptor: reads the bytes of a FileDescriptorSet. Nesting is bounded, and every length is checked. Unknown fields
+ * are skipped, including fields with the wrong wire type.
  */
 #include "descriptor.h"
 #include "wire.h"
@@ -85,7 +85,7 @@ static void inherit(struct plait__features *features, const struct plait__featur
   if (features->encoding == 0) features->encoding = parent->encoding;
 }
 
-/* A part of a full name: not empty, and no bytes that would make messages of errors unreadable. */
+/* A part of a full name: not empty, and without bytes that would make error messages unreadable. */
 static int bad_word(struct plait__span name, int dots) {
   int last = '.';
   for (uint32_t i = 0; i < name.length; i++) {
@@ -233,7 +233,7 @@ static int read_message(struct plait__build *build, struct plait__span span, str
   struct plait__field **fields_end = &message->fields;
   int more, status;
   if (nesting == 0) return plait__build_fail(build, scope, "message types are nested too deeply");
-  /* The name and the options come first in meaning, though not in the bytes. */
+  /* Reads the name and the options first, wherever they are in the bytes, because the fields depend on them. */
   while ((more = next_field(build, &cursor)) > 0) {
     if (IS(1, BYTES)) name = cursor.span;
     if (IS(7, BYTES) && (status = read_message_options(build, cursor.span, message)) < 0) return status;
@@ -267,7 +267,7 @@ static int read_message(struct plait__build *build, struct plait__span span, str
           return plait__build_fail_about(build, message->name, "no such oneof for field ", field->name);
         field->oneof = declared[field->oneof_declared];
         inherit(&field->features, &field->oneof->features);
-        if (field->proto3_optional) field->oneof = NULL; /* made up for readers that know no `optional` */
+        if (field->proto3_optional) field->oneof = NULL; /* synthetic, for readers that do not know `optional` */
       }
       inherit(&field->features, &message->features);
       message->field_count++;
@@ -288,7 +288,7 @@ static const struct plait__features edition_defaults[] = {
     {1, 1, 1, 2, 1}, /* 2023, 2024 */
 };
 
-/* The place of a file by this name: its own, or the empty one where it would go. NULL: see PLAIT__COLLISION. */
+/* The slot of the file with this name, or the empty slot where it would go. NULL: see PLAIT__COLLISION. */
 static struct plait__file *file_slot(struct plait__build *build, struct plait__span name) {
   uint32_t at = plait__schema_hash(0, name.data, name.length);
   build->work += name.length;

@@ -1,9 +1,10 @@
 /*
- * descriptor: a FileDescriptorSet as records, on the way to an image. Private to this room.
+ * descriptor: the descriptor records, an intermediate form between a FileDescriptorSet and an image. Private to this
+ * module.
  *
- * descriptor.c reads bytes into these records without knowing what names mean; resolve.c gives every name its meaning
- * and every field its flags; freeze.c lays the image out. All records lie in one arena, and names point into the
- * caller's bytes or into the arena. The arena is freed as a whole, whatever has happened.
+ * descriptor.c parses bytes into descriptor records. resolve.c resolves names to types, and sets the flags of fields.
+ * freeze.c lays the image out. All descriptor records lie in one arena, and names point into the caller's bytes or into
+ * the arena. The arena is freed as a whole, also after an error.
  */
 #ifndef PLAIT_MESSAGE_DESCRIPTOR_H
 #define PLAIT_MESSAGE_DESCRIPTOR_H
@@ -81,7 +82,7 @@ struct plait__chunk {
   size_t size, used;
 };
 
-/* Finds messages and enums by their full name while the image is made. */
+/* A hash table of messages and enums by full name, used while the image is built. */
 struct plait__type {
   uint32_t hash;
   struct plait__message *message; /* one of the two, or both NULL: an empty slot */
@@ -100,17 +101,17 @@ struct plait__build {
   uint32_t type_mask, file_mask, flags;
   uint32_t message_count, enum_count, field_count, value_count, oneof_count, member_count;
   uint64_t name_bytes;
-  /* Names compared, slots looked at, bytes hashed: a test sees that it is in proportion to the input. */
+  /* Counts names compared, slots visited and bytes hashed: a test checks that the sum is proportional to the input. */
   uint64_t work;
   const uint8_t *start; /* of the input: offsets in errors count from here */
 };
 
-/* `build` is filled in; the input is `bytes`. What is allocated until plait__build_end() is one arena. */
+/* Initializes `build` for the input `bytes`. All memory allocated until plait__build_end() belongs to one arena. */
 void plait__build_begin(struct plait__build *build, const uint8_t *bytes, uint32_t flags,
     const struct plait_allocator *allocator, struct plait_message_error *error);
 void plait__build_end(struct plait__build *build);
 
-/* Zeroed memory of the arena; NULL: none, and the error is set. */
+/* Allocates zeroed memory from the arena. NULL: out of memory, and the error is set. */
 void *plait__build_alloc(struct plait__build *build, size_t size);
 
 /* Sets the error: "name: text" and returns -SCHEMA. `name` may be empty. */

@@ -1,6 +1,6 @@
 /*
- * freeze: lays the records out as an image. First the sizes, then one allocation, then the contents: it cannot fail
- * half way. See descriptor.h and schema.h.
+ * freeze: lays the descriptor records out as an image. It computes the sizes, makes one allocation, and then writes the
+ * contents, so it cannot fail half way. See descriptor.h and schema.h.
  */
 #include "descriptor.h"
 #include "wire.h"
@@ -25,7 +25,7 @@ static uint32_t put_name(struct freezer *freezer, struct plait__span name) {
   return at;
 }
 
-/* Room for an array behind `*size`, aligned; its distance. */
+/* Reserves space for an array behind `*size`, aligned. Returns its distance from the image's start. */
 static uint64_t lay_out(uint64_t *size, uint64_t count, uint64_t item) {
   uint64_t at = *size = (*size + 7) & ~7ull;
   *size += count * item;
@@ -38,7 +38,7 @@ static uint32_t slots_for(uint32_t count) {
   return slots;
 }
 
-/* Numbers that the dense table covers: up to the largest, as long as half of its places are used. */
+/* Returns how many numbers the dense table covers: up to the largest for which at least half of the cells are used. */
 static uint32_t dense_count(const struct plait__message *message) {
   uint32_t covered = 0, seen = 0;
   if (message->field_count > 65534) return 0;
@@ -87,7 +87,7 @@ static void put_field(struct freezer *freezer, const struct plait__message *mess
       plait__schema_hash(message->index, from->name.data, from->name.length), index + 1, from->name);
 }
 
-/* Whether each name leads to what has it, and so no two are the same. */
+/* Whether each name leads to its owner, so that no two names are equal. */
 static int check_names(struct plait__build *build, const struct plait_schema *schema) {
   struct plait__span none = {NULL, 0};
   for (uint32_t i = 0; i < schema->field_count; i++) {
@@ -108,7 +108,7 @@ static int check_names(struct plait__build *build, const struct plait_schema *sc
   return 0;
 }
 
-/* Defaults of enums, which are names until here. The fields come in the same order as they were put. */
+/* Resolves the defaults of enum fields, which are names until here. Visits the fields in the order of the image. */
 static int set_enum_defaults(struct plait__build *build, struct plait_schema *schema) {
   struct plait_field *to = (struct plait_field *)((uint8_t *)schema + schema->fields);
   for (struct plait__message *message = build->messages; message != NULL; message = message->next) {
@@ -124,7 +124,10 @@ static int set_enum_defaults(struct plait__build *build, struct plait_schema *sc
   return 0;
 }
 
-/* Ordered by number; of one number the first declared first. Insertion from the end: enums count up as a rule. */
+/*
+ * Sorts by number; among equal numbers, the first declared comes first. Inserts from the end, because the values of
+ * most enums are declared in ascending order.
+ */
 static void sort_values(struct plait_enum_value *values, uint32_t count, struct plait_enum_value *spare) {
   int sorted = 1;
   for (uint32_t i = 1; i < count; i++) sorted &= values[i - 1].number <= values[i].number;

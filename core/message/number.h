@@ -1,5 +1,5 @@
 /*
- * number: decimal text to numbers, for defaults in descriptors and for 64-bit integers that come as strings.
+ * number: converts decimal text to numbers, for defaults in descriptors and for 64-bit integers given as strings.
  */
 #ifndef PLAIT_MESSAGE_NUMBER_H
 #define PLAIT_MESSAGE_NUMBER_H
@@ -7,8 +7,8 @@
 #include "status.h"
 
 /*
- * An integer in decimal or (0x) hexadecimal digits, with a sign. *bits is its two's complement. 0, -TYPE (not a
- * number), or -RANGE: outside -2^63 .. 2^64 - 1. *negative tells which of the two a *bits >= 2^63 is.
+ * Parses an integer in decimal or (0x) hexadecimal digits, with an optional sign. *bits is its two's complement, and
+ * *negative its sign. Returns 0, -TYPE (not a number), or -RANGE: outside -2^63 .. 2^64 - 1.
  */
 int plait_number_integer(const char *text, size_t length, uint64_t *bits, int *negative);
 

@@ -1,8 +1,8 @@
 /*
- * pattern: making one, and both directions of flat access. See pattern.h.
+ * pattern: making patterns, and both directions of flat access. See pattern.h.
  *
- * A node for each message that the names lead through; its steps are the fields looked at there, ordered by number, so
- * that a reader expects the next one and a writer goes backwards.
+ * A pattern has a node for each message that its names lead through. The node's steps are the fields used there,
+ * ordered by number. A reader expects the next step; a writer walks the steps backwards.
  */
 #include "pattern.h"
 
@@ -34,7 +34,7 @@ static int is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',';
 }
 
-/* The step of a node for a field, made if it is not there. */
+/* Returns the node's step for a field, and creates it if needed. */
 static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node, uint32_t index) {
   for (uint32_t i = 0; i < draft->step_count; i++)
     if (draft->node_of[i] == node && draft->steps[i].field == index) return &draft->steps[i];
@@ -57,7 +57,7 @@ static struct plait_pattern_step *draft_step(struct draft *draft, uint32_t node,
   return step;
 }
 
-/* An extension's name has dots of its own, so the longest name that fits is taken. */
+/* An extension's name contains dots, so the longest name that matches is used. */
 static uint32_t longest_field(
     const struct draft *draft, uint32_t message, const char *word, size_t length, size_t *used) {
   for (size_t end = length < PLAIT_NAME_LIMIT ? length : PLAIT_NAME_LIMIT; end > 0; end--) {
@@ -190,7 +190,7 @@ struct unpacking {
   const uint8_t *bytes;
 };
 
-/* Another member of the oneof has come: those before do not count. */
+/* Discards earlier members of the oneof, because another one was read. */
 static PLAIT_ONCE void clear_oneof(struct unpacking *unpacking, const struct plait_pattern_node *node, uint32_t oneof,
     const struct plait_pattern_step *but);
 
@@ -247,8 +247,8 @@ static int unpack_elements(struct unpacking *unpacking, const struct plait_patte
 }
 
 /*
- * A field that a step asks for, from behind its tag. NULL and *status: an error; NULL and 0: it is an unknown field
- * after all.
+ * Reads the field of a step, starting after its tag. NULL and *status: an error. NULL and status 0: treat it as an
+ * unknown field.
  */
 static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plait_pattern_step *step, uint32_t tag,
     const uint8_t *at, const uint8_t *end, uint32_t depth, int *status) {
@@ -309,7 +309,7 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
     }
     if (step->flags & PLAIT_FIELD_CLOSED &&
         plait_enum_find_number(schema, plait_schema_enum(schema, field->type), (int32_t)value.integer) == NULL)
-      return next; /* a value that the enum does not know: as if the field were not there */
+      return next; /* the closed enum has no such value: the field counts as absent */
   }
   if (step->flags & PLAIT_FIELD_REPEATED) {
     if (unpacking->elements == NULL) return next;
@@ -332,7 +332,7 @@ static const uint8_t *unpack_step(struct unpacking *unpacking, const struct plai
 }
 
 /*
- * An item of a MessageSet is its message, as if that had the item's number for its tag. The place behind the item, or
+ * Reads an item of a MessageSet as a message field whose number is the item's. Returns the address after the item, or
  * NULL.
  */
 static PLAIT_ONCE const uint8_t *unpack_set_item(struct unpacking *unpacking, const struct plait_pattern_node *node,

@@ -1,12 +1,12 @@
 /*
  * pattern: flat access. A pattern is a list of field names of one message type, nested names allowed: "tutorial.Person
- * name id home.city". Packing takes one value for each name, unpacking gives one, and no object stands between them and
- * the bytes. Nothing is allocated, but by a writer that grows.
+ * name id home.city". Packing takes one value for each name, and unpacking returns one. No intermediate object is
+ * created. Only a growing writer allocates memory.
  *
- * A pattern is one block without pointers, like a schema: it can be moved, shared, and put into a space. It is made for
- * one schema and used with that alone.
+ * A pattern is one block without pointers, like a schema: it can be moved, shared, and put into a space. It is valid
+ * only with the schema that it was made for.
  *
- * All functions: any thread.
+ * Any thread may call all functions.
  */
 #ifndef PLAIT_MESSAGE_PATTERN_H
 #define PLAIT_MESSAGE_PATTERN_H
@@ -28,7 +28,7 @@ struct plait_value {
   uint32_t present; /* 0: absent. Repeated fields, packing: not 0 if `elements` is to be asked */
 };
 
-/* One name: what a node does when it meets the field. Ordered by number within its node. */
+/* One name: the action of a node for a field. Ordered by number within the node. */
 struct plait_pattern_step {
   uint32_t tag;   /* the field's */
   uint32_t field; /* its index in the schema */
@@ -75,7 +75,7 @@ static inline uint32_t plait_pattern_field(const struct plait_pattern *pattern, 
 int plait_pattern_build(const struct plait_schema *schema, const char *text, size_t length,
     const struct plait_allocator *allocator, struct plait_pattern **pattern, struct plait_message_error *error);
 
-/* What a caller does with the elements of repeated fields and maps, which have no place in a slot. */
+/* The caller's functions for the elements of repeated fields and maps, which do not fit into a slot. */
 struct plait_pattern_elements {
   /* Unpacking: one element. The entry of a map is a message. 0, or a negated status that ends it all. */
   int (*take)(void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value);

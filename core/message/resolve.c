@@ -1,5 +1,5 @@
 /*
- * resolve: gives every name in the records its meaning, and every field its flags. See descriptor.h.
+ * resolve: resolves every name in the descriptor records, and sets the flags of every field. See descriptor.h.
  */
 #include "descriptor.h"
 #include "number.h"
@@ -11,8 +11,8 @@ static struct plait__span type_name(const struct plait__type *type) {
 }
 
 /*
- * The place of the type whose name is `scope` (with a dot, if it is not empty) and `name`, and has this hash: its own,
- * or the empty one where it would go. NULL: there is no such type, nor a place for it.
+ * Returns the slot of the type with this hash whose name is `scope` and `name`, with a dot between if `scope` is not
+ * empty. If there is none, returns the empty slot where it would go. NULL: neither exists.
  */
 static struct plait__type *type_slot(
     struct plait__build *build, struct plait__span scope, struct plait__span name, uint32_t hash) {
@@ -32,7 +32,7 @@ static struct plait__type *type_slot(
   return NULL;
 }
 
-/* Puts a type where it will be found. */
+/* Inserts a type into the hash table. */
 static int index_type(struct plait__build *build, struct plait__type type) {
   struct plait__span name = type_name(&type), none = {NULL, 0};
   type.hash = plait__schema_hash(0, name.data, name.length);
@@ -69,8 +69,8 @@ static struct plait__type look_up_in(
 }
 
 /*
- * Looks a name up as protoc does: ".a.B" is full; else the innermost of the scope and what surrounds it that has it
- * counts. They are tried from the outside, so that the scope is hashed once.
+ * Looks a name up as protoc does. ".a.B" is a full name. Another name is searched in the scope and in all enclosing
+ * scopes, and the innermost match wins. The search starts at the outermost scope, so that the scope is hashed once.
  */
 static struct plait__type look_up(struct plait__build *build, struct plait__span name, struct plait__span scope) {
   uint32_t hash = plait__schema_hash_begin(0), from = 0;

@@ -73,7 +73,7 @@ const struct plait_enum_value *plait_enum_find_number(
   const struct plait_enum_value *values = plait_schema_value(schema, enumeration->first_value);
   uint32_t count = enumeration->value_count;
   if (count == 0) return NULL;
-  /* Nearly all enums count up by one without a gap, and then the place is known. */
+  /* Nearly all enums have consecutive numbers, and then the number gives the index. */
   uint32_t guess = (uint32_t)number - (uint32_t)values[0].number;
   if (guess < count && values[guess].number == number && (guess == 0 || values[guess - 1].number != number))
     return &values[guess];
@@ -123,7 +123,7 @@ static int bad_name(const struct plait_schema *schema, uint32_t name, uint32_t l
       plait_schema_name(schema, name)[length] != 0;
 }
 
-/* Every slot names something. */
+/* Every slot refers to an existing item. */
 static int bad_slots(const struct plait_schema *schema, uint32_t distance, uint32_t mask, uint32_t count, int types) {
   if ((mask & (mask + 1)) != 0 || mask > 0x3FFFFFFF || bad_array(schema, distance, mask + 1, 4)) return 1;
   const uint32_t *slots = plait__schema_at(schema, distance);
@@ -217,7 +217,7 @@ int plait_schema_check(const void *image, size_t size) {
       bad_slots(schema, schema->field_slots, schema->field_mask, schema->field_count, 0) ||
       bad_slots(schema, schema->value_slots, schema->value_mask, schema->value_count, 0))
     return -PLAIT_MESSAGE_SCHEMA;
-  /* Parts that overlap would be walked again and again: their sum may not be more than there is. */
+  /* Overlapping parts would be walked repeatedly, so the sum of all parts must not exceed the array. */
   uint64_t parts = 0;
   for (uint32_t i = 0; i < schema->enum_count; i++) {
     const struct plait_enum *type = plait_schema_enum(schema, i);
@@ -244,7 +244,7 @@ int plait_schema_check(const void *image, size_t size) {
   }
   for (uint32_t i = 0; i < schema->member_count; i++)
     if (plait_schema_member(schema, i) >= schema->field_count) return -PLAIT_MESSAGE_SCHEMA;
-  /* Fields look at messages only for their counts, which bad_field() checks itself. */
+  /* Checks of fields need only the counts of messages, which bad_field() checks itself. */
   for (uint32_t i = 0; i < schema->field_count; i++)
     if (bad_field(schema, plait_schema_field(schema, i))) return -PLAIT_MESSAGE_SCHEMA;
   uint64_t dense = 0, oneofs = 0;

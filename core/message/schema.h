@@ -1,19 +1,19 @@
 /*
- * schema: what message types look like, as one frozen image.
+ * schema: the description of message types as one frozen image.
  *
- * An image is one block of bytes that names everything inside by its index or by its distance from the image's start.
- * It has no pointers and is never written again, so it can lie in a space, a mapping, a file or a Lua userdata, be
- * moved, and be read by any number of threads, processes and Lua states at once without a lock or a copy.
+ * An image is one block of bytes. References inside it are indexes, or distances from the image's start. It has no
+ * pointers and is immutable. So it can lie in a space, a mapping, a file or a Lua userdata, and can be moved. Any
+ * number of threads, processes and Lua states can read it at once, without a lock or a copy.
  *
  *     header · messages · fields · enums · values · oneofs · members · dense tables · hash tables · names
  *
- * The fields of a message lie together, ordered by number; extensions lie among them, named by their full name. That
- * one order is the plan for both directions: a writer walks it backwards (see wire.h), a reader expects the next one.
+ * The fields of a message lie together, ordered by number. Extensions lie among them, named by their full name. Both
+ * directions use this order: a writer walks it backwards (see wire.h), and a reader expects the next field.
  *
- * Invariant: plait_schema_check() holds for every image that plait_schema_build() made. An image from elsewhere is used
- * only after it.
+ * Invariant: every image that plait_schema_build() made passes plait_schema_check(). An image from elsewhere must pass
+ * it before use.
  *
- * All functions: any thread.
+ * Any thread may call all functions.
  */
 #ifndef PLAIT_MESSAGE_SCHEMA_H
 #define PLAIT_MESSAGE_SCHEMA_H
@@ -26,8 +26,8 @@
 #define PLAIT_DEPTH_USUAL 100  /* how deep messages may be nested, if nobody says other */
 #define PLAIT_NAME_LIMIT 1024u /* bytes of a full name */
 /*
- * How far from its hash's own place a name may lie in a hash table. Names that fill half of a table at random stay far
- * below; names that were made to collide are refused when the image is built. So every search ends after so many steps.
+ * The maximum distance of a name from its hash's slot in a hash table, and so the maximum length of a search. Ordinary
+ * names in a half-full table stay far below. Building an image refuses names that were chosen to collide.
  */
 #define PLAIT_SCHEMA_PROBE_LIMIT 256u
 
@@ -166,9 +166,9 @@ enum {
 };
 
 /*
- * Builds an image from the bytes of a FileDescriptorSet; its files may come in any order, and several sets may simply
- * be concatenated. *image is one block of `allocator`, image->size long, 8-byte aligned; whoever asked for it frees it.
- * Returns 0, or -SCHEMA, -MEMORY or what the bytes as such deserve, and then nothing is left allocated.
+ * Builds an image from the bytes of a FileDescriptorSet. Files may come in any order, and several sets may be
+ * concatenated. *image is one block of `allocator`, image->size long, 8-byte aligned; the caller frees it. Returns 0,
+ * or -SCHEMA, -MEMORY or an error of malformed bytes. After an error nothing is left allocated.
  */
 int plait_schema_build(const uint8_t *bytes, size_t size, uint32_t flags, const struct plait_allocator *allocator,
     struct plait_schema **image, struct plait_message_error *error);

@@ -35,7 +35,7 @@ void plait__error_add(struct plait_message_error *error, const char *text, size_
 
 void plait__error_add_before(struct plait_message_error *error, const char *text, size_t length) {
   size_t room = sizeof error->text - 1 - error->length;
-  if (length > room) return; /* the inner end of a path tells more than a part of its outer end */
+  if (length > room) return; /* the inner end of a path is more useful than a part of its outer end */
   for (size_t i = error->length + 1; i > 0; i--) error->text[i - 1 + length] = error->text[i - 1];
   for (size_t i = 0; i < length; i++) error->text[i] = text[i];
   error->length += (uint32_t)length;

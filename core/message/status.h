@@ -1,8 +1,8 @@
 /*
- * status: how reading or writing a message can end, once for every language.
+ * status: the outcomes of reading or writing a message, defined once for every language.
  *
- * A function of this room returns 0, or one of these negated, and then tells in a struct plait_message_error where.
- * Columns: name (the stable code that bindings show), number, what it means.
+ * A function of this module returns 0, or one of these numbers negated. After an error, struct plait_message_error
+ * holds its position. Columns: name (the stable code that bindings show), number, meaning.
  */
 #ifndef PLAIT_MESSAGE_STATUS_H
 #define PLAIT_MESSAGE_STATUS_H
@@ -37,7 +37,7 @@ enum {
 #undef XX
 };
 
-/* Where something went wrong: filled by the function that returns the status; text is always ended by a zero byte. */
+/* The position of an error, filled by the function that returns the status. A zero byte always ends the text. */
 struct plait_message_error {
   int32_t status;  /* a PLAIT_MESSAGE_ number, not negated; 0: nothing was wrong */
   uint32_t offset; /* the byte, from the start of the outermost input */
@@ -55,8 +55,8 @@ void plait__error_add_before(struct plait_message_error *error, const char *text
 void plait__error_add_index(struct plait_message_error *error, uint64_t index);
 
 /*
- * Memory for what this room builds, in the manner of lua_Alloc: new_size 0 frees, else a block of new_size bytes with
- * the old contents, or NULL and nothing has changed. Blocks are aligned to 8 bytes.
+ * An allocator with the interface of lua_Alloc. new_size 0 frees the block. Otherwise it returns a block of new_size
+ * bytes with the old contents, or NULL, and then nothing has changed. Blocks are aligned to 8 bytes.
  */
 struct plait_allocator {
   void *(*resize)(void *context, void *block, size_t old_size, size_t new_size);

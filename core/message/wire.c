@@ -1,5 +1,5 @@
 /*
- * wire: what the inline part of wire.h leaves to functions: everything longer than the usual.
+ * wire: the functions behind the inline part of wire.h, for encodings longer than usual.
  */
 #include "wire.h"
 
@@ -103,7 +103,7 @@ const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32
   const uint8_t *next = plait_wire_group(at, end, 1, depth, content_end, status);
   uint64_t value = 0;
   *message = NULL;
-  /* What has been walked once cannot fail any more; the conditions only say so to readers. */
+  /* The bytes were walked before, so this walk cannot fail. The conditions only document that. */
   while (next != NULL && at != NULL && at < *content_end) {
     uint32_t tag;
     at = plait_wire_tag(at, *content_end, &tag);

@@ -1,12 +1,12 @@
 /*
  * wire: the bytes of a message, forwards for reading and backwards for writing.
  *
- * Reading: functions take the place and the end and return the place behind what they read, or NULL. One check of the
- * bounds for each thing that is read; nothing is ever read at or behind `end`, nor is a place behind it computed.
+ * Reading: functions take the current address and the end. They return the address after what they read, or NULL. Each
+ * item needs one check of the bounds. No byte at or behind `end` is read, and no address behind it is computed.
  *
- * Writing starts at the end of a buffer and moves down. The length of a message is known when its tag is due, so
- * nothing is measured beforehand and nothing is moved. Places are named by their distance from the end, which a growing
- * buffer keeps.
+ * Writing starts at the end of a buffer and moves down. A message's contents are written before its length and tag, so
+ * nothing is measured beforehand and nothing is moved. Positions are distances from the end, which a growing buffer
+ * keeps.
  */
 #ifndef PLAIT_MESSAGE_WIRE_H
 #define PLAIT_MESSAGE_WIRE_H
@@ -15,7 +15,7 @@
 
 #define PLAIT_WIRE_LENGTH_LIMIT 0x7FFFFFFFu
 
-/* The rest of a varint whose first byte has a successor, or that is not there at all. */
+/* Reads a varint that has more than one byte, or that is missing. */
 const uint8_t *plait__wire_varint_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
 
 static inline const uint8_t *plait_wire_varint(const uint8_t *at, const uint8_t *end, uint64_t *value) {
@@ -26,7 +26,7 @@ static inline const uint8_t *plait_wire_varint(const uint8_t *at, const uint8_t 
   return plait__wire_varint_long(at, end, value);
 }
 
-/* Why plait_wire_varint() has returned NULL. */
+/* The status after plait_wire_varint() has returned NULL. */
 static inline int plait_wire_varint_status(const uint8_t *at, const uint8_t *end) {
   return end - at >= 10 ? -PLAIT_MESSAGE_VARINT : -PLAIT_MESSAGE_TRUNCATED;
 }
@@ -34,8 +34,8 @@ static inline int plait_wire_varint_status(const uint8_t *at, const uint8_t *end
 const uint8_t *plait__wire_tag_long(const uint8_t *at, const uint8_t *end, uint32_t *tag);
 
 /*
- * NULL: too long, or truncated. Whether its number and wire type exist is asked by plait_wire_skip() alone. pre: at <
- * end
+ * Reads a tag. NULL: too long, or truncated. Only plait_wire_skip() checks whether its number and wire type are valid.
+ * pre: at < end
  */
 static inline const uint8_t *plait_wire_tag(const uint8_t *at, const uint8_t *end, uint32_t *tag) {
   if (*at < 0x80) {
@@ -49,7 +49,7 @@ static inline const uint8_t *plait_wire_tag(const uint8_t *at, const uint8_t *en
   return plait__wire_tag_long(at, end, tag);
 }
 
-/* A length and whether that many bytes follow; *length of them do. NULL: see plait_wire_length_status(). */
+/* Reads a length, and checks that *length bytes follow. NULL: see plait_wire_length_status(). */
 static inline const uint8_t *plait_wire_length(const uint8_t *at, const uint8_t *end, uint32_t *length) {
   uint64_t value;
   at = plait_wire_varint(at, end, &value);
@@ -79,26 +79,26 @@ static inline uint64_t plait_wire_load64(const uint8_t *at) {
 }
 
 /*
- * Skips the field whose tag was read before `at`. *status: 0, or why NULL is returned. depth: how many groups may still
- * be begun inside.
+ * Skips the field whose tag was read before `at`. *status: 0, or the error if NULL is returned. depth: how many groups
+ * may still be nested inside.
  */
 const uint8_t *plait_wire_skip(const uint8_t *at, const uint8_t *end, uint32_t tag, uint32_t depth, int *status);
 
-/* Skips a group, from behind the tag that begins it to behind the one that ends it, before which *content_end lies. */
+/* Skips a group, from after its start tag to after its end tag. *content_end is the start of the end tag. */
 const uint8_t *plait_wire_group(
     const uint8_t *at, const uint8_t *end, uint32_t number, uint32_t depth, const uint8_t **content_end, int *status);
 
 /*
- * An item of a MessageSet, from behind the tag that begins its group: group 1 { 2: number of the extension; 3: its
- * message }. *message is the place of the message's length, before *content_end, or NULL if the item has no number or
- * no message. Of several the first counts. Returns the place behind the group, or NULL.
+ * Reads an item of a MessageSet, from after its start tag: group 1 { 2: number of the extension; 3: its message }.
+ * *message is the address of the message's length, before *content_end. It is NULL if the number or the message is
+ * missing. If one occurs twice, the first counts. Returns the address after the group, or NULL.
  */
 const uint8_t *plait_wire_set_item(const uint8_t *at, const uint8_t *end, uint32_t depth, uint32_t *number,
     const uint8_t **message, const uint8_t **content_end, int *status);
 
 #define PLAIT_SET_ITEM_BEGIN (1u << 3 | PLAIT_WIRE_START)
 
-/* How many elements packed varints have: bytes that end one. */
+/* The number of elements of packed varints: the number of bytes that end one. */
 uint32_t plait_wire_count_varints(const uint8_t *at, const uint8_t *end);
 
 static inline int64_t plait_wire_unzigzag(uint64_t value) {
@@ -109,7 +109,7 @@ static inline uint64_t plait_wire_zigzag(int64_t value) {
 }
 
 /*
- * One value of a field of numbers, as 64 bits: integers extended by their sign, FLOAT as the bits of a double.
+ * Reads one value of a numeric field as 64 bits: integers sign-extended, FLOAT as the bits of a double.
  * NULL: see plait_wire_number_status(). `kind` is constant where this matters for speed.
  */
 static inline const uint8_t *plait_wire_number(const uint8_t *at, const uint8_t *end, uint32_t kind, uint64_t *bits) {
@@ -186,12 +186,12 @@ static inline int plait_utf8_valid(const uint8_t *at, size_t length) {
 
 /* ---- writing ---- */
 
-/* What is written lies from at to end. Room is from start to at. None of them is ever NULL. */
+/* The written bytes are from `at` to `end`, and the free ones from `start` to `at`. None of the three is ever NULL. */
 struct plait_writer {
   uint8_t *start, *at, *end;
   /*
-   * Makes room for `need` more bytes in front and moves what is written to the new end: 0, or -MEMORY and nothing has
-   * changed. It may also leave by other means (a Lua error), so whoever writes holds nothing that must be released.
+   * Makes room for `need` more bytes in front, and moves the written bytes to the new end. Returns 0, or -MEMORY, and
+   * then nothing has changed. It may also leave by a Lua error, so a writer holds nothing that must be released.
    */
   int (*grow)(struct plait_writer *writer, size_t need);
   void *context;
@@ -241,13 +241,13 @@ static inline int plait_write_raw(struct plait_writer *writer, const void *bytes
   return 0;
 }
 
-/* An item of a MessageSet, around its message with length: first what comes behind it, then what comes before. */
+/* Writes an item of a MessageSet around its message with length: first the bytes after it, then those before it. */
 static inline int plait_write_set_item_end(struct plait_writer *writer) {
   return plait_write_varint(writer, 1 << 3 | PLAIT_WIRE_END);
 }
 int plait_write_set_item_begin(struct plait_writer *writer, uint32_t number);
 
-/* A value of numbers, in the form of plait_wire_number(). */
+/* Writes a numeric value in the form of plait_wire_number(). */
 static inline int plait_write_number(struct plait_writer *writer, uint32_t kind, uint64_t bits) {
   switch (kind) {
     case PLAIT_KIND_DOUBLE:

@@ -2,11 +2,11 @@
  * space: the structure at the start of every space, and the slots of threads.
  *
  * Layout of a space: struct plait_space and the roots of the other modules (heap, fs, task), then the heap's slices up
- * to the end of the memory. docs/MEMORY.md is generated from the comments here.
+ * to the end of the memory. docs/internals/memory-layout.md is generated from the comments here.
  *
  * Threads and slots. A thread id is generation << 8 | slot index. The generation increases each time the slot is
  * claimed, so an id is not reused within 2^23 threads on one slot. A stale id is never mistaken for the slot's new
- * owner. `generation_state` holds generation and state in one word, so every change of state is one store.
+ * owner. `generation_state` holds generation and state in one word, so one store changes the state.
  *
  *     FREE(g) --claim: CAS--> LIVE(g+1) --detach or exit: CAS--> EXITED(g+1) --recovery done: store--> FREE(g+1)
  *

@@ -47,7 +47,7 @@ static int check_pool(plait_ref_t ref) {
       at = plait_load(&((struct plait_client *)plait_at(at))->next)) {
     struct plait_client *client = plait_at(at);
     uint32_t listed = 0;
-    /* Otherwise a worker could wait for room that no drain makes. */
+    /* Otherwise a worker could wait forever, because no drain lowers the count. */
     uint32_t message_bytes = plait_load(&client->message_bytes);
     if (plait_load(&client->owner) != 0 && plait_load(&client->inbox) == 0 && message_bytes != 0 &&
         message_bytes != PLAIT_MESSAGES_CLOSED)

@@ -17,8 +17,8 @@
  *   of pool.mask may be set without a queued task, but never clear with one.
  * - What is freed piece by piece is unlinked first, so an exit in between loses one block. Only the holder of the
  *   recovery lock frees a pool.
- * - So after an exit in between, the words tell which side of the commit point it was on. plait__pool_lock() repairs
- *   the intent record before the lock's next owner does anything else.
+ * - So after an exit in between, the words show whether the commit point was reached. plait__pool_lock() repairs the
+ *   intent record before the lock's next owner does anything else.
  */
 #ifndef PLAIT_TASK_INTERNAL_H
 #define PLAIT_TASK_INTERNAL_H

@@ -71,12 +71,12 @@ int plait__pool_has_task(struct plait_pool *pool, plait_ref_t ref) {
 }
 
 /* A surrogate that the exited thread was about to adopt: see detach.c. pre: holds the lock. */
-static void repair_surrogate(struct plait_pool *pool, struct plait_slot *dead) {
-  plait_ref_t surrogate = plait_load(&dead->building);
-  if (surrogate == 0 || plait_load(&dead->adopted) != surrogate || !plait__pool_has_task(pool, surrogate)) return;
+static void repair_surrogate(struct plait_pool *pool, struct plait_slot *exited) {
+  plait_ref_t surrogate = plait_load(&exited->building);
+  if (surrogate == 0 || plait_load(&exited->adopted) != surrogate || !plait__pool_has_task(pool, surrogate)) return;
   struct plait_task *task = plait_at(plait_load(&((struct plait_task *)plait_at(surrogate))->link));
   atomic_fetch_or_explicit(&task->control, PLAIT_STOP_DETACHED, memory_order_seq_cst);
-  atomic_store_explicit(&dead->building, 0, memory_order_release);
+  atomic_store_explicit(&exited->building, 0, memory_order_release);
 }
 
 static void repair_slot(struct plait_pool *pool, struct plait_slot *slot) {

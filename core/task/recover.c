@@ -11,22 +11,22 @@
  * Discards the results of an exited client, both received and to come. The owner is cleared last, so that another
  * recoverer can start over.
  */
-static void clients_orphan(struct plait_pool *pool, plait_thread_t dead) {
+static void clients_orphan(struct plait_pool *pool, plait_thread_t exited) {
   for (plait_ref_t at = plait_load(&pool->clients); at != 0;) {
     struct plait_client *client = plait_at(at);
     at = plait_load(&client->next);
-    if (plait_load(&client->owner) != dead) continue;
+    if (plait_load(&client->owner) != exited) continue;
     plait__client_empty(client);
     plait__word_clear(&client->owner);
   }
 }
 
-static int recover_in_pool(struct plait_slot *dead, plait_thread_t id, plait_ref_t ref) {
+static int recover_in_pool(struct plait_slot *exited, plait_thread_t id, plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
   if (rc != 0) return rc; /* its owner is alive and stuck, perhaps in a repair of what we recover */
-  if (plait_load(&dead->sleeping) == ref) {
-    plait__word_clear(&dead->sleeping);
+  if (plait_load(&exited->sleeping) == ref) {
+    plait__word_clear(&exited->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
   }
   plait__word_clear_if(&pool->spinner, id); /* all workers are woken below, for the tasks that relied on it */
@@ -54,28 +54,28 @@ static plait_ref_t adopt(plait_word_t *from) {
   return ref;
 }
 
-int plait_task_recover(struct plait_slot *dead, plait_ref_t *running) {
-  plait_thread_t id = (plait_load(&dead->generation_state) & ~255u) | (uint32_t)(dead - plait_space()->slots);
+int plait_task_recover(struct plait_slot *exited, plait_ref_t *running) {
+  plait_thread_t id = (plait_load(&exited->generation_state) & ~255u) | (uint32_t)(exited - plait_space()->slots);
   int rc = 0;
   *running = 0;
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     plait_ref_t pool = plait_load(&plait_task_root()->pools[i]);
-    if (pool != 0 && recover_in_pool(dead, id, pool) != 0) rc = -PLAIT_ETIMEDOUT;
+    if (pool != 0 && recover_in_pool(exited, id, pool) != 0) rc = -PLAIT_ETIMEDOUT;
   }
   if (rc != 0) return rc;
-  plait_ref_t adopted = adopt(&dead->adopted);
+  plait_ref_t adopted = adopt(&exited->adopted);
   if (adopted != 0 && (rc = plait_task_finish(adopted)) != 0) return rc;
-  plait_ref_t building = plait_load(&dead->building);
+  plait_ref_t building = plait_load(&exited->building);
   if (building != 0) plait__task_strip(building);
-  plait__word_clear(&dead->building);
+  plait__word_clear(&exited->building);
   if (building != 0) plait_heap_free(building);
-  plait_ref_t scratch = plait_load(&dead->scratch);
-  plait__word_clear(&dead->scratch);
+  plait_ref_t scratch = plait_load(&exited->scratch);
+  plait__word_clear(&exited->scratch);
   if (scratch != 0) plait_heap_free(scratch);
-  *running = adopt(&dead->running);
-  if (*running == 0) *running = adopt(&dead->holding);
-  if (plait_load(&dead->holding) != 0) return 1;
-  plait__word_clear(&dead->pool);
+  *running = adopt(&exited->running);
+  if (*running == 0) *running = adopt(&exited->holding);
+  if (plait_load(&exited->holding) != 0) return 1;
+  plait__word_clear(&exited->pool);
   for (uint32_t i = 0; i < PLAIT_POOL_LIMIT; i++) {
     plait_ref_t ref = plait_load(&plait_task_root()->pools[i]);
     /* The thread that recovers the last thread of an orphaned pool destroys the pool. */

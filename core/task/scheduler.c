@@ -45,7 +45,7 @@ static uint32_t wanted_capacity(const struct plait_queue *queue, uint32_t full) 
   return held > full / 2 ? full * 2 : full;
 }
 
-/* Makes room in a full queue. Takes and releases the lock itself, because no lock is held while allocating. */
+/* Gives a full queue a larger ring. Takes and releases the lock itself, because no lock is held while allocating. */
 static int grow_queue(struct plait_pool *pool, struct plait_queue *queue) {
   struct plait_slot *self = plait_self();
   int rc = plait__pool_lock(pool);

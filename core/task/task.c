@@ -55,7 +55,7 @@ PLAIT_EXPORT int plait_task_emit(plait_ref_t ref) {
   else {
     plait_put(&task_at(ref)->link, 0);
     wake = plait__task_deliver(pool, ref, &plait_self()->building, 0, 0);
-    /* Last: what is counted is in the inbox, so that draining it makes room again. */
+    /* Last: counted bytes are in the inbox, so that draining it makes room again. */
     plait_put(&client->message_bytes,
         size > PLAIT_PROGRESS_LIMIT - message_bytes ? PLAIT_PROGRESS_LIMIT : message_bytes + size);
   }
@@ -190,7 +190,7 @@ PLAIT_EXPORT plait_ref_t plait_client_drain(plait_ref_t client_ref) {
   atomic_store_explicit(&client->inbox, 0, memory_order_release);
   plait_put(&pool->unread, 0);
   plait_lock_release(&pool->lock);
-  /* a hint: threads that wait for room also poll */
+  /* a hint: threads that wait for capacity also poll */
   if (message_bytes != 0) plait_platform_notify(&client->message_bytes, UINT32_MAX);
   plait_ref_t oldest = 0;
   while (task != 0) { /* moved one by one: in between a task is the first of both lists */

@@ -133,7 +133,7 @@ int plait_task_requeue(plait_ref_t task);
  * Sends a message, which is a BUILDING record, directly to its client's inbox. Progress has the client and ticket of
  * the task that the caller runs, and `link` names that task. Output has `link` 0. Returns 0, or the record is still
  * BUILDING: -PLAIT_EAGAIN (too many bytes are undelivered), -PLAIT_EPIPE (the client has exited or is closed, or the
- * task is detached) or -PLAIT_ETIMEDOUT. A thread that waits for room sleeps on `client.message_bytes` and also polls
+ * task is detached) or -PLAIT_ETIMEDOUT. After -PLAIT_EAGAIN a thread sleeps on `client.message_bytes`, and also polls
  * from time to time.
  */
 int plait_task_emit(plait_ref_t record);
@@ -261,12 +261,13 @@ int plait_client_release(plait_ref_t client);
 
 /*
  * Repairs what an exited thread left in this module. pre: the caller holds the recovery lock and has adopted nothing;
- * the slot is DEAD. `running`: a task that the thread ran, which the caller has now adopted and must finish; or 0.
+ * the slot is EXITED. `running`: a task that the thread ran, which the caller has now adopted and must finish; or 0.
  *
  * Returns 0; 1 if the thread held further tasks, so that the caller calls again once this one is finished; or
- * -PLAIT_ETIMEDOUT if a pool's lock is stuck. In the last two cases some work is left, and the slot must stay DEAD.
+ * -PLAIT_ETIMEDOUT if the owner of a pool's lock makes no progress. In the last two cases some work is left, and the
+ * slot must stay EXITED.
  */
-int plait_task_recover(struct plait_slot *dead, plait_ref_t *running);
+int plait_task_recover(struct plait_slot *exited, plait_ref_t *running);
 
 /* Checks all pools: 0, -PLAIT_EILSEQ or -PLAIT_ETIMEDOUT. Any thread. */
 int plait_task_check(void);

@@ -1,10 +1,10 @@
--- plait.message.ffi: flat access on LuaJIT, in a form that its compiler takes in. Calls of the C API end a trace; calls
--- through the FFI do not. So a pattern of plain fields becomes two Lua functions, made to measure, which fill an array
--- of values and call the core; all that is unusual (a wrong type, an error, a 64-bit integer that is no number) they
--- leave to the functions of core.pattern, which answer exactly as elsewhere.
+-- plait.message.ffi: flat access on LuaJIT, in a form that its compiler can compile. Calls of the C API end a trace;
+-- calls through the FFI do not. So a pattern of plain fields becomes two generated Lua functions, which fill an array
+-- of values and call the core. In all other cases (a wrong type, an error, a 64-bit integer that is not a number) they
+-- call the functions of core.pattern, which behave the same everywhere.
 --
--- A finalizer that the collector runs in between may use the same pattern. `busy` tells, and then core.pattern is
--- asked.
+-- A finalizer that the collector runs in between may use the same pattern. `busy` is set then, and core.pattern is
+-- called.
 
 local ffi = require 'ffi'
 local core = require 'plait.message.core'
@@ -91,7 +91,7 @@ local function source_of(kinds)
     end
     local function fast_unpack(bytes, length)
       if busy or type(bytes) ~= 'string' then return slow_unpack(bytes, length) end
-      busy = bytes -- which lives as long as values point into it
+      busy = bytes -- keeps the bytes alive as long as values point into them
       if unpack(pattern, bytes, #bytes, values) ~= 0 then
         busy = false
         return slow_unpack(bytes)
@@ -113,7 +113,7 @@ local function source_of(kinds)
   )
 end
 
--- core.pattern with quick functions where the pattern's fields allow it.
+-- core.pattern, with fast functions if the pattern's fields allow them.
 return function(handle, keys, text, options)
   local pattern, userdata, code = core.pattern(handle, keys, text, options)
   if not pattern then return nil, userdata, code end

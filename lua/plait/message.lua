@@ -5,8 +5,8 @@
 --     local bytes = assert(Person.encode { name = 'Alice', id = 123 })
 --     local person = assert(Person.decode(bytes))
 --
--- Every object is a table of functions that belong to it, called with a dot, so each can be kept in a local. What the
--- outside world can get wrong (bytes, values, names) returns nil, message, code; misuse of a function raises an error.
+-- Every object is a table of its functions, called with a dot, so each can be kept in a local. For wrong bytes, values
+-- or names, functions return nil, message, code. Misuse of a function raises an error.
 
 local core = require 'plait.message.core'
 
@@ -69,7 +69,7 @@ function message.load(path)
   return schema_of(core.schema(bytes))
 end
 
--- A schema from the bytes of schema.freeze(): a copy, and no work but a check.
+-- A schema from the bytes of schema.freeze(). It only copies and checks them.
 function message.thaw(bytes)
   if type(bytes) ~= 'string' then error('message.thaw takes the bytes of schema.freeze()', 2) end
   return schema_of(core.image(bytes))
@@ -78,7 +78,7 @@ end
 -- The schema of descriptor.proto: FileDescriptorSet and all that is in it.
 function message.descriptor() return message.schema((require 'plait.message.descriptor')) end
 
--- A schema that lies in memory of somebody else, which must stay there, unchanged, as long as it is used.
+-- A schema in memory that the caller owns. The memory must stay valid and unchanged as long as the schema is used.
 function message.share(address, length) return schema_of(core.image(address, length)) end
 
 -- A view as a table.
