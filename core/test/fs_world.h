@@ -57,7 +57,7 @@ static inline int fs_mount(const char *path, uint32_t above, const char *text) {
 }
 static inline int fs_unmount(const char *path) { return plait_fs_unmount(fs_first(path)); }
 
-/* Bytes that follow from a number. */
+/* Fills bytes with a pattern that depends on `salt`. */
 static inline void fs_fill(plait_ref_t to, uint32_t size, uint32_t salt) {
   uint8_t *bytes = plait_at(to);
   for (uint32_t i = 0; i < size; i++) bytes[i] = (uint8_t)(salt + i * 7 + (i >> 8));
@@ -77,7 +77,7 @@ static inline int fs_write(const char *path, uint32_t size, uint32_t salt) {
       fs_first(path), PLAIT_FS_WRONLY | PLAIT_FS_CREAT | PLAIT_FS_TRUNC, 0666, scratch, size, 0, NOW);
 }
 
-/* Whether the file holds just the bytes of fs_fill(). */
+/* Whether the file consists of the bytes of fs_fill(). */
 static inline int fs_holds(const char *path, uint32_t size, uint32_t salt) {
   int fd = fs_open(path, 0), right = 1;
   if (fd < 0) return 0;
@@ -90,7 +90,7 @@ static inline int fs_holds(const char *path, uint32_t size, uint32_t salt) {
   return right && at == size;
 }
 
-/* ---- a tree as a number ---- */
+/* ---- the digest of a tree ---- */
 
 static inline uint64_t fs_mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
@@ -104,8 +104,8 @@ static inline uint64_t fs_digest_remote(void) {
 }
 
 /*
- * `contents`: includes the contents of files and their times. `touch`: opens each file, which takes every lock. So what
- * an exited thread has committed is applied by then at the latest; from there on a directory may be covered.
+ * `contents`: includes the contents of files and their times. `touch`: opens each file, which takes every lock. So the
+ * committed transactions of exited threads are applied by then. From there on a mount may cover a directory.
  */
 static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   struct plait_fs_thread *mine = fs_mine();
@@ -169,7 +169,7 @@ static inline uint64_t fs_digest(const char *path, int contents, int touch) {
   return fs_mix(hash, sum);
 }
 
-/* The list of mounts, and what is open in them but what is open to `but`. */
+/* The digest of the mounts, and of their open descriptors except those of the thread `but`. */
 static inline uint64_t fs_digest_mounts(plait_thread_t but) {
   plait_ref_t text = plait_heap_alloc(PLAIT_FS_MOUNT_MAX);
   struct plait_fs_result *result = &fs_mine()->result;
@@ -201,7 +201,7 @@ static inline const char *fs_fault_text(void) {
   return text;
 }
 
-/* All is right, and nothing is in the heap that is not the files' but `others` blocks; returns how many are lost. */
+/* Checks all structures. Returns the number of lost blocks: those of neither the files nor the `others` blocks. */
 static inline uint32_t fs_check_all(uint32_t others) {
   uint32_t blocks;
   int rc = plait_fs_census(&blocks);

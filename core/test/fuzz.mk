@@ -1,4 +1,4 @@
-# fuzz: libFuzzer over everything of the message room that reads bytes, and over the files' operations, under ASan and UBSan:
+# fuzz: libFuzzer over all functions of the module `message` that read bytes, and over the operations of fs, under ASan and UBSan:
 # make fuzz FUZZ_SECONDS=600
 
 FUZZ_CC ?= clang-19

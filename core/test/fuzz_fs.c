@@ -1,9 +1,9 @@
 /*
  * fuzz_fs: libFuzzer over fs (make fuzz-fs; see fuzz.mk). The bytes are a program of operations, with paths, flags,
- * positions and lengths of any kind. Whatever they are, every call returns a count or an error number, all structures
- * stay consistent, and when everything is removed, no block is left.
+ * positions and lengths of any kind. Every call returns a count or an error number, and all structures stay valid. When
+ * everything is removed, no block is left.
  *
- * A byte below 16 within a path stands for a piece of one, so that paths often name the same file.
+ * A byte below 16 within a path stands for a part of a path, so that paths often name the same file.
  */
 #include "fs_world.h"
 
@@ -21,7 +21,7 @@ static double take_number(void) {
   return kind < 128 ? kind * 37.0 : kind < 192 ? take_word() : special[kind % 16];
 }
 
-/* Bytes of a path into `to`: how many. */
+/* Writes the bytes of a path to `to`, and returns their number. */
 static uint32_t take_path(uint8_t *to) {
   static const char *const pieces[] = {
       "/", "/a", "/b", "/a/b", "/..", "/.", "//", "a", "b/", "/l1", "/a/link", "..", ".", "/c", "/l2", "/a/b/c/d"};
@@ -42,7 +42,7 @@ static uint32_t take_path(uint8_t *to) {
     }
     if (length > PLAIT_FS_PATH_MAX - 250) break;
   }
-  /* as who calls says it of a path that is too long */
+  /* the binding's error for a path that is too long */
   return take_byte() == 250 ? PLAIT_FS_PATH_MAX + take_byte() : length;
 }
 
@@ -169,7 +169,8 @@ static void run_one(struct plait_fs_thread *mine) {
 }
 
 /*
- * Removes what is in a directory, whatever its names are made of: 0, or 1 if it lay too deep and has moved to the root.
+ * Removes the contents of a directory, whatever bytes its names have. Returns 1 if it was too deep and has moved to the
+ * root, else 0.
  */
 static int remove_all(struct plait_fs_thread *mine, uint32_t length) {
   static uint8_t names[PLAIT_FS_SCRATCH + 1];
@@ -200,7 +201,7 @@ static int remove_all(struct plait_fs_thread *mine, uint32_t length) {
   }
 }
 
-/* The newest first: nothing lies in it. */
+/* Removes the newest mount first, because it contains no other. */
 static void unmount_all(struct plait_fs_thread *mine) {
   plait_ref_t text = plait_get(&mine->scratch);
   for (;;) {
@@ -212,7 +213,7 @@ static void unmount_all(struct plait_fs_thread *mine) {
   }
 }
 
-/* As fs_check_all(), but it says what input it was. */
+/* As fs_check_all(), but reports the input. */
 static void check_all(void) {
   uint32_t blocks;
   int rc = plait_fs_census(&blocks);

@@ -1,10 +1,10 @@
 /*
- * fuzz_message: libFuzzer targets of the message room, one program each (make fuzz; see fuzz.mk).
+ * fuzz_message: libFuzzer targets of the module `message`, one program each (make fuzz; see fuzz.mk).
  *
- *     FUZZ_DESCRIPTOR  bytes as a FileDescriptorSet; what is accepted must be a good image
- *     FUZZ_PATTERN     bytes as the text of a pattern; what is accepted is packed and unpacked
- *     FUZZ_UNPACK      bytes as a message, through a pattern of many fields; what is read is written and read again
- *     FUZZ_IMAGE       a good image with some bytes changed: refused, or safe
+ *     FUZZ_DESCRIPTOR  bytes as a FileDescriptorSet; an accepted set must become a valid image
+ *     FUZZ_PATTERN     bytes as the text of a pattern; an accepted pattern packs and unpacks
+ *     FUZZ_UNPACK      bytes as a message, through a pattern of many fields; values are written and read again
+ *     FUZZ_IMAGE       a valid image with some bytes changed: refused, or safe
  */
 #include "message_schema.h"
 

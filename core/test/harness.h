@@ -1,9 +1,9 @@
 /*
- * harness: native tests. Each test is a function that runs in a process of its own, with a deadline, over a space that
- * it maps itself. A failed CHECK ends that process; the others go on.
+ * harness: native tests. Each test is a function that runs in its own process, with a deadline, over a space that it
+ * maps itself. A failed CHECK ends that process; the others continue.
  *
- * Environment: PLAIT_SEED (every random choice follows from it; printed), PLAIT_ROUNDS (how often to repeat what is
- * random), PLAIT_SCALE (divides the work of the rest), PLAIT_TEST (only tests whose name contains it). The last line is
+ * Environment: PLAIT_SEED (determines every random choice; printed), PLAIT_ROUNDS (repetitions of random parts),
+ * PLAIT_SCALE (divides the work of the other parts), PLAIT_TEST (only tests whose name contains it). The last line is
  * "N passed, N failed".
  */
 #ifndef PLAIT_TEST_HARNESS_H
@@ -40,7 +40,7 @@ static char test_context[200]; /* what a failure report adds: set by tests that 
     }                                                                                             \
   } while (0)
 
-/* splitmix64 over a state of the caller's. */
+/* splitmix64 over the caller's state. */
 static inline uint32_t test_random(uint64_t *state) {
   uint64_t z = *state += 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -53,13 +53,13 @@ static inline uint64_t test_now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* How often to repeat what is done `usual` times by default. */
+/* Returns PLAIT_ROUNDS, or `usual` by default. */
 static inline uint32_t test_rounds(uint32_t usual) {
   const char *rounds = getenv("PLAIT_ROUNDS");
   return rounds == NULL ? usual : (uint32_t)strtoul(rounds, NULL, 10);
 }
 
-/* What makes up one test's work: less of it where each step is slow (PLAIT_SCALE divides). */
+/* Returns the amount of one test's work, divided by PLAIT_SCALE for slow builds. */
 static inline uint32_t test_work(uint32_t usual) {
   const char *scale = getenv("PLAIT_SCALE");
   return scale == NULL ? usual : usual / (uint32_t)strtoul(scale, NULL, 10);
@@ -83,8 +83,8 @@ static inline uint32_t test_live_blocks(void) {
 static unsigned test_deadline(void) { return getenv("PLAIT_ROUNDS") == NULL ? TEST_DEADLINE : TEST_DEADLINE * 60; }
 
 /*
- * A busy machine gives a test little time: one that has used some of it since the last alarm, and not its share, goes
- * on.
+ * On a busy machine a test gets little processor time. A test that has used some time since the last alarm, but less
+ * than its share, continues.
  */
 static void test_on_alarm(int number) {
   (void)number;

@@ -1,5 +1,5 @@
 /*
- * heap unit: what the unit tests of the heap share. Most tests act as several threads in turn, so that everything
+ * heap unit: functions for the unit tests of the heap. Most tests act as several threads in turn, so that everything
  * happens in one order.
  */
 #ifndef PLAIT_TEST_HEAP_UNIT_H
@@ -26,7 +26,7 @@ static inline void take_first(void) {
   }
 }
 
-/* Allocates blocks of `size` bytes until memory ends: how many. Fails from `limit` blocks on. */
+/* Allocates blocks of `size` bytes until memory is exhausted, and returns their number. Fails if there are `limit`. */
 static inline uint32_t fill(plait_ref_t *blocks, uint32_t limit, uint32_t size) {
   uint32_t count = 0;
   while (count < limit && (blocks[count] = plait_heap_alloc(size)) != 0) count++;

@@ -1,6 +1,6 @@
 /*
- * heap world: for the tests that execute the heap's operations step by step. Threads have blocks, which are noted
- * inside the space, so that restoring an image of the space restores the notes, too. Also: what must hold afterwards.
+ * heap world: for the tests that single-step the heap's operations. The threads' blocks are noted inside the space, so
+ * that restoring an image of the space restores the notes, too. Also: the checks afterwards.
  */
 #ifndef PLAIT_TEST_HEAP_WORLD_H
 #define PLAIT_TEST_HEAP_WORLD_H
@@ -106,7 +106,7 @@ static void check_notes(void) {
   }
 }
 
-/* Ordinary use of the heap: it must work, and must disturb nothing. */
+/* Ordinary use of the heap: it must work, and must change no other block. */
 static void use(uint32_t salt) {
   static const uint32_t sizes[] = {
       16, 16, 40, 40, 100, 300, 512, 600, 600, 1000, 2000, 5000, 5000, 9000, 30000, 60000, 70000, 200000};

@@ -67,7 +67,7 @@ static inline void put_text(struct plait_writer *writer, uint32_t field, const c
   plait_write_varint(writer, strlen(text));
   plait_write_varint(writer, field << 3 | 2);
 }
-/* All that was written since `mark` becomes a message. */
+/* Turns all bytes written since `mark` into a message. */
 static inline void put_message(struct plait_writer *writer, uint32_t field, size_t mark) {
   plait_write_varint(writer, plait_written(writer) - mark);
   plait_write_varint(writer, field << 3 | 2);

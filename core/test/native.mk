@@ -39,11 +39,11 @@ native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_crash_points_heap test_crash_points_fs test_interleavings_%,$(PLAIT_NATIVE_TESTS)))
 	@$(call native_run,$^,)
 
-# Threads only: ThreadSanitizer does not see what another process does.
+# Threads only: ThreadSanitizer does not see the accesses of another process.
 native-tsan: $(BUILD)/native/tsan/test_sync $(BUILD)/native/tsan/test_heap_threads $(BUILD)/native/tsan/test_fs_threads \
 	$(BUILD)/native/tsan/test_task_threads $(BUILD)/native/tsan/test_message
 	@$(call native_run,$^,PLAIT_SCALE=20)
 
-# Hours are for the asking: PLAIT_ROUNDS=1000000 make native-torture
+# Runs for hours on request: PLAIT_ROUNDS=1000000 make native-torture
 native-torture: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@seed=$(RANDOM_SEED); $(call native_run,$^,PLAIT_SEED=$$seed PLAIT_ROUNDS=$${PLAIT_ROUNDS:-10000})

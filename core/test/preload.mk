@@ -1,4 +1,4 @@
-# The heap under programs of others: targets for the top Makefile to include.
+# The heap under other programs: targets for the top Makefile to include.
 
 PRELOAD_FILES := $(wildcard core/test/preload/*)
 

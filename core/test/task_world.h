@@ -1,9 +1,9 @@
 /*
- * task world: what the tests of the task module share: a pool with a client, and steps that one thread takes as
- * another, so that everything happens in one order.
+ * task world: a pool with a client for the tests of the task module. One thread acts as several, so that everything
+ * happens in one order.
  *
- * Invariant: the calling thread is `main_id` until as() says otherwise; new_worker(), takes() and end_worker() return
- * to it.
+ * Invariant: the calling thread acts as `main_id` until as() changes that. new_worker(), takes() and end_worker()
+ * return to it.
  */
 #ifndef PLAIT_TEST_TASK_WORLD_H
 #define PLAIT_TEST_TASK_WORLD_H

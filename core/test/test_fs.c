@@ -1,5 +1,5 @@
 /*
- * fs, one thread: what each function does and refuses, the limits, and a failing allocation at each place.
+ * fs, one thread: the results and errors of each function, the limits, and a failing allocation at each place.
  */
 #include "fs_world.h"
 
@@ -125,7 +125,7 @@ static void test_lists(void) {
   double cursor = 0;
   char *names = malloc(PLAIT_FS_SCRATCH + 1);
   int batches = 0;
-  do { /* those with odd numbers go, and others come, while it is listed */
+  do { /* names with odd numbers are removed, and others created, while the directory is listed */
     struct plait_fs_thread *mine = fs_mine();
     int count = plait_fs_list(PLAIT_FS_PATH(fs_first("/d")), cursor);
     CHECK(count > 0 && plait_get(&mine->result.ascii) == 1);
@@ -164,9 +164,9 @@ static void test_limits(void) {
   CHECK(fs_check_all(0) == 0);
 }
 
-/* The space is full: each operation says ENOSPC or works, and all is as it was or as it should be. */
 /*
- * The census counts in memory of its own, which a full space need not have: this much is kept for it, and lent to it.
+ * The space is full: each operation succeeds, or fails with ENOSPC and changes nothing. fs_check_all() allocates
+ * memory, which a full space may lack. So this much is reserved, and freed before the check.
  */
 #define CENSUS_BYTES 65536u
 
@@ -231,7 +231,7 @@ static int full_map(void) { return plait_fs_map(full_fd); }
 static int full_lock(void) { return plait_fs_lock(full_fd, 2, 10, 20, 0); }
 static int full_unlock_middle(void) { return plait_fs_lock(full_fd, 0, 240, 260, 0); }
 static int full_mount(void) { return fs_mount("/d", 0, "text"); }
-static int full_many_opens(void) { /* more than a chunk has room for */
+static int full_many_opens(void) { /* more than fit into a chunk */
   for (int i = 0; i < 70; i++) {
     int rc = fs_open("/e/g", 0);
     if (rc < 0) return rc;
@@ -240,9 +240,8 @@ static int full_many_opens(void) { /* more than a chunk has room for */
 }
 
 /*
- * Everything is taken; then one block after the other is given back until the operation succeeds. Before that nothing
- * changes. `random`: in any order, so that small blocks run out where large ones are there, too; null: the smallest
- * first.
+ * Allocates all memory, then frees one block after the other until the operation succeeds. Before that nothing changes.
+ * `random`: in random order, so that small blocks run out while large ones are free; null: the smallest first.
  */
 static void run_full(int (*operation)(void), int refusal, uint64_t *random) {
   static plait_ref_t taken[1 << 17];
@@ -339,7 +338,7 @@ static void test_mappings(void) {
   CHECK(plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
 }
 
-/* The thread that recovers an exited writer exits, too, and nobody knows that yet: the lock stays unavailable. */
+/* The thread that recovers an exited writer exits, too, and its exit is not noted yet: the lock stays unavailable. */
 static void test_exited_recoverer(void) {
   test_space(400);
   plait_thread_t self = plait_self_id(), writer = plait_slot_claim(0), recoverer = plait_slot_claim(0);
@@ -348,7 +347,7 @@ static void test_exited_recoverer(void) {
   struct plait_fs_thread *record = fs_mine();
   plait_slot_enter(self, 1);
   struct plait_lock *root = &plait__fs_root_inode()->lock;
-  atomic_store(&root->word, writer); /* as if it had died there */
+  atomic_store(&root->word, writer); /* as if it had exited there */
   atomic_store(&record->lock.word, recoverer);
   CHECK(plait_thread_note_exit(writer));
   for (int i = 0; i < 2; i++) {
@@ -390,7 +389,7 @@ static void test_mounts(void) {
 static uint32_t sequence_of(const char *path) { return fs_lstat(path) == 0 ? plait_get(&fs_mine()->result.bytes) : 1; }
 
 /*
- * What watchers compare: whatever happens to an inode or its names changes its sequence, and new names lie behind the
+ * Watchers compare sequences: every change of an inode or of its names changes its sequence. New names come after the
  * last cursor.
  */
 static void test_sequences(void) {
@@ -432,6 +431,6 @@ static const struct test tests[] = {
     {"range locks", test_ranges},
     {"mappings", test_mappings},
     {"mounts", test_mounts},
-    {"a recovering thread exits, and nobody knows", test_exited_recoverer},
+    {"a recovering thread exits, not noted yet", test_exited_recoverer},
 };
 TEST_MAIN(tests)

@@ -1,7 +1,7 @@
 /*
- * fs, several threads. Appends are neither lost nor mixed; all threads create, rename and remove names in one
- * directory; a file is replaced by rename while others read it; link counts; listings; a read returns the bytes of one
- * writer, never of two. And processes are killed in the middle of all that.
+ * fs, several threads. Appends are neither lost nor mixed. All threads create, rename and remove names in one
+ * directory. A file is replaced by rename while others read it. Link counts and listings are correct. A read returns
+ * the bytes of one writer, never of two. Processes are killed during all that.
  */
 #include "fs_world.h"
 
@@ -15,7 +15,7 @@
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) { return "race:plait_zero\nrace:plait_copy\n"; }
 
-/* The longest history, so that the report names who wrote: without a name nothing is suppressed. */
+/* The longest history, so that reports name the writing function: without a name nothing is suppressed. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "history_size=7"; }
 
@@ -87,7 +87,7 @@ static void test_appends(void) {
 static int shared_fd;
 static atomic_uint read_count, write_count;
 
-/* Each reads or writes where the descriptor stands: each place is one's, as if one had come after the other. */
+/* All threads read or write at one file position. Each position belongs to one of them, as in a sequential order. */
 static void *use_position(void *argument) {
   enter();
   uint32_t me = (uint32_t)(uintptr_t)argument;
@@ -98,7 +98,7 @@ static void *use_position(void *argument) {
     if (test_random(&random) % 2 == 0) {
       CHECK(plait_fs_read(shared_fd, scratch, RECORD, -1) == RECORD);
       memcpy(words, plait_at(scratch), RECORD);
-      CHECK(words[0] == 0); /* what is written lies behind the descriptor */
+      CHECK(words[0] == 0); /* written words come before the file position */
       atomic_fetch_add(&read_count, 1);
     } else {
       memcpy(plait_at(scratch), words, RECORD);
@@ -138,7 +138,7 @@ static void test_positions(void) {
 static pthread_barrier_t together;
 static uint32_t limit_bytes, limit_size, refused[THREADS];
 
-/* All make files at once; what there is then is within the limits, however it came about. */
+/* All threads create files at once. The total stays within the limits. */
 static void *fill_up(void *argument) {
   enter();
   uint32_t me = (uint32_t)(uintptr_t)argument;
@@ -182,7 +182,7 @@ static void test_limits(void) {
   pthread_barrier_destroy(&together);
   plait_abi_sweep();
   CHECK(fs_check_all(0) == 0 && plait_fs_usage() == 0 && plait_get64(&fs_mine()->result.held) == 0);
-  CHECK(fs_write("/all", 3 * limit_size, 1) == 0); /* nothing is set aside any more */
+  CHECK(fs_write("/all", 3 * limit_size, 1) == 0); /* no reservation is left */
 }
 
 /* ---- one directory ---- */
@@ -324,7 +324,7 @@ static void test_ranges_exclude(void) {
 /* ---- processes that are killed ---- */
 
 static void test_kills(void) {
-#ifdef __SANITIZE_THREAD__ /* does not see what another process does */
+#ifdef __SANITIZE_THREAD__ /* does not see the accesses of another process */
   return;
 #endif
   test_space(4000);
@@ -357,7 +357,7 @@ static void test_kills(void) {
     if (test_random(&random) % 2) storm(&random, 20, 24); /* others meet what is left before recovery does */
     plait_abi_recover(ids[victim]);
     exits++;
-    if (round % 20 != 19 && round + 1 != rounds) continue; /* what follows is for when all are gone */
+    if (round % 20 != 19 && round + 1 != rounds) continue; /* the rest runs after all have exited */
     for (uint32_t i = 0; i < PROCESSES; i++) {
       if (children[i] == 0) continue;
       kill(children[i], SIGKILL);
@@ -372,7 +372,7 @@ static void test_kills(void) {
     test_context[0] = 0;
     CHECK(lost <= exits);
   }
-  printf("# %u deaths, %u blocks lost\n", exits, fs_check_all(0));
+  printf("# %u exits, %u blocks lost\n", exits, fs_check_all(0));
 }
 
 static const struct test tests[] = {

@@ -19,7 +19,7 @@ static void test_wrong_frees(void) {
     if (any != small && any != medium && any != large)
       CHECK(plait_heap_free(any) == -PLAIT_EINVAL && plait_heap_size(any) == 0);
   }
-  for (uint32_t i = 0; i < 50000; i++) { /* headers that were valid once, and lie inside of blocks now */
+  for (uint32_t i = 0; i < 50000; i++) { /* formerly valid headers, which now lie inside blocks */
     plait_ref_t odd = plait_heap_alloc(600 + test_random(&random) % 9000),
                 at = odd + (test_random(&random) % 600 & ~15u);
     if (at != odd) CHECK(plait_heap_free(at) == -PLAIT_EINVAL);
@@ -37,8 +37,8 @@ static void test_wrong_frees(void) {
 }
 
 /*
- * A page that is not in use, or is being made, has no block, whatever its record says and whichever entry of the page
- * map names it.
+ * A page that is not in use, or is being initialized, has no block, whatever its struct contains and whichever entry of
+ * the page map names it.
  */
 static void test_page_without_owner(void) {
   test_space(64);
@@ -78,10 +78,10 @@ static void test_joining(void) {
 /* If a thread has exited, the thread that adopts its pages also gets the unused pages of its slices. */
 static void test_inheritance(void) {
   test_space(64);
-  plait_thread_t self = plait_self_id(), gone = plait_slot_claim(0);
-  CHECK(gone != 0);
+  plait_thread_t self = plait_self_id(), exited = plait_slot_claim(0);
+  CHECK(exited != 0);
   take_first();
-  plait_slot_enter(gone, 1);
+  plait_slot_enter(exited, 1);
   take_first();
   plait_ref_t block = plait_heap_alloc(1000), found = 0; /* one of four pages of a slice */
   CHECK(block != 0);
@@ -111,7 +111,7 @@ static void test_end_of_references(void) { /* the last slice whose end fits 32 b
  * has the lock next, when another thread finds that memory ends, or when the thread leaves. An outdated `freed` does no
  * harm.
  */
-static void test_put_off(void) {
+static void test_deferred_free(void) {
   test_space(64);
   plait_thread_t mine = plait_self_id(), other = plait_slot_claim(0);
   struct plait_heap_stats before, after;
@@ -186,8 +186,8 @@ static void test_growing_block(void) {
 }
 
 /*
- * A block grows to about the end of the free room behind it: in front of a rest that is worth a header, of one that is
- * not, of none, or beyond.
+ * A block grows to about the end of the free space behind it. It leaves a rest that is worth a header, one that is not,
+ * or none, or it would need more.
  */
 static void test_growing_to_the_end_of_the_top(void) {
   test_space(256);
@@ -207,8 +207,8 @@ static void test_growing_to_the_end_of_the_top(void) {
 }
 
 /*
- * A block in front of free room grows into it, or is long enough, or is refused a size that no block can have. A
- * reference to no live block is refused, too.
+ * A block in front of free space grows into it, or is long enough already. A size that no block can have is refused,
+ * and so is a reference to no live block.
  */
 static void test_growing_into_the_top(void) {
   static const uint32_t too_much[] = {
@@ -246,8 +246,7 @@ static void test_growing_into_the_top(void) {
 }
 
 /*
- * Of regions that are wholly free the longest is kept. A block that once outgrew the other region finds room there at
- * once.
+ * Of wholly free regions the longest is kept. A block that once outgrew the other region fits there at once.
  */
 static void test_longest_is_kept(void) {
   test_space(256);
@@ -267,7 +266,7 @@ static void test_longest_is_kept(void) {
   CHECK(plait_heap_free(behind) == 0 && test_live_blocks() == 0);
 }
 
-/* A growing block stays in place while nothing lies behind it. Freed room is used again. */
+/* A growing block stays in place while nothing lies behind it. Freed space is reused. */
 static void test_resizing(void) {
   test_space(256);
   for (int round = 0; round < 3; round++) {
@@ -299,7 +298,7 @@ static const struct test tests[] = {
     {"free spans join", test_joining},
     {"the end of references", test_end_of_references},
     {"blocks grow and shrink in place", test_resizing},
-    {"large blocks are freed without the lock", test_put_off},
+    {"large blocks are freed without the lock", test_deferred_free},
     {"a growing block soon stays", test_growing_block},
     {"a block grows into the top", test_growing_into_the_top},
     {"a block grows to the end of the top", test_growing_to_the_end_of_the_top},

@@ -1,6 +1,6 @@
 /*
- * heap at the end of memory. Invariant: an allocation succeeds if there is room for it, even if another thread keeps
- * that room without a block in use. Else it fails, and a failure costs nothing.
+ * heap at the end of memory. Invariant: an allocation succeeds if memory for it is free, even if another thread keeps
+ * that memory. Otherwise it fails, and the failure does not grow the memory.
  */
 #include "heap_unit.h"
 
@@ -27,8 +27,8 @@ static void test_limit(void) {
 }
 
 /*
- * Pairs of threads, one of which allocates and one frees, with other block sizes each time. What becomes free serves
- * the next pair.
+ * Pairs of threads, one of which allocates and one frees, with other block sizes each time. The next pair uses the
+ * freed memory.
  */
 static void test_pairs(void) {
   enum { PAIRS = 8, BLOCKS = 500 };
@@ -49,7 +49,7 @@ static void test_pairs(void) {
   }
 }
 
-/* An impossible request does not grow the memory, whatever the heap ends with. */
+/* An impossible request does not grow the memory, whatever lies at the heap's end. */
 static void test_too_much(void) {
   test_space(300);
   plait_ref_t block;
@@ -62,8 +62,7 @@ static void test_too_much(void) {
 }
 
 /*
- * At the end of memory, no thread is refused because of memory that it keeps itself without a block in use, or because
- * no whole page is free.
+ * At the end of memory, no request fails because the thread itself keeps free memory, or because no whole page is free.
  */
 static void test_kept_at_limit(void) {
   static plait_ref_t blocks[200000];
@@ -95,7 +94,7 @@ static void test_kept_at_limit(void) {
  * At the end of memory, blocks that other threads have freed without the lock serve a thread without a thread heap, a
  * large block that grows over them, and a region that becomes longer.
  */
-static void test_put_off_at_limit(void) {
+static void test_deferred_frees_at_limit(void) {
   static plait_ref_t blocks[200];
   enum { BINDS, LARGE_GROWS, REGION_GROWS, CASES };
   for (int what = 0; what < CASES; what++) {
@@ -124,7 +123,7 @@ static void test_put_off_at_limit(void) {
   }
 }
 
-/* A thread that gets no thread heap at the end of memory empties pages without an owner. They serve again. */
+/* A thread that gets no thread heap at the end of memory empties pages without an owner. The pages are reused. */
 static void test_emptied_without_thread_heap(void) {
   test_space(64);
   static plait_ref_t blocks[20000];
@@ -144,7 +143,7 @@ static void test_emptied_without_thread_heap(void) {
   CHECK(large >= 20);
 }
 
-/* A thread that has filled pages of whole slices and then is idle keeps at most 32 of a class from other threads. */
+/* An idle thread that has filled pages of whole slices withholds at most 32 of a class from other threads. */
 static void test_idle_owner(void) {
   test_space(257);
   static plait_ref_t blocks[20000];
@@ -165,8 +164,8 @@ static void test_idle_owner(void) {
 }
 
 /*
- * Of regions that are wholly free one is kept, and those that were freed while another thread had the lock. At the end
- * of memory none is kept.
+ * One wholly free region is kept, and those that were freed while another thread held the lock. At the end of memory
+ * none is kept.
  */
 static void test_free_regions_at_limit(void) {
   test_space(64);
@@ -193,7 +192,7 @@ static void test_free_regions_at_limit(void) {
   CHECK(details.region_slices == 0 && plait_heap_check(1) == 0);
 }
 
-/* A free span that is long enough serves, however many shorter ones lie in front of it on the same list. */
+/* A free span that is long enough is found behind any number of shorter ones on the same list. */
 static void test_span_behind_shorter_ones(void) {
   test_space(1000);
   static plait_ref_t shorter[60];
@@ -238,16 +237,16 @@ static void test_adopted_remote_frees(void) {
   for (uint32_t what = 0; what < 16; what++) {
     snprintf(test_context, sizeof test_context, "case %u", what);
     test_space(64);
-    plait_thread_t gone = plait_self_id(), other = plait_slot_claim(0), mine = plait_slot_claim(0);
+    plait_thread_t exited = plait_self_id(), other = plait_slot_claim(0), mine = plait_slot_claim(0);
     be(mine);
     plait_ref_t block = plait_heap_alloc(100);
     be(other);
-    be(gone);
+    be(exited);
     uint32_t count = fill(blocks, 200, 60000);
     if (what % 2 == 0) plait_heap_leave();
     be(other);
     for (uint32_t i = 0; i < count; i++) CHECK(plait_heap_free(blocks[i]) == 0);
-    if (what % 2 == 1) be(gone), plait_heap_leave();
+    if (what % 2 == 1) be(exited), plait_heap_leave();
     be(mine);
     switch (what / 2) {
       case 0: block = plait_heap_alloc(60000); break;
@@ -265,8 +264,8 @@ static void test_adopted_remote_frees(void) {
 }
 
 /*
- * The statics' slice has room for a thread heap before the heap has a slice. What a thread heap relies on exists with
- * it, or there is no thread heap.
+ * The statics' slice can hold a thread heap before the heap has a slice. Either all structures that a thread heap needs
+ * exist, or there is no thread heap.
  */
 static void test_thread_heap_without_slices(void) {
   uint32_t worked = 0;
@@ -294,9 +293,9 @@ static uint32_t left(void) {
 }
 
 /*
- * A use that fills the space leaves one part more of it than the next use in rank. It fills by new blocks of every
- * size, by blocks that grow in place, and by blocks that other threads have freed without the lock. `size` 0: one that
- * grows.
+ * A use that fills the space leaves one more part of it free than the next use in rank. It fills the space by new
+ * blocks of every size, by blocks that grow in place, and by blocks that other threads have freed without the lock.
+ * `size` 0: a block that grows.
  */
 static void fill_for(enum plait_heap_use use, uint32_t size, uint32_t part) {
   static plait_ref_t blocks[200000];
@@ -349,19 +348,19 @@ static void test_attached(void) {
 }
 
 static const struct test tests[] = {
-    {"what one fills leaves room for others", test_kept_for_others},
-    {"a coordinator attaches where others find no room", test_attached},
+    {"a use that fills the space leaves memory for others", test_kept_for_others},
+    {"a coordinator attaches to a space that is full for others", test_attached},
     {"a thread that has a thread heap can free anything", test_thread_heap_without_slices},
-    {"the limit is met and left again", test_limit},
-    {"what pairs of threads are done with serves others", test_pairs},
-    {"what is too much costs no growth", test_too_much},
-    {"nobody is refused for what it keeps", test_kept_at_limit},
-    {"what others have put off serves at the limit", test_put_off_at_limit},
-    {"what others freed of a thread that is gone serves at the limit", test_adopted_remote_frees},
-    {"pages emptied by a thread without a thread heap serve again", test_emptied_without_thread_heap},
-    {"an idle owner keeps few pages from the others", test_idle_owner},
+    {"the limit is reached and left again", test_limit},
+    {"memory freed by pairs of threads is reused", test_pairs},
+    {"an impossible request does not grow the memory", test_too_much},
+    {"no request fails because of memory that its thread keeps", test_kept_at_limit},
+    {"deferred frees are used at the limit", test_deferred_frees_at_limit},
+    {"remote frees of an exited thread are used at the limit", test_adopted_remote_frees},
+    {"pages emptied by a thread without a thread heap are reused", test_emptied_without_thread_heap},
+    {"an idle owner withholds few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
-    {"a free span serves behind many shorter ones", test_span_behind_shorter_ones},
-    {"a medium block serves behind shorter ones", test_medium_behind_shorter_ones},
+    {"a free span is found behind many shorter ones", test_span_behind_shorter_ones},
+    {"a medium block is found behind shorter ones", test_medium_behind_shorter_ones},
 };
 TEST_MAIN(tests)

@@ -1,6 +1,6 @@
 /*
- * heap and model: random blocks of one thread that acts as several, which start and exit. A model in ordinary memory
- * says what must hold: each block keeps its bytes, none overlaps another, and each is freed once.
+ * heap and model: random blocks of one thread that acts as several, which start and exit. The heap is compared with a
+ * model in ordinary memory: each block keeps its bytes, none overlaps another, and each is freed once.
  */
 #include "heap_unit.h"
 
@@ -49,9 +49,9 @@ static void check_overlap(const struct held *blocks, uint32_t count) {
 enum { ACTORS = 5, LIMIT = 2000 };
 static plait_thread_t actors[ACTORS];
 
-static void be_anyone(uint64_t *random, int deaths) {
+static void be_anyone(uint64_t *random, int exits) {
   uint32_t actor = test_random(random) % ACTORS;
-  if (deaths && test_random(random) % 300 == 0) {
+  if (exits && test_random(random) % 300 == 0) {
     plait_slot_enter(actors[(actor + 1) % ACTORS], 1);
     plait_abi_recover(actors[actor]);
     plait_thread_t next = plait_slot_claim(0), other = plait_slot_claim(0);
@@ -66,7 +66,7 @@ static void be_anyone(uint64_t *random, int deaths) {
   if (test_random(random) % 8 != 0) plait__bind();
 }
 
-/* A random way to get a block; it holds `block->byte` afterwards. */
+/* Allocates or resizes a block in a random way; it holds `block->byte` afterwards. */
 static void obtain(struct held *block, uint64_t *random) {
   uint32_t kind = test_random(random) % 10, alignment = 16;
   if (kind == 0) {
@@ -97,7 +97,7 @@ static void resize(struct held *block, uint64_t *random) {
   memset(plait_at(at), block->byte, size);
 }
 
-static void run_model(uint32_t pages, int deaths) {
+static void run_model(uint32_t pages, int exits) {
   test_space(pages);
   static struct held blocks[LIMIT];
   uint32_t count = 0, rounds = test_work(test_rounds(200000)), refused = 0;
@@ -105,7 +105,7 @@ static void run_model(uint32_t pages, int deaths) {
   for (int i = 0; i < ACTORS; i++) CHECK((actors[i] = plait_slot_claim(0)) != 0);
   for (uint32_t round = 0; round < rounds; round++) {
     snprintf(test_context, sizeof test_context, "round %u", round);
-    be_anyone(&random, deaths);
+    be_anyone(&random, exits);
     uint32_t chance = test_random(&random) % 100;
     if (count < LIMIT && chance < (round / 20000 % 2 == 0 ? 50 : 35)) {
       struct held block = {.size = random_size(&random), .byte = (uint8_t)round};
@@ -138,7 +138,7 @@ static void run_model(uint32_t pages, int deaths) {
 
 static void test_model(void) { run_model(2048, 0); }
 
-static void test_model_of_deaths(void) { run_model(2048, 1); }
+static void test_model_of_exits(void) { run_model(2048, 1); }
 
 static void test_model_at_limit(void) { run_model(300, 1); }
 
@@ -147,7 +147,7 @@ static void test_model_at_limit(void) { run_model(300, 1); }
  * a block may start. Every few thousand rounds the sizes change, and few earlier blocks are kept. So slices are carved
  * into other pages, by several threads, and addresses of former blocks occur again.
  */
-enum { SPACE = 512, GONE = 4096, SIZES = 3 };
+enum { SPACE = 512, FORMER = 4096, SIZES = 3 };
 static uint64_t live_at[SPACE * PLAIT_PAGE_SIZE / 16 / 64];
 
 static int is_live(plait_ref_t at) {
@@ -156,9 +156,10 @@ static int is_live(plait_ref_t at) {
 
 static void turn_live(plait_ref_t at) { live_at[at / 16 / 64] ^= 1ull << at / 16 % 64; }
 
-static plait_ref_t any_address(const struct held *blocks, uint32_t count, const plait_ref_t *gone, uint64_t *random) {
+static plait_ref_t any_address(const struct held *blocks, uint32_t count, const plait_ref_t *former, uint64_t *random) {
   uint32_t kind = test_random(random) % 6;
-  plait_ref_t was = gone[test_random(random) % GONE], near = count == 0 ? was : blocks[test_random(random) % count].at;
+  plait_ref_t was = former[test_random(random) % FORMER],
+              near = count == 0 ? was : blocks[test_random(random) % count].at;
   switch (kind) {
     case 0: return was;
     case 1: return was + 16 * (test_random(random) % 64) - 512;
@@ -169,20 +170,20 @@ static plait_ref_t any_address(const struct held *blocks, uint32_t count, const 
   }
 }
 
-static void run_frees(int deaths) {
+static void run_frees(int exits) {
   test_space(SPACE);
   static struct held blocks[LIMIT];
-  static plait_ref_t gone[GONE];
+  static plait_ref_t former[FORMER];
   uint32_t count = 0, rounds = test_work(test_rounds(400000)), turn = 0, sizes[SIZES] = {0};
   uint64_t random = test_seed;
   for (int i = 0; i < ACTORS; i++) CHECK((actors[i] = plait_slot_claim(0)) != 0);
   for (uint32_t round = 0; round < rounds; round++) {
     snprintf(test_context, sizeof test_context, "round %u", round);
-    be_anyone(&random, deaths);
+    be_anyone(&random, exits);
     if (round % 4096 == 0) { /* most sizes are small, like most pages */
       for (int i = 0; i < SIZES; i++) sizes[i] = 1 + test_random(&random) % (16u << test_random(&random) % 11);
       for (uint32_t keep = test_random(&random) % 4; count > keep; turn++) {
-        plait_ref_t at = gone[turn % GONE] = blocks[--count].at;
+        plait_ref_t at = former[turn % FORMER] = blocks[--count].at;
         CHECK(plait_heap_free(at) == 0);
         turn_live(at);
         if (turn % 16 == 0) be_anyone(&random, 0);
@@ -200,10 +201,10 @@ static void run_frees(int deaths) {
     } else if (count > 0 && chance < 60) {
       uint32_t victim = test_random(&random) % count;
       CHECK(holds(&blocks[victim]) && plait_heap_free(blocks[victim].at) == 0);
-      turn_live(gone[turn++ % GONE] = blocks[victim].at);
+      turn_live(former[turn++ % FORMER] = blocks[victim].at);
       blocks[victim] = blocks[--count];
     } else {
-      plait_ref_t any = any_address(blocks, count, gone, &random);
+      plait_ref_t any = any_address(blocks, count, former, &random);
       if (is_live(any)) CHECK(plait_heap_size(any) != 0 && plait_heap_place(any) == PLAIT_PLACE_LIVE);
       else
         CHECK(plait_heap_size(any) == 0 && plait_heap_place(any) != PLAIT_PLACE_LIVE &&
@@ -217,13 +218,13 @@ static void run_frees(int deaths) {
 
 static void test_frees(void) { run_frees(0); }
 
-static void test_frees_among_deaths(void) { run_frees(1); }
+static void test_frees_among_exits(void) { run_frees(1); }
 
 static const struct test tests[] = {
     {"random blocks behave as the model", test_model},
-    {"random blocks behave as the model while threads die", test_model_of_deaths},
-    {"random blocks behave as the model where memory ends", test_model_at_limit},
-    {"what is freed is what is live", test_frees},
-    {"what is freed is what is live while threads die", test_frees_among_deaths},
+    {"random blocks behave as the model while threads exit", test_model_of_exits},
+    {"random blocks behave as the model at the end of memory", test_model_at_limit},
+    {"exactly live blocks are freed", test_frees},
+    {"exactly live blocks are freed while threads exit", test_frees_among_exits},
 };
 TEST_MAIN(tests)

@@ -1,4 +1,4 @@
-/* heap, memory overhead: blocks fill their pages, and no thread keeps many full pages that others free into. */
+/* heap, memory overhead: blocks fill their pages, and no thread keeps many full pages whose blocks others free. */
 #include "heap_unit.h"
 
 enum { BLOCKS = 4096 };
@@ -170,7 +170,7 @@ static void test_full_page_of_shared_class(void) {
   CHECK(plait_heap_check(1) == 0);
 }
 
-/* Blocks that grow once, and stay. The room between them serves other blocks. */
+/* Blocks that grow once, and stay. Other blocks use the space between them. */
 static void test_grown_once(void) {
   test_space(4096);
   uint64_t wanted = 0, random = test_seed;
@@ -191,13 +191,13 @@ static void test_grown_once(void) {
 static const struct test tests[] = {
     {"blocks of 1 to 2 KiB fill their pages", test_full_pages},
     {"blocks that grow once leave no holes", test_grown_once},
-    {"blocks come from the page that has more", test_page_with_more},
-    {"what freeing looks at depends on which pages come to their end", test_prefer_emptier},
+    {"blocks come from the page with more free blocks", test_page_with_more},
+    {"frees choose the next page while exhausted pages have few blocks", test_prefer_emptier},
     {"one empty page of the larger ones is kept", test_empty_page},
     {"one empty page of the smaller ones is kept", test_one_more_than_a_page},
     {"free blocks are found behind full pages", test_behind_full_pages},
     {"a few small blocks need no page", test_few_blocks},
     {"small blocks that grow lie in a region", test_small_blocks_that_grow},
-    {"few full pages are kept whose blocks others free", test_full_page_of_shared_class},
+    {"few full pages are kept if others free their blocks", test_full_page_of_shared_class},
 };
 TEST_MAIN(tests)

@@ -1,6 +1,6 @@
 /*
- * heap and threads: real threads free each other's blocks, make the memory grow at once, and come and go. Invariant: no
- * block is lost or given out twice, and freed memory serves other threads.
+ * heap and threads: real threads free each other's blocks, grow the memory at once, start and exit. Invariant: no block
+ * is lost or allocated twice, and other threads can use freed memory.
  */
 #include "heap_unit.h"
 
@@ -57,8 +57,8 @@ static void *take_all(void *argument) {
 }
 
 /*
- * All threads grow the memory at once. A thread that is too late for the last growth still gets its share: no room is
- * left over.
+ * All threads grow the memory at once. A thread that is too late for the last growth still gets its share, and no
+ * memory is left over.
  */
 static void test_growing(void) {
   for (uint32_t round = 0; round < test_work(40); round++) {
@@ -84,7 +84,7 @@ static void *take_one_at_limit(void *argument) {
   return NULL;
 }
 
-/* Six threads allocate at once while memory can grow little. None is refused while there is room for all. */
+/* Six threads allocate at once while memory can grow little. No request fails while there is memory for all. */
 static void test_last_growth(void) {
   for (uint32_t round = 0; round < test_work(600); round++) {
     test_space(14);
@@ -110,7 +110,7 @@ static void *short_life(void *argument) {
   return NULL;
 }
 
-/* A long-lived thread adopts what each short-lived thread leaves, and must not keep all of it for good. */
+/* A long-lived thread adopts the memory of short-lived threads, and must not keep all of it forever. */
 static void test_growth_by_adoption(void) {
   test_space(16384);
   static plait_ref_t blocks[3000];
@@ -130,7 +130,7 @@ static void test_growth_by_adoption(void) {
   CHECK(stats.used_bytes < 8u << 20);
 }
 
-/* A thread that goes on with small blocks alone still takes its medium blocks back. */
+/* A thread that allocates only small blocks still drains remote frees of its medium blocks. */
 static plait_ref_t passed[600];
 
 static void *other_frees(void *argument) {
@@ -192,8 +192,8 @@ static const struct test tests[] = {
     {"threads that replace each other's blocks hoard no pages", test_hoarding},
     {"threads free each other's blocks", test_churn},
     {"threads grow at once", test_growing},
-    {"nobody is refused at the last growth", test_last_growth},
-    {"medium blocks come back to a thread that works with small ones", test_remote_never_drained},
+    {"no request fails at the last growth", test_last_growth},
+    {"remote frees reach a thread that allocates only small blocks", test_remote_never_drained},
     {"short-lived threads beside a long-lived one do not make the heap grow", test_growth_by_adoption},
 };
 TEST_MAIN(tests)

@@ -1,7 +1,7 @@
 /*
  * kill: processes share a space and are killed at random instants while they work: workers, submitters, users of the
- * heap and of a lock, and recoverers that help. The test's own process lives, submits, recovers, and checks that every
- * task of a living client comes back exactly once, that nobody hangs, and that a death loses one block at most.
+ * heap and of a lock, and helping recoverers. The test's own process survives, submits, and recovers. It checks that
+ * every task of a live client comes back exactly once, that no process hangs, and that an exit loses at most one block.
  */
 #include "harness.h"
 
@@ -11,7 +11,7 @@
 
 enum { CHILDREN = 8, HELD = 64, TICKETS = 1 << 22, DEADLINE_MS = 15000 };
 
-/* What the processes share beside the space. */
+/* Data that the processes share beside the space. */
 struct child {
   _Atomic uint32_t blocks[HELD]; /* a heap user's blocks: entered after an allocation, cleared before a free */
   _Atomic uint32_t steps;
@@ -20,7 +20,7 @@ struct page {
   struct child children[CHILDREN];
   _Atomic uint32_t stop, errors;
   struct plait_lock lock;
-  _Atomic uint32_t inside; /* who is inside the lock */
+  _Atomic uint32_t inside; /* the thread that holds the lock */
 };
 static struct page *page;
 static plait_ref_t pool, client, lock_block;
@@ -53,14 +53,14 @@ static void use_lock(struct child *self) {
   }
 }
 
-/* The byte that fills a block of `size` bytes, all the room it has. */
+/* The byte that fills a block with a usable size of `size` bytes. */
 static void check_bytes(plait_ref_t block, uint32_t size) {
   const uint8_t *bytes = plait_at(block);
   for (uint32_t i = 0; i < size; i++)
     if (bytes[i] != (uint8_t)(size >> 4)) fail("a block's bytes have changed");
 }
 
-/* Most blocks are freed by another process than made them; no process has more than one in its hands. */
+/* Most blocks are freed by a process other than the allocating one. Each process holds at most one unrecorded block. */
 static void use_heap(struct child *self, uint64_t random) {
   while (!atomic_load(&page->stop)) {
     _Atomic uint32_t *place = &page->children[test_random(&random) % CHILDREN].blocks[test_random(&random) % HELD];
@@ -111,7 +111,8 @@ static void work(struct child *self, uint64_t random) {
       if (plait_task_hold() != 0) fail("a task cannot be held");
       held[holds++] = task;
     } else if (task > PLAIT_NEXT_RETRY) {
-      if (test_random(&random) % 8 == 0) usleep(test_random(&random) % 1000); /* so that many die inside a task */
+      if (test_random(&random) % 8 == 0)
+        usleep(test_random(&random) % 1000); /* so that many are killed inside a task */
       uint32_t size = test_random(&random) % 16 == 0 ? 500 : 8;
       plait_ref_t at = plait_task_output(task, size);
       if (at != 0) memset(plait_at(at), 1, size);
@@ -121,21 +122,21 @@ static void work(struct child *self, uint64_t random) {
     task = plait_task_next(finished, 1);
     if (task == PLAIT_NEXT_RETRY) fail("a pool's lock is stuck");
     if (task == PLAIT_NEXT_STOP) return;
-    /* A lost wake-up shows as a late task; who still holds some has something to do. */
+    /* A lost wake-up shows as a late task. A worker that still holds tasks has something to do. */
     if (task == PLAIT_NEXT_NONE && holds == 0) plait_worker_wait(DEADLINE_MS, 30);
     atomic_fetch_add(&self->steps, 1);
   }
 }
 
-/* Drains a client of the caller's: every ticket below `sent` once. How many came. */
-static uint32_t drain(plait_ref_t of, uint8_t *seen, uint32_t sent, uint32_t *died) {
+/* Drains one of the caller's clients: every ticket below `sent` once. Returns the number of tasks. */
+static uint32_t drain(plait_ref_t of, uint8_t *seen, uint32_t sent, uint32_t *exited) {
   uint32_t count = 0;
   for (plait_ref_t task = plait_client_drain(of), next; task != 0; task = next, count++) {
     next = atomic_load(&record(task)->next);
     uint32_t ticket = atomic_load(&record(task)->ticket), status = atomic_load(&record(task)->output_status);
     if (ticket >= sent || seen[ticket]++ != 0) fail("a task came back twice");
     if (status != PLAIT_STATUS_FULFILLED && status != PLAIT_STATUS_WORKER_DIED) fail("a task has a wrong status");
-    if (status == PLAIT_STATUS_WORKER_DIED) ++*died;
+    if (status == PLAIT_STATUS_WORKER_DIED) ++*exited;
     plait_task_free(task);
   }
   return count;
@@ -152,7 +153,7 @@ static int submit(plait_ref_t of, uint32_t ticket) {
   return 0;
 }
 
-/* Waits until something is in the inbox; a wake-up or a task that is lost ends in a failure. */
+/* Waits until the inbox is not empty. A lost wake-up or task becomes a failure. */
 static void await(plait_ref_t of) {
   struct plait_client *it = plait_at(of);
   uint64_t start = test_now_ms();
@@ -168,16 +169,16 @@ static void submit_and_drain(struct child *self, uint64_t random) {
   uint8_t *seen = calloc(TICKETS, 1);
   plait_ref_t own = plait_client_create(pool);
   if (seen == NULL || own == 0) _exit(0);
-  uint32_t sent = 0, back = 0, died = 0;
+  uint32_t sent = 0, back = 0, exited = 0;
   while (!atomic_load(&page->stop) && sent < TICKETS - 200) {
     uint32_t more = test_random(&random) % 8 == 0 ? test_random(&random) % 150 : 1;
     if (sent - back > 1000) more = 0; /* the others are slow */
     for (; more > 0; more--) sent += submit(own, sent);
     if (sent != back) await(own);
-    back += drain(own, seen, sent, &died);
+    back += drain(own, seen, sent, &exited);
     atomic_fetch_add(&self->steps, 1);
   }
-  for (; back < sent; back += drain(own, seen, sent, &died)) await(own);
+  for (; back < sent; back += drain(own, seen, sent, &exited)) await(own);
 }
 
 static void help(plait_thread_t victim) {
@@ -185,7 +186,7 @@ static void help(plait_thread_t victim) {
     if (plait_abi_settle(task) != 0) return;
 }
 
-/* ---- the process that lives ---- */
+/* ---- the surviving process ---- */
 
 struct process {
   pid_t pid;
@@ -199,7 +200,7 @@ static struct process start(uint32_t index, plait_thread_t victim, uint64_t rand
   fflush(NULL);
   if ((child.pid = fork()) != 0) return child;
 #ifdef __linux__
-  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no process behind */
 #endif
   plait_slot_enter(child.thread, 1);
   struct child *self = &page->children[index % CHILDREN];
@@ -220,7 +221,7 @@ static void kill_process(struct process *process) {
 static void free_held(void) {
   for (int i = 0; i < CHILDREN * HELD; i++) {
     plait_ref_t block = atomic_exchange(&page->children[i / HELD].blocks[i % HELD], 0);
-    if (block != 0 && plait_heap_free(block) != 0) fail("a dead thread's block cannot be freed");
+    if (block != 0 && plait_heap_free(block) != 0) fail("an exited thread's block cannot be freed");
   }
 }
 
@@ -228,14 +229,14 @@ static void test_kill(void) {
   page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CHECK(page != MAP_FAILED);
   uint32_t rounds = test_rounds(400);
-  /* a block that dies with its process is lost, and most often it is one that takes long to fill */
+  /* an exit loses the block in flight, most often one that takes long to fill */
   test_space(1024 + rounds * 2);
   CHECK((pool = plait_pool_create()) != 0 && (client = plait_client_create(pool)) != 0);
   CHECK((lock_block = plait_heap_alloc(sizeof(struct plait_lock))) != 0);
   memset(lock(), 0, sizeof(struct plait_lock));
   uint8_t *seen = calloc(TICKETS, 1);
   uint64_t random = test_seed;
-  uint32_t sent = 0, back = 0, died = 0, kills = 0;
+  uint32_t sent = 0, back = 0, exited = 0, kills = 0;
   for (uint32_t i = 0; i < CHILDREN; i++) processes[i] = start(i, 0, test_random(&random));
   for (uint32_t round = 0; round < rounds; round++) {
     snprintf(test_context, sizeof test_context, "round %u", round);
@@ -244,7 +245,7 @@ static void test_kill(void) {
     uint32_t index = test_random(&random) % CHILDREN;
     struct process *victim = &processes[index];
     kill_process(victim), kills++;
-    if (test_random(&random) % 3 == 0) { /* somebody else recovers, and may die at it */
+    if (test_random(&random) % 3 == 0) { /* another process recovers, and may be killed meanwhile */
       struct process helper = start(CHILDREN, victim->thread, 0);
       usleep(test_random(&random) % 700);
       kill_process(&helper), kills++;
@@ -253,14 +254,14 @@ static void test_kill(void) {
     }
     help(victim->thread);
     if (plait_abi_check(0) != 0) fail("a structure is broken");
-    back += drain(client, seen, sent, &died);
+    back += drain(client, seen, sent, &exited);
     processes[index] = start(index, 0, test_random(&random));
     if (round % 16 == 0)
-      for (; back < sent; back += drain(client, seen, sent, &died)) await(client);
+      for (; back < sent; back += drain(client, seen, sent, &exited)) await(client);
     CHECK(atomic_load(&page->errors) == 0);
   }
-  atomic_store(&page->stop, 1); /* everybody ends in peace, the submitter after its last task */
-  for (; back < sent; back += drain(client, seen, sent, &died)) await(client);
+  atomic_store(&page->stop, 1); /* all end normally, the submitter after its last task */
+  for (; back < sent; back += drain(client, seen, sent, &exited)) await(client);
   for (int i = 0; i < CHILDREN; i++) {
     if (i == 3) CHECK(plait_pool_end(pool, PLAIT_POOL_CLOSING) == 0);
     int status = 0;
@@ -268,11 +269,12 @@ static void test_kill(void) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     help(processes[i].thread);
   }
-  CHECK(back == sent && drain(client, seen, sent, &died) == 0);
+  CHECK(back == sent && drain(client, seen, sent, &exited) == 0);
   free_held();
   CHECK(plait_pool_destroy(pool) == 0 && plait_heap_free(lock_block) == 0);
   uint32_t live = test_live_blocks();
-  printf("# %u kills, %u tasks of the living (%u with a dead worker), %u blocks lost; steps", kills, sent, died, live);
+  printf("# %u kills, %u tasks of live clients (%u with an exited worker), %u blocks lost; steps", kills, sent, exited,
+      live);
   for (int i = 0; i < CHILDREN; i++) printf(" %u", atomic_load(&page->children[i].steps));
   printf("\n");
   CHECK(live <= kills && plait_abi_check(1) == 0);
@@ -281,5 +283,5 @@ static void test_kill(void) {
         (atomic_load(&plait_space()->slots[i].generation_state) & 255u) == PLAIT_SLOT_FREE);
 }
 
-static const struct test tests[] = {{"processes die anywhere", test_kill}};
+static const struct test tests[] = {{"processes are killed anywhere", test_kill}};
 TEST_MAIN(tests)

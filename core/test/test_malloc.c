@@ -47,7 +47,7 @@ static void *filled(size_t size, int byte) {
   return memset(block, byte, size);
 }
 
-static volatile size_t huge = SIZE_MAX; /* volatile, because the compiler warns of what is tested here */
+static volatile size_t huge = SIZE_MAX; /* volatile, because the compiler warns about a constant of this size */
 
 /* ---- one thread ---- */
 
@@ -172,11 +172,11 @@ static void test_zeroed(void) {
 static void test_strangers(void) {
   static char outside[64];
   uint32_t before = live();
-  char *block = filled(1000, 5), *volatile gone = malloc(1000), *volatile inside = block + 16,
+  char *block = filled(1000, 5), *volatile freed = malloc(1000), *volatile inside = block + 16,
        *volatile stranger = outside;
-  free(gone);
+  free(freed);
   errno = 77;
-  free(gone);
+  free(freed);
   free(inside);
   free(stranger);
   free(block);
@@ -354,7 +354,7 @@ static void late(void *block) {
 static void *late_thread(void *unused) {
   (void)unused;
   for (uint32_t i = 0; i < 4; i++) pthread_setspecific(late_keys[i], filled(60 + 1000 * i, 3));
-  return strdup("for whoever joins");
+  return strdup("for the joining thread");
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
- * test_message: schemas, patterns and the wire as C. The bytes that are expected are written out here; protoc is asked
- * in the tests of the Lua module. Every input is copied to a block of its own size, so that AddressSanitizer sees a
+ * test_message: schemas, patterns and the wire format in C. The expected bytes are written out here; the tests of the
+ * Lua module compare with protoc. Every input is copied to a block of its exact size, so that AddressSanitizer sees a
  * read beyond it.
  */
 #define _GNU_SOURCE
@@ -91,7 +91,7 @@ static void test_flat(void) {
       0x32, 3, 0x0A, 1, 'Y', 0x32, 7, 0x1A, 5, 0x15, 9, 0, 0, 0, 0x38, 1, 0x42, 3, 0x0A, 1, 'Z'};
   CHECK(plait_pattern_unpack(schema, pattern, twice, sizeof twice, 100, got, NULL, &error) == 0);
   CHECK(got[2].present && got[3].integer == 9 && !got[5].present && got[6].present && got[6].data[0] == 'Z');
-  /* Errors say where. */
+  /* Errors name their position. */
   static const uint8_t bad[] = {0x32, 3, 0x1A, 5, 0x15};
   CHECK(plait_pattern_unpack(schema, pattern, bad, sizeof bad, 100, got, NULL, &error) == -PLAIT_MESSAGE_LENGTH);
   CHECK(error.offset == 3 && strcmp(error.text, ".home.next") == 0);
@@ -157,7 +157,7 @@ static void test_repeated(void) {
   test_resize(&memory, schema, 0, 0);
 }
 
-/* Bytes that are wrong in every possible single way. */
+/* Malformed bytes, each with one error. */
 static void mutate(const uint8_t *bytes, size_t size, void (*use)(const uint8_t *bytes, size_t size)) {
   for (size_t length = 0; length <= size; length++) {
     uint8_t *copy = malloc(length == 0 ? 1 : length);
@@ -290,7 +290,7 @@ static void *use_shared(void *argument) {
   return NULL;
 }
 
-/* They lie where nobody can write, so a write would end this. */
+/* They lie in read-only memory, so a write ends the process. */
 static void test_threads(void) {
   struct test_memory memory = {-1, 0};
   struct plait_schema *schema = build(&memory);
@@ -310,7 +310,7 @@ static void test_threads(void) {
   CHECK(munmap(both, size) == 0);
 }
 
-/* An image that somebody changed is either refused, or safe to use. */
+/* A modified image is either refused, or safe to use. */
 static void test_broken_images(void) {
   struct test_memory memory = {-1, 0};
   struct plait_schema *schema = build(&memory);
@@ -404,7 +404,7 @@ static void test_numbers(void) {
       plait_number_integer("-", 1, &bits, &negative) != 0);
 }
 
-/* What UTF-8 is, said the slow way: decode, then encode again. */
+/* The slow definition of UTF-8: decode, then encode again. */
 static int slow_utf8(const uint8_t *bytes, size_t size) {
   for (size_t at = 0; at < size;) {
     uint32_t first = bytes[at],
@@ -446,6 +446,6 @@ static const struct test tests[] = {
     {"broken images are refused or harmless", test_broken_images},
     {"every allocation may fail", test_no_memory},
     {"decimal text becomes the right number", test_numbers},
-    {"UTF-8 is told from what is not", test_utf8},
+    {"UTF-8 is distinguished from other bytes", test_utf8},
 };
 TEST_MAIN(tests)

@@ -1,7 +1,7 @@
 /*
- * test_message_growth: what a FileDescriptorSet costs is in proportion to its bytes, whoever has written it. The
- * builder counts its own steps (struct plait__build's work); eight times the input may take about eight times the
- * steps, not 64.
+ * test_message_growth: the cost of a FileDescriptorSet is proportional to its bytes, also for hostile input. The
+ * builder counts its steps (`work` of struct plait__build). Eight times the input may take about eight times the steps,
+ * not 64.
  */
 #include "message_schema.h"
 
@@ -29,7 +29,7 @@ static void *counted_resize(void *context, void *block, size_t old_size, size_t 
   return NULL;
 }
 
-/* Builds as plait_schema_build() does, and tells the cost. */
+/* Builds as plait_schema_build() does, and returns the cost. */
 static struct cost cost_of(struct plait_writer *writer) {
   struct counted counted = {0, 0};
   struct plait_allocator allocator = {counted_resize, &counted};
@@ -206,14 +206,14 @@ static void test_growth(void) {
   check_growth("names that collide", colliding, 500, 1);
 }
 
-/* The search for a field's oneof has no steps to count; walking through them for each field would take minutes here. */
+/* The search for a field's oneof counts no steps. If it visited all oneofs for each field, this would take minutes. */
 static void test_oneofs(void) {
   struct plait_writer writer = many_oneofs(test_work(300000));
   struct cost cost = cost_of(&writer);
   CHECK(cost.status == 0 && cost.fields == test_work(300000));
 }
 
-/* Names as people and generators choose them never come near the limit. */
+/* Names chosen by people and generators stay far below the limit. */
 static void test_usual_names(void) {
   for (uint32_t owner = 0; owner < 3; owner++) {
     enum { SLOTS = 1 << 18 };
@@ -237,7 +237,7 @@ static void test_usual_names(void) {
   }
 }
 
-/* Parts of an image that overlap would be walked for each of its messages. */
+/* Overlapping parts of an image would be walked for each of its messages. */
 static void test_overlapping_image(void) {
   struct test_memory memory = {-1, 0};
   struct plait_allocator allocator = {test_resize, &memory};

@@ -93,7 +93,7 @@ static void test_waiters(void) {
   CHECK(atomic_load(&taken) == 4 && atomic_load(&taken_over) == 1);
 }
 
-/* ---- a live owner that does not move ---- */
+/* ---- a live owner without progress ---- */
 
 static void test_stuck(void) {
   make_lock();
@@ -148,7 +148,7 @@ static const struct test tests[] = {
     {"the lock of an exited owner is taken over", test_takeover},
     {"waiters continue when the owner exits", test_waiters},
     {"a live owner's lock times out", test_stuck},
-    {"stale ids name nobody", test_generations},
+    {"stale ids name no thread", test_generations},
     {"slots run out and come back", test_exhausted},
 };
 TEST_MAIN(tests)

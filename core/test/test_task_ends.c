@@ -1,6 +1,6 @@
 /*
- * ends: of pools, of threads and of users of a pool. A test stages an exit by noting the exit of a thread that it has
- * played itself. Invariant: every task ends once, with the reason, and the last user of a thing frees it.
+ * ends of pools, of threads and of users of a pool. A test simulates an exit: it acts as a thread, and then notes that
+ * thread's exit. Invariant: every task ends once, with the reason, and the last user of a pool frees it.
  */
 #include "task_world.h"
 
@@ -103,7 +103,7 @@ static void test_orphan_pool(void) {
   nothing_left(0);
 }
 
-static void test_dead_worker(void) {
+static void test_exited_worker(void) {
   open_pool();
   plait_thread_t worker = new_worker(), second = new_worker();
   submit(client, 1), submit(client, 2);
@@ -144,7 +144,7 @@ static void test_stuck_pool(void) {
   as(stuck);
   plait_lock_release(&pool_record()->lock);
   as(main_id);
-  plait_abi_sweep(); /* leaves it to whoever coordinates the pool */
+  plait_abi_sweep(); /* leaves it to the pool's coordinator */
   CHECK((atomic_load(&plait_slot_of(worker)->generation_state) & 255u) == PLAIT_SLOT_EXITED);
   CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
   plait_task_discard(third);
@@ -215,7 +215,7 @@ static void test_release(void) {
   }
 }
 
-/* Drains: how many ends, and how many of the rest were discarded. */
+/* Drains. Returns the number of completed tasks, and counts discarded ones. */
 static uint32_t ends(plait_ref_t of, uint32_t *discarded) {
   uint32_t count = 0;
   *discarded = 0;
@@ -228,7 +228,7 @@ static uint32_t ends(plait_ref_t of, uint32_t *discarded) {
   return count;
 }
 
-/* A worker that cannot be terminated: its tasks are settled without it, and come back once more only to be freed. */
+/* The tasks of a worker that cannot be terminated are settled without it. They come back again only to be freed. */
 static void test_detach(void) {
   for (int how = 0; how < 3; how++) { /* it ends its tasks after all; it exits; it exits after its client */
     open_pool();
@@ -292,10 +292,10 @@ static const struct test tests[] = {
     {"the table of pools is full", test_full_table},
     {"results for exited clients are discarded", test_orphans},
     {"an orphaned pool goes with its last user", test_orphan_pool},
-    {"tasks of exited workers come back", test_dead_worker},
+    {"tasks of exited workers come back", test_exited_worker},
     {"recovery waits for a stuck pool", test_stuck_pool},
     {"clients of exited threads are taken over", test_client_again},
-    {"a pool is freed by the last who uses it", test_release},
-    {"what a worker runs on is settled without it", test_detach},
+    {"the last user frees a pool", test_release},
+    {"tasks of a detached worker are settled without it", test_detach},
 };
 TEST_MAIN(tests)

@@ -200,8 +200,8 @@ static plait_ref_t output_for(plait_ref_t of) {
   return piece;
 }
 
-/* Output that nobody will read is refused, not discarded: it then goes another way. */
-static void test_output_for_nobody(void) {
+/* Output to a closed client is refused, not discarded, so that the worker can write it elsewhere. */
+static void test_output_refused(void) {
   open_pool();
   plait_thread_t worker = new_worker(), other = plait_slot_claim(0);
   as(other);
@@ -236,6 +236,6 @@ static const struct test tests[] = {
     {"a worker index has a queue of its own", test_worker_queues},
     {"a queue has a limit", test_limit},
     {"undelivered progress is bounded", test_progress_limit},
-    {"output that nobody reads is refused", test_output_for_nobody},
+    {"output to a closed client is refused", test_output_refused},
 };
 TEST_MAIN(tests)

@@ -1,6 +1,6 @@
 /*
- * threads of a pool: real threads that submit, work, sleep, wake and meet its end at once. Invariant: every accepted
- * task comes back once; a lost wake-up runs into the deadline.
+ * threads of a pool: real threads submit, work, sleep and wake while the pool ends. Invariant: every accepted task
+ * comes back once. A lost wake-up runs into the deadline.
  */
 #include "task_world.h"
 

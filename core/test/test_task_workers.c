@@ -1,6 +1,6 @@
 /*
- * workers of a pool: which are woken, spinning and polling, and what a worker runs, holds and helps with. Invariant: a
- * task has one worker at a time, and a draining worker takes no more.
+ * workers of a pool: waking, spinning, polling, running, holding and helping. Invariant: a task has one worker at a
+ * time, and a draining worker takes no further tasks.
  */
 #include "task_world.h"
 
@@ -91,7 +91,7 @@ static void test_found(void) {
   nothing_left(0);
 }
 
-/* However many results nobody has read, "none" means that nothing is queued for the worker. */
+/* With any number of unread results, "none" means that nothing is queued for the worker. */
 static void test_none(void) {
   open_pool();
   plait_thread_t workers[] = {new_worker(), new_worker()};
@@ -315,10 +315,10 @@ static const struct test tests[] = {
     {"a spinner need not be woken", test_spinner},
     {"a worker that has found a task", test_found},
     {"none means that nothing is queued", test_none},
-    {"late tasks are signalled, then overdue", test_poll},
+    {"late tasks get a stop request, then count as overdue", test_poll},
     {"a worker holds several tasks", test_hold},
     {"a worker helps with its own tasks", test_help},
     {"progress comes before the end; retries keep the input", test_progress_and_retries},
-    {"a worker that is to end helps what it has", test_draining_help},
+    {"a draining worker helps its own tasks", test_draining_help},
 };
 TEST_MAIN(tests)
