@@ -1,8 +1,9 @@
 /**
  * Plait: multithreading in shared memory.
  *
- * Importing this module attaches the calling thread to the common space of the process, if it can; Workers that are
- * started from here on find it by importing, too. It never throws: where Plait cannot run, the first use says why.
+ * Importing this module attaches the calling thread to the common space of the process, if possible. Workers that are
+ * started from now on find the space by importing, too. Importing never throws: where Plait cannot run, the first use
+ * does, and its error says why.
  */
 
 export { attach, commonSpace, isSupported, openSpace, type SpaceOptions } from './core/boot.ts';

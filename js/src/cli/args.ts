@@ -1,15 +1,15 @@
 /**
- * The arguments of the command line: what they mean, what is wrong with them, and the help text.
+ * Parses and checks the arguments of the command line, and contains the help text.
  *
- * Invariant: what comes out is complete and in range; every complaint is a {@link UsageError} that names the argument.
+ * Invariant: the result is complete and in range; every error is a {@link UsageError} that names the argument.
  */
 
 import { parseArgs } from 'node:util';
 
-/** The arguments are wrong; the message says which, in words for the user. */
+/** The arguments are wrong; the message names the wrong one. */
 export class UsageError extends Error {}
 
-/** What `plait map` is to do. */
+/** The arguments of `plait map`. */
 export interface MapArguments {
   /** MODULE[#export], as given. */
   readonly module: string;
@@ -18,7 +18,7 @@ export interface MapArguments {
   readonly threads: number | undefined;
   /** In milliseconds. */
   readonly timeout: number | undefined;
-  /** How often a call is run again when its worker dies. */
+  /** How often a call is run again if its worker exits. */
   readonly retries: number;
   /** The journal's path. */
   readonly resume: string | undefined;
@@ -44,20 +44,20 @@ the results to standard output.
   MODULE   path or file: URL of a JavaScript module
   EXPORT   which of its functions to call; its default export, if not given. The
            name is split at the last '#', unless a file has the whole name.
-  FILES    the inputs: each is handed to the function as a string, unchanged.
+  FILES    the inputs: each is passed to the function as a string, unchanged.
            They need not be names of files.
   -        stands for the lines of standard input (UTF-8), each an input. The
            line's end, \\n or \\r\\n, is not part of it. An empty line is an input,
-           too: the empty string. Nothing after the last \\n is no line.
+           too: the empty string. An empty rest after the last \\n is no line.
 
 Options:
-  --threads N    how many workers; as many as processors, if not given
+  --threads N    the number of workers; by default, the number of processors
   --timeout T    stop and report a call that runs longer: 500 or 500ms, 2s, 1m
-  --retries N    run a call again, up to N times, when its worker dies under it
-  --resume FILE  note in FILE what is done, and go on from there if it exists:
-                 what is done already is not run again, and its results come
-                 from FILE, so standard output is complete. Failures are done,
-                 too. Needs the same inputs in the same order.
+  --retries N    run a call again, up to N times, if its worker exits
+  --resume FILE  record finished inputs in FILE, and continue from it if it
+                 exists: finished inputs are not run again, and their results
+                 come from FILE, so standard output is complete. Failures are
+                 finished, too. Needs the same inputs in the same order.
   --unordered    write results as they are ready, not in the order of the inputs
   --json         failures and a closing summary as JSON Lines on standard error;
                  no progress bar
@@ -68,7 +68,7 @@ Options:
 Standard output has one line of JSON for each input:
   {"input":"a.txt","output":42}
   {"input":"b.txt","error":{"name":"RangeError","message":"too far"}}
-An error has its code and its cause, too, if there are any. In an output,
+An error has its code and its cause, too, if it has any. In an output,
   undefined                         is  null
   a BigInt                          is  a string of its digits
   a Map                             is  an array of [key, value]
@@ -80,24 +80,24 @@ An error has its code and its cause, too, if there are any. In an output,
 and all else is as in JSON.stringify: a Date in ISO form, NaN as null. A result
 that contains itself is a failure.
 
-What the module prints goes to standard error. So does a line for each failure,
+The module's own output goes to standard error. So does a line for each failure,
 and a progress bar if it is a terminal. With --json, standard error has, for
 each failure and at the end,
   {"type":"failure","input":...,"error":{...,"stack":"..."}}
   {"type":"summary","done":...,"failed":...,"total":...,"stopped":...,
    "seconds":...}, on one line, or {"type":"fatal","message":...}
 
-Ctrl-C starts nothing more, stops what runs and writes the results that are
-complete; a second one ends at once.
+Ctrl-C stops the running calls, starts no more, and writes the results that are
+complete. A second one ends at once.
 
 plait top shows the pools of a running program, live: their queues, times and
 workers. The program must have been started with PLAIT_TOP=1 in its environment.
-PID says which, if there are several; --once prints one picture, as JSON.
+PID selects one, if there are several; --once prints one snapshot, as JSON.
 
 Exit status:
-  0    all went well
+  0    success
   1    some input failed
-  2    wrong usage, or the module or its function cannot be had
+  2    wrong usage, or the module or its function cannot be loaded
   130  stopped by Ctrl-C; 143 by SIGTERM
 
 Example:
@@ -130,15 +130,15 @@ function isOption(name: string): name is keyof typeof OPTIONS {
   return Object.hasOwn(OPTIONS, name);
 }
 
-/** Whether complaints are wanted as JSON; answers for arguments that are wrong otherwise, too. */
+/** Whether errors are to be written as JSON; also works for arguments that have other errors. */
 export function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return argv.slice(0, end < 0 ? argv.length : end).includes('--json');
 }
 
-/** Makes sense of the arguments. */
+/** Parses the arguments. */
 export function parseArguments(argv: readonly string[]): Command {
-  // Not strict: its complaints are long, and do not say where help is.
+  // Not strict: parseArgs' own messages are long, and do not mention --help.
   const { tokens } = parseArgs({
     args: [...argv],
     options: OPTIONS,

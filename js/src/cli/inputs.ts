@@ -1,14 +1,14 @@
 /**
- * The inputs of a run, one after the other: the arguments, and the lines of standard input where `-` stands.
+ * The inputs of a run, one after another: the arguments, with the lines of standard input in place of `-`.
  *
- * Invariant: no more of standard input is held than one chunk and the line that is not yet complete. After stop(), the
- * iteration ends, even one that waits for standard input.
+ * Invariant: at most one chunk of standard input and one incomplete line are in memory. After stop(), the iteration
+ * ends, even if it waits for standard input.
  */
 
 import type { Readable } from 'node:stream';
 
 export class Inputs implements AsyncIterable<string> {
-  /** How many inputs there are, if that is known before the end. */
+  /** The number of inputs, if that is known before the end. */
   readonly total: number | undefined;
 
   readonly #files: readonly string[];
@@ -16,7 +16,7 @@ export class Inputs implements AsyncIterable<string> {
   #open: Readable | undefined;
   #stopped = false;
 
-  /** `stdin` is called when standard input is needed, not before: a stream that is opened wants to be read. */
+  /** `stdin` is called only when standard input is needed, because an opened stream must be read. */
   constructor(files: readonly string[], stdin: () => Readable) {
     this.#files = files;
     this.#stdin = stdin;
@@ -51,10 +51,10 @@ export class Inputs implements AsyncIterable<string> {
   }
 }
 
-/** The lines of a stream of UTF-8, without their ends. A byte order mark at the beginning is dropped. */
+/** The lines of a stream of UTF-8, without their ends. A byte order mark at the beginning is removed. */
 export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
-  // The beginning of a line is only appended to, never searched again: a long line costs no more than its length.
+  // The beginning of a line is not searched again, so a long line takes time proportional to its length.
   let begun = '';
   for await (const chunk of stream) {
     const text = decoder.decode(chunk, { stream: true });

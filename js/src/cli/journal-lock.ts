@@ -1,12 +1,12 @@
 /**
- * A lock that dies with its process: one run at a time writes a journal.
+ * A lock that ends with its process: one run at a time writes a journal.
  *
- * Beside the journal lies a file of claims, a line of JSON each. Who wants the journal appends its claim, which no
- * other can come between, then reads them all: it has the journal if none of the earlier claims is a living process's.
- * Who has had it removes the file. A run that is killed leaves its claim, which counts no more.
+ * Beside the journal is a file of claims, a line of JSON each. A process that wants the journal appends its claim
+ * atomically, then reads all claims. It has the lock if no earlier claim belongs to a live process. The process that
+ * had the lock removes the file. A run that is killed leaves its claim, which is then ignored.
  *
- * Invariant: of the processes whose claims are in the file that bears the name, at most one has the journal, and only
- * that one removes the file. So who has read a file that bears the name no more begins anew.
+ * Invariant: among the processes with a claim in the current file, at most one has the lock, and only this process
+ * removes the file. So a process that has read a removed file starts again.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -27,21 +27,21 @@ interface Claim {
   readonly run: string;
   readonly host: string;
   readonly pid: number;
-  /** Tells the process from a later one with its number; empty where the system does not say. */
+  /** Distinguishes the process from a later one with the same id; empty if the system provides no start time. */
   readonly started: string;
 }
 
-/** Who holds the lock already. */
+/** Another process has the lock. */
 export class LockedError extends Error {
   readonly pid: number;
 
   constructor(pid: number) {
-    super(`process ${pid} has it`);
+    super(`process ${pid} has the lock`);
     this.pid = pid;
   }
 }
 
-/** When a process was started; undefined: it has ended. Empty where only its being there can be asked. */
+/** The start time of a process; undefined: it has ended. Empty if the system provides only its existence. */
 function startOf(pid: number): string | undefined {
   try {
     process.kill(pid, 0);
@@ -51,14 +51,14 @@ function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (state === 'Z' || state === 'X') return undefined; // its parent has not asked yet
+    if (state === 'Z' || state === 'X') return undefined; // its parent has not waited for it yet
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${fields[18]}`;
   } catch {
     return '';
   }
 }
 
-/** Of a process on another machine nothing can be known: its claim does not count. */
+/** Whether the process of a claim is live. A claim from another machine is ignored, because it cannot be checked. */
 function isAlive({ host, pid, started }: Claim): boolean {
   if (host !== hostname()) return false;
   const now = startOf(pid);
@@ -74,7 +74,7 @@ function readClaims(file: number): Claim[] {
       const claim = JSON.parse(line) as Claim | null;
       if (typeof claim?.run === 'string') claims.push(claim);
     } catch {
-      // Half a line, of a death or of a full disk: whoever wrote it has not gone on.
+      // An incomplete line, after a kill or on a full disk: its process did not continue.
     }
   }
   return claims;
@@ -83,8 +83,8 @@ function readClaims(file: number): Claim[] {
 const { O_APPEND, O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDWR } = constants;
 
 /**
- * The file of claims. The folder may be one in which others can make names: a link is not followed, so nothing is
- * written elsewhere, and neither a pipe nor a device is waited for or written to.
+ * Opens the file of claims. Other users may be able to create names in its folder. So a link is not followed, and a
+ * pipe or device is neither waited for nor written to.
  */
 function openClaims(path: string): number {
   let file: number;
@@ -100,13 +100,13 @@ function openClaims(path: string): number {
 }
 
 /**
- * Takes the lock and returns what gives it back.
+ * Takes the lock and returns a function that releases it.
  *
  * @throws {LockedError} if another process has it
  */
 export function lockJournal(path: string): () => void {
   const claim: Claim = { run: randomUUID(), host: hostname(), pid: process.pid, started: startOf(process.pid) ?? '' };
-  const line = `\n${JSON.stringify(claim)}\n`; // on a line of its own, whatever is there
+  const line = `\n${JSON.stringify(claim)}\n`; // on a line of its own, even after an incomplete line
   for (;;) {
     const file = openClaims(path);
     try {
@@ -115,7 +115,7 @@ export function lockJournal(path: string): () => void {
       const place = claims.findIndex(({ run }) => run === claim.run);
       const holder = claims.slice(0, Math.max(place, 0)).find(isAlive);
       if (holder !== undefined) throw new LockedError(holder.pid);
-      // Nobody alive was before us, so nobody can remove it any more; but it may have been removed before.
+      // No earlier process is live, so no process can remove the file now; but it may have been removed before.
       if (fstatSync(file).ino !== lstatSync(path).ino) continue;
       if (place < 0) throw new Error(`${path} does not keep what is written to it`);
       return () => rmSync(path, { force: true });

@@ -1,13 +1,13 @@
 /**
- * The journal of a run of `plait map`: what became of each input, so that a run that was killed goes on where it was.
+ * The journal of a run of `plait map`: the outcome of each finished input, so that a killed run can be continued.
  *
- * A file of JSON lines: one that says what the run is, then one for each input that is done, in the order in which they
- * ended. A line counts when its end is there; half of one, from a death while writing, is cut off.
+ * A file of JSON lines: a header that identifies the run, then one line for each finished input, in the order of
+ * completion. A line without its end, left by a kill during a write, is cut off.
  *
- * One run at a time has the journal: see journal-lock.ts.
+ * One run at a time uses the journal: see journal-lock.ts.
  *
- * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the results of
- * the run that goes to the end are complete, and no input in the journal was run again.
+ * Invariant: an input is in the journal at most once, and before its result is written anywhere else. So the output of
+ * the run that completes has all results, and no input in the journal was run again.
  */
 
 import {
@@ -25,12 +25,12 @@ import { UsageError } from './args.ts';
 import { LockedError, lockJournal } from './journal-lock.ts';
 import { lineOf } from './json-lines.ts';
 
-/** What is known of an input that is done. */
+/** The outcome of a finished input. */
 export interface JournalEntry {
   readonly input: string;
   /** For standard output. */
   readonly line: string;
-  /** For standard error; empty if all went well. */
+  /** For standard error; empty if the input succeeded. */
   readonly report: string;
 }
 
@@ -48,8 +48,8 @@ export class Journal {
   #isBroken = false;
 
   /**
-   * Opens the journal, or begins one. `task` names the function; a journal of another one is refused. `onError` hears,
-   * once, that nothing more can be written to it.
+   * Opens the journal, or creates it. `task` names the function; a journal of another function is refused. `onError` is
+   * called once if the journal can no longer be written.
    */
   constructor(path: string, task: string, onError: (error: Error) => void) {
     this.#path = path;
@@ -87,7 +87,7 @@ export class Journal {
     }
   }
 
-  /** Learns what is done, and makes the file ready for more. */
+  /** Reads the finished inputs, and prepares the file for more. */
   #read(task: string): void {
     const path = this.#path;
     const text = readFileSync(this.#file, 'utf8');
@@ -136,7 +136,7 @@ export class Journal {
     try {
       parsed = JSON.parse(line);
     } catch {
-      // What cannot be parsed is told below.
+      // reported below
     }
     if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
     if (index === 0) throw this.#isNone();
@@ -147,26 +147,26 @@ export class Journal {
     return new UsageError(`${this.#path} is damaged in line ${index + 1}; it is left as it is`);
   }
 
-  /** How many inputs are done. */
+  /** The number of finished inputs. */
   get size(): number {
     return this.#done.size;
   }
 
-  /** What became of the input at that place, and forgets it; undefined: it is still to be run. */
+  /** Removes and returns the outcome of the input at that place; undefined: it is still to be run. */
   take(place: number, input: string): JournalEntry | undefined {
     const entry = this.#done.get(place);
     if (entry === undefined) return undefined;
     if (entry.input !== input) {
       throw new UsageError(
         `input ${place + 1} is ${JSON.stringify(input)}, but ${JSON.stringify(entry.input)} in the journal ${this.#path}: ` +
-          'a run goes on with the same inputs in the same order',
+          'a run continues with the same inputs in the same order',
       );
     }
     this.#done.delete(place);
     return entry;
   }
 
-  /** Notes an input that is done. It is in the file when flush() has been called, or the event loop has turned. */
+  /** Adds a finished input. It is in the file after flush(), or after a turn of the event loop. */
   add(place: number, entry: JournalEntry): void {
     this.#unwritten += `${JSON.stringify({ place, ...entry })}\n`;
     if (this.#scheduled) return;
@@ -200,8 +200,7 @@ export class Journal {
 }
 
 /**
- * A line of the journal as this version writes it: the file may come from anybody, and what is in it goes to a
- * terminal.
+ * A line of the journal as this version writes it. The file is untrusted, and its text may go to a terminal.
  */
 function asOneLine(text: string): string {
   return text === '' ? '' : lineOf(text.replace(/\n$/, ''));

@@ -1,7 +1,7 @@
 /**
- * What happened, as lines of text: results and errors as JSON, failures for a person to read.
+ * Formats outcomes as lines of text: results and errors as JSON, failures for a person to read.
  *
- * Invariant: every function here gives exactly one line without control characters and never throws, whatever the
+ * Invariant: every function here returns exactly one line without control characters and never throws, whatever the
  * result or error is.
  */
 
@@ -14,10 +14,10 @@ export interface ErrorRecord {
   readonly cause?: ErrorRecord;
 }
 
-/** Causes below causes: enough to explain, and an end for those that are their own cause. */
+/** The maximum depth of causes: enough for an explanation, and a limit for an error that is its own cause. */
 const MOST_CAUSES = 8;
 
-/** What stands for `value` in JSON, where JSON.stringify alone would say too little or throw. */
+/** Replaces `value` in JSON, where JSON.stringify alone would lose information or throw. */
 function replace(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -36,14 +36,14 @@ function base64(view: ArrayBufferView): { base64: string } {
   return { base64: Buffer.from(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength).toString('base64') };
 }
 
-/** The line for an input whose call returned `output`; throws an Error that says why there can be none. */
+/** The line for an input whose call returned `output`; throws an Error that explains why it cannot be written. */
 export function resultLine(input: string, output: unknown): string {
   return lineOf(`{"input":${JSON.stringify(input)},"output":${encode(output)}}`);
 }
 
 /**
- * A text as one line that gives a terminal no orders. JSON stays the same JSON: what JSON.stringify leaves of control
- * characters stands in strings, where an escape means the same.
+ * A text as one line without control sequences for a terminal. JSON keeps its meaning: the control characters that
+ * JSON.stringify leaves are in strings, where an escape means the same.
  */
 export function lineOf(text: string): string {
   return `${visible(text)}\n`;
@@ -78,27 +78,27 @@ export function failureLine(input: string, error: ErrorRecord): string {
 export function describeFailure(input: string, error: ErrorRecord): string {
   let text = `${error.name}: ${error.message}`;
   for (let cause = error.cause; cause !== undefined; cause = cause.cause) {
-    // Some errors quote their cause already.
+    // Some messages already contain the cause's message.
     if (!text.includes(cause.message)) text += ` (caused by ${cause.name}: ${cause.message})`;
   }
   return lineOf(`plait: ${input}: ${text}`);
 }
 
-/** The line about what ended the whole run. */
+/** The line for an error that ended the whole run. */
 export function describeFatal(message: string, json: boolean): string {
   return lineOf(json ? JSON.stringify({ type: 'fatal', message }) : `plait: ${message}`);
 }
 
-/** Text without control characters: it stays on one line, and gives the terminal no orders. */
+/** Escapes control characters: the text stays on one line, and does not control the terminal. */
 export function visible(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are to be replaced
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
     const short = JSON.stringify(character).slice(1, -1);
     return short.length > 1 ? short : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }
 
-/** Describes whatever was thrown. */
+/** Describes a thrown value of any type. */
 export function recordOf(thrown: unknown, depth = 0): ErrorRecord {
   if (!(thrown instanceof Error)) return { name: 'Error', message: describeValue(thrown) };
   const { name, message, stack, cause } = thrown;

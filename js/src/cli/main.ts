@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The command `plait`: reads its arguments, and hands over to the command that they name.
+ * The command `plait`: parses its arguments, and runs the command that they name.
  *
- * Invariant: wrong usage ends with status 2 and one message on standard error, without a thread having been started.
+ * Invariant: wrong usage ends with status 2 and one message on standard error, and starts no thread.
  */
 
 import { readFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ async function execute(command: Command): Promise<number> {
       process.stderr.write(USAGE);
       return 2;
     case 'map': {
-      // Only here: help and version need no shared memory.
+      // Imported only here, because help and version need no shared memory.
       const { runMap } = await import('./map-command.ts');
       return runMap(command.options);
     }

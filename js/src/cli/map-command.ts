@@ -1,12 +1,10 @@
 /**
- * `plait map`: hands each input to a pool, and writes what became of it.
+ * `plait map`: submits each input to a pool, and writes its outcome.
  *
- * Two loops run side by side, one that starts inputs and one that writes results. Whatever either waits for is
- * announced by `#changed`.
+ * Two loops run concurrently: one starts inputs, the other writes results. `#changed` wakes a loop that waits.
  *
- * Invariant: no input is started while `#concurrency` run, `#window` are started whose line is not yet written, or the
- * lines that wait hold MOST_HELD characters. So neither a slow reader, nor a slow first input whose followers are done,
- * fills the memory.
+ * Invariant: no input is started while `#concurrency` are running, `#window` started inputs are not written yet, or the
+ * waiting lines have MOST_HELD characters. So neither a slow reader nor a slow first input fills the memory.
  */
 
 import { Pool } from '../task/pool.ts';
@@ -28,35 +26,35 @@ import { Progress } from './progress.ts';
 
 type StopSignal = 'SIGINT' | 'SIGTERM';
 
-/** Why a run ended before its inputs did. */
+/** The reason why a run stopped before all inputs were finished. */
 type Stop =
   | { readonly why: StopSignal }
   | { readonly why: 'closed' }
   | { readonly why: 'fatal'; readonly message: string; readonly status: number };
 
-/** What became of one input, in the lines that tell it. */
+/** The outcome of one input, as the lines to write. */
 interface Outcome {
   readonly line: string;
-  /** For standard error; empty if all went well. */
+  /** For standard error; empty if the input succeeded. */
   readonly report: string;
 }
 
 const SIGNAL_STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** What no other input would escape, and the exit status for it. */
+/** Error codes that would affect every other input, too, with their exit status. */
 const FATAL = new Map<unknown, number>([
   ['ERR_PLAIT_MODULE_LOAD', 2],
   ['ERR_PLAIT_NO_SUCH_EXPORT', 2],
   ['ERR_PLAIT_COORDINATOR_DIED', 1],
 ]);
 
-/** How much is written at once, in characters, if there is so much. */
+/** The maximum number of characters to write at once. */
 const BATCH = 65_536;
 
-/** How many characters may wait to be written before no further input is started. */
+/** While this many characters wait to be written, no further input is started. */
 const MOST_HELD = 32 * 1024 * 1024;
 
-/** When a stop takes this long, some worker is where it cannot be interrupted, and the user is told what to do. */
+/** If a stop takes this long, some worker cannot be interrupted, and the user gets advice. */
 const PATIENCE_MS = 1000;
 
 /** An event that any number of loops can wait for. */
@@ -93,15 +91,15 @@ class MapRun {
   readonly #began = performance.now();
   readonly #concurrency: number;
   readonly #window: number;
-  /** Outcomes that wait to be written, by the place of their input. */
+  /** Outcomes to be written, by the place of their input. */
   readonly #ready = new Map<number, Outcome>();
-  /** How many characters those have. */
+  /** The number of their characters. */
   #held = 0;
   #running = 0;
   #started = 0;
   #written = 0;
   #failed = 0;
-  /** In order: the place that is written next. */
+  /** In ordered mode: the next place to write. */
   #next = 0;
   #exhausted = false;
   #stop: Stop | undefined;
@@ -114,7 +112,7 @@ class MapRun {
         ? undefined
         : new Journal(options.resume, `${module.url.href}#${module.export}`, (error) => this.#journalFailed(error));
     this.#stdout = new Output(process.stdout, (error) => this.#stdoutFailed(error));
-    this.#stderr = new Output(process.stderr, () => {}); // there is nowhere left to tell it
+    this.#stderr = new Output(process.stderr, () => {}); // there is no stream left for this error
     const { stderr } = process;
     const showsBar = stderr.isTTY && !options.json && process.env.TERM !== 'dumb';
     divertWorkerOutput((text) => this.#pass(text));
@@ -135,7 +133,7 @@ class MapRun {
   async run(): Promise<number> {
     let impatience: ReturnType<typeof setTimeout> | undefined;
     const onSignal = (signal: StopSignal): void => {
-      if (this.#stop !== undefined && this.#stop.why in SIGNAL_STATUS) die(signal);
+      if (this.#stop !== undefined && this.#stop.why in SIGNAL_STATUS) exitBySignal(signal);
       this.#end({ why: signal });
       impatience = setTimeout(() => this.#explainWait(), PATIENCE_MS).unref();
     };
@@ -153,13 +151,13 @@ class MapRun {
     return this.#status();
   }
 
-  /** Ends the run early; the first reason counts, but for a signal, which always does. */
+  /** Ends the run early. The first reason counts, except that a signal replaces it. */
   #end(stop: Stop): void {
     const isFirst = this.#stop === undefined;
     if (isFirst || stop.why in SIGNAL_STATUS) this.#stop = stop;
     if (!isFirst) return;
     this.#inputs.stop();
-    this.#pool.close({ force: true }).catch(() => {}); // run() hears of it
+    this.#pool.close({ force: true }).catch(() => {}); // run() gets the same error
     this.#changed.announce();
   }
 
@@ -178,7 +176,7 @@ class MapRun {
     void this.#stderr.write('plait: still stopping; the same again ends it at once\n');
   }
 
-  /** Writes what a worker printed. */
+  /** Writes a worker's own output. */
   #pass(text: string): Promise<void> {
     if (text === '') return Promise.resolve();
     this.#progress.clear();
@@ -245,7 +243,7 @@ class MapRun {
     }
   }
 
-  /** Undefined for what is not the input's own failure. */
+  /** The outcome of a failed input; undefined if the failure is not the input's own. */
   #rejected(input: string, reason: unknown): Outcome | undefined {
     const record = recordOf(reason);
     const status = FATAL.get(record.code);
@@ -294,7 +292,7 @@ class MapRun {
     }
   }
 
-  /** The outcome to be written next, if it is there. `ended` says that no more will come. */
+  /** The next outcome to write, if it exists. `ended`: there will be no more. */
   #take(ended: boolean): Outcome | undefined {
     if (!this.#options.ordered) {
       for (const place of this.#ready.keys()) return this.#remove(place);
@@ -319,7 +317,7 @@ class MapRun {
     return this.#failed > 0 ? 1 : 0;
   }
 
-  /** The last line on standard error, if there is something to say. */
+  /** The last line on standard error; empty if there is none. */
   #summary(): string {
     const stop = this.#stop;
     const done = this.#written;
@@ -339,8 +337,8 @@ class MapRun {
   }
 }
 
-/** Dies of a signal as one does that does not handle it: at once, whatever the workers are doing. */
-function die(signal: StopSignal): void {
+/** Ends the process by the signal, as if it had no handler: at once, whatever the workers are doing. */
+function exitBySignal(signal: StopSignal): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }

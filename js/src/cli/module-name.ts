@@ -1,8 +1,8 @@
 /**
- * Which file and which of its exports MODULE[#EXPORT] names.
+ * Resolves MODULE[#EXPORT] to a file and an export.
  *
- * Invariant: the file that comes out exists. That it is a module, and has the export, only a worker can tell: loading
- * it here would run the user's code on this thread.
+ * Invariant: the resulting file exists. Only a worker checks that it is a module with this export, because loading it
+ * here would run user code on this thread.
  */
 
 import { statSync } from 'node:fs';

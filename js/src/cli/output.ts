@@ -1,9 +1,9 @@
 /**
  * Standard output and standard error, as the command writes to them.
  *
- * Invariant: write() resolves when its text has been handed to the system, or can never be; so whoever waits for it
- * holds one piece of text at a time, however slow the reader is. It never rejects: what went wrong is told once, to
- * `onError`.
+ * Invariant: write() resolves after the text has been passed to the system, or if that has become impossible. So a
+ * caller that waits holds one piece of text at a time, however slow the reader is. It never rejects: `onError` receives
+ * the first error.
  */
 
 import { Writable } from 'node:stream';
@@ -36,25 +36,25 @@ export class Output {
           resolve();
         });
       } catch (error) {
-        this.#fail(error as NodeJS.ErrnoException); // a file is written to at once, and may throw at once
+        this.#fail(error as NodeJS.ErrnoException); // writing to a file is synchronous, and may throw
         resolve();
       }
     });
   }
 }
 
-/** Whether the error says that the reader has gone. */
+/** Whether the error means that the reader has closed its end. */
 export function isClosed(error: NodeJS.ErrnoException): boolean {
   return error.code === 'EPIPE' || error.code === 'ECONNRESET' || error.code === 'EOF';
 }
 
 /**
- * From now on, what worker threads print goes to `write`. Node pipes it to `process.stdout` and `process.stderr`, and
- * so it would lie between the results.
+ * Redirects the output of worker threads to `write`. Node pipes it to `process.stdout` and `process.stderr`, where it
+ * would be mixed with the results.
  */
 export function divertWorkerOutput(write: (text: string) => Promise<void>): void {
   for (const name of ['stdout', 'stderr'] as const) {
-    // One for each: a chunk may end within a character, and its rest must come from the same stream.
+    // One decoder for each stream, because a chunk may end within a character.
     const decoder = new TextDecoder();
     const value = new Writable({
       write(chunk: Uint8Array, _encoding, done) {

@@ -1,11 +1,11 @@
 /**
  * The progress bar on a terminal.
  *
- * Invariant: the bar is the whole of the line that the cursor is on, or not on the screen. Whoever writes to the
- * terminal calls clear() before; the bar comes back by itself.
+ * Invariant: the bar is the whole line of the cursor, or not on the screen. Code that writes to the terminal must call
+ * clear() first; the bar is redrawn by itself.
  */
 
-/** What the bar tells. */
+/** The figures in the bar. */
 export interface ProgressState {
   readonly done: number;
   readonly failed: number;
@@ -15,20 +15,20 @@ export interface ProgressState {
   readonly rate: number;
 }
 
-/** The part of a terminal's stream that the bar needs. */
+/** The part of a terminal's stream that the bar uses. */
 export interface Screen {
   readonly columns?: number | undefined;
   write(text: string): unknown;
 }
 
 const REDRAW_MS = 100;
-/** The rate is that of the last so many redraws, about ten seconds: older speed says little about the rest. */
+/** The rate is measured over this many redraws, about 10 s, because older speed predicts little. */
 const SAMPLES = 100;
 const WIDEST_BAR = 30;
 const NARROWEST_BAR = 5;
 const CLEAR_LINE = '\r\u001b[K';
 
-/** The text of the bar, shorter than `columns`: a line that is filled to the last column wraps on some terminals. */
+/** The text of the bar, shorter than `columns`, because a full line wraps on some terminals. */
 export function progressLine(state: ProgressState, columns: number): string {
   const { done, failed, total, rate } = state;
   const parts = [total === undefined ? `${done} done` : `${done}/${total}`];
@@ -54,7 +54,7 @@ export class Progress {
   done = 0;
   failed = 0;
   total: number | undefined;
-  /** True while somebody else's line is not complete: a bar would overwrite it. */
+  /** True while a line of other output is incomplete: the bar would overwrite it. */
   paused = false;
 
   readonly #screen: Screen | undefined;
@@ -62,7 +62,7 @@ export class Progress {
   readonly #samples: { readonly at: number; readonly done: number }[] = [];
   #shown = '';
 
-  /** Without a screen, it counts and shows nothing. */
+  /** Without a screen, it only counts. */
   constructor(screen: Screen | undefined, total: number | undefined) {
     this.#screen = screen;
     this.total = total;
@@ -83,14 +83,14 @@ export class Progress {
     this.#screen?.write(CLEAR_LINE + line);
   }
 
-  /** Takes the bar off the screen until the next redraw. */
+  /** Removes the bar from the screen until the next redraw. */
   clear(): void {
     if (this.#shown === '') return;
     this.#shown = '';
     this.#screen?.write(CLEAR_LINE);
   }
 
-  /** Takes the bar off the screen for good. */
+  /** Removes the bar from the screen permanently. */
   end(): void {
     clearInterval(this.#timer);
     this.clear();

@@ -1,8 +1,8 @@
 /**
- * `plait top`: the pools of a running program, live in the terminal. It asks the program's coordinators
- * (task/publish.ts), which answer whatever the program's main thread is doing.
+ * `plait top`: the pools of a running program, live in the terminal. It queries the program's coordinators
+ * (task/coordinator/publish.ts), which reply whatever the program's main thread is doing.
  *
- * Invariant: a picture is written in one piece, below the last one's beginning; the cursor is shown again at the end.
+ * Invariant: each snapshot is written with one call and overwrites the previous one; the cursor is visible at the end.
  */
 
 import { readdirSync, rmSync } from 'node:fs';
@@ -25,19 +25,19 @@ function places(): Place[] {
   const folder = socketFolder();
   if (folder === undefined) throw new UsageError('plait top does not work on this system');
   const distrust = distrustOf(folder);
-  if (distrust !== undefined) throw new UsageError(`${folder} ${distrust}, so nothing in it is believed`);
+  if (distrust !== undefined) throw new UsageError(`${folder} ${distrust}, so its contents are not trusted`);
   let names: string[] = [];
   try {
     names = readdirSync(folder);
   } catch {
-    // No program has ever been there.
+    // No program has created the folder.
   }
   return names.flatMap((name) => {
     const match = /^(\d+)-\d+\.sock$/.exec(name);
     if (match === null) return [];
     const place = { pid: Number(match[1]), path: `${folder}/${name}` };
     if (isAlive(place.pid)) return [place];
-    rmSync(place.path, { force: true }); // it was killed
+    rmSync(place.path, { force: true }); // its process was killed
     return [];
   });
 }
@@ -51,7 +51,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The pools behind one socket; none if nobody answers. */
+/** The pools behind one socket; none if there is no reply. */
 function ask(path: string): Promise<PublishedPool[]> {
   return new Promise((resolve) => {
     let text = '';
@@ -79,7 +79,7 @@ function choose(pid: number | undefined): number {
   if (pids.length === 1) return pids[0]!;
   if (pids.length === 0)
     throw new UsageError('no program shows its pools: start it with PLAIT_TOP=1 in its environment');
-  throw new UsageError(`several programs show their pools; say which: ${pids.join(', ')}`);
+  throw new UsageError(`several programs show their pools; select one: ${pids.join(', ')}`);
 }
 
 async function poolsOf(pid: number): Promise<PublishedPool[]> {
@@ -99,7 +99,7 @@ function timesText({ p50, p90, p99, max }: Times): string {
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`.padStart(6);
 
-/** One picture, as lines without control characters: a module's name is its program's. */
+/** A snapshot as lines without control characters, because a module's name is untrusted. */
 export function picture(pid: number, pools: readonly PublishedPool[]): string[] {
   const lines = [`process ${pid}: ${pools.length} pool${pools.length === 1 ? '' : 's'}`];
   for (const { module, stats } of pools) {

@@ -116,8 +116,8 @@ export function recoverStartedBy(space: Space, hostId: number): void {
   }
 }
 
-/** Says that a thread is gone, so that nobody waits for its locks. Whoever says so recovers it, too. */
-export function noteDeath(space: Space, hostId: number): void {
+/** Marks a thread as exited, so that no thread waits for its locks. pre: the caller then recovers it. */
+export function noteExit(space: Space, hostId: number): void {
   for (const thread of threadsOfHost(space, hostId)) {
     const generation = thread & ~255;
     const generationState = (slotOf(space, thread) + Slot.generationState) >>> 2;

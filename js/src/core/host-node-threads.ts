@@ -1,8 +1,8 @@
 /**
  * Starting threads in Node. See host.ts.
  *
- * Plait's threads run a script that lies in this program as a string: there is no file that a bundler, a packager or a
- * single executable could lose, and one script starts quicker than the thirty modules that it is made of.
+ * Plait's threads run a script that this program contains as a string. So there is no file that a bundler, a packager
+ * or a single executable could lose. One script also starts faster than its thirty modules.
  *
  * Invariant: no static import of a `node:` module, as in host-node.ts.
  */
@@ -11,21 +11,21 @@ import type { MessagePort as NodePort, Worker as NodeWorker } from 'node:worker_
 import { keptApart, threadsLinger, wrapPort } from './host-node-shared.ts';
 import type { HostThread, ThreadOptions } from './host-types.ts';
 
-/** How a thread's first message travels. */
+/** The form of a thread's first message. */
 export interface Hello {
   readonly script: string;
-  /** What V8 has made of the script; undefined in hosts that keep it. */
+  /** V8's compiled code of the script; undefined in hosts that cache it themselves. */
   readonly code: Uint8Array | undefined;
   readonly message: unknown;
-  /** Its other end closes when the thread is gone. */
+  /** Its other end closes when the thread has exited. */
   readonly life: NodePort | undefined;
 }
 
 /**
- * What a thread starts with: it hears the first message, and runs the script that is in it. It is a module where Node
- * has to run what `--import` names first, and where loaders are to see a module import the user's; else a script, which
- * Node starts 2 ms sooner, less what Node makes global for such scripts. It awaits nothing at its top level: Node 20
- * aborts if it stops a thread that evaluates such a module.
+ * The first code of a thread: it receives the first message, and runs the script in it. It is a module if Node must
+ * first run the modules of `--import`, or if loaders must see a module that imports the user's. Otherwise it is a
+ * script, which Node starts 2 ms faster; the globals that Node adds for scripts are removed. It has no top-level await:
+ * Node 20 aborts if it stops a thread that evaluates such a module.
  */
 const ENTRY = `
 const { parentPort } = process.getBuiltinModule('node:worker_threads');
@@ -58,12 +58,12 @@ function codeOf(script: string): Uint8Array | undefined {
     const { Script } = process.getBuiltinModule('node:vm');
     code = new Script(script, { filename: 'plait-thread.js' }).createCachedData();
   } catch {
-    // This host keeps no compiled code.
+    // This host has no cache for compiled code.
   }
   return code;
 }
 
-/** Whether threads with these options are to run other modules first, or may have loaders. */
+/** Whether threads with these options must run other modules first, or may have loaders. */
 function needsModule({ execArgv, env }: ThreadOptions): boolean {
   const words = [...(execArgv ?? process.execArgv), (env ?? process.env).NODE_OPTIONS ?? ''];
   return words.some((word) => /^-r|--(import|require|(experimental-)?loader)\b/.test(word));
@@ -105,7 +105,7 @@ export function startThread(options: ThreadOptions, script: string): HostThread 
   worker.on('message', (message) => thread.onMessage?.(message));
   worker.on('messageerror', (error) => thread.onError?.(error));
   worker.on('error', (error) => thread.onError?.(error));
-  // Deno says that of a thread that it has stopped at once, though it goes on while it is busy.
+  // Deno reports the exit of a stopped thread at once, although a busy thread continues.
   worker.on('exit', (code) => (life !== undefined && greeted && stopped) || exit(code));
   if (life !== undefined) wrapPort(life.port1).onClose = () => exit(1);
   keptApart.add(worker.threadId);

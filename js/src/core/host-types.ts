@@ -157,8 +157,8 @@ export interface HostModules {
   /** Resolves a module name, given by the user, to a URL. */
   moduleUrl(name: string | URL): string;
   /**
-   * Writes the output of such a thread. The returned function tells whether the system has it by now, or whether it was
-   * dropped because the stream has ended or has no reader.
+   * Writes the output of such a thread. The returned function says whether the system has it by now, or whether it was
+   * discarded because the stream has ended or has no reader.
    */
   writeOutput(descriptor: number, bytes: Uint8Array<ArrayBuffer>): () => boolean;
   /** Warns the user of the program about a condition that is not an error of the calling code. `code` identifies it. */

@@ -1,19 +1,20 @@
 /**
- * Starting a thread of Plait's own in a browser, and noticing its exit.
+ * Starting a thread of Plait in a browser, and noticing its exit.
  *
- * The script comes from a file if it can: then `fetch('/data')` means in a task what it means in the page, and a policy
- * that forbids `blob:` workers is kept. Where no such file is served (a bundler that leaves it behind, an origin that
- * is not the page's), the page makes it from the string in the bundle. Threads that a thread starts run what it runs.
+ * The script comes from a file, if possible. Then `fetch('/data')` means the same in a task as in the page, and the
+ * thread conforms to a policy that forbids `blob:` workers. If no such file is served (because a bundler omits it, or
+ * it has another origin than the page), the page makes it from the string in the bundle. A thread starts other threads
+ * from its own source.
  *
- * Invariants: a thread holds a Web Lock from its first message on, and browsers give it to the next in line when the
- * thread is gone: that is how its end becomes known here, where workers have no 'exit' event. Nothing is sent to a
- * thread before it has said that it listens, so until then it can be started again, from the string.
+ * Invariants: a thread holds a Web Lock from its first message on. Browsers grant it to the next request when the
+ * thread has exited. This is how the exit is noticed, because workers have no 'exit' event. Nothing is sent to a thread
+ * before it has reported that it listens. So until then it can be started again, from the string.
  */
 
 import type { HostThread, ThreadOptions } from './host-types.ts';
 import { startFromFile } from './host-web-file.ts';
 
-/** How a thread's first message travels. */
+/** The form of a thread's first message. */
 export interface Hello {
   readonly plaitHostId: number;
   readonly message: unknown;
@@ -21,17 +22,17 @@ export interface Hello {
 
 export const LOCK_PREFIX = 'plait.thread.';
 /**
- * A thread's first words: it hears messages from here on. A script that a bundler has split may be slow to come to it.
+ * A thread's first message: from now on it receives messages. A script that a bundler has split may send it late.
  */
 export const LISTENING = 'plait.listening';
-/** It holds its lock. */
+/** The thread's message that it holds its lock. */
 export const ALIVE = 'plait.alive';
 
 const NOT_STARTED =
   'the browser does not start it, neither from the file plait-thread.js beside the bundle nor from a blob: URL; see ' +
   '"Bundlers" in the documentation of Plait';
 
-/** Where the script is: in its file, in the string, or (in a thread that runs it) where this thread has it from. */
+/** The source of the script: its file, the string, or (in a thread of Plait) this thread's own source. */
 let source: 'file' | 'string' | 'own' = 'file';
 let stringUrl: string | undefined;
 
@@ -44,7 +45,7 @@ export function randomId(): number {
   return (crypto.getRandomValues(new Uint32Array(1))[0]! >>> 1) + 1;
 }
 
-/** Whether this thread's script is a module. A bundler may have made it a classic one that loads its parts as such. */
+/** Whether this thread's script is a module. A bundler may have made it and its parts classic scripts. */
 function isModule(): boolean {
   try {
     (globalThis as unknown as { importScripts(): void }).importScripts();
@@ -60,7 +61,7 @@ function launch(name: string, script: string): Worker {
     try {
       return startFromFile();
     } catch {
-      source = 'string'; // a file that is not of this page's origin
+      source = 'string'; // the file has another origin than the page
     }
   }
   stringUrl ??= URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
@@ -76,13 +77,13 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
   let code = 0;
   let exited = false;
   const watchExit = (): void => {
-    // Granted when the thread's own hold on the lock ends, with the thread.
+    // Granted when the thread exits, which releases its lock.
     void navigator.locks.request(LOCK_PREFIX + hostId, () => {
       if (!exited) thread.onExit?.(code);
       exited = true;
     });
   };
-  // Chromium lets a terminated worker run on for up to two seconds. Until then it uses its slot and its stack.
+  // In Chromium a terminated worker may run for up to 2 s more, and still use its slot and its stack.
   const stop = (): void => {
     code = 1;
     worker.terminate();
@@ -110,13 +111,13 @@ export function startThread({ name }: ThreadOptions, script: string): HostThread
         try {
           return begin();
         } catch {
-          // Refused at once, not later: the same.
+          // The file is refused synchronously: start from the string.
         }
       }
       thread.onError?.(
         event.error ?? new Error(event.message || (started ? 'an error without a message' : NOT_STARTED)),
       );
-      stop(); // Node ends a thread after an uncaught error; here we do.
+      stop(); // As in Node, an uncaught error ends the thread.
     };
   };
   const thread: HostThread = {

@@ -127,7 +127,7 @@ export function createWebHost(): Host {
       const { protocol, origin, href } = globalThis.location;
       return new URL(name, protocol === 'blob:' ? origin : href).href; // a blob URL cannot be a base
     },
-    // biome-ignore lint/security/noGlobalEval: that is what it is; by another name it sees the global scope alone
+    // biome-ignore lint/security/noGlobalEval: the function is an eval; an indirect call sees only the global scope
     evaluator: () => globalThis.eval,
     importModule: (url: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ url),
     fromBase64: (text: string) => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)),

@@ -457,19 +457,19 @@ export class MountedCalls {
     if (target >= 0) {
       return attempt(() => {
         const { mount, id } = this.#files.get(target);
-        return this.#tell(mount, mount.backend.fstat(id));
+        return this.#report(mount, mount.backend.fstat(id));
       });
     }
     return this.#at(
       -1 - target,
       follow ? How.FOLLOW : 0,
       (length) => again(-1 - length),
-      (place) => this.#tell(place.mount, this.#there(place)),
+      (place) => this.#report(place.mount, this.#there(place)),
     );
   }
 
   /** Puts the attributes where the core would. */
-  #tell(mount: Mount, stats: BackendStats): number {
+  #report(mount: Mount, stats: BackendStats): number {
     const space = this.#space;
     const result = this.#threadRecord + FsThread.result;
     const word = (offset: number, value: number): void => {

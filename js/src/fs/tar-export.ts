@@ -26,7 +26,7 @@ const MEMORY_DEVICE = 1n;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-function isGone(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'ELOOP', 'EISDIR'].includes((error as { code?: string }).code ?? '');
 }
 
@@ -43,7 +43,7 @@ class Exporter {
     try {
       return this.#fs.lstatSync(bytesOf(path), { bigint: true });
     } catch (error) {
-      if (isGone(error)) return undefined;
+      if (isMissing(error)) return undefined;
       throw error;
     }
   }
@@ -93,7 +93,7 @@ class Exporter {
       }
       if (stats.nlink > 1n) this.#written.set(key, name);
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissing(error)) throw error;
     }
   }
 
@@ -121,7 +121,7 @@ class Exporter {
     try {
       names = this.#fs.rawEntries(bytesOf(path)).map((entry) => byteString(entry.name));
     } catch (error) {
-      if (isGone(error)) return;
+      if (isMissing(error)) return;
       throw error;
     }
     for (const one of names.sort()) {

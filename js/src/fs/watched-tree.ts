@@ -113,7 +113,7 @@ const HOST_TICK = 20000000n;
 const MEMORY_TICK = 1000n;
 /** A value that no sequence has, because an odd one is never reported. */
 const UNKNOWN = 0xffffffff;
-const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']);
+const NOT_FOUND = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE']);
 const LIMITS = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'ENOMEM']);
 
 function join(below: string, name: string): string {
@@ -351,7 +351,7 @@ export class WatchedTree {
       this.#listener.notified();
     };
     const failed = (error: FsError): void => {
-      if (GONE.has(error.code) || this.#refused) return; // the next poll reports it
+      if (NOT_FOUND.has(error.code) || this.#refused) return; // the next poll reports it
       this.#refused = LIMITS.has(error.code);
       this.#listener.failed(error);
     };

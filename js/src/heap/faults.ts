@@ -53,13 +53,13 @@ function whatIsWrong(kind: number, at: number, block: number): string {
     case Kind.SPANS:
       return `the lists of free slices, at ${at}, are wrong`;
     case Kind.PAGE:
-      return `the record of a page of small blocks, at ${at}, is wrong`;
+      return `the page record of a page of small blocks, at ${at}, is wrong`;
     case Kind.PAGES:
       return `a list of pages, at ${at}, is wrong`;
     case Kind.BLOCK:
       return block === 0
         ? `the header of a block, at ${at}, was written over`
-        : `the header of a block, at ${at}, was written over: look at who writes to the block in front, ${block}`;
+        : `the header of a block, at ${at}, was written over: check the code that writes to the block before it, ${block}`;
     case Kind.BINS:
       return `the lists of free blocks, at ${at}, are wrong: a block's header was written over, or a block was written after it had been freed`;
     case Kind.THREAD_HEAP:

@@ -1,5 +1,5 @@
 /**
- * Room on the thread's own stack, for structures that the core fills in.
+ * Space on the thread's own stack for structures that the core fills in.
  *
  * Invariant: when a call returns or throws, the stack pointer is as before. Until then the core works below the
  * structure.

@@ -194,7 +194,7 @@ export class Heap {
    * checked.
    *
    * @throws {PlaitError} ERR_PLAIT_CORRUPT; the message says what is wrong and where. ERR_PLAIT_OUT_OF_MEMORY: the
-   *   check found no room for its counters
+   *   check has no memory for its counters
    */
   check(options: { readonly quiescent?: boolean | undefined } = {}): void {
     const space = this.#space();

@@ -1,5 +1,5 @@
 /**
- * Views that own a block of shared memory, and who frees it.
+ * Views that own a block of shared memory, and the freeing of these blocks.
  *
  * Separate from heap.ts, because pools and their workers need no more of the heap than this.
  *

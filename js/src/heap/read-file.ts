@@ -23,7 +23,7 @@ export interface Target<View extends Uint8Array> {
   free(view: View): void;
 }
 
-/** Bytes for the first read of a file that does not tell its size (a pipe, /proc). */
+/** Bytes for the first read of a file that does not report its size (a pipe, /proc). */
 const CHUNK = 65536;
 /** Node accepts a length as a signed 32-bit number. */
 const LARGEST_READ = 2 ** 30;
@@ -33,13 +33,10 @@ let files: NodeFiles | undefined;
 function nodeFiles(): NodeFiles {
   files ??= host.builtin('node:fs') as NodeFiles | undefined;
   if (files !== undefined) return files;
-  throw new PlaitError(
-    'ERR_PLAIT_UNSUPPORTED',
-    'heap.readFileSync reads files of the host, which a browser has none of',
-  );
+  throw new PlaitError('ERR_PLAIT_UNSUPPORTED', 'heap.readFileSync reads files of the host, and a browser has none');
 }
 
-/** The contents of the file. A file that does not tell its size is read to its end. */
+/** The contents of the file. A file that does not report its size is read to its end. */
 export function readInto<View extends Uint8Array>(path: string | URL | Uint8Array, target: Target<View>): View {
   const fs = nodeFiles();
   const file = fs.openSync(path);

@@ -67,7 +67,7 @@ export interface HeapStats {
   readonly peak: number;
   /** Blocks that are allocated and not freed. */
   readonly liveBlocks: number;
-  /** Allocations that found no room. */
+  /** Allocations that failed for lack of memory. */
   readonly failed: number;
   /** Small blocks, by size. */
   readonly classes: readonly HeapClassStats[];

@@ -79,7 +79,7 @@ export class BackPressure {
     for (const listener of waiting) listener();
   }
 
-  /** From here on there is always room, so that those who wait find out why the pool refuses them. */
+  /** From here on there is always room, so that waiting calls are retried and get the pool's error. */
   end(): void {
     this.#ended = true;
     this.poll();

@@ -138,7 +138,7 @@ class Batch implements Call {
       }
     } catch (error) {
       if (this.#left <= 0) return;
-      // A full queue takes the rest when it has room again.
+      // A full queue takes the rest when it has space again.
       if ((error as Partial<PlaitError>)?.code === 'ERR_PLAIT_QUEUE_FULL')
         this.#submitter.backPressure.wait(this.#pump);
       else this.#fail(error);
@@ -167,7 +167,7 @@ class Batch implements Call {
     this.#submitter.backPressure.cancelWait(this.#pump);
     this.#reject(reason);
     this.#submitter.abortAll(this);
-    for (const result of this.#results) freeOwned(result); // given ones are nobody's now
+    for (const result of this.#results) freeOwned(result); // results that were given have no other owner
   }
 }
 
@@ -275,7 +275,7 @@ export abstract class PoolCalls {
   /**
    * Starts one function on a worker and returns an iterator of the values that it passes to `task.progress(part)`, in
    * order; partial results, for example. The iteration ends when the task does, and throws what run() rejects with.
-   * `result` is the task's result. Leaving the loop early stops the task. Parts that nobody has read yet are kept: a
+   * `result` is the task's result. Leaving the loop early stops the task. Parts that were not read yet are kept: a
    * slow reader does not slow the task.
    */
   parts<Part = unknown, Output = unknown>(
@@ -324,7 +324,7 @@ export abstract class PoolCalls {
     try {
       this.#submitter.block(() => call.done);
     } catch (error) {
-      this.#submitter.abort(ticket, call); // nobody waits for it any more
+      this.#submitter.abort(ticket, call); // its result is not needed any more
       throw error;
     }
     if (call.fulfilled) return call.value as Output;

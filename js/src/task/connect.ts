@@ -10,7 +10,7 @@ import { checkOptions } from './option-names.ts';
 import { CALLS, mustBeSpace } from './options.ts';
 import type { PoolEvents } from './pool.ts';
 import { Submitter } from './submitter.ts';
-import { key, scope, type WorkerContext } from './task-run.ts';
+import { key, scope, type WorkerContext } from './task-execution.ts';
 
 /** The events of a {@link ConnectedPool}: only the pool's owner receives events of workers. */
 export type ConnectedPoolEvents = Pick<PoolEvents, 'drain'>;

@@ -8,7 +8,7 @@
 import { makeOpaque, refuseCloning } from '../core/opaque.ts';
 import type { PoolCalls } from './calls.ts';
 import { ConnectedPool } from './connect.ts';
-import { key, type Run, scope, type WorkerContext } from './task-run.ts';
+import { key, scope, type TaskExecution, type WorkerContext } from './task-execution.ts';
 
 let own: ConnectedPool | undefined;
 
@@ -18,10 +18,10 @@ function worker(): WorkerContext {
   return context;
 }
 
-function current(): Run {
-  const run = scope[key]?.current();
-  if (run === undefined) throw new Error('only a running task has this: the thread runs none now');
-  return run;
+function current(): TaskExecution {
+  const execution = scope[key]?.current();
+  if (execution === undefined) throw new Error('only a running task has this: the thread runs none now');
+  return execution;
 }
 
 /** What a running task can read and do. On a thread that runs no task, reading it throws. */

@@ -15,7 +15,7 @@ export class Names {
   /** The same for sources of inline functions. */
   readonly #sources = new Map<string, number>();
   /**
-   * Length of the shortest name that the pool had no room for. Its room only shrinks, so longer names are not tried.
+   * Length of the shortest name that the pool had no space for. The space only shrinks, so longer names are not tried.
    */
   #refused = Number.POSITIVE_INFINITY;
 

@@ -148,7 +148,7 @@ export const CALLS: Readonly<Record<CallName, KnownOptions>> = {
   parts: knownOptions('parts()', without(SINGLE, 'onProgress'), { ...HINTS, onProgress: 'iterate over the parts' }),
   runSync: knownOptions('runSync()', without(SINGLE, 'signal'), {
     ...HINTS,
-    signal: 'a blocked thread hears none; there is timeout',
+    signal: 'a blocked thread receives no signal; use timeout',
   }),
   runInline: knownOptions('runInline()', without(SINGLE, 'name'), { ...HINTS, name: 'the function is given itself' }),
   runMany: knownOptions('runMany()', [...CALL, 'onProgress'], MANY_HINTS),

@@ -77,7 +77,7 @@ export interface PoolOptions {
    */
   readonly loadTimeout?: number | undefined;
   /**
-   * Milliseconds that a task may go on after it was told to stop, before its worker is terminated.
+   * Milliseconds that a task may continue after a stop request, before its worker is terminated.
    *
    * @default 100
    */

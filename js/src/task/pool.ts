@@ -52,7 +52,7 @@ const SLACK_MS = 100;
 const LOCK_RETRY_MS = 20;
 
 function tooManyPools(): PlaitError {
-  const message = `a space has room for ${POOL_LIMIT} pools, and has them all: close those that are not used any more, or give this one a space of its own, with the option space: openSpace()`;
+  const message = `a space has room for ${POOL_LIMIT} pools, and all are in use: close unused pools, or give this pool a space of its own, with the option space: openSpace()`;
   return new PlaitError('ERR_PLAIT_OUT_OF_MEMORY', message);
 }
 
@@ -65,7 +65,7 @@ function stuck(): PlaitError {
 function warnOf(error: unknown): void {
   const { stack } = Object(error) as { stack?: unknown };
   const detail = typeof stack === 'string' ? stack : String(error);
-  const message = 'a worker of a pool ended after an error that nothing in it caught, and no task was told of it';
+  const message = 'a worker of a pool ended after an uncaught error, and no task reports the error';
   host.warn(message, 'PLAIT_WORKER_DIED', detail);
 }
 
@@ -101,7 +101,7 @@ class BroadcastResults implements Call {
   fail(reason: unknown): void {
     this.#failed = true;
     this.#reject(reason);
-    for (const answer of this.#results) freeOwned(answer); // given ones are nobody's now
+    for (const result of this.#results) freeOwned(result); // results that were given have no other owner
   }
 }
 
@@ -279,7 +279,7 @@ export class Pool extends PoolCalls {
   }
 
   #resolveAsked(): void {
-    for (const answer of this.#asked.values()) answer([]);
+    for (const resolve of this.#asked.values()) resolve([]);
     this.#asked.clear();
   }
 

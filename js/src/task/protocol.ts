@@ -5,8 +5,8 @@
  *     owner ------ open, close, resize, broadcast ---> coordinator ------ start, stop-requested -> worker
  *     owner <----- closed, indices, event ------------ coordinator <----- ready, failed, leaves -- worker
  *
- * Who waits for whom: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator
- * waits for nobody. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
+ * Waiting: the owner waits for `closed`, in close(), and for `indices`, in broadcast(). The coordinator waits for no
+ * message. A worker waits for `start`, which was posted before it ran. Running tasks need no message, so a
  * blocked owner stops nothing. Whatever the coordinator should notice in the space is signalled there
  * (pool.coordinator_signal).
  */

@@ -79,8 +79,8 @@ export const USUAL_PRIORITY: number = (PRIORITY_COUNT - 1) / 2;
 
 /** How long a blocked thread waits before it checks that the coordinator lives, and how many such checks may fail. */
 const DOUBT_MS = 1000;
-const MOST_UNANSWERED = 10;
-const NO_ANSWER = 'the coordinator thread has not answered for ten seconds; it has ended, and its workers with it';
+const MOST_WITHOUT_REPLY = 10;
+const NO_REPLY = 'the coordinator thread has not responded for ten seconds; it has ended, and its workers with it';
 
 const IGNORED: Call = { settle() {} };
 
@@ -233,7 +233,7 @@ export class Submitter {
     throw lockTimeout();
   }
 
-  /** Tells the coordinator that there are tasks with a timeout, and how often it must poll. */
+  /** Informs the coordinator that there are tasks with a timeout, and how often it must poll. */
   #noteTimeout(timeout: number): void {
     const word = (this.#pool + P.timeoutMs) >>> 2;
     if (noteTimeout(this.#space.u32, word, timeout)) this.#space.core.plait_pool_signal_coordinator(this.#pool);
@@ -457,15 +457,15 @@ export class Submitter {
   /**
    * Blocks this thread until `isDone`, and settles calls meanwhile. pre: the thread may block.
    *
-   * A blocked thread does not notice the exit of any thread. Without a coordinator nobody would settle the tasks of an
-   * exited worker. So once a second it checks the coordinator's heartbeat.
+   * A blocked thread does not notice the exit of any thread. Without a coordinator, no thread would settle the tasks of
+   * an exited worker. So once a second it checks the coordinator's heartbeat.
    *
    * @throws {PlaitError} ERR_PLAIT_COORDINATOR_DIED if there was no heartbeat for ten seconds
    */
   block(isDone: () => boolean): void {
     const space = this.#space;
     let asked: number | undefined;
-    let unanswered = 0;
+    let withoutReply = 0;
     while (!isDone() && this.#abandonedWith === undefined) {
       const signal = space.load(this.#client + Client.signal);
       this.drain();
@@ -473,10 +473,10 @@ export class Submitter {
       if (space.load(this.#client + Client.inbox) !== 0) continue;
       const woken = Atomics.wait(space.i32, (this.#client + Client.signal) >>> 2, signal | 0, DOUBT_MS);
       if (woken !== 'timed-out') continue;
-      const answered = asked === undefined || ((space.load(this.#pool + P.heartbeat) - asked) | 0) >= 0;
-      unanswered = answered ? 0 : unanswered + 1;
-      if (unanswered >= MOST_UNANSWERED) throw new PlaitError('ERR_PLAIT_COORDINATOR_DIED', NO_ANSWER);
-      if (!answered) continue;
+      const responded = asked === undefined || ((space.load(this.#pool + P.heartbeat) - asked) | 0) >= 0;
+      withoutReply = responded ? 0 : withoutReply + 1;
+      if (withoutReply >= MOST_WITHOUT_REPLY) throw new PlaitError('ERR_PLAIT_COORDINATOR_DIED', NO_REPLY);
+      if (!responded) continue;
       space.core.plait_pool_signal_coordinator(this.#pool);
       asked = space.load(this.#pool + P.coordinatorSignal);
     }

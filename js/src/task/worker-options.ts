@@ -39,7 +39,7 @@ export function workerOptions<Options extends WorkerOptionsLike>(
   // The prototype of a plain object ends the chain, in any realm.
   if (prototype !== null && (prototype === undefined || Object.getPrototypeOf(prototype) !== null)) {
     throw new TypeError(
-      'options.workerData must be a plain object: it carries the port that tells of the Worker’s end',
+      'options.workerData must be a plain object: Plait adds a port to it, by which the Worker’s exit is noticed',
     );
   }
   const { port1, port2 } = new MessageChannel();

@@ -1,8 +1,8 @@
 /**
  * Chooses how an array is written.
  *
- * Invariant: the choice loses nothing, whatever the array holds: only an array without named properties of its own is
- * a plain one. It is made without a look at each key, which would cost more than writing the elements.
+ * Invariant: the choice loses nothing, whatever the array holds. Only an array without named properties is plain. The
+ * choice does not examine each key, which would cost more than writing the elements.
  */
 
 import { TAG } from './tags.ts';

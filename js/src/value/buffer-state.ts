@@ -1,14 +1,14 @@
 /**
- * What is to be known of a buffer before its bytes are sent, whatever its own properties say.
+ * The state of a buffer, checked before its bytes are sent. The buffer's own properties have no influence.
  *
- * Invariant: no code of the user's runs here.
+ * Invariant: no user code runs here.
  */
 
 import { isMemory } from '../core/memory.ts';
 
 const readByteLength = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')!.get!;
 
-/** Tells a detached buffer from an empty one, also in engines without `ArrayBuffer.prototype.detached`. */
+/** Distinguishes a detached buffer from an empty one, also in engines without `ArrayBuffer.prototype.detached`. */
 export function isDetached(buffer: ArrayBufferLike): boolean {
   try {
     new Uint8Array(buffer);
@@ -19,12 +19,12 @@ export function isDetached(buffer: ArrayBufferLike): boolean {
 }
 
 /**
- * Whether threads share the buffer, and it is not the memory of a space. For what nobody shares the answer takes some
- * three nanoseconds, which each value of bytes pays.
+ * Whether threads share the buffer, and it is not the memory of a space. For a private buffer, the check takes about
+ * 3 ns. Every value that consists of bytes pays for it.
  */
 export function isSharedElsewhere(buffer: ArrayBufferLike): boolean {
   try {
-    readByteLength.call(buffer); // whatever its prototype says: a SharedArrayBuffer lacks this slot
+    readByteLength.call(buffer); // throws for a SharedArrayBuffer, which lacks this slot, whatever its prototype
     return false;
   } catch {
     return !isMemory(buffer);

@@ -19,7 +19,7 @@ interface BufferSpan {
   alignment: number;
 }
 
-/** The buffers of one value, numbered in the order in which they were met. */
+/** The buffers of one value, numbered in the order in which the writer found them. */
 export class BufferSpans {
   readonly #spans = new Map<ArrayBufferLike, BufferSpan>();
 
@@ -47,7 +47,7 @@ export class BufferSpans {
     return span.index;
   }
 
-  /** Forgets the buffers from number `size` on. A span that has grown meanwhile stays so, which only costs bytes. */
+  /** Removes the buffers from number `size` on. A span that has grown since then keeps its size, which costs bytes. */
   truncate(size: number): void {
     if (this.#spans.size === size) return;
     for (const { index, buffer } of this.#spans.values()) if (index >= size) this.#spans.delete(buffer);
@@ -55,12 +55,12 @@ export class BufferSpans {
 
   /** Writes the table of buffers and, last, where it begins. */
   write(sink: ByteSink): void {
-    const at = sink.position; // nothing is apart yet
+    const at = sink.position; // no part is outside of the sink yet
     sink.varint(this.#spans.size);
     for (const { buffer, start, end } of this.#spans.values()) {
       sink.varint(start);
       sink.varint(end - start);
-      sink.zeros(paddingAt(sink.position + sink.sizeApart));
+      sink.zeros(paddingAt(sink.position + sink.uncopiedSize));
       sink.copy(partOf(buffer, start, end));
     }
     sink.double(at);
@@ -68,8 +68,8 @@ export class BufferSpans {
 }
 
 /**
- * What of a buffer is sent. Its own properties are not looked at: that would be code of the user's, while other parts
- * are left apart.
+ * The part of a buffer that is sent. Its own properties are not read: that would run user code while other parts of the
+ * message are still to be copied from the value's own memory.
  */
 function partOf(buffer: ArrayBufferLike, start: number, end: number): Uint8Array {
   try {

@@ -1,18 +1,18 @@
 /**
- * Tells the classes of the host from those of a script, by their prototypes.
+ * Distinguishes the host's classes from a script's classes, by their prototypes.
  *
- * An object of a host's class keeps its state where no property shows it: sent by its properties, it would arrive
- * empty. Most such classes are native, which their constructor's text says. Others are JavaScript: they are globals, or
- * have methods for the host's own cloning, or are named below.
+ * An object of a host class keeps its state where no property shows it. If its properties were sent, it would arrive
+ * empty. Most such classes are native, and their constructor's source text says so. Others are written in JavaScript:
+ * they are globals, or have methods for the host's own cloning, or are listed below.
  *
- * Invariant: nothing of the object itself is looked at, and no code of the user's runs.
+ * Invariant: the object itself is not examined, and no user code runs.
  */
 
 import { host } from '../core/host.ts';
 
 /**
- * Classes of Node's modules that nothing else tells from a user's class, in some runtime. Not those of plain data
- * (`fs.Stats`), whose objects arrive as such, and not EventEmitter, from which users derive theirs.
+ * Classes of Node's modules that some runtime offers no other way to distinguish from a user's class. Classes of plain
+ * data (`fs.Stats`) are not listed: their objects can be sent. EventEmitter is not listed: users derive from it.
  */
 const NODE_CLASSES: Readonly<Record<string, string>> = {
   AsyncLocalStorage: 'async_hooks',
@@ -39,7 +39,7 @@ const NODE_CLASSES: Readonly<Record<string, string>> = {
   Socket: 'dgram',
   SocketAddress: 'net',
   SourceMap: 'module',
-  Stream: 'stream', // the base of all streams, so of sockets, hashes and ciphers, too
+  Stream: 'stream', // the base class of all streams, and so of sockets, hashes and ciphers
   StringDecoder: 'string_decoder',
   WASI: 'wasi',
   Worker: 'worker_threads',
@@ -52,7 +52,7 @@ const NODE_CLASSES: Readonly<Record<string, string>> = {
 /** A class of the host. */
 export interface HostClass {
   readonly name: string;
-  /** Whether it is a global of that name, or one of a namespace, so that its users know the name. */
+  /** Whether it is a global of that name, or a member of a global namespace, so that users know the name. */
   readonly isKnown: boolean;
 }
 
@@ -62,21 +62,20 @@ export function hostClassOf(prototype: object): HostClass | undefined {
   const make: unknown = own?.value;
   const label = labelOf(prototype);
   if (typeof make !== 'function') {
-    // Those of iterators, generators, segments of text: there is no class. `Iterator`, from which users derive theirs,
-    // has a getter.
+    // Iterators, generators and segments of text have no class. `Iterator`, from which users derive, has a getter.
     if (own?.get !== undefined || !(isIterator(label) || hasOnlyNativeMethods(prototype))) return undefined;
     return { name: label ?? 'host object', isKnown: true };
   }
   if (make.prototype !== prototype) return undefined;
   const name: unknown = Object.getOwnPropertyDescriptor(make, 'name')?.value;
   if (typeof name !== 'string' || (name === '' && isOfEnvironment(prototype))) return undefined;
-  // 'WebAssembly.Memory' says more than 'Memory'.
+  // 'WebAssembly.Memory' is clearer than 'Memory'.
   if (label?.endsWith(`.${name}`) && isNative(make)) return { name: label, isKnown: true };
   if (isHostGlobal(make, name)) return { name, isKnown: true };
   return isNative(make) || isCloneable(prototype) || isOfNode(make, name) ? { name, isKnown: false } : undefined;
 }
 
-/** The name of the class that an object of that prototype is of; empty: it has none. */
+/** The name of the class that this prototype belongs to; empty: there is none. */
 export function classNameOf(prototype: object): string {
   for (let at: object | null = prototype; at !== null; at = Object.getPrototypeOf(at)) {
     const make: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
@@ -91,7 +90,7 @@ function labelOf(prototype: object): string | undefined {
   return typeof label === 'string' ? label : undefined;
 }
 
-/** `process.env` looks native, and yet its properties are all of it. */
+/** `process.env` looks native, although it has no state apart from its properties. */
 function isOfEnvironment(prototype: object): boolean {
   return prototype === Object.getPrototypeOf((host.builtin('node:process') as NodeJS.Process | undefined)?.env ?? {});
 }
@@ -107,17 +106,17 @@ function isNative(make: object): boolean {
 function hasOnlyNativeMethods(prototype: object): boolean {
   const all = Object.entries(Object.getOwnPropertyDescriptors(prototype));
   const methods = all.map(([, { value, get }]) => value ?? get).filter((value) => typeof value === 'function');
-  // A script's own object may have nothing but native functions, too, but they list.
+  // A script's own object may have only native functions, too, but they are enumerable.
   return methods.length > 0 && methods.every(isNative) && !all.some(([, { enumerable }]) => enumerable);
 }
 
-/** Node writes most web classes in JavaScript; what tells them from a script's own globals is that they do not list. */
+/** Most web classes of Node are written in JavaScript. Unlike a script's own globals, they are not enumerable. */
 function isHostGlobal(make: object, name: string): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
   return descriptor !== undefined && !descriptor.enumerable && Reflect.get(globalThis, name) === make;
 }
 
-/** Whether Node clones objects of the class in a way of its own: BlockList, Histogram, FileHandle. */
+/** Whether Node has its own way to clone objects of the class: BlockList, Histogram, FileHandle. */
 function isCloneable(prototype: object): boolean {
   return Object.getOwnPropertySymbols(prototype).some(({ description }) =>
     /^messaging_(clone|transfer)_symbol$/.test(description ?? ''),
@@ -128,9 +127,9 @@ function isOfNode(make: object, name: string): boolean {
   const module = Object.hasOwn(NODE_CLASSES, name) ? NODE_CLASSES[name] : undefined;
   const process = host.builtin('node:process') as { moduleLoadList?: readonly string[] } | undefined;
   if (module === undefined || process === undefined) return false;
-  // A class of Node's has objects, so its module is loaded. One that is not stays so: a user's class may have the same
-  // name.
-  const loaded = process.moduleLoadList ?? []; // other runtimes keep none
+  // If Node's class has objects, its module is loaded. A module that is not loaded is not loaded here, because a user's
+  // class may have the same name.
+  const loaded = process.moduleLoadList ?? []; // other runtimes have no such list
   if (loaded.length > 0 && !loaded.includes(`NativeModule ${module}`)) return false;
   return Object(host.builtin(`node:${module}`))[name] === make;
 }

@@ -1,9 +1,8 @@
 /**
  * Describes an error as a list of properties, and makes an error again from its class.
  *
- * Invariant: describing an error never throws and reads every property once, in the order in which they are listed:
- * name, message, stack, cause, errors, then the error's own enumerable ones. A property whose getter throws is left
- * out.
+ * Invariant: describing an error never throws and reads every property once, in this order: name, message, stack,
+ * cause, errors, then the error's own enumerable properties. A property whose getter throws is omitted.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -15,16 +14,16 @@ export interface ErrorProperty {
   readonly value: unknown;
 }
 
-/** What there is to say about an error. */
+/** The description of an error. */
 export interface ErrorShape {
   /** The nearest built-in base class. */
   readonly className: string;
   /** Its index in ERROR_NAMES, or -1 for a DOMException. */
   readonly classIndex: number;
-  /** A DOMException's message and name: it is told them when it is made, and never again. */
+  /** A DOMException's message and name, which only its constructor can set. */
   readonly message: string;
   readonly name: string;
-  /** Everything else. */
+  /** All other properties. */
   readonly properties: readonly ErrorProperty[];
 }
 
@@ -53,7 +52,7 @@ function readInto(properties: ErrorProperty[], error: object, key: string): void
   try {
     properties.push({ key, value: Reflect.get(error, key) });
   } catch {
-    // The error is worth more than one of its properties.
+    // The property is omitted, so that the error can be sent.
   }
 }
 
@@ -66,7 +65,7 @@ function readText(error: object, key: string): string | undefined {
   }
 }
 
-/** What stands in for a cause, or a member of `errors`, that cannot be sent. */
+/** Replaces a cause, or a member of `errors`, that cannot be sent. */
 export function describeUnsendable(value: unknown): string {
   try {
     return String(value);
@@ -76,8 +75,8 @@ export function describeUnsendable(value: unknown): string {
 }
 
 /**
- * What `make` makes, without the stack of the thread that reads it, which would be a lie. Engines keep it apart from
- * the property `stack`, too: for an error that nothing catches, Node prints the line of the source where that begins.
+ * Returns the result of `make` without the reading thread's stack, which would be misleading. Engines also store the
+ * stack apart from the property `stack`: for an uncaught error, Node prints the source line of its top frame.
  */
 function withoutStack<T>(make: () => T): T {
   const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
@@ -91,7 +90,7 @@ function withoutStack<T>(make: () => T): T {
 }
 
 /**
- * Has Node say of an error that nothing catches that it was thrown where `callee` was called. Its stack stays as it is.
+ * Makes Node report that an uncaught error was thrown where `callee` was called. The property `stack` is unchanged.
  */
 export function pointToCaller(error: unknown, callee: (...args: never[]) => unknown): void {
   if (!(error instanceof Error) || Error.captureStackTrace === undefined || !Object.isExtensible(error)) return;
@@ -102,7 +101,7 @@ export function pointToCaller(error: unknown, callee: (...args: never[]) => unkn
   else Object.defineProperty(error, 'stack', stack);
 }
 
-/** An error of a built-in class with nothing on it yet, or undefined for an index that is not in ERROR_NAMES. */
+/** An error of a built-in class without properties, or undefined for an index that is not in ERROR_NAMES. */
 export function makeError(classIndex: number): Error | undefined {
   const name = ERROR_NAMES[classIndex];
   if (name === undefined) return undefined;
@@ -110,7 +109,7 @@ export function makeError(classIndex: number): Error | undefined {
     if (name === 'PlaitError') return new PlaitError('ERR_PLAIT_BAD_MESSAGE', ''); // its code follows as a property
     return name === 'AggregateError' ? new AggregateError([]) : new globalThis[name]();
   });
-  // Most errors bring their own.
+  // Both follow as properties, if the original error has them.
   Reflect.deleteProperty(error, 'stack');
   Reflect.deleteProperty(error, 'errors');
   return error;

@@ -1,10 +1,10 @@
 /**
- * Tells what an object is, and says in words what cannot be sent.
+ * Classifies objects, and describes values that cannot be sent.
  *
- * Invariant: the answer depends on the object's chain of prototypes alone and is kept per prototype, so it costs one
+ * Invariant: the result depends only on the object's prototype chain and is cached for each prototype, so it costs one
  * look-up an object. It works for objects of other realms (frames, `node:vm` contexts), because a native class is
- * known by its name and not by identity (value/classes.ts). It is only a candidate: whoever relies on an internal
- * slot must still touch the slot, since `Object.create(Map.prototype)` and a Proxy have the prototype without it.
+ * identified by its name (value/classes.ts). The result is only a candidate. Code that relies on an internal slot must
+ * still read the slot, because `Object.create(Map.prototype)` and a Proxy have the prototype without it.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -13,19 +13,20 @@ import { classNameOf, hostClassOf } from './classes.ts';
 import { Moved } from './moved.ts';
 
 /**
- * What the user calls a value, such as 'input': the beginning of an error's path. Asked for only where there is one.
+ * The user's name for a value, such as 'input', with which an error's path begins. A function is called only for an
+ * error.
  */
 export type Root = string | (() => string);
 
-/** What stops a value from being sent, and where it is; thrown inside the writer and turned into a PlaitError there. */
+/** The part of a value that cannot be sent, and its path; thrown inside the writer, which makes it a PlaitError. */
 export class Unsendable {
-  /** What it is, with its article: 'a function'. */
+  /** A noun with its article: 'a function'. */
   readonly what: string;
   /** What cannot be sent, as the subject of a sentence: 'functions'. */
   readonly which: string;
-  /** What to do instead; empty: nothing comes to mind. */
+  /** What to do instead; empty: there is no advice. */
   readonly instead: string;
-  /** The steps that lead to it, the innermost first; filled in while the throw unwinds. */
+  /** The steps of the path, the innermost first; filled in while the throw unwinds. */
   readonly steps: string[] = [];
 
   constructor(what: string, which: string, instead = '') {
@@ -34,7 +35,7 @@ export class Unsendable {
     this.instead = instead;
   }
 
-  /** The whole sentence, for a value that its user knows as `root`. */
+  /** The error message, for a value that the user knows as `root`. */
   describe(root: Root): string {
     const path = (typeof root === 'string' ? root : root()) + this.steps.toReversed().join('');
     const advice = this.instead && `; ${this.instead}`;
@@ -42,13 +43,13 @@ export class Unsendable {
   }
 }
 
-/** Notes one more step on the way out of a failed write; other errors pass through unchanged. */
+/** Adds a step to the path of a failed write; other errors pass through unchanged. */
 export function withStep(error: unknown, step: string): unknown {
   if (error instanceof Unsendable) error.steps.push(step);
   return error;
 }
 
-/** How a property is written after the name of what holds it. */
+/** The step to a property. */
 export function propertyStep(key: string): string {
   if (/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key)) return `.${key}`;
   return /^(0|[1-9]\d*)$/.test(key) ? `[${key}]` : `[${JSON.stringify(key)}]`;
@@ -67,7 +68,7 @@ export function entryStep(entries: readonly unknown[], index: number): string {
   return `.get(${typeof key === 'string' ? JSON.stringify(key) : name})`;
 }
 
-/** Why shared memory of the user's own is not sent, and what to do instead. */
+/** The user's own shared memory is not sent: subject and advice of the error. */
 export const OWN_SHARED = [
   "shared memory other than the heap's",
   'hand the SharedArrayBuffer over as workerData, or use heap.bytes(); for a copy, send view.slice()',
@@ -89,31 +90,32 @@ const REASONS = new Map<string, readonly [which: string, instead: string]>([
 ]);
 
 /**
- * An object of a class whose instances have no structured form. `advice`: what to do instead, where its class says so.
+ * An object of a class whose instances have no structured form. `advice`: what to do instead, if the class has such a
+ * description.
  */
 export function unsendableObject(name: string, advice?: string): Unsendable {
-  // Names with a U begin with its own sound: a URL, a USBDevice. So do letters and digits that are spelt out.
+  // It is 'a URL', 'a USBDevice', but 'an X509Certificate', because the letter is pronounced.
   const article = /^([aeio]|X\d)/i.test(name) ? 'an' : 'a';
   const [which = KIND, instead = advice] = REASONS.get(name) ?? [];
   return new Unsendable(`${article} ${name}`, which, instead);
 }
 
-/** What an object with a given prototype is. */
+/** The classification of the objects with a given prototype. */
 export interface Kind {
   /**
-   * `plain`: its own properties are all of it. `known`: a built-in class with a form of its own. `moved`: what give()
-   * and transfer() make. `host`: none of these.
+   * `plain`: own properties are its whole state. `known`: a built-in class with a form of its own. `moved`: a result of
+   * give() or transfer(). `host`: any other object.
    */
   readonly form: 'plain' | 'known' | 'error' | 'moved' | 'host';
   /** The nearest built-in class, such as 'Map', or a name to show for a host object. */
   readonly name: string;
-  /** What to send instead of it. */
+  /** What to send instead. */
   readonly instead?: string;
 }
 
 const PLAIN: Kind = { form: 'plain', name: 'Object' };
 
-/** Built-in classes whose mere prototype gives an object no internal slot that matters here. */
+/** Built-in classes without an internal slot that matters here. */
 const PLAIN_NAMES = new Set(['Object', 'Array', 'Function']);
 
 const KNOWN_NAMES = new Set(['Date', 'RegExp', 'Map', 'Set', 'ArrayBuffer', 'Number', 'String', 'Boolean', 'BigInt']);
@@ -122,7 +124,7 @@ const ERROR_CLASS = /^((Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error|DO
 
 const kinds = new WeakMap<object, Kind>();
 
-/** What an object is, by its prototype. Arrays and views are to be sorted out before. */
+/** Classifies an object by its prototype. pre: it is no array and no view. */
 export function kindOfPrototype(prototype: object): Kind {
   let kind = kinds.get(prototype);
   if (kind === undefined) {
@@ -142,8 +144,7 @@ function findKind(prototype: object): Kind {
     const found = hostClassOf(at);
     if (found === undefined) continue;
     const { name, isKnown } = found;
-    // Also a class of errors that has no form of its own here, such as WebAssembly.RuntimeError, is one of these in the
-    // end.
+    // An error class without a form of its own here, such as WebAssembly.RuntimeError, is found through its base class.
     if (ERROR_CLASS.test(name)) return { form: 'error', name };
     if (host !== undefined) continue;
     if (PLAIN_NAMES.has(name)) return PLAIN;

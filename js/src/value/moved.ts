@@ -1,10 +1,10 @@
-/** What give() and transfer() return, apart from value/transfer.ts: the codec knows it too. */
+/** The results of give() and transfer(). Separate from value/transfer.ts, because the codec needs the class, too. */
 
 import { threadWide } from '../core/thread-wide.ts';
 
 /**
- * A task's result together with what its sender gives away. It stands for the whole result: within one, it is refused.
- * The same class in all copies of Plait.
+ * A task's result together with what its sender gives away. It must be the whole result: as a part of one, it is
+ * refused. All copies of Plait in a thread share the class.
  */
 export const Moved: MovedClass = threadWide<MovedClass>(
   'moved results',
@@ -20,7 +20,7 @@ export const Moved: MovedClass = threadWide<MovedClass>(
         this.#given = given;
       }
 
-      /** What was made by this constructor; undefined for anything else. */
+      /** The parts of an object that this constructor made; undefined for anything else. */
       static parts(value: unknown): MovedParts | undefined {
         if (typeof value !== 'object' || value === null || !(#value in value)) return undefined;
         return { value: value.#value, buffers: value.#buffers, given: value.#given };
@@ -34,11 +34,11 @@ interface MovedClass {
   parts(value: unknown): MovedParts | undefined;
 }
 
-/** What a task's result is made of. */
+/** The parts of a moved result. */
 export interface MovedParts {
   readonly value: unknown;
-  /** What is detached on the sender's side. */
+  /** The buffers that are detached on the sender's side. */
   readonly buffers: readonly ArrayBuffer[];
-  /** The value is a view whose block goes with it. */
+  /** The value is a view whose block goes to the receiver. */
   readonly given: boolean;
 }

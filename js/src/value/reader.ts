@@ -1,9 +1,9 @@
 /**
- * Decodes what a {@link ValueWriter} wrote.
+ * Decodes the messages of a {@link ValueWriter}.
  *
- * Invariant: the bytes are believed in nothing. Every length is compared with the bytes that are left before anything
- * of that size is made, nesting is bounded by {@link INLINE_DEPTH}, every loop consumes bytes, and nothing outside the
- * value that is being made is ever written to. What is returned shares no memory with the bytes.
+ * Invariant: the bytes are untrusted. Every length is compared with the remaining bytes before anything of that size is
+ * allocated, nesting is bounded by {@link INLINE_DEPTH}, and every loop consumes bytes. Only the new value is written
+ * to. It shares no memory with the bytes.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -22,14 +22,14 @@ import {
   VIEW_NAMES,
 } from './tags.ts';
 
-/** A container whose body is still to come. */
+/** A container whose body is still to be read. */
 interface PendingBody {
   readonly tag: number;
   readonly target: object;
   readonly className: string;
 }
 
-/** A buffer of the message, and which part of the sender's it is. */
+/** A buffer of the message, and its position in the sender's buffer. */
 interface BufferPart {
   readonly buffer: ArrayBuffer;
   readonly start: number;
@@ -37,13 +37,13 @@ interface BufferPart {
 
 type ViewClass = new (buffer: ArrayBuffer, byteOffset: number, length: number) => ArrayBufferView;
 
-/** A length from which an array is not made by growing it. */
+/** From this length on, an array is allocated at its full length instead of growing. */
 const LONG_ARRAY = 1024;
 
 class Decoder extends ByteSource {
   #depth = 0;
   readonly #keys: string[] = [];
-  /** Keys that would not simply become own properties if they were assigned. */
+  /** Keys whose assignment would not create an own property. */
   #inheritedKeys: Set<string> | undefined;
   readonly #objects: object[] = [];
   readonly #pending: PendingBody[] = [];
@@ -109,7 +109,7 @@ class Decoder extends ByteSource {
         return this.#register(new RegExp(source, this.text()));
       }
       case TAG.Boxed: {
-        // Boxes are no containers, so nothing else would bound how deep one is in another.
+        // Boxes are no containers, so the limit of depth does not apply to them.
         if (this.bytes[this.position] === TAG.Boxed) throw bad('a box in them holds a box.');
         const inner = this.#value();
         if (inner === null || inner === undefined || typeof inner === 'object') throw bad('a box in them is empty.');
@@ -246,7 +246,7 @@ class Decoder extends ByteSource {
     }
     const key = this.newKey();
     this.#keys.push(key);
-    // '__proto__' is one of these, and an accessor or a frozen property of Object.prototype would get in the way too.
+    // For example '__proto__', or an accessor or frozen property of Object.prototype.
     if (key in Object.prototype) {
       this.#inheritedKeys ??= new Set();
       this.#inheritedKeys.add(key);
@@ -259,7 +259,7 @@ class Decoder extends ByteSource {
     for (let index = 0; index < count; index++) {
       const tag = this.bytes[this.position];
       if (tag === TAG.Double) {
-        // Read here and not in `value`, a double need not become an object of the heap on its way into the array.
+        // Doubles are read here and not in `value`, so that the engine need not box them.
         this.position++;
         array.push(this.double());
       } else if (tag === TAG.Hole) {
@@ -274,7 +274,7 @@ class Decoder extends ByteSource {
   #stretch(array: unknown[]): void {
     const length = this.varint();
     if (length > 0xffffffff) throw bad('an array in them is too long.');
-    // An element at the far end first makes the engine keep the array by what it has, not by its length.
+    // Writing the last element first makes the engine store the array sparsely, so the length allocates nothing.
     if (length > LONG_ARRAY) array[0xfffffffe] = undefined;
     array.length = length;
   }
@@ -324,8 +324,8 @@ function define(target: object, key: string, value: unknown): void {
 /**
  * Decodes one message of a {@link ValueWriter}.
  *
- * `bytes` may be a view on shared memory if no other thread writes there meanwhile. Everything returned is private
- * memory, made anew.
+ * `bytes` may be a view on shared memory if no other thread writes there during the call. The result is in new private
+ * memory.
  *
  * @throws PlaitError ERR_PLAIT_BAD_MESSAGE if the bytes are not such a message.
  */
@@ -334,7 +334,7 @@ export function readValue(bytes: Uint8Array): unknown {
     return new Decoder(bytes).decode();
   } catch (error) {
     if (error instanceof PlaitError) throw error;
-    // The engine has refused a pattern, a date, a size: whatever it was, it came from the bytes.
+    // The engine has refused a pattern, date or size, which came from the bytes.
     throw new PlaitError('ERR_PLAIT_BAD_MESSAGE', 'These bytes do not hold an encoded value.', { cause: error });
   }
 }

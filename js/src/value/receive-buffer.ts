@@ -10,7 +10,7 @@
  * at most {@link MOST}.
  */
 
-/** Below, there is little to gain; above, the cache does not keep it either. */
+/** Below LEAST there is little to gain; above MOST the buffer does not stay in the cache either. */
 const LEAST = 2 ** 18;
 const MOST = 2 ** 22;
 
@@ -60,7 +60,7 @@ export class ReceiveBuffer {
     return true;
   }
 
-  /** The expected value did not come: frees the buffer. The next one is made after two values of the same size. */
+  /** The expected value did not arrive: frees the buffer. The next one is made after two values of the same size. */
   drop(): void {
     if (this.#bytes === undefined) return;
     this.#bytes = undefined;

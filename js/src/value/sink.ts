@@ -1,47 +1,46 @@
 /**
  * The bytes that a writer has written so far, in a private scratch buffer that grows.
  *
- * Invariant: whatever writes calls {@link ByteSink.reserve} (or a method that does) first, since a typed array drops
- * a store past its end without a word.
+ * Invariant: every write calls {@link ByteSink.reserve} (or a method that does) first, because a typed array silently
+ * ignores a store past its end.
  */
 
 import { nodeBuffer } from '../core/host-buffer.ts';
 
 const FIRST_SIZE = 4096;
 
-/** Scratch space beyond this size is given back when a message left most of it unused. */
+/** A scratch buffer beyond this size is replaced by a smaller one after a message that left most of it unused. */
 const KEPT_SIZE = 1 << 20;
 
 /** From this many bytes on, it pays to copy them once instead of twice. */
 const LARGE_PART = 16384;
 
-/** Below this many units a loop over the string beats a call into the host. */
+/** Below this many units, a loop over the string is faster than a call into the host. */
 const LONG_STRING = 64;
 
-/** No Latin-1 string holds one of these; an engine need not even look at a string that it keeps as one-byte units. */
+/** A character outside Latin-1. Engines need not search a string that they store as one-byte units. */
 const WIDE_UNIT = /[\u0100-\uffff]/;
 
 /**
- * Bytes of the message that stay where they are, to be copied from there: they come before those at `at` in the scratch
- * buffer.
+ * Bytes of the message that stay in the value's own memory, to be copied from there. They precede the byte at `at` in
+ * the scratch buffer.
  */
-export interface PartApart {
+export interface UncopiedPart {
   readonly at: number;
   readonly source: Uint8Array;
 }
 
-/** A growable run of bytes and the writers of the format's small parts. */
+/** A growable byte buffer, with writers for the format's small parts. */
 export class ByteSink {
-  /** The scratch space; replaced by a bigger one when it grows. */
+  /** The scratch buffer; replaced by a bigger one when it grows. */
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_SIZE);
   /** How many bytes are written. */
   position = 0;
   /**
-   * Large parts that are left where they are, if whoever wants the message can put them in; and how many bytes these
-   * have.
+   * Large parts that stay in the value's own memory, if the caller can insert them; and their number of bytes.
    */
-  apart: PartApart[] | undefined;
-  sizeApart = 0;
+  uncopied: UncopiedPart[] | undefined;
+  uncopiedSize = 0;
   #view = new DataView(this.bytes.buffer);
 
   /** Makes room for `count` more bytes. */
@@ -60,11 +59,11 @@ export class ByteSink {
     this.#view = new DataView(bytes.buffer);
   }
 
-  /** Starts over. The bytes handed out for the last message are only now given up. */
+  /** Starts over. The bytes returned for the last message were valid until now. */
   restart(): void {
     if (this.bytes.length > KEPT_SIZE && this.position < this.bytes.length / 4) this.#use(new Uint8Array(FIRST_SIZE));
     this.position = 0;
-    this.sizeApart = 0;
+    this.uncopiedSize = 0;
   }
 
   /** Writes one byte. */
@@ -116,18 +115,18 @@ export class ByteSink {
     }
   }
 
-  /** Writes so many zeros. */
+  /** Writes `count` zeros. */
   zeros(count: number): void {
     this.reserve(count);
     this.bytes.fill(0, this.position, this.position + count);
     this.position += count;
   }
 
-  /** Writes bytes as they are, or notes where they are. */
+  /** Writes bytes, or remembers where they are. */
   copy(source: Uint8Array): void {
-    if (this.apart !== undefined && source.length >= LARGE_PART) {
-      this.apart.push({ at: this.position, source });
-      this.sizeApart += source.length;
+    if (this.uncopied !== undefined && source.length >= LARGE_PART) {
+      this.uncopied.push({ at: this.position, source });
+      this.uncopiedSize += source.length;
       return;
     }
     this.reserve(source.length);

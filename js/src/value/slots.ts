@@ -1,8 +1,8 @@
 /**
- * Reads what built-in objects keep out of sight, whatever their own properties say.
+ * Reads the internal slots of built-in objects. The objects' own properties have no influence.
  *
- * Invariant: each reader here either answers from the internal slot or throws {@link Unsendable}; none calls code of
- * the object's class.
+ * Invariant: each reader either returns the contents of the internal slot or throws {@link Unsendable}; none runs code
+ * of the object's class.
  */
 
 import { Unsendable } from './kinds.ts';
@@ -21,7 +21,7 @@ const readFlags = getterOf(RegExp.prototype, 'flags');
 const viewPrototype = Object.getPrototypeOf(Uint8Array.prototype) as object;
 const readViewName = getterOf(viewPrototype, Symbol.toStringTag);
 
-/** How to read where views of a kind lie. */
+/** Getters for the position of one kind of view. */
 function extentSlots(prototype: object) {
   return {
     buffer: getterOf(prototype, 'buffer') as (view: ArrayBufferView) => ArrayBufferLike,
@@ -32,7 +32,7 @@ function extentSlots(prototype: object) {
 const arraySlots = extentSlots(viewPrototype);
 const dataViewSlots = extentSlots(DataView.prototype);
 
-/** Reads a slot of what has the prototype of the class `name`. */
+/** Reads a slot of an object with the prototype of the class `name`. */
 function slot<T>(name: string, read: () => T): T {
   try {
     return read();
@@ -87,13 +87,13 @@ export function viewName(view: ArrayBufferView): string {
   return (readViewName(view) as string | undefined) ?? 'DataView';
 }
 
-/** Where a view lies in its buffer, in bytes. */
+/** The position of a view in its buffer, in bytes. */
 export function viewExtent(view: ArrayBufferView): { buffer: ArrayBufferLike; start: number; size: number } {
   const slots = readViewName(view) === undefined ? dataViewSlots : arraySlots;
   try {
     return { buffer: slots.buffer(view), start: slots.start(view), size: slots.size(view) };
   } catch {
-    // A DataView says so itself when its buffer is gone or has shrunk.
+    // The getters of a DataView throw if its buffer was detached or has shrunk.
     throw new Unsendable('a view outside its buffer', 'views without bytes');
   }
 }

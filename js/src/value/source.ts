@@ -1,17 +1,17 @@
 /**
  * The bytes that a reader has still to read.
  *
- * Invariant: nothing past {@link ByteSource.end} is ever read, and a length is compared with what is left before
- * anything of that size is made.
+ * Invariant: nothing past {@link ByteSource.end} is read. A length is compared with the remaining bytes before anything
+ * of that size is allocated.
  */
 
 import { PlaitError } from '../core/errors.ts';
 import { nodeBuffer } from '../core/host-buffer.ts';
 
-/** Makes a string of the bytes from `start` to `end` of `this`; Node's Buffer has two of these. */
+/** Makes a string of the bytes from `start` to `end` of `this`; Node's Buffer has two such methods. */
 type Slice = (this: Uint8Array, start: number, end: number) => string;
 
-/** Node's own way to make a string of bytes, if it is there and takes any Uint8Array: the fastest by far. */
+/** Node's own conversion from bytes to a string, the fastest, if it exists and accepts any Uint8Array. */
 function hostSlice(name: 'latin1Slice' | 'ucs2Slice'): Slice | undefined {
   const slice: Slice | undefined = nodeBuffer?.prototype[name];
   try {
@@ -23,31 +23,31 @@ function hostSlice(name: 'latin1Slice' | 'ucs2Slice'): Slice | undefined {
 const latin1Slice = hostSlice('latin1Slice');
 const wideSlice = hostSlice('ucs2Slice');
 
-/** Up to here a loop over the bytes beats a call into the host. */
+/** Up to this many bytes, a loop is faster than a call into the host. */
 const SHORT_TEXT = 4;
 
-/** How many arguments one call is given; engines have a limit. */
+/** The number of arguments of one call; engines have a limit. */
 const CHUNK = 8192;
 
 /**
- * Keys seen before, by a hash of their bytes. A hit saves making the string and, what costs more, the engine's search
- * for the one copy of it that objects use. Only short keys are kept, so it can never hold more than a few kilobytes.
+ * Recently read keys, by a hash of their bytes. A hit saves making the string and, more expensive, the engine's search
+ * for its internalized copy. Only short keys are stored, so the table takes at most a few kilobytes.
  */
 const knownKeys: (string | undefined)[] = new Array(512).fill(undefined);
 const LONGEST_KNOWN_KEY = 24;
 
-/** The error for bytes that hold no value. */
+/** The error for bytes that are not an encoded value. */
 export function bad(why: string): PlaitError {
   return new PlaitError('ERR_PLAIT_BAD_MESSAGE', `These bytes do not hold an encoded value: ${why}`);
 }
 
-/** A run of bytes and the readers of the format's small parts; see value/tags.ts for these. */
+/** Bytes to read, with readers for the format's small parts (value/tags.ts). */
 export class ByteSource {
-  /** What is read. */
+  /** The bytes. */
   readonly bytes: Uint8Array;
-  /** Where the part that is read ends. */
+  /** The end of the part to read. */
   end: number;
-  /** Where the next byte is. */
+  /** The position of the next byte. */
   position = 0;
   #view: DataView | undefined;
 
@@ -76,7 +76,7 @@ export class ByteSource {
     }
   }
 
-  /** Moves over `size` bytes, which must be there, and returns where they begin. */
+  /** Skips `size` bytes, which must exist, and returns where they begin. */
   take(size: number): number {
     const start = this.position;
     if (size > this.end - start) throw bad('a length in them is more than what is left.');
@@ -84,7 +84,7 @@ export class ByteSource {
     return start;
   }
 
-  /** A number of things of at least one byte each. */
+  /** A count of items of at least one byte each. */
   count(): number {
     const count = this.varint();
     if (count > this.end - this.position) throw bad('a count in them is more than what is left.');
@@ -118,7 +118,7 @@ export class ByteSource {
     return header % 2 === 0 ? this.latin1(length) : this.#wideText(length);
   }
 
-  /** A Latin-1 string of so many bytes. */
+  /** A Latin-1 string of `length` bytes. */
   latin1(length: number): string {
     const bytes = this.bytes;
     const start = this.take(length);
@@ -153,12 +153,12 @@ export class ByteSource {
     return header % 2 === 0 ? magnitude : -magnitude;
   }
 
-  /** The `text` of a key, out of the table of known keys if it is there. */
+  /** The `text` of a key, from the table of known keys if it contains the key. */
   newKey(): string {
     const bytes = this.bytes;
     const start = this.position;
     const length = this.byte() >>> 1;
-    // One header byte, narrow, and short: anything else goes the long way.
+    // Short Latin-1 keys with one header byte use the table; all others are read as any text.
     if ((bytes[start]! & 0x81) !== 0 || length > LONGEST_KNOWN_KEY || length === 0) {
       this.position = start;
       return this.text();

@@ -1,34 +1,34 @@
 /**
- * The wire format of a value: what {@link ValueWriter} writes and {@link readValue} reads.
+ * The wire format of a value: {@link ValueWriter} writes it and {@link readValue} reads it.
  *
- * Invariant: a message says everything about its value by itself, in one forward pass, and both sides number the
- * things that may be named again in the same order: key strings as they first appear, objects as their tag appears
- * (before what they hold), buffers as they are first viewed. A message is for another thread of the same process, so
- * nothing here is a storage format: {@link FORMAT_VERSION} changes whenever a byte changes its meaning.
+ * Invariant: a message is self-contained and is read in one forward pass. Both sides number repeatable items in the
+ * same order: key strings at their first occurrence, objects at their tag (before their contents), buffers at their
+ * first view. A message goes to another thread of the same process, so this is no storage format:
+ * {@link FORMAT_VERSION} changes whenever a byte changes its meaning.
  *
  * ```text
  * message  = version:u8  flags:u8  value  body*  [buffers  position:f64]
  * ```
  *
- * - `flags` is 0, or {@link HAS_BUFFERS} when the part in brackets is there; `position` is then where `buffers` starts.
+ * - `flags` is 0, or {@link HAS_BUFFERS} if the part in brackets exists; then `position` is the start of `buffers`.
  * - Numbers of more than one byte are little-endian. `n` below is an unsigned LEB128 varint of at most 53 bits.
- * - `text` is `n` with the length in UTF-16 units times two, plus one when wide, then one byte a unit (Latin-1), or
- *   two when wide. Lone surrogates are units like any other.
- * - `value` is a tag byte of {@link TAG} and what its line there says.
- * - `properties` is any number of (key, value) ended by a zero byte. A key is `n`: 1 for a new key, whose `text`
- *   follows and which gets the next number, or 2 + the number of an earlier one.
- * - A container (`Object` to `DomError`) that is {@link INLINE_DEPTH} containers deep stands there as `Later`, its tag
- *   and its head only. The bodies left out follow the root value, the one left out last coming first, and each may
- *   leave out others. This is how nesting of any depth is written and read on a stack of bounded depth.
- * - `buffers` is `n` and so many of (start:n, length:n, padding, bytes): the part of each ArrayBuffer that is sent. A
- *   view tells its offset in the whole buffer, so `start` is subtracted from it. The padding, zeros, is up to the next
- *   multiple of eight ({@link paddingAt}): what lies askew within words is copied a byte at a time.
+ * - `text` is `n` with the length in UTF-16 units times two, plus one if wide, then one byte a unit (Latin-1), or two
+ *   if wide. Lone surrogates are ordinary units.
+ * - `value` is a tag byte of {@link TAG}, followed by the contents that are described there.
+ * - `properties` is any number of (key, value), followed by a zero byte. A key is `n`: 1 for a new key, whose `text`
+ *   follows and which gets the next number, or 2 + the number of an earlier key.
+ * - A container (`Object` to `DomError`) at a depth of {@link INLINE_DEPTH} is written as `Later`, its tag and its head
+ *   only. The deferred bodies follow the root value, the last deferred one first, and each may defer others. So nesting
+ *   of any depth is written and read on a stack of bounded depth.
+ * - `buffers` is `n`, followed by n times (start:n, length:n, padding, bytes): the part of each ArrayBuffer that is
+ *   sent. A view contains its offset in the whole buffer, so `start` is subtracted from it. The padding consists of
+ *   zeros up to the next multiple of eight ({@link paddingAt}), because the engine copies misaligned bytes one by one.
  */
 
 /** The first byte of every message. */
 export const FORMAT_VERSION = 2;
 
-/** How many bytes of padding there are before a buffer's own if its length ends at `position`. */
+/** The number of padding bytes before a buffer's bytes if its length ends at `position`. */
 export function paddingAt(position: number): number {
   return -position & 7;
 }
@@ -36,7 +36,7 @@ export function paddingAt(position: number): number {
 /** Bit of the second byte of a message: the message ends with a table of buffers and its position. */
 export const HAS_BUFFERS = 1;
 
-/** How many containers deep a value is written in place; what is deeper follows after the root value. */
+/** The depth of containers up to which a value is written in place; deeper bodies follow the root value. */
 export const INLINE_DEPTH = 64;
 
 /** A tag byte from here on is the whole number `tag - SMALL_INTEGER`, 0 to 127. */
@@ -45,7 +45,7 @@ export const SMALL_INTEGER = 0x80;
 /** A tag byte from here up to {@link SMALL_INTEGER} is a Latin-1 string of `tag - SHORT_STRING` bytes, 0 to 63. */
 export const SHORT_STRING = 0x40;
 
-/** The remaining tag bytes, each with what follows it. */
+/** The remaining tag bytes, each with the contents that follow it. */
 export const TAG = {
   /** `undefined`. */
   Undefined: 0x00,
@@ -65,9 +65,9 @@ export const TAG = {
   Text: 0x07,
   /** 8 bytes: a bigint that fits in a signed 64-bit integer. */
   BigInt64: 0x08,
-  /** n, bytes: a bigint of 2 * (byte count) + (1 if negative), its magnitude with the lowest byte first. */
+  /** n, bytes: a bigint. n is 2 * (byte count) + (1 if negative); the magnitude follows, lowest byte first. */
   BigInt: 0x09,
-  /** n: the object of that number, again. */
+  /** n: another reference to the object of that number. */
   Reference: 0x0a,
   /** A container's tag and head, without its body. */
   Later: 0x0b,
@@ -118,7 +118,7 @@ export const VIEW_NAMES = [
   'BigUint64Array',
 ] as const;
 
-/** How many bytes an element of each has: the number in its name is that of the bits. A DataView's are single bytes. */
+/** The bytes of an element of each: the number in the class name is in bits. A DataView's elements are single bytes. */
 export const ELEMENT_SIZES: readonly number[] = VIEW_NAMES.map((name) => Number(/\d+/.exec(name)?.[0] ?? 8) / 8);
 
 /** The built-in classes of errors by their number in a message. */

@@ -1,11 +1,10 @@
 /**
- * Giving bytes away instead of copying them, as far as that shows: an ArrayBuffer that is transferred is detached on
- * the side that sent it.
+ * Transferring and giving bytes. A transferred ArrayBuffer is detached on the sender's side, as in `structuredClone`.
  *
- * Between threads, values go through shared memory, so the bytes are copied once into it whatever is asked for. What
- * can be transferred is therefore an ArrayBuffer, and nothing whose other end lives in a thread (ports, streams).
+ * Values travel through shared memory, so transferred bytes are still copied once. Therefore only ArrayBuffers can be
+ * transferred, and no objects that belong to a thread (ports, streams).
  *
- * Bytes of heap.bytes() lie in shared memory already: give() hands over their block by reference.
+ * Bytes of heap.bytes() are in shared memory already: give() passes their block by reference.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -16,9 +15,10 @@ import { Moved, type MovedParts } from './moved.ts';
 
 /**
  * Marks a task's result so that these buffers are detached in the worker once it is sent: `return transfer(bytes,
- * [bytes.buffer])`. What it returns stands for the whole result, and is refused as a part of one.
+ * [bytes.buffer])`. The return value must be the whole result; as a part of a result it is refused.
  *
- * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND for what is no ArrayBuffer, is detached or listed twice
+ * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND for anything but an ArrayBuffer,
+ *   or one that is detached or listed twice
  */
 export function transfer<T>(value: T, buffers: readonly unknown[]): T {
   return new Moved(value, transferable(buffers), false) as never;
@@ -26,9 +26,10 @@ export function transfer<T>(value: T, buffers: readonly unknown[]): T {
 
 /**
  * Marks a task's result, a view from `heap.bytes()`, so that its block goes to the caller and nothing is copied:
- * `return give(bytes)`. The caller gets such a view, and frees it: with `using`, or `heap.free(view)`. A result that
- * nobody takes (its call was aborted, say) is freed by itself. The task's own view stands for nothing any more. What
- * give() returns stands for the whole result: as a part of one it is refused, and the bytes stay the task's.
+ * `return give(bytes)`. The caller gets a view that owns the block, and frees it with `using` or `heap.free(view)`. If
+ * no caller takes the result (its call was aborted, for example), Plait frees it. The task must not use its own view
+ * any more. The return value must be the whole result; as a part of a result it is refused, and the task keeps the
+ * bytes.
  *
  * @throws {TypeError} for anything but a view from heap.bytes() that was neither freed nor given away
  */
@@ -37,12 +38,12 @@ export function give(view: HeapBytes): HeapBytes {
   return new Moved(view, [], true) as never;
 }
 
-/** The value and the buffers of what transfer() or give() made; undefined for anything else. */
+/** The value and the buffers of a result of transfer() or give(); undefined for anything else. */
 export function movedParts(value: unknown): MovedParts | undefined {
   return Moved.parts(value);
 }
 
-/** Frees what a task gave for nothing: its result is wanted no more. */
+/** Frees the block that a task has given, if its result is not needed any more. */
 export function freeGiven(value: unknown): void {
   const parts = movedParts(value);
   if (parts?.given === true) freeOwned(parts.value as HeapBytes);
@@ -70,14 +71,14 @@ function describe(item: unknown): string {
 }
 
 /**
- * Detaches buffers whose bytes have been sent. One that cannot be detached (a WebAssembly.Memory's) is left as it is.
+ * Detaches buffers whose bytes have been sent. A buffer that cannot be detached (a WebAssembly.Memory's) is unchanged.
  */
 export function detachAll(buffers: readonly ArrayBuffer[]): void {
   for (const buffer of buffers) {
     try {
       structuredClone(buffer, { transfer: [buffer] });
     } catch {
-      // Its bytes have arrived; that its sender can still see them harms nobody.
+      // Its bytes have arrived. That the sender still sees them does no harm.
     }
   }
 }

@@ -1,11 +1,12 @@
 /**
- * How a value crosses between threads: as three words of a task (kind, low, high) and, for most kinds, bytes.
+ * The form in which a value travels between threads: three words of a task (kind, low, high) and, for most kinds,
+ * bytes.
  *
- * Small values (undefined, null, booleans, numbers) are words alone. Strings and bytes are copied as they are. All else
- * goes through the value codec. Whoever receives gets private memory, as with structured cloning.
+ * Small values (undefined, null, booleans, numbers) need only the words. Strings and bytes are copied unchanged. All
+ * other values are encoded by the value codec. The receiver gets private memory, as with structured cloning.
  *
- * Invariant: prepare() only reads; fill() writes exactly the `size` bytes that prepare() announced, to a place that no
- * other thread looks at yet.
+ * Invariant: prepare() only reads. fill() writes exactly the `size` bytes that prepare() announced, to a place that no
+ * other thread reads yet.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -16,10 +17,10 @@ import { isSharedElsewhere } from './buffer-state.ts';
 import { copyBytes, privateCopy } from './copy.ts';
 import type { Root } from './kinds.ts';
 import { readValue } from './reader.ts';
-import type { PartApart } from './sink.ts';
+import type { UncopiedPart } from './sink.ts';
 import { ValueWriter } from './writer.ts';
 
-/** What the words mean; part of the shared layout (docs/internals/memory-layout.md). */
+/** The meaning of the words; part of the shared layout (docs/internals/memory-layout.md). */
 export const Kind = {
   undefined: 0,
   null: 1,
@@ -37,24 +38,24 @@ export const Kind = {
   bytes: 8,
   /** bytes: an encoded value (value/tags.ts) */
   graph: 9,
-  /** bytes: the contents of a Uint8Array, which the receiver looks at where they are */
+  /** bytes: the contents of a Uint8Array, which the receiver reads in place */
   lentBytes: 10,
-  /** low, high: a block and the bytes in use of it; whoever receives it owns it */
+  /** low, high: a block, and how many of its bytes are in use; the receiver owns it */
   givenBytes: 11,
 } as const;
 
-const NONE: readonly PartApart[] = [];
+const NONE: readonly UncopiedPart[] = [];
 
 const NOT_LATIN1 = /[^\0-\xff]/;
-/** Below this many characters a loop is quicker than a call into the host. */
+/** Below this many characters, a loop is faster than a call into the host. */
 const SHORT_STRING = 48;
-/** Few enough arguments for String.fromCharCode on any stack. */
+/** The number of arguments for String.fromCharCode that fit on any stack. */
 const CHUNK = 8192;
 
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 
-/** What a view itself knows of its bytes, whatever its own properties, or its class's, say. */
+/** A getter of the built-in class, which no property of the view or of its class can replace. */
 function viewGetter<T>(key: 'buffer' | 'byteOffset' | 'length'): (view: Uint8Array) => T {
   const get = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), key)!.get!;
   return (view) => get.call(view);
@@ -64,8 +65,8 @@ const offsetOf = viewGetter<number>('byteOffset');
 const lengthOf = viewGetter<number>('length');
 
 /**
- * The same bytes, as a view of our own: no code of the user's runs when it is looked at, and it does not grow with its
- * memory. Undefined if they cannot be sent: the value's writer says why. `own`: memory that can.
+ * The same bytes as a plain view: reading it runs no user code, and it does not grow with its memory. Undefined if the
+ * bytes cannot be sent; then the value's writer reports why. `own`: shared memory whose bytes can be sent.
  */
 function fixedBytes(view: Uint8Array, own: ArrayBufferLike): Uint8Array | undefined {
   try {
@@ -78,10 +79,11 @@ function fixedBytes(view: Uint8Array, own: ArrayBufferLike): Uint8Array | undefi
 }
 
 /**
- * One thread's encoder and decoder of values. Between prepare() and fill() nobody else may use it; within, they may.
+ * One thread's encoder and decoder of values. Between prepare() and fill(), no other code may use it. During each of
+ * them, user code may.
  */
 export class Transport {
-  /** The words of the value that was prepared last. */
+  /** The words of the last prepared value. */
   kind = 0;
   low = 0;
   high = 0;
@@ -90,14 +92,14 @@ export class Transport {
   readonly #writer: ValueWriter = new ValueWriter();
   #text = '';
   #bytes: Uint8Array | undefined;
-  #apart: readonly PartApart[] = NONE;
+  #uncopied: readonly UncopiedPart[] = NONE;
 
   constructor(space: Space) {
     this.#space = space;
   }
 
   /**
-   * Reads a value. Returns how many bytes fill() needs, or -1 if the words `kind`, `low` and `high` say it all.
+   * Reads a value. Returns how many bytes fill() needs, or -1 if the words `kind`, `low` and `high` suffice.
    * With `lend`, the receiver of a Uint8Array gets a view instead of a copy.
    *
    * @throws {PlaitError} ERR_PLAIT_CANNOT_SEND, naming the part of `root` that cannot be sent
@@ -126,23 +128,23 @@ export class Transport {
     }
     const own =
       ArrayBuffer.isView(value) && value instanceof Uint8Array ? fixedBytes(value, this.#space.u8.buffer) : undefined;
-    // Writing reads the value's getters, and one may come back here: nothing is kept before it has returned.
-    const apart: PartApart[] = [];
-    const bytes = own ?? this.#writer.write(value, root, apart);
+    // Writing calls the value's getters, which may call this method again: nothing is stored before it has returned.
+    const uncopied: UncopiedPart[] = [];
+    const bytes = own ?? this.#writer.write(value, root, uncopied);
     if (own === undefined) this.kind = Kind.graph;
     else this.kind = lend ? Kind.lentBytes : Kind.bytes;
     this.low = 0;
     this.high = 0;
     this.#bytes = bytes;
-    this.#apart = apart;
+    this.#uncopied = uncopied;
     let size = bytes.length;
-    for (const { source } of apart) size += source.length;
+    for (const { source } of uncopied) size += source.length;
     return size;
   }
 
   /**
-   * As prepare(), for bytes whose block goes along: nothing is to be filled. `kind` says whether the receiver sees them
-   * while it runs (`lentBytes`), or owns them from then on (`givenBytes`).
+   * As prepare(), for bytes whose block is passed on: there is nothing to fill. `kind` says whether the task borrows
+   * them while it runs (`lentBytes`), or the receiver owns them from then on (`givenBytes`).
    */
   prepareGiven(bytes: Uint8Array, block: number, kind: number): number {
     this.kind = kind;
@@ -165,7 +167,7 @@ export class Transport {
     return -1;
   }
 
-  /** Writes the bytes of the value that was prepared, `size` of them, and drops it. */
+  /** Writes the `size` bytes of the prepared value, and releases the value. */
   fill(ref: number, size: number): void {
     const space = this.#space;
     space.cover(ref + size);
@@ -177,7 +179,7 @@ export class Transport {
     } else if (this.#bytes !== undefined) {
       this.#fillBytes(ref, this.#bytes);
       this.#bytes = undefined;
-      this.#apart = NONE;
+      this.#uncopied = NONE;
     }
   }
 
@@ -185,7 +187,7 @@ export class Transport {
     const { u8 } = this.#space;
     let from = 0;
     let to = ref;
-    for (const { at, source } of this.#apart) {
+    for (const { at, source } of this.#uncopied) {
       u8.set(bytes.subarray(from, at), to);
       to += at - from;
       copyBytes(u8, to, source);
@@ -212,7 +214,7 @@ export class Transport {
     }
   }
 
-  /** The value behind three words. pre: nobody else writes its bytes meanwhile. */
+  /** The value that three words describe. pre: no other thread writes its bytes during the call. */
   read(kind: number, low: number, high: number): unknown {
     switch (kind) {
       case Kind.undefined:

@@ -1,23 +1,23 @@
 /**
  * Encodes a value as bytes that {@link readValue} on another thread turns into an equal value.
  *
- * What is sent, and what of it is lost, is as in the HTML standard's StructuredSerialize, except:
+ * The semantics are those of the HTML standard's StructuredSerialize, except:
  *
- * - An error keeps its name, cause, and own enumerable properties. A property of it that cannot be sent is left out,
- *   and such a cause, or member of `errors`, is replaced by a description, so that an error is never lost.
- * - Of an ArrayBuffer that is itself not part of the value, only the span that its views cover is sent. A Node Buffer
- *   in a shared pool takes no more bytes than its own.
- * - A view on the heap's memory is sent as a copy on an ArrayBuffer, and one on any other SharedArrayBuffer is refused:
- *   nobody would notice that it is shared no more. A resizable ArrayBuffer comes back with a fixed length, and so does
- *   a view that tracks its length.
- * - An object that looks like a Map, a Date, ... by its prototype but is none (a Proxy of one, say) is refused.
- * - Blobs, ports, streams and other objects of the host are all refused: value/classes.ts says how they are known.
- * - Getters run in key order, but those of containers over {@link INLINE_DEPTH} deep after all others; an accessor
- *   among the properties of an array may be read twice.
+ * - An error keeps its name, cause, and own enumerable properties. A property that cannot be sent is omitted. Such a
+ *   cause, or member of `errors`, is replaced by a description, so that an error is never lost.
+ * - If an ArrayBuffer is not itself part of the value, only the span that its views cover is sent. So a Node Buffer in
+ *   a shared slab sends only its own bytes.
+ * - A view on the heap's memory is sent as a copy on an ArrayBuffer. A view on any other SharedArrayBuffer is refused,
+ *   because a copy would silently not be shared. A resizable ArrayBuffer arrives with a fixed length, and so does a
+ *   view that tracks its length.
+ * - An object with the prototype of a Map, a Date, ... that is none (a Proxy, for example) is refused.
+ * - Blobs, ports, streams and other objects of the host are refused; value/classes.ts says how they are recognized.
+ * - Getters run in key order, but those of containers beyond a depth of {@link INLINE_DEPTH} run after all others. An
+ *   accessor among the properties of an array may be read twice.
  *
- * Invariant: a throw, from a getter or from a value that cannot be sent, leaves no trace in the writer, and no
- * reference to any part of a value outlives the call that got it. The path to what cannot be sent is put together
- * while the throw unwinds, so a write that succeeds pays nothing for it.
+ * Invariant: if a getter throws, or a value cannot be sent, the writer's state is restored. No reference to a part of a
+ * value outlives the call that received the value. The path to a part that cannot be sent is built while the throw
+ * unwinds, so a successful write does not pay for it.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -34,7 +34,7 @@ import {
   unsendableObject,
   withStep,
 } from './kinds.ts';
-import { ByteSink, type PartApart } from './sink.ts';
+import { ByteSink, type UncopiedPart } from './sink.ts';
 import {
   boxedValue,
   bufferSize,
@@ -56,10 +56,10 @@ import {
   VIEW_NAMES,
 } from './tags.ts';
 
-/** An AggregateError's `errors`: an Array in the message, written member by member so that none can spoil the rest. */
+/** An AggregateError's `errors`: an Array in the message; a member that cannot be sent does not affect the others. */
 const LENIENT_ARRAY = TAG.Array + 0x100;
 
-/** Why what give() and transfer() return is not sent as a value, or a part of one. */
+/** Results of give() and transfer() are not sent as a part of a value: subject and advice of the error. */
 const WHOLE_RESULT = [
   'such a mark',
   "give() and transfer() stand for the whole result of a task; for an input, there are the call's options of these names",
@@ -69,7 +69,7 @@ const WHOLE_RESULT = [
 interface PendingBody {
   readonly tag: number;
   readonly target: object;
-  /** Whether it is part of an error, and so is written as empty rather than failing. */
+  /** Whether it is part of an error, and so is written as empty instead of failing. */
   readonly lenient: boolean;
 }
 
@@ -78,14 +78,14 @@ class Encoder extends ByteSink {
   readonly #keys = new Map<string, number>();
   #buffers = new BufferSpans();
   readonly #pending: PendingBody[] = [];
-  /** What to forget if a lenient attempt fails; kept only while there is one. */
+  /** What to undo if a lenient attempt fails; used only during such an attempt. */
   readonly #undo: (object | string)[] = [];
   #attempts = 0;
   #depth = 0;
 
-  encode(root: unknown, apart: PartApart[] | undefined): Uint8Array {
+  encode(root: unknown, uncopied: UncopiedPart[] | undefined): Uint8Array {
     this.restart();
-    this.apart = apart;
+    this.uncopied = uncopied;
     this.byte(FORMAT_VERSION);
     this.byte(0);
     this.#value(root);
@@ -97,9 +97,9 @@ class Encoder extends ByteSink {
     return this.bytes.subarray(0, this.position);
   }
 
-  /** Drops every reference to the value. */
+  /** Releases every reference to the value. */
   forget(): void {
-    this.apart = undefined;
+    this.uncopied = undefined;
     if (this.#objects.size > 0) this.#objects.clear();
     if (this.#keys.size > 0) this.#keys.clear();
     if (this.#buffers.size > 0) this.#buffers = new BufferSpans();
@@ -185,7 +185,7 @@ class Encoder extends ByteSink {
     else this.#known(value, name);
   }
 
-  /** An object of a built-in class. Reading its slots throws if it has none, so that comes first. */
+  /** An object of a built-in class. Its slots are read first, because that throws if it has none. */
   #known(value: object, name: string): void {
     switch (name) {
       case 'Map':
@@ -244,7 +244,7 @@ class Encoder extends ByteSink {
     if (this.#attempts > 0) this.#undo.push(value);
   }
 
-  /** Writes a container's tag and body, or, too deep in, puts the body off. `target` is what the body is made from. */
+  /** Writes a container's tag and body, or defers the body if it is too deep. `target`: the source of the body. */
   #container(tag: number, value: object, target: object): void {
     this.#register(value);
     const later = this.#depth >= INLINE_DEPTH;
@@ -273,7 +273,7 @@ class Encoder extends ByteSink {
         throw withStep(error, '.<deep inside>');
       }
     } else if (!this.#attempt(() => this.#body(tag, target))) {
-      // No members and no properties, whichever of the two the body begins with.
+      // Zero ends both forms of a body: no members, no properties.
       this.byte(0);
       if (tag === TAG.ArrayWithExtras || tag === TAG.SparseArray) this.byte(0);
     }
@@ -402,7 +402,7 @@ class Encoder extends ByteSink {
     }
   }
 
-  /** Runs `write`; if it throws, everything it wrote and noted is taken back, and the answer is false. */
+  /** Runs `write`. If it throws, undoes all that it has written and noted, and returns false. */
   #attempt(write: () => void): boolean {
     const { position } = this;
     const depth = this.#depth;
@@ -430,7 +430,7 @@ class Encoder extends ByteSink {
   }
 }
 
-/** Encodes values, one after the other, in a scratch buffer of its own. */
+/** Encodes values, one after another, in a scratch buffer of its own. */
 export class ValueWriter {
   #idle: Encoder | undefined;
 
@@ -440,16 +440,16 @@ export class ValueWriter {
    * A getter inside the value may call this again: the inner call works in a buffer of its own. What a getter throws
    * is thrown from here unchanged.
    *
-   * @param root What an error's path begins with.
-   * @param apart Takes the large parts of the message, in order, where they are: what is returned lacks them then. They
-   *   are the value's own memory, so they are to be copied before any code of the user's runs.
+   * @param root The beginning of an error's path.
+   * @param uncopied Receives the large parts of the message, in order, which the returned bytes then lack. They are
+   *   the value's own memory, so they must be copied before any user code runs.
    * @throws PlaitError ERR_PLAIT_CANNOT_SEND if a part of the value cannot be sent; its message says which.
    */
-  write(value: unknown, root: Root, apart?: PartApart[]): Uint8Array {
+  write(value: unknown, root: Root, uncopied?: UncopiedPart[]): Uint8Array {
     const encoder = this.#idle ?? new Encoder();
     this.#idle = undefined;
     try {
-      return encoder.encode(value, apart);
+      return encoder.encode(value, uncopied);
     } catch (error) {
       if (error instanceof Unsendable) throw new PlaitError('ERR_PLAIT_CANNOT_SEND', error.describe(root));
       throw error;

@@ -86,7 +86,7 @@ class Coordinator {
     const first = startFirst(this.#start, message);
     this.#ending ??= new EndingThreads(this.#space);
     this.#pools.set(pool, new PoolSupervisor(this.#start, this.#space, message, listener, this.#ending, first));
-    // Whoever finds this thread's socket is to find a pool behind it.
+    // A process that finds this thread's socket must find a pool behind it.
     if (!this.#isPublished) publish(this.#space, () => this.#modules);
     this.#isPublished = true;
   }

@@ -19,7 +19,7 @@
  * received. No two of `#workers` have the same index.
  */
 
-import { noteDeath } from '../../core/boot.ts';
+import { noteExit } from '../../core/boot.ts';
 import { PlaitError } from '../../core/errors.ts';
 import { host } from '../../core/host.ts';
 import { clearTimeout, setTimeout } from '../../core/host-timers.ts';
@@ -90,7 +90,7 @@ export class PoolSupervisor {
   readonly #later: BroadcastCall[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerDue = 0;
-  /** It will be looked at when no lock is a dead thread's. */
+  /** A poll waits until no lock is held by an exited thread. */
   #isDue = false;
   #stuckTimer: ReturnType<typeof setTimeout> | undefined;
   #closing = false;
@@ -178,11 +178,11 @@ export class PoolSupervisor {
     this.#isDue = true;
     this.#ending.whenNoLock(() => {
       this.#isDue = false;
-      if (!this.#ended) this.#lookNow();
+      if (!this.#ended) this.#pollNow();
     });
   }
 
-  #lookNow(): void {
+  #pollNow(): void {
     this.#lateTasks.poll();
     const state = this.#word(P.state);
     if (state === PoolState.CLOSING) this.#serveRest();
@@ -285,7 +285,7 @@ export class PoolSupervisor {
       worker.hasError = true;
     };
     thread.onExit = (code) => {
-      noteDeath(this.#space, thread.hostId);
+      noteExit(this.#space, thread.hostId);
       this.#ending.ended(thread);
       this.#ending.whenNoLock(() => this.#exited(worker, code));
     };

@@ -2,7 +2,7 @@
  * Counters for other processes. With PLAIT_TOP=1 in its environment, a program's coordinators serve the counters of
  * their pools on a local socket. Each connection (`plait top` makes one) receives one line of JSON. Node only.
  *
- * Invariant: the sockets are in a folder that belongs to this user and that nobody else can enter. A name contains
+ * Invariant: the sockets are in a folder that belongs to this user and that no other user can enter. A name contains
  * process and thread. The folder's name is predictable, and anyone may create names beside it, so both sides check it
  * before they trust it.
  */

@@ -10,52 +10,52 @@
 
 import { host } from '../../core/host.ts';
 import type { Space } from '../../core/space.ts';
-import { Run } from '../task-run.ts';
+import { TaskExecution } from '../task-execution.ts';
 
 /** The task that was current before another one began on top of it. */
-export type Outer = readonly [task: number, run: Run | undefined, bare: Run | undefined];
+export type Outer = readonly [task: number, execution: TaskExecution | undefined, bare: TaskExecution | undefined];
 
 const NOTHING: Outer = [0, undefined, undefined];
 
 export class CurrentTask {
   readonly #space: Space;
-  #context: ReturnType<typeof host.newContext<Run>>;
-  /** The task on the stack, or the awaited one; its Run once it was asked for. */
+  #context: ReturnType<typeof host.newContext<TaskExecution>>;
+  /** The task on the stack, or the awaited one; its TaskExecution once that was requested. */
   #task = 0;
-  #run: Run | undefined;
+  #execution: TaskExecution | undefined;
   /** The task that was running when the context was created, and has none. */
-  #bare: Run | undefined;
+  #bare: TaskExecution | undefined;
 
   constructor(space: Space, isShared: boolean) {
     this.#space = space;
-    if (isShared) this.#context = host.newContext<Run>();
+    if (isShared) this.#context = host.newContext<TaskExecution>();
   }
 
-  /** The run to which the calling code belongs. */
-  get run(): Run | undefined {
+  /** The execution to which the calling code belongs. */
+  get execution(): TaskExecution | undefined {
     return this.#context?.getStore() ?? this.#bare ?? (this.#task === 0 ? undefined : this.ofTask());
   }
 
-  /** The run of the task on the stack. */
-  ofTask(): Run {
-    this.#run ??= new Run(this.#space, this.#task);
-    return this.#run;
+  /** The execution of the task on the stack. */
+  ofTask(): TaskExecution {
+    this.#execution ??= new TaskExecution(this.#space, this.#task);
+    return this.#execution;
   }
 
-  /** The current task may have other tasks run here: from now on a context tells them apart. */
-  tellApart(): void {
+  /** The current task may have other tasks run here: from now on a context distinguishes them. */
+  distinguish(): void {
     if (this.#context !== undefined) return;
-    const bare = this.run;
-    this.#context = host.newContext<Run>();
+    const bare = this.execution;
+    this.#context = host.newContext<TaskExecution>();
     if (this.#context !== undefined) this.#bare = bare;
   }
 
   /** A task begins, on top of the awaited one. */
   enter(task: number): Outer {
     const isFirst = this.#task === 0 && this.#bare === undefined;
-    const outer: Outer = isFirst ? NOTHING : [this.#task, this.#run, this.#bare];
+    const outer: Outer = isFirst ? NOTHING : [this.#task, this.#execution, this.#bare];
     this.#task = task;
-    this.#run = undefined;
+    this.#execution = undefined;
     return outer;
   }
 
@@ -64,19 +64,19 @@ export class CurrentTask {
     return this.#context === undefined ? call(input) : this.#context.run(this.ofTask(), () => call(input));
   }
 
-  /** The task has ended within its call. A timer that it left behind still finds its run. */
-  leave([task, run, bare]: Outer): void {
-    if (this.#run !== undefined) this.#run.over = true;
+  /** The task has ended within its call. A timer that it left behind still finds its execution. */
+  leave([task, execution, bare]: Outer): void {
+    if (this.#execution !== undefined) this.#execution.over = true;
     this.#task = task;
-    this.#run = run;
+    this.#execution = execution;
     this.#bare = bare;
   }
 
   /** An awaited task has ended; `awaited` is the only other one, or the one on top of which it ran. */
-  ended(ended: Run, awaited: Run | undefined): void {
+  ended(ended: TaskExecution, awaited: TaskExecution | undefined): void {
     if (this.#bare === ended) this.#bare = undefined;
     if (this.#task !== ended.ref) return;
-    this.#run = awaited;
+    this.#execution = awaited;
     this.#task = awaited?.ref ?? 0;
   }
 }

@@ -32,8 +32,8 @@ import { bucketOf } from '../histogram.ts';
 import { decodeName, InlineFunctions, inlineForbidden } from '../inline.ts';
 import type { WorkerStart } from '../protocol.ts';
 import type { Submitter } from '../submitter.ts';
+import { setWorkerContext, type TaskExecution, type WorkerContext } from '../task-execution.ts';
 import { TaskRecords } from '../task-record.ts';
-import { type Run, setWorkerContext, type WorkerContext } from '../task-run.ts';
 import { CurrentTask } from './current-task.ts';
 import { IdleWait } from './idle-wait.ts';
 import { findExport } from './module.ts';
@@ -91,7 +91,7 @@ export class Worker {
     space.f64[(place + WorkerPlace.active) / 8] = 0;
     space.u32[(place + WorkerPlace.memoryKib) >>> 2] = 0;
     this.#shared = {
-      current: () => this.#current.run,
+      current: () => this.#current.execution,
       index: start.index,
       hostId: host.hostId,
       space,
@@ -100,7 +100,7 @@ export class Worker {
       addSubmitter: (submitter) => {
         submitter.onSubmit = () => this.#wake();
         this.#shared.submitters.add(submitter);
-        this.#current.tellApart();
+        this.#current.distinguish();
       },
     };
     setWorkerContext(this.#shared);
@@ -108,9 +108,9 @@ export class Worker {
 
   /** The client of the current task, or of one that it runs for; 0: none. */
   get clientNow(): number {
-    const { run } = this.#current;
-    if (run?.over) return 0; // left behind by a task
-    for (const { ref, over } of run === undefined ? this.#pending : [run, ...this.#pending]) {
+    const { execution } = this.#current;
+    if (execution?.over) return 0; // left behind by a task
+    for (const { ref, over } of execution === undefined ? this.#pending : [execution, ...this.#pending]) {
       const client = over ? 0 : this.#space.load(ref + Task.client);
       // Output must not go to a client that this thread itself reads.
       if (client !== 0 && this.#space.load(client + Client.owner) !== this.#space.thread) return client;
@@ -120,17 +120,17 @@ export class Worker {
 
   /** The coordinator has requested a stop from a task. */
   readonly checkStops = (): void => {
-    for (const run of this.#pending) {
-      if (run.control === 0) continue;
-      run.checkStop();
+    for (const execution of this.#pending) {
+      if (execution.control === 0) continue;
+      execution.checkStop();
       // A task alone on its worker is stopped with the worker. Beside others it is abandoned.
-      if (this.#start.concurrency > 1) setTimeout(() => this.#abandon(run), this.#start.grace);
+      if (this.#start.concurrency > 1) setTimeout(() => this.#abandon(execution), this.#start.grace);
     }
   };
 
-  #abandon(run: Run): void {
-    if (!this.#pending.has(run)) return;
-    this.#end(run, TaskStatus.REJECTED, run.stopReason());
+  #abandon(execution: TaskExecution): void {
+    if (!this.#pending.has(execution)) return;
+    this.#end(execution, TaskStatus.REJECTED, execution.stopReason());
   }
 
   /** Runs tasks until the pool stops. */
@@ -281,41 +281,41 @@ export class Worker {
     this.#pending.finish(task);
   }
 
-  #await(run: Run, value: PromiseLike<unknown>): void {
+  #await(execution: TaskExecution, value: PromiseLike<unknown>): void {
     // A `then` of the user may throw, call back at once or twice, or yield another promise. A real promise handles
     // that.
     const promise = Promise.resolve(value);
     if (this.#pending.size === 0) this.#busySince = clock();
-    this.#pending.add(run);
+    this.#pending.add(execution);
     Promise.prototype.then.call(
       promise,
-      (result) => this.#end(run, TaskStatus.FULFILLED, result),
-      (error) => this.#end(run, TaskStatus.REJECTED, error),
+      (result) => this.#end(execution, TaskStatus.FULFILLED, result),
+      (error) => this.#end(execution, TaskStatus.REJECTED, error),
     );
   }
 
   /** A pending task has ended, or is abandoned. */
-  #end(run: Run, status: number, value: unknown): void {
-    if (!this.#pending.remove(run)) {
+  #end(execution: TaskExecution, status: number, value: unknown): void {
+    if (!this.#pending.remove(execution)) {
       freeGiven(value);
       return;
     }
-    const task = run.ref;
+    const task = execution.ref;
     this.#outcomes.write(task, status, value);
-    run.over = true;
+    execution.over = true;
     const now = clock();
     const started = this.#startOf(task, now);
     this.#note(task, started, now, false);
     const isOwn = !this.#isDetached(task);
     if (this.#pending.size === 0 && isOwn) this.#addBusy(now - this.#busySince);
-    if (!run.held) this.#busy = (now - started) * 1000;
-    this.#pending.end(run, isOwn);
-    this.#current.ended(run, this.#awaitedRun());
+    if (!execution.held) this.#busy = (now - started) * 1000;
+    this.#pending.end(execution, isOwn);
+    this.#current.ended(execution, this.#awaitedExecution());
     this.#wake();
   }
 
-  /** The task that continues after one that ran on top of it, if no context tells. */
-  #awaitedRun(): Run | undefined {
+  /** The task that continues after one that ran on top of it, if no context identifies it. */
+  #awaitedExecution(): TaskExecution | undefined {
     const rest = [...this.#pending];
     return this.#start.concurrency === 1 || rest.length === 1 ? rest.at(-1) : undefined;
   }
@@ -375,7 +375,7 @@ export class Worker {
     f64[(this.#place + WorkerPlace.sampledAt) / 8] = clock();
     u32[(this.#place + WorkerPlace.memoryKib) >>> 2] = used / 1024;
     const { bytes } = this.#start.recycle;
-    // A worker that has run nothing is as fresh as its replacement would be.
+    // Replacing a worker that has run nothing would change nothing.
     if (bytes !== 0 && used > bytes && this.#done > 0) this.#leave();
   }
 

@@ -12,8 +12,8 @@ import { ownedBlock, releaseOwnership } from '../../heap/owned.ts';
 import { describeUnsendable } from '../../value/error-shape.ts';
 import { detachAll, freeGiven, movedParts } from '../../value/transfer.ts';
 import { Kind, type Transport } from '../../value/transport.ts';
+import { TaskExecution } from '../task-execution.ts';
 import { TaskRecords } from '../task-record.ts';
-import { Run } from '../task-run.ts';
 
 export class Outcomes {
   readonly #space: Space;
@@ -58,7 +58,7 @@ export class Outcomes {
     if (((words[(task + Task.control) >>> 2] as number) & Stop.TIMEOUT) !== 0) {
       freeGiven(value);
       status = TaskStatus.REJECTED;
-      value = new Run(this.#space, task).timeoutError();
+      value = new TaskExecution(this.#space, task).timeoutError();
     }
     const moved = movedParts(value);
     if (moved !== undefined) value = moved.value;

@@ -18,7 +18,7 @@ import { Client, Errno, TaskStatus } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
 import { TaskRecords } from '../task-record.ts';
 
-/** A client that has exited wakes nobody. */
+/** If its client has exited, it wakes no thread. */
 const POLL_MS = 50;
 
 export class WorkerOutput {
@@ -58,7 +58,7 @@ export class WorkerOutput {
       const rc = core.plait_task_emit(record);
       if (rc === 0) return true;
       core.plait_task_discard(record);
-      if (rc === -Errno.EPIPE) return false; // otherwise there is no room, or a lock is stuck
+      if (rc === -Errno.EPIPE) return false; // otherwise there is no memory, or a lock is stuck
       Atomics.wait(space.i32, (client + Client.messageBytes) >>> 2, unread | 0, POLL_MS);
     }
   }

@@ -11,13 +11,13 @@
 
 import { Errno, Next, WorkerPlace } from '../../core/layout.generated.ts';
 import type { Space } from '../../core/space.ts';
-import type { Run } from '../task-run.ts';
+import type { TaskExecution } from '../task-execution.ts';
 
 export class PendingTasks {
   readonly #space: Space;
   readonly #place: number;
-  readonly #runs = new Set<Run>();
-  #alone: Run | undefined;
+  readonly #executions = new Set<TaskExecution>();
+  #alone: TaskExecution | undefined;
   /** Delivered when the next task is taken. */
   #finished = 0;
   /** Tasks that were put aside and have ended. */
@@ -29,16 +29,16 @@ export class PendingTasks {
   }
 
   get size(): number {
-    return this.#runs.size;
+    return this.#executions.size;
   }
 
   /** The tasks whose promise is pending. */
-  [Symbol.iterator](): IterableIterator<Run> {
-    return this.#runs.values();
+  [Symbol.iterator](): IterableIterator<TaskExecution> {
+    return this.#executions.values();
   }
 
-  has(run: Run): boolean {
-    return this.#runs.has(run);
+  has(execution: TaskExecution): boolean {
+    return this.#executions.has(execution);
   }
 
   get hasUndelivered(): boolean {
@@ -54,33 +54,33 @@ export class PendingTasks {
     this.#finished = task;
   }
 
-  add(run: Run): void {
-    this.#runs.add(run);
-    this.#alone = run;
+  add(execution: TaskExecution): void {
+    this.#executions.add(execution);
+    this.#alone = execution;
     // Beside others it cannot stay in slot.running.
-    if (this.#runs.size > 1) this.#hold(run);
+    if (this.#executions.size > 1) this.#hold(execution);
   }
 
   /** The promise has settled. False: it was no longer pending. */
-  remove(run: Run): boolean {
-    return this.#runs.delete(run);
+  remove(execution: TaskExecution): boolean {
+    return this.#executions.delete(execution);
   }
 
   /** A pending task has an outcome. `isOwn`: the counters of the worker place are still this worker's. */
-  end(run: Run, isOwn: boolean): void {
-    if (!run.held) {
+  end(execution: TaskExecution, isOwn: boolean): void {
+    if (!execution.held) {
       this.#alone = undefined;
-      this.#finished = run.ref;
+      this.#finished = execution.ref;
       return;
     }
     if (isOwn) this.#space.u32[(this.#place + WorkerPlace.holding) >>> 2]!--;
-    this.#undelivered.push(run.ref);
+    this.#undelivered.push(execution.ref);
     this.deliverAll();
   }
 
-  #hold(run: Run): void {
+  #hold(execution: TaskExecution): void {
     if (this.#space.core.plait_task_hold() !== 0) return; // a stuck lock: retry later
-    run.held = true;
+    execution.held = true;
     this.#alone = undefined;
     this.#space.u32[(this.#place + WorkerPlace.holding) >>> 2]!++;
   }

@@ -1,6 +1,6 @@
 /**
- * One run of a task, and what a worker's thread keeps for the user's code. Apart from context.ts, which the worker
- * itself does not load.
+ * One execution of a task, and the worker's context for user code. Separate from context.ts, which the worker itself
+ * does not load.
  */
 
 import { PlaitError } from '../core/errors.ts';
@@ -10,8 +10,8 @@ import { Transport } from '../value/transport.ts';
 import type { Submitter } from './submitter.ts';
 import { TaskRecords } from './task-record.ts';
 
-/** One run of a task, as the worker keeps it. */
-export class Run {
+/** One execution of a task on its worker. */
+export class TaskExecution {
   /** The task's record. */
   readonly ref: number;
   /** Whether the worker has put it aside. */
@@ -57,8 +57,8 @@ export class Run {
   }
 
   /**
-   * Sends progress to the caller: a record of its own, which travels as results do. False: too much is undelivered, and
-   * this value was discarded.
+   * Sends progress to the caller in a task record of its own, delivered like a result. False: too many are undelivered,
+   * and this value was discarded.
    */
   progress(value: unknown): boolean {
     if (this.over) return false;
@@ -81,8 +81,8 @@ export class Run {
 
 /** The worker of this thread, if it is one. */
 export interface WorkerContext {
-  /** The current run. */
-  current(): Run | undefined;
+  /** The current execution. */
+  current(): TaskExecution | undefined;
   readonly index: number;
   readonly hostId: number;
   readonly space: Space;
