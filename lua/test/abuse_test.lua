@@ -1,4 +1,4 @@
--- Programs that go wrong, and bytes that want them to: nothing here may crash, or turn into something else.
+-- Misuse by programs, and hostile bytes: nothing here may crash, or change the type of a value.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -8,7 +8,7 @@ local test, equal, raises, unhex = check.test, check.equal, check.raises, check.
 local schema = assert(message.load(check.folder .. '/all.pb'))
 protobuf.register_file(check.folder .. '/all.pb')
 
--- LuaJIT has its objects inside of NaNs, so a NaN from outside could be any of them.
+-- LuaJIT encodes objects as NaNs, so a NaN from outside could pass for any object.
 test('every NaN is a number', function()
   local doubles, floats = schema.pattern 'kinds.Three f_double', schema.pattern 'kinds.Three f_float'
   for _, bytes in ipairs {
@@ -30,8 +30,8 @@ test('every NaN is a number', function()
   equal(floats.unpack(unhex '15 0000807f'), 1 / 0)
 end)
 
--- Their metatables can be had from decoded messages.
-test('the functions of metatables, called by hand', function()
+-- Programs can get the metatables from decoded messages.
+test('the functions of metatables, called by a program', function()
   local decoded = protobuf.decode('kinds.Three', unhex '5a 00')
   local lazy = getmetatable(rawget(decoded, 'f_message'))
   for _, run in ipairs { getmetatable(decoded).__index, lazy.__index, lazy.__newindex, lazy.__pairs } do
@@ -42,7 +42,7 @@ test('the functions of metatables, called by hand', function()
   end
 end)
 
-test('metamethods are not asked', function()
+test('metamethods are not called', function()
   local Three = schema.type 'kinds.Three'
   local angry = {}
   for _, name in ipairs { '__index', '__newindex', '__len', '__pairs', '__ipairs', '__call', '__eq', '__tostring' } do
@@ -90,7 +90,7 @@ test('metamethods are not asked', function()
   }, { { 1, 2 }, { a = 1 } })
 end)
 
-test('keys that are no names', function()
+test('keys that are not names', function()
   local Three = schema.type 'kinds.Three'
   for _, key in ipairs {
     1,
@@ -123,7 +123,7 @@ test('keys that are no names', function()
   end
 end)
 
--- Whatever it does to them: an answer or an error, and no table of ours in the user's hands.
+-- Whatever the finalizer does to the tables, a call returns a value or an error, and never exposes an internal table.
 test('a finalizer that changes the tables in use', function()
   local Three = schema.type 'kinds.Three'
   local current, runs = {}, 0
@@ -165,7 +165,7 @@ test('a finalizer that changes the tables in use', function()
   assert(runs > 0)
 end)
 
--- When a state ends, the oldest finalizers run last.
+-- When a state is closed, the oldest finalizers run last.
 test('a finalizer that is older than the schema it uses', function()
   local path = os.tmpname()
   local file = assert(io.open(path, 'w'))
@@ -248,13 +248,13 @@ test('an image with a field that its message does not list', function()
   assert(message.thaw(image))
   put(messages + 12, 0) -- A has no field,
   put(messages + 20, 0)
-  put(fields + 16, 1) -- and what was its field says that it is B's
+  put(fields + 16, 1) -- and its former field names B
   local changed = message.thaw(image)
   if changed then changed.type('B').encode { a = 1 } end
   equal(changed, nil)
 end)
 
-test('required fields in tables that hold themselves, or are two fields', function()
+test('required fields in tables that contain themselves, or serve two fields', function()
   local Three = schema.type 'kinds.Three'
   local loop, list = {}, {}
   loop.f_message = loop
@@ -312,7 +312,7 @@ test('a finalizer that registers while a type is looked up', function()
     else
       setmetatable({}, { __gc = register })
     end
-    collectgarbage 'restart' -- the next that asks for memory collects
+    collectgarbage 'restart' -- the next allocation collects
     if i % 2 == 0 then
       equal(protobuf.encode('kinds.Three', value), bytes)
     else
@@ -348,7 +348,7 @@ test('an unknown number of a closed enum sets no member of its oneof, however it
   equal({ made.pattern('M i e').unpack(unhex '08 05 10 01') }, { nil, 'ONE' })
 end)
 
-test('a message that comes in parts is whole in a pattern too', function()
+test('a message in several parts is whole in a pattern, too', function()
   local bytes = unhex '5a 02 28 01 5a 02 18 07 5a 00'
   local whole = { f_int32 = 1, f_int64 = 7 }
   local Three = schema.type 'kinds.Three'
@@ -366,7 +366,7 @@ test('a message that comes in parts is whole in a pattern too', function()
   equal({ Two.unpack(unhex '53 08 01 54 53 10 02 54') }, { unhex '08 01 10 02' })
 end)
 
-test('a view is no deeper than it is asked to be', function()
+test('a view obeys the option depth', function()
   local Three = schema.type 'kinds.Three'
   raises('nested deeper', function() return Three.view(unhex '5a 02 5a 00', { depth = 1 }).f_message.f_message end)
   equal(Three.view(unhex '5a 02 28 07', { depth = 1 }).f_message.f_int32, 7)
@@ -384,7 +384,7 @@ if type(jit) == 'table' then
     equal(Two.decode(Two.encode { closed = number[5] }), { closed = 'SOME' })
   end)
 
-  test('keys of maps are no cdata, which could not be found again', function()
+  test('keys of maps are not cdata, which could not be looked up', function()
     local got = schema.type 'kinds.Three'.decode(
       unhex 'd2 02 04 08 05 12 00 d2 02 04 08 05 12 00 d2 02 0c 08 ff ff ff ff ff ff ff ff 7f 12 00',
       { int64 = 'cdata' }

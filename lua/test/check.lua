@@ -1,5 +1,5 @@
--- check: what the tests of the Lua module need: test(name, function), comparisons, a random source with a printed seed,
--- which is fixed unless PLAIT_SEED sets it.
+-- check: functions for the tests of the Lua module: test(name, function), comparisons, and random numbers. The seed is
+-- printed, and fixed unless PLAIT_SEED sets it.
 
 local check = { failed = 0, passed = 0 }
 

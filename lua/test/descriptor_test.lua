@@ -1,4 +1,4 @@
--- descriptor.proto is known without a file: what pbc's own programs do with it, and what users register beside it.
+-- descriptor.proto is known without a file: uses by programs for pbc, and sets that users register beside it.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -39,7 +39,7 @@ local function plain(value)
   return copy
 end
 
-test('the module is what protoc makes of descriptor.proto', function()
+test("the module equals protoc's output for descriptor.proto", function()
   assert(run '--version >version.txt')
   local version = read(scratch .. '/version.txt'):match '[^\n]+'
   if
@@ -85,7 +85,7 @@ test('plait.message has them as a schema', function()
   end
 end)
 
--- What a parser of .proto text makes: names of labels and types, "max" as -1, full names with a dot.
+-- The output of a parser of .proto text: names of labels and types, "max" as -1, full names with a dot.
 local parsed = {
   name = 'shop.proto',
   package = 'shop',
@@ -118,7 +118,7 @@ local parsed = {
   },
 }
 
-test('what a parser has made of a .proto is encoded and registered', function()
+test('the output of a parser of .proto text is encoded and registered', function()
   local set = protobuf.encode(set_name, { file = { parsed } })
   write(
     'shop.proto',
@@ -147,7 +147,7 @@ test('what a parser has made of a .proto is encoded and registered', function()
   equal(plain(got), order)
 end)
 
-test('a set that brings descriptor.proto along, or needs it, or has its types under another name', function()
+test('a set that includes descriptor.proto, or needs it, or has its types under another file name', function()
   write(
     'options.proto',
     'syntax = "proto2"; package opt; import "google/protobuf/descriptor.proto"; '
@@ -189,7 +189,7 @@ test('a set that brings descriptor.proto along, or needs it, or has its types un
   end
 end)
 
-test('a set that is cut off is refused wherever it is cut', function()
+test('every truncation of a set is refused', function()
   local all = check.read 'person.pb'
   for length = 1, #all - 1 do
     raises('register fail', protobuf.register, all:sub(1, length))

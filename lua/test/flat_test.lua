@@ -1,6 +1,6 @@
--- Patterns of plain fields have quick ways of their own: lua/plain.c, and on LuaJIT lua/plait/ffi.lua. Whatever the
--- bytes or the arguments are, they answer as the general way does, to which a list among the names leads, or one name
--- twice.
+-- Patterns of plain fields have fast paths: lua/plain.c, and on LuaJIT lua/plait/ffi.lua. For any bytes or arguments
+-- they return the same as the general functions. A pattern with a list, or with one name twice, uses the general
+-- functions.
 
 local check = require 'check'
 local core = require 'plait.message.core'
@@ -42,7 +42,7 @@ for _, form in ipairs(forms) do
   end
 end
 
--- pbc's face: what it raises is an answer here, too.
+-- pbc's API: a raised error counts as a result here, too.
 local protobuf = require 'protobuf'
 protobuf.register(check.read 'all.pb')
 local function pack_pbc(...)
@@ -142,7 +142,7 @@ local function random_values(count)
   return values
 end
 
--- Values that are good in most fields, so that packing succeeds now and then.
+-- Values that are valid in most fields, so that packing sometimes succeeds.
 local samples = {
   { 5, 'text', true, 0.5, -7, '\0\255', 9 },
   { 0.25, 1, -2, 3, 4, -5, 6, -7, 0, '' },

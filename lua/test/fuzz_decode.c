@@ -1,7 +1,7 @@
 /*
- * fuzz_decode: a libFuzzer target: bytes as messages of several types, through both faces of the Lua module. What is
- * read is written and read again. Use: FUZZ_PATH is Lua's package.path, FUZZ_DESCRIPTORS a descriptor set (see
- * core/test/fuzz.mk).
+ * fuzz_decode: a libFuzzer target that decodes bytes as messages of several types, through both APIs of the Lua module.
+ * Decoded messages are encoded and decoded again. Use: FUZZ_PATH is Lua's package.path, FUZZ_DESCRIPTORS a descriptor
+ * set (see core/test/fuzz.mk).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
--- What bytes cost is in proportion to their number, whoever has made them: eight times the bytes take about eight times
--- the memory that is asked for in all (with the collector stopped, what is thrown away counts too), not 64 times.
+-- The cost of bytes is proportional to their number, also for hostile bytes. Eight times the bytes allocate about eight
+-- times the memory in total, not 64 times. The collector is stopped, so that garbage counts, too.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -10,7 +10,7 @@ local schema = assert(message.load(check.folder .. '/all.pb'))
 protobuf.register_file(check.folder .. '/all.pb')
 local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
 
--- Kilobytes that run(argument) asks for.
+-- Kilobytes that run(argument) allocates.
 local function cost(run, argument)
   run(argument)
   collectgarbage()
@@ -46,7 +46,7 @@ local function field(tag, bytes) return unhex(tag) .. varint(#bytes) .. bytes en
 local once = field('5a', unknown) -- f_message with an unknown field
 local nested = field('5a', field('5a', unknown) .. unknown)
 
-test('a message that comes again and again with unknown fields', function()
+test('a message that occurs many times with unknown fields', function()
   equal(Three.decode(once:rep(5)), { f_message = { [message.unknown] = unknown:rep(5) } })
   equal(
     Three.decode(nested:rep(5)),
@@ -71,7 +71,7 @@ test('a message that comes again and again with unknown fields', function()
   )
 end)
 
-test('the value of a map that comes again and again', function()
+test('the value of a map that occurs many times', function()
   local value = field('12', unknown) -- in an entry of m_message
   local function entry(n) return field('d2 02', unhex '08 03' .. value:rep(n)) end
   equal(Three.decode(entry(5)), { m_message = { [3] = { [message.unknown] = unknown:rep(5) } } })
@@ -90,7 +90,7 @@ test('the value of a map that comes again and again', function()
   )
 end)
 
-test('items of a MessageSet that come again and again', function()
+test('items of a MessageSet that occur many times', function()
   local item = unhex '0b 10 05 1a 03' .. unknown .. unhex '0c'
   local function set(n) return field('8a 01', item:rep(n)) end
   equal(Two.decode(set(3)), { set = { ['kinds.Item.item'] = { [message.unknown] = unknown:rep(3) } } })
@@ -125,9 +125,8 @@ test('an error leaves no buffers behind', function()
   end
 end)
 
--- Each level that pbc decodes begins at its own depth, so the depth of all of them is limited where they are all
--- walked.
-test("pbc's extract goes no deeper than a message may be nested", function()
+-- pbc decodes each level separately, each from depth 0. So the function that walks all levels limits their depth.
+test("pbc's extract is limited to the depth of a message", function()
   local function nest(depth)
     local bytes = ''
     for _ = 1, depth do
@@ -139,7 +138,7 @@ test("pbc's extract goes no deeper than a message may be nested", function()
   check.raises('nested deeper', function() protobuf.extract(protobuf.decode('kinds.Three', nest(30000))) end)
 end)
 
-test('a userdata in the place of unknown fields is none of ours', function()
+test("a user's userdata in place of unknown fields is not taken for a buffer", function()
   if not io.stdout then return end
   local into = { f_message = { [message.unknown] = io.stdout } }
   equal(Three.decode(once:rep(3), nil, into), { f_message = { [message.unknown] = unknown:rep(3) } })

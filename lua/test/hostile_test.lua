@@ -1,4 +1,4 @@
--- Bytes from somebody who means harm: every answer is a value or nil and a reason.
+-- Hostile bytes: every call returns a value, or nil and a reason.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -33,7 +33,7 @@ local function expand_all(value)
   if type(value) == 'table' then pcall(protobuf.extract, value) end
 end
 
--- Whatever the bytes are, every way of reading them ends well, and what was read can be written and read again.
+-- Every function that reads the bytes returns normally. Values that were read can be written and read again.
 local function read_all(bytes)
   local value, reason, code = Three.decode(bytes)
   assert(value or (type(reason) == 'string' and type(code) == 'string'))
@@ -116,7 +116,7 @@ test('60 000 levels', function()
   equal(select(3, Three.encode(circle)), 'DEPTH')
 end)
 
-test('1 000 levels, if asked for', function()
+test('1 000 levels, with the option depth', function()
   local value = {}
   for _ = 1, 999 do
     value = { f_message = value }
@@ -209,7 +209,7 @@ test('random patterns', function()
   end
 end)
 
-test('tables that hold themselves are decoded into', function()
+test('decoding into tables that contain themselves', function()
   for _, bytes in ipairs {
     sample,
     Three.encode { f_message = { [message.unknown] = unhex '98 7d 02' }, [message.unknown] = unhex '98 7d 01' },

@@ -1,5 +1,5 @@
--- 64-bit integers around every border of what a number holds, of every kind, wherever a field may have one; protoc is
--- the oracle.
+-- 64-bit integers of every kind, around every limit of exact numbers, at every position where a field may have one.
+-- protoc is the oracle.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -49,7 +49,7 @@ local middle = {
   '9223372036854775807',
 }
 local high = { '9223372036854775808', '18446744073709551614', '18446744073709551615' }
--- Which are numbers with 'exact': up to 2^53, or all that an integer of Lua holds.
+-- The values that are numbers with 'exact': up to 2^53, or all that a Lua integer holds.
 local few = {
   ['1'] = true,
   ['-1'] = true,
@@ -59,7 +59,7 @@ local few = {
   ['-9007199254740992'] = true,
 }
 
-local beyond = {} -- what no integer of Lua holds
+local beyond = {} -- values that no Lua integer holds
 for _, text in ipairs(high) do
   beyond[text] = true
 end

@@ -1,5 +1,5 @@
--- Lists that are none, and tables that are empty but for their metatables: all that a table holds is written, or an
--- error names it.
+-- Tables that are not lists, and empty tables with metatables: every element of a table is written, or an error names
+-- it.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -17,7 +17,7 @@ local function value_of(field, i)
   return field == 'r_double' and i + 0.5 or i
 end
 
--- That both faces, and patterns, refuse the list, and with which path.
+-- Checks that both APIs, and patterns, refuse the list with this path.
 local function refused(path, field, list)
   local bytes, reason, code = Three.encode { [field] = list }
   equal({ bytes, code, (reason or ''):sub(1, #path + 14) }, { nil, 'LIST', 'kinds.Three.' .. path .. ': ' }, field)
@@ -44,16 +44,16 @@ for _, field in ipairs { 'r_int64', 'r_double', 'r_string', 'r_message', 'r_loos
     refused(field .. '[150]', field, late)
     late[150], late[1000] = v(150), v(1)
     refused(field .. '[201]', field, late)
-    -- A string is no index: an error, but nothing to ipairs(), and so to pbc.
+    -- A string is not an index: an error. ipairs(), and so pbc, ignore it.
     for _, key in ipairs { 'key', '2', '01' } do
       local list = { v(1), [key] = v(2) }
       equal(select(3, Three.encode { [field] = list }), 'LIST')
       equal(protobuf.encode('kinds.Three', { [field] = list }), Three.encode { [field] = { v(1) } })
     end
-    -- What table.pack() makes.
+    -- The result of table.pack().
     equal(Three.encode { [field] = { n = 2, v(1), v(2) } }, Three.encode { [field] = { v(1), v(2) } })
     equal(select(3, Three.encode { [field] = { n = 3, v(1), v(2) } }), 'LIST')
-    -- nil at the end is no element.
+    -- nil at the end is not an element.
     equal(Three.encode { [field] = { v(1), nil } }, Three.encode { [field] = { v(1) } })
     equal(Three.encode { [field] = {} }, '')
   end)
@@ -71,7 +71,7 @@ test('the path leads through messages, maps and patterns', function()
   raises('r_int64%[2%]', protobuf.pack, 'kinds.Three r_int64', hole)
 end)
 
--- However a table has come to hold its keys: written whole, or refused.
+-- A table is written whole, or refused, however its keys were set.
 test('random tables', function()
   for _ = 1, check.rounds(3000) do
     local list, last, odd = {}, random(0, 12), false
@@ -156,7 +156,7 @@ test('pbc: what __pairs yields is encoded, at every level', function()
     protobuf.pack('kinds.Three r_int64 m_string', behind_pairs { 1, 2 }, behind_pairs { a = 1 }),
     protobuf.pack('kinds.Three r_int64 m_string', { 1, 2 }, { a = 1 })
   )
-  -- What yields more than the table has, an iterator of its own, and one whose keys are no fields.
+  -- A __pairs that yields more than the table has, one with its own iterator, and one whose keys are not fields.
   local logged = setmetatable({ f_int32 = 1 }, {
     __pairs = function(self)
       local step = 0
@@ -189,13 +189,13 @@ test('pbc: what __pairs yields is encoded, at every level', function()
   equal(protobuf.encode('kinds.Three', behind_pairs(wide)), protobuf.encode('kinds.Three', wide))
 end)
 
-test('pbc: a message that is not decoded yet is encoded as one that is', function()
+test('pbc: an undecoded message is encoded like a decoded one', function()
   local decoded = protobuf.decode('kinds.Three', Three.encode { f_message = { f_int32 = 5 } })
   equal(protobuf.encode('kinds.Three', rawget(decoded, 'f_message')), Three.encode { f_int32 = 5 })
   equal(protobuf.encode('kinds.Three', decoded), Three.encode { f_message = { f_int32 = 5 } })
 end)
 
-test('pbc: lists behind __index', function()
+test('pbc: lists with __index', function()
   local function list(count, methods)
     methods.__index = function(_, i) return type(i) == 'number' and i <= count and i * 2 or nil end
     return { r_int64 = setmetatable({}, methods) }
@@ -206,7 +206,7 @@ test('pbc: lists behind __index', function()
   equal(protobuf.encode('kinds.Three', list(3, len(3))), Three.encode { r_int64 = { 2, 4, 6 } })
   equal(protobuf.encode('kinds.Three', list(0, len(0))), '')
   raises('r_int64%[4%]', protobuf.encode, 'kinds.Three', list(3, len(5)))
-  -- Without a length as the ipairs() of this Lua: it asks __index since 5.3.
+  -- Without a length, as ipairs() of this Lua: it calls __index since 5.3.
   equal(protobuf.encode('kinds.Three', list(3, {})), check.integers and Three.encode { r_int64 = { 2, 4, 6 } } or '')
   -- A class of lists.
   local class = { __index = { sum = function() end } }

@@ -40,7 +40,7 @@ static void *resize(void *context, void *block, size_t old_size, size_t new_size
     if (memory.allowed > 0) memory.allowed--;
     if (memory.stress && (memory.again = !memory.again)) return NULL;
   }
-  /* Always another place, so that a pointer to the old one shows. */
+  /* Always moves the block, so that a stale pointer shows. */
   void *made = malloc(new_size);
   if (made == NULL) return NULL;
   if (block != NULL) {
@@ -70,7 +70,7 @@ static lua_State *new_state(const char *script, const char *path, const char *de
     exit(2);
   }
   lua_pushstring(L, descriptors);
-  /* the script gives two functions: all of it, and that which may meet no failure of its own */
+  /* the script returns two functions: the whole test, and the part that handles no failure itself */
   if (lua_pcall(L, 1, 2, 0) != 0) {
     fprintf(stderr, "%s\n", lua_tostring(L, -1));
     exit(2);
@@ -102,7 +102,7 @@ int main(int count, char **arguments) {
         fprintf(stderr, "with %ld allocations: %s\n", allowed, reason == NULL ? "an error without text" : reason);
         return 1;
       }
-      /* What was there before goes on as if nothing had been. */
+      /* Objects that existed before still work. */
       lua_settop(L, 2);
       lua_pushvalue(L, 2);
       if (lua_pcall(L, 0, 0, 0) != 0) {

@@ -1,4 +1,5 @@
--- What memory.c runs: two functions. The first does everything; the second what needs no allocation but Lua's own.
+-- The script of memory.c: two functions. The first tests everything, the second the calls whose only allocations are
+-- Lua's own.
 
 local message = require 'plait.message'
 local protobuf = require 'protobuf'
@@ -81,7 +82,7 @@ local function work()
   assert(protobuf.encode('kinds.Three', { r_message = { value } }, function(_, length) return length end) > 2000)
 end
 
--- Makes everything that is made once.
+-- Creates all objects that are created once.
 work()
 
 return function()

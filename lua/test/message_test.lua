@@ -1,4 +1,4 @@
--- The face plait.message: what each function does, with the bytes written out.
+-- The API plait.message: the result of each function, with the bytes written out.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -148,14 +148,14 @@ test('absent is nil; presence is kept; implicit zero is not written', function()
   equal(hex(Three.encode { o_int32 = 0, c_number = 0 }), '980300' .. 'e80300')
 end)
 
-test('packed and loose lists are both read', function()
+test('packed and unpacked lists are both read', function()
   equal(Person.decode(unhex '2a 02 01 02 28 03 2a 01 04').test, { 1, 2, 3, 4 })
   equal(Three.decode(unhex 'ba 02 02 01 02 b8 02 05').r_loose, { 1, 2, 5 })
   equal(hex(Three.encode { r_loose = { 1, 2 } }), 'b80201b80202')
   equal(hex(Two.encode { floats = { 1, 2 }, words = { 7 } }), '72080000803f00000040' .. '7a0407000000')
 end)
 
-test('messages that come twice are merged, oneofs keep the last', function()
+test('messages that occur twice are merged, oneofs keep the last', function()
   equal(Three.decode(unhex '5a 02 28 01 5a 03 4a 01 61'), { f_message = { f_int32 = 1, f_string = 'a' } })
   equal(Three.decode(unhex '98 03 01 a2 03 01 62'), { c_text = 'b' })
   equal(Three.decode(unhex 'aa 03 02 28 01 98 03 05 aa 03 02 18 02'), { c_message = { f_int64 = 2 } })
@@ -190,7 +190,7 @@ test('two members of one oneof are refused', function()
   equal({ flat.unpack(flat.pack(1, 'x', nil, nil)) }, { 1, 'x' })
 end)
 
-test('items of a MessageSet are fields, in every way of reading and writing', function()
+test('items of a MessageSet are fields for every function', function()
   local set = { ['kinds.Item.item'] = { number = 7, more = { ['kinds.Item.item'] = { number = 8 } } } }
   local bytes = assert(Two.encode { set = set })
   equal(hex(bytes), '8a0112' .. '0b10051a0c' .. '0807' .. '1208' .. '0b10051a02' .. '0808' .. '0c0c')
@@ -265,7 +265,7 @@ test('options: enums, required, deterministic, depth', function()
   raises('depth', Three.decode, '', { depth = 0 })
 end)
 
-test('decoding into a table gives what a new one would', function()
+test('decoding into a table gives the same as into a new one', function()
   local old = {
     name = 'old',
     email = 'x',
@@ -373,7 +373,7 @@ test('views read single fields', function()
   raises('kinds%.Three', function() return Three.view(unhex '5a 05').f_int32 end)
 end)
 
-test('schemas tell what is in them, and can be frozen', function()
+test('schemas list their types, and can be frozen', function()
   equal(schema.types()['kinds.Color'], 'enum')
   equal(schema.types()['tutorial.Person'], 'message')
   equal(schema.enum 'tutorial.Person.PhoneType', { MOBILE = 0, HOME = 1, WORK = 2, ODD = -3 })
@@ -397,7 +397,7 @@ test('schemas tell what is in them, and can be frozen', function()
   fails('FILE', 'nowhere', message.load '/nowhere')
 end)
 
-test('a wide table is encoded as a narrow one', function()
+test('a wide table is encoded like a narrow one', function()
   local wide = {}
   for _, field in ipairs(schema.fields 'kinds.Three') do
     if not field.oneof then
@@ -420,7 +420,7 @@ test('a wide table is encoded as a narrow one', function()
   fails('NAME', 'nobody', Three.encode(wide))
 end)
 
-test('misuse is told', function()
+test('misuse raises errors', function()
   raises('dot', Person.encode, Person, {})
   raises('dot', Person.decode, Person, '')
   raises('table expected', Person.encode, 5)

@@ -1,4 +1,5 @@
--- Large oneofs and messages of very many fields: what protoc reads, and a cost that does not grow with their number.
+-- Large oneofs and messages of very many fields: the same values as protoc reads, at a cost that does not depend on
+-- their number.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -62,7 +63,7 @@ local function random_bytes(M, fields, depth)
     local value = field.kind == 'int32' and random(0, 300) or 'x'
     if field.kind == 'message' then value = depth > 0 and random_bytes(M, fields, depth - 1) or '' end
     if field.map then
-      keys = keys + 1 -- one that comes again is kept twice by protoc
+      keys = keys + 1 -- protoc keeps a repeated key twice
       value = { [keys] = value }
     elseif field.repeated then
       value = { value }
@@ -72,7 +73,7 @@ local function random_bytes(M, fields, depth)
   return table.concat(parts)
 end
 
-test('members that come again and again, in messages that come again: protoc reads the same', function()
+test('members that occur many times, in messages that occur many times: protoc reads the same', function()
   for _, members in ipairs { 6, 40 } do
     local schema = new_schema(members)
     local M, fields = schema.type 'M', schema.fields 'M'
@@ -97,7 +98,7 @@ test('members that come again and again, in messages that come again: protoc rea
   end
 end)
 
--- Seconds that work() takes at best.
+-- The fewest seconds that work() takes.
 local function seconds(work)
   local best = math.huge
   for _ = 1, 5 do
@@ -119,7 +120,7 @@ local function costs_the_same(what, make)
   end
 end
 
-test('the number of members and fields is no factor', function()
+test('the cost does not depend on the number of members and fields', function()
   local rounds = 2000
   local function decodes(options, ...)
     local tables = { ... }
@@ -150,7 +151,7 @@ test('the number of members and fields is no factor', function()
   costs_the_same('in a list', decodes({ within = 'list' }, { f5 = 'x' }, { f8 = 1 }))
 end)
 
-test('the number of fields that are not there is no factor for a table of many keys', function()
+test('the cost of a table of many keys does not depend on the number of absent fields', function()
   costs_the_same('encode', function(schema)
     local M, wide = schema.type 'M', { f5 = 'x', f6 = 'y', sub = {}, numbers = { 1 } }
     local fields = schema.fields 'M'

@@ -1,6 +1,6 @@
--- protoc is the oracle: generated schemas, generated values. protoc encodes each value from text; our bytes must be the
--- same bytes, and its bytes must become the same value. Then our own bytes, changed at random, must be accepted by both
--- or by neither.
+-- protoc is the oracle for generated schemas and values. protoc encodes each value from text. The module must produce
+-- the same bytes, and must decode protoc's bytes to the same value. Then the bytes are changed at random, and must be
+-- accepted by both or by neither.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -297,12 +297,12 @@ local function has_a_key_twice(text)
   return false
 end
 
--- The bytes that we write of what these bytes say.
+-- Decodes the bytes and encodes the message again.
 local function rewritten(type, bytes)
   return type.encode(type.decode(bytes, { unknown = false }), { deterministic = true })
 end
 
-test('a key that comes twice in one map is both for protoc, the last for us', function()
+test('of a key that occurs twice in one map, protoc keeps both entries, the module the last', function()
   write(
     'twice.proto',
     'syntax = "proto2"; package gen; message Twice { map<bool, double> f = 10; optional Twice in = 1; }'
@@ -378,7 +378,7 @@ for round = 1, check.rounds(8) do
           )
         )
       end
-      -- What protoc reads, it writes; we must write the same from what we read.
+      -- protoc reads the bytes and writes them again. The module must write the same.
       if accepted and run '--deterministic_output --encode=gen.M1 gen.proto < changed.txt > again.bin' then
         local again, theirs_again = rewritten(M1, changed), read 'again.bin'
         local text_of = read 'changed.txt'

@@ -1,4 +1,4 @@
--- The face of pbc: what programs written for it rely on, and what was mended.
+-- The API of pbc: behavior that programs written for it rely on, and fixes.
 
 local check = require 'check'
 local protobuf = require 'protobuf'
@@ -81,7 +81,7 @@ test('large messages reach the function whole', function()
   equal(copy, book)
 end)
 
-test('defaults stand behind decoded messages', function()
+test('decoded messages have defaults', function()
   local got = protobuf.decode(
     'tutorial.Person',
     protobuf.encode('tutorial.Person', { name = 'a', id = 1, phone = { { number = '5' } } })
@@ -128,7 +128,7 @@ test('sub-messages stay encoded until they are touched', function()
   equal(plain(protobuf.decode('kinds.Two', unhex '62 02 28 01 62 02 18 02').three), { f_int32 = 1, f_int64 = 2 })
 end)
 
-test('malformed messages are false and a reason', function()
+test('malformed messages return false and a reason', function()
   local got, reason = protobuf.decode('tutorial.Person', unhex '72 fe ff ff ff 0f 61 62 63')
   equal(got, false)
   assert(reason:find 'tutorial.Person')
@@ -180,7 +180,7 @@ test('sub-messages of patterns live as long as they are held', function()
   equal(protobuf.unpack('kinds.Two three', '')[2], 0)
 end)
 
-test('mended: proto3, maps, oneofs, presence, negative enums, conversions', function()
+test('fixed: proto3, maps, oneofs, presence, negative enums, conversions', function()
   local three = {
     r_int64 = { 1, 2, 3 },
     m_string = { a = 1 },
@@ -207,7 +207,7 @@ test('mended: proto3, maps, oneofs, presence, negative enums, conversions', func
   equal(plain(protobuf.decode('kinds.Two', unhex '53 08 01 54')).pair, { left = 1 })
 end)
 
-test('decoded messages outlive a registration, and defaults do not cover what is not decoded yet', function()
+test('decoded messages outlive a registration, and defaults do not hide undecoded fields', function()
   local bytes = protobuf.encode('tutorial.Person', person)
   local before = protobuf.decode('tutorial.Person', bytes)
   protobuf.register(check.read 'kinds2_alone.pb' .. check.read 'kinds3.pb')

@@ -1,5 +1,5 @@
--- The quick ways through tables beside the general one. What many fields become must be what each alone becomes, put
--- together: that is what the format says of concatenated messages, so single fields are the oracle.
+-- The fast paths for tables, compared with the general path. The encoding of many fields must equal the concatenated
+-- encodings of single fields, because the format defines concatenation that way. So single fields are the oracle.
 
 local check = require 'check'
 local message = require 'plait.message'
@@ -90,7 +90,7 @@ local function shuffle(list)
   return list
 end
 
-test('a table becomes what its fields become, in the order of their numbers', function()
+test('a table is encoded as its fields, in the order of their numbers', function()
   local most = 0
   for round = 1, check.rounds(4000) do
     local Type = round % 2 == 0 and Two or Three
@@ -123,7 +123,7 @@ test('a table becomes what its fields become, in the order of their numbers', fu
   assert(most > 24, 'tables with more keys than lie on the stack: ' .. most)
 end)
 
-test('every truncation of what is read quickly names the field and the byte', function()
+test('every truncation of a message on the fast path names the field and the byte', function()
   local bytes = Three.encode { f_double = 1, f_int64 = 300, f_int32 = 5, f_string = 'hello' }
   local starts = { [0] = true, [9] = true, [12] = true, [14] = true }
   for length = 0, #bytes - 1 do
@@ -168,7 +168,7 @@ test('a buffer that is just full, or one byte short', function()
 end)
 
 -- The first byte of another field's tag is the whole tag of field 16, as a number.
-test('a tag of two bytes is no tag of one', function()
+test('a tag of two bytes is not read as one byte', function()
   local M = made(member('a', 16, 5))
   equal(M.decode '\128\1\5', { a = 5 })
   equal(M.decode '\128\5\1', { [message.unknown] = '\128\5\1' })
@@ -196,7 +196,7 @@ test('zero of fields without presence is not written, whatever it is', function(
   end
 end)
 
-test('what does not fit is refused beside what does', function()
+test('values that do not fit are refused beside values that do', function()
   for _, wrong in ipairs {
     { 2147483648, 'RANGE' },
     { -2147483649, 'RANGE' },

@@ -1,7 +1,7 @@
 /*
- * threads: one frozen image, in memory that nobody may write to, used by several threads at once. Each has a Lua state
- * of its own, and encodes, decodes, packs, unpacks, looks into views and asks for names, all through the same bytes. A
- * write into them ends the process; ThreadSanitizer sees what else the threads might share. The module is linked in.
+ * threads: several threads use one frozen image in read-only memory at once. Each has its own Lua state, and encodes,
+ * decodes, packs, unpacks, reads views and looks up names through the same image. A write to the image ends the
+ * process. ThreadSanitizer reports other data that the threads share. The module is linked in.
  *
  * Use: threads LUA_PATH DESCRIPTORS [ROUNDS]
  */
