@@ -98,7 +98,7 @@ static void started_process(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-/* Whether there is a space to look at. */
+/* Whether there is a space. */
 PLAIT_TINY int has_space(void) {
   return plait_platform_base != NULL;
 }

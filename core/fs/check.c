@@ -20,13 +20,13 @@ PLAIT_EXPORT uint32_t plait_fs_fault(uint32_t *at) {
   return kind;
 }
 
-/* What the check counts for each inode. */
-struct tally {
+/* The counts of the check for each inode. */
+struct item_counts {
   uint32_t names, folders, opens, pins;
 };
 
 struct census {
-  struct tally *tallies;
+  struct item_counts *item_counts;
   uint32_t inodes, files, blocks;
   uint64_t held;
 };
@@ -65,10 +65,10 @@ static int check_name(
           0 ||
       at != record)
     return fs_wrong(PLAIT_FS_FAULT_ENTRY, entry);
-  struct tally *tally = &census->tallies[plait_get(&found.inode->number)];
-  tally->names++;
+  struct item_counts *counts = &census->item_counts[plait_get(&found.inode->number)];
+  counts->names++;
   if (plait__fs_kind(found.generation_kind) == PLAIT_FS_DIRECTORY) {
-    census->tallies[plait_get(&directory->number)].folders++;
+    census->item_counts[plait_get(&directory->number)].folders++;
     if (plait_get(&found.inode->parent) != plait_ref(directory)) return fs_wrong(PLAIT_FS_FAULT_INODE, found.inode);
   }
   *bytes += length;
@@ -162,15 +162,15 @@ static int check_inode(struct census *census, struct plait_inode *inode) {
   }
 }
 
-static int check_counts(struct plait_inode *inode, const struct tally *tally) {
+static int check_counts(struct plait_inode *inode, const struct item_counts *counts) {
   uint32_t links = plait_get(&inode->links), number = plait_get(&inode->number);
   int directory = plait__fs_kind(plait_get(&inode->generation_kind)) == PLAIT_FS_DIRECTORY;
-  if (plait_get(&inode->opens) != tally->opens || plait_get(&inode->pins) != tally->pins)
+  if (plait_get(&inode->opens) != counts->opens || plait_get(&inode->pins) != counts->pins)
     return fs_wrong(PLAIT_FS_FAULT_OPENS, inode);
-  if (links == 0 && tally->opens == 0) return fs_wrong(PLAIT_FS_FAULT_LOST, inode);
+  if (links == 0 && counts->opens == 0) return fs_wrong(PLAIT_FS_FAULT_LOST, inode);
   uint32_t names = directory ? (links == 0 || number == 0 ? 0 : 1) : links;
-  if (tally->names != names) return fs_wrong(PLAIT_FS_FAULT_LINKS, inode);
-  if (directory && links != 0 && links != 2 + tally->folders) return fs_wrong(PLAIT_FS_FAULT_LINKS, inode);
+  if (counts->names != names) return fs_wrong(PLAIT_FS_FAULT_LINKS, inode);
+  if (directory && links != 0 && links != 2 + counts->folders) return fs_wrong(PLAIT_FS_FAULT_LINKS, inode);
   return 0;
 }
 
@@ -188,10 +188,10 @@ static int check_opens(struct census *census) {
     }
     if (!is_inode(census, plait_get(&open->inode), plait_get(&open->generation_kind)))
       return fs_wrong(PLAIT_FS_FAULT_DESCRIPTOR, open);
-    struct tally *tally =
-        &census->tallies[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
-    tally->opens++;
-    tally->pins += state == 2;
+    struct item_counts *counts =
+        &census->item_counts[plait_get(&((struct plait_inode *)plait_at(plait_get(&open->inode)))->number)];
+    counts->opens++;
+    counts->pins += state == 2;
   }
   return 0;
 }
@@ -250,7 +250,7 @@ static int check_all(struct census *census) {
   if (rc == 0) rc = check_mounts(census);
   for (uint32_t i = 0; rc == 0 && i < census->inodes; i++)
     if (plait_get(plait__fs_owner(&fs->inodes, i)) == PLAIT__FS_IN_USE)
-      rc = check_counts(inode_of(i), &census->tallies[i]);
+      rc = check_counts(inode_of(i), &census->item_counts[i]);
   if (rc == 0 && (held != census->held || files != census->files)) rc = fs_wrong(PLAIT_FS_FAULT_HELD, fs);
   struct plait_fs_items *items[] = {&fs->inodes, &fs->opens};
   for (int i = 0; i < 2; i++) {
@@ -264,11 +264,12 @@ int plait_fs_census(uint32_t *blocks) {
   struct census census = {.inodes = plait_load(&plait_fs()->inodes.count) * PLAIT_FS_CHUNK_ITEMS};
   *blocks = 0;
   if (census.inodes == 0) return 0;
-  plait_ref_t tallies = plait_heap_zeroed_for(PLAIT_FOR_THREADS, census.inodes * (uint32_t)sizeof *census.tallies);
-  if (tallies == 0) return -PLAIT_ENOMEM;
-  census.tallies = plait_at(tallies);
+  plait_ref_t item_counts =
+      plait_heap_zeroed_for(PLAIT_FOR_THREADS, census.inodes * (uint32_t)sizeof *census.item_counts);
+  if (item_counts == 0) return -PLAIT_ENOMEM;
+  census.item_counts = plait_at(item_counts);
   int rc = check_all(&census);
-  plait_heap_free(tallies);
+  plait_heap_free(item_counts);
   *blocks = census.blocks;
   return rc;
 }

@@ -102,7 +102,7 @@ static uint32_t cells_for(uint32_t capacity) {
   return cells;
 }
 
-/* Copies the live records to a new table that is not yet published. Under the directory's lock. */
+/* Copies the live directory records to a new table that is not yet published. Under the directory's lock. */
 static void fill_table(struct plait_fs_table *to, uint32_t capacity, struct plait_inode *directory) {
   uint32_t cells = cells_for(capacity), count = 0;
   plait_zero(to, sizeof *to + capacity * sizeof(struct plait_fs_directory_record) + cells * 4);
@@ -219,7 +219,7 @@ void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *ino
 
 /* ---- listing ---- */
 
-/* Index of the first record with a cookie after `cursor`. */
+/* Index of the first directory record with a cookie after `cursor`. */
 static uint32_t find_cursor(struct plait_fs_table *table, uint32_t count, uint64_t cursor) {
   uint32_t low = 0, high = count;
   while (low < high) {

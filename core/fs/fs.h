@@ -336,7 +336,7 @@ static inline struct plait_fs *plait_fs(void) {
 #endif
 
 /*
- * Returns the calling thread's record of fs and creates it at the first call; 0 without memory. Every other function
+ * Returns the calling thread's fs record and creates it at the first call; 0 without memory. Every other function
  * requires it.
  */
 plait_ref_t plait_fs_enter(void);

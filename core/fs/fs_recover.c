@@ -13,7 +13,7 @@ int plait_fs_recover(plait_thread_t exited) {
   if (plait_load(&thread_record->thread) != exited) return 0;
   int rc = plait__fs_recover_journal(thread_record, exited);
   if (rc != 0) return rc;
-  if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory for a record of this thread: later */
+  if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory for this thread's fs record: retry later */
   struct plait_fs_items *opens = &plait_fs()->opens, *inodes = &plait_fs()->inodes;
   for (uint32_t i = 0; (i = plait__fs_find_owned(opens, exited, i)) != UINT32_MAX; i++) {
     plait_word_t *owner = plait__fs_owner(opens, i);
@@ -25,7 +25,7 @@ int plait_fs_recover(plait_thread_t exited) {
   for (uint32_t i = 0; (i = plait__fs_find_owned(inodes, exited, i)) != UINT32_MAX; i++)
     plait__fs_release_inode(plait__fs_item(inodes, sizeof(struct plait_inode), i));
   if ((rc = plait__fs_unwatch(thread_record)) != 0) return rc;
-  /* Another thread may still be recovering the journal: the record is released only after that, hence the lock. */
+  /* Another thread may still be recovering the journal. The lock makes the release of the fs record wait for it. */
   if ((rc = plait_lock_acquire(&thread_record->lock)) < 0) return rc;
   plait_put(&thread_record->released_owner, 0);
   plait_put(&thread_record->thread, 0);

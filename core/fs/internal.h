@@ -25,7 +25,7 @@ struct plait__fs_node {
 
 /* ---- journal.c ---- */
 
-/* The calling thread's record of fs. pre: plait_fs_enter() has been called. */
+/* The calling thread's fs record. pre: plait_fs_enter() has been called. */
 static inline struct plait_fs_thread *plait__fs_mine(void) {
   return plait_at(plait_get(&plait_fs()->threads[plait_thread_index(plait_self_id())]));
 }
@@ -279,7 +279,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
 
 /* Closes a descriptor, whichever thread opened it. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
-/* Removes all watchers of the thread of the record. 0, -PLAIT_ETIMEDOUT. */
+/* Removes all watchers of the thread that owns the thread record. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_unwatch(struct plait_fs_thread *record);
 
 #endif

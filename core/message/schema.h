@@ -23,7 +23,7 @@
 #define PLAIT_SCHEMA_MAGIC 0x31424C50u /* "PLB1": changes with the layout */
 #define PLAIT_SCHEMA_NONE 0xFFFFFFFFu
 #define PLAIT_FIELD_NUMBER_LIMIT 536870911u
-#define PLAIT_DEPTH_USUAL 100  /* how deep messages may be nested, if nobody says other */
+#define PLAIT_DEPTH_USUAL 100  /* how deep messages may be nested by default */
 #define PLAIT_NAME_LIMIT 1024u /* bytes of a full name */
 /*
  * The maximum distance of a name from its hash's slot in a hash table, and so the maximum length of a search. Ordinary

@@ -2,9 +2,9 @@
  * detach: settling a task whose worker still runs it.
  *
  * Some workers cannot be terminated at once: only the thread that started them can do so, and it may be busy for
- * seconds. A surrogate settles what such a worker runs. It is a record with the same client and ticket, which the
- * caller adopts and finishes. The task itself stays the worker's, with all that it points to, until the worker ends it
- * or is recovered. Then it goes to its client as DISCARDED, which only says that the client may free the record.
+ * seconds. A surrogate settles such a worker's task. It is a task record with the same client and ticket, which the
+ * caller adopts and finishes. The worker keeps the task itself, with all its blocks, until it ends the task or is
+ * recovered. Then the task goes to its client as DISCARDED, which only says that the client may free the task record.
  *
  * Invariant: PLAIT_STOP_DETACHED is in a task's `control` exactly when its surrogate was adopted, delivered, or freed
  * with its client. Detaching and finishing both happen under the pool's lock, so a ticket is settled once. After an

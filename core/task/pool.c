@@ -101,7 +101,10 @@ static plait_ref_t client_left(struct plait_pool *pool) {
   return 0;
 }
 
-/* Returns a left client, or links `spare` and returns it. pre: holds the recovery lock, so that the pool stays. */
+/*
+ * Returns the client of an exited thread, or links the new client `spare` and returns it. pre: holds the recovery lock,
+ * so that the pool stays.
+ */
 static plait_ref_t client_of_caller(plait_ref_t pool_ref, plait_ref_t spare) {
   struct plait_pool *pool = plait_at(pool_ref);
   if (plait__pool_index(pool_ref) == PLAIT_POOL_LIMIT || plait__pool_lock(pool) != 0) return 0;

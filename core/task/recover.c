@@ -24,7 +24,7 @@ static void clients_orphan(struct plait_pool *pool, plait_thread_t exited) {
 static int recover_in_pool(struct plait_slot *exited, plait_thread_t id, plait_ref_t ref) {
   struct plait_pool *pool = plait_at(ref);
   int rc = plait__pool_lock(pool);
-  if (rc != 0) return rc; /* its owner is alive and stuck, perhaps in a repair of what we recover */
+  if (rc != 0) return rc; /* the lock's owner is alive without progress, perhaps while it repairs the same pool */
   if (plait_load(&exited->sleeping) == ref) {
     plait__word_clear(&exited->sleeping);
     atomic_fetch_sub_explicit(&pool->sleepers, 1, memory_order_seq_cst);
@@ -41,7 +41,8 @@ static int recover_in_pool(struct plait_slot *exited, plait_thread_t id, plait_r
 
 /*
  * The calling thread adopts the task that an exited thread ran or was to deliver. If that thread had adopted it and
- * exited in here, other records name the task too. All of them are cleared before it can be delivered and freed.
+ * exited in here, other intent records name the task, too. All of them are cleared before the task can be delivered and
+ * freed.
  */
 static plait_ref_t adopt(plait_word_t *from) {
   plait_ref_t ref = plait_load(from);

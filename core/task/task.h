@@ -18,8 +18,8 @@
  *     DONE      the client's inbox, then the client, which frees it (client.taken and .drained name it until then)
  *
  * A worker runs one task at a time (slot.running). A task whose promise is pending may be put aside (slot.holding), so
- * that the worker can take another one. Progress of a running task and output of a worker are messages: records of
- * their own, which go from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of undelivered
+ * that the worker can take another one. Progress of a running task and output of a worker are messages: separate task
+ * records, which go from BUILDING to DONE at once. A client has at most PLAIT_PROGRESS_LIMIT bytes of undelivered
  * messages.
  *
  * The scheduler takes the most urgent priority first. Within a priority it takes one task of each client in turn. A

@@ -75,8 +75,9 @@ PLAIT_EXPORT void plait_worker_park_end(void) {
 }
 
 /*
- * Naps while unread results pile up. A worker that spins takes the processor from their client; one that sleeps must be
- * woken by that client for each task. A napping worker waits on a word of its own, so that nobody has to wake it.
+ * Naps while unread results pile up. A spinning worker would take the processor from their client, and a sleeping one
+ * must be woken by that client for each task. A napping worker waits on its own `sleeping` word with a timeout, and so
+ * needs no wake-up.
  */
 static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
   for (int64_t left = NAPPING_NS; left > 0; left -= NAP_NS) {
@@ -88,14 +89,14 @@ static void nap_while_unread(struct plait_pool *pool, struct plait_slot *self) {
 /*
  * Polls for work `times` times. One worker at a time registers as spinner meanwhile. If it finds work it stays
  * registered until plait_task_next(): otherwise the submitter would see no spinner and wake another worker. The others
- * spin for a shorter time: two spinners would alternate on tasks for which one has time, and keep two processors busy.
+ * spin for a shorter time: two spinners would alternate on tasks that one could run, and keep two processors busy.
  * seq_cst: see plait__worker_wake in wake.c.
  */
 static int spin(struct plait_pool *pool, struct plait_slot *self, uint32_t times) {
-  uint32_t name = plait_self_id(), nobody = 0, found = 0;
+  uint32_t name = plait_self_id(), previous = 0, found = 0;
   int registered = atomic_compare_exchange_strong_explicit(
-      &pool->spinner, &nobody, name, memory_order_seq_cst, memory_order_relaxed);
-  if (nobody == name) registered = 1; /* it has found a task and not taken it yet */
+      &pool->spinner, &previous, name, memory_order_seq_cst, memory_order_relaxed);
+  if (previous == name) registered = 1; /* it has found a task and not taken it yet */
   if (!registered) times = (times + OTHERS_SPIN_LESS - 1) / OTHERS_SPIN_LESS;
   for (uint32_t i = 0; i < times && !found; i++) {
     found = (uint32_t)has_work(pool, self);

@@ -280,7 +280,7 @@ static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
   CHECK(fs_check_all(0) <= exits);
 }
 
-static uint64_t look(void) {
+static uint64_t state_digest(void) {
   as(main_id);
   uint64_t digest = whole();
   as(actor);
@@ -293,10 +293,10 @@ static uint64_t run_scenario(size_t i, uint32_t every) {
   static struct step_log log;
   world();
   scenarios[i].prepare();
-  before = look();
+  before = state_digest();
   step_save();
   step_record(&log, scenarios[i].operation);
-  after = look();
+  after = state_digest();
   return step_crash_points(scenarios[i].name, &log, recover_actor, aftermath, every);
 }
 

@@ -44,7 +44,7 @@ static void fail(const char *what) {
 static void use_lock(struct child *self) {
   while (!atomic_load(&page->stop)) {
     int rc = plait_lock_acquire(lock());
-    if (rc < 0) fail("the lock is stuck");
+    if (rc < 0) fail("the lock timed out");
     plait_thread_t before = atomic_exchange(&page->inside, plait_self_id());
     if (before != 0 && rc != PLAIT_LOCK_TAKEN_OVER) fail("two threads are inside the lock");
     atomic_store(&page->inside, 0);
@@ -120,7 +120,7 @@ static void work(struct child *self, uint64_t random) {
       finished = task;
     }
     task = plait_task_next(finished, 1);
-    if (task == PLAIT_NEXT_RETRY) fail("a pool's lock is stuck");
+    if (task == PLAIT_NEXT_RETRY) fail("the lock of a pool timed out");
     if (task == PLAIT_NEXT_STOP) return;
     /* A lost wake-up shows as a late task. A worker that still holds tasks has something to do. */
     if (task == PLAIT_NEXT_NONE && holds == 0) plait_worker_wait(DEADLINE_MS, 30);

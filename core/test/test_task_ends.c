@@ -95,7 +95,7 @@ static void test_orphan_pool(void) {
   as(main_id);
   CHECK(plait_abi_recover(worker) == task && plait_task_finish(task) == 0);
   as(user);
-  CHECK(drain(users, PLAIT_STATUS_WORKER_DIED, NULL) == 1); /* the client's thread lives: its pool still exists */
+  CHECK(drain(users, PLAIT_STATUS_WORKER_DIED, NULL) == 1); /* the client's thread is alive, so its pool still exists */
   as(main_id);
   plait_abi_recover(user);
   CHECK(test_live_blocks() == 3);
@@ -293,7 +293,7 @@ static const struct test tests[] = {
     {"results for exited clients are discarded", test_orphans},
     {"an orphaned pool goes with its last user", test_orphan_pool},
     {"tasks of exited workers come back", test_exited_worker},
-    {"recovery waits for a stuck pool", test_stuck_pool},
+    {"recovery defers a pool whose lock's owner makes no progress", test_stuck_pool},
     {"clients of exited threads are taken over", test_client_again},
     {"the last user frees a pool", test_release},
     {"tasks of a detached worker are settled without it", test_detach},

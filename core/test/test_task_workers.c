@@ -278,29 +278,29 @@ static void test_progress_and_retries(void) {
   memset(plait_at(input), 9, 3000);
   CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && plait_task_submit(task) == 0);
   submit(client, 8);
-  for (int life = 0; life < 3; life++) {
+  for (int attempt = 0; attempt < 3; attempt++) {
     as(worker);
     CHECK(plait_task_next(0, 0) == task); /* in front again */
-    plait_ref_t word = plait_task_create(client, 10);
-    atomic_store(&record(word)->ticket, 7), atomic_store(&record(word)->output_status, PLAIT_STATUS_PROGRESS);
-    CHECK(plait_task_emit(word) == 0 && atomic_load(&plait_self()->building) == 0);
+    plait_ref_t message = plait_task_create(client, 10);
+    atomic_store(&record(message)->ticket, 7), atomic_store(&record(message)->output_status, PLAIT_STATUS_PROGRESS);
+    CHECK(plait_task_emit(message) == 0 && atomic_load(&plait_self()->building) == 0);
     plait_ref_t at = plait_task_output(task, 8);
-    CHECK((at != task + sizeof(struct plait_task)) == (life < 2)); /* the input is kept while it may be needed */
+    CHECK((at != task + sizeof(struct plait_task)) == (attempt < 2)); /* the input is kept while it may be needed */
     as(main_id);
     CHECK(plait_abi_recover(worker) == task);
     for (int i = 0; i < 3000; i++) CHECK(((uint8_t *)plait_at(input))[i] == 9);
-    if (life < 2) CHECK(plait_task_requeue(task) == 0 && plait_abi_check(1) == 0);
+    if (attempt < 2) CHECK(plait_task_requeue(task) == 0 && plait_abi_check(1) == 0);
     else CHECK(plait_task_requeue(task) == -PLAIT_EINVAL && plait_task_finish(task) == 0);
-    if (life < 2) worker = new_worker();
+    if (attempt < 2) worker = new_worker();
   }
   CHECK(atomic_load(&pool_record()->finished) == 1);
   plait_ref_t next;
-  uint32_t words = 0;
+  uint32_t messages = 0;
   for (plait_ref_t done = plait_client_drain(client); done != 0; done = next) {
     next = atomic_load(&record(done)->next);
     CHECK(atomic_load(&record(done)->ticket) == 7);
-    if (atomic_load(&record(done)->output_status) == PLAIT_STATUS_PROGRESS) words++;
-    else CHECK(next == 0 && words == 3);
+    if (atomic_load(&record(done)->output_status) == PLAIT_STATUS_PROGRESS) messages++;
+    else CHECK(next == 0 && messages == 3);
     plait_task_free(done);
   }
   worker = new_worker();
