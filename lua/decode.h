@@ -15,18 +15,18 @@ struct frame {
   const struct plait_field *fields;
   int table; /* stack index */
   int fresh; /* the table had nothing before this occurrence */
-  int reuse; /* it had, and what is not seen now must go */
-  int whole; /* there will be no other occurrence of it */
+  int reuse; /* the table had fields before, and those not seen now must be removed */
+  int whole; /* the message cannot occur again */
   uint64_t seen;
   uint32_t count; /* keys put in, for the next table's size */
   uint32_t depth;
-  /* the repeated field that goes on; its list is at table + 1 */
+  /* the repeated field whose list is open, at table + 1 */
   const struct plait_field *list;
   int length, old_length;
   int unknown; /* it has unknown fields */
   /* of a large oneof (oneofs.c): */
-  const struct plait_field *member; /* the one that is there, of the oneof that came last; NULL: none came */
-  int known;                        /* the call's table tells of this table's others */
+  const struct plait_field *member; /* the present member of the oneof that was read last; NULL: none was read */
+  int known;                        /* the call's table of parts has the members of this table's other oneofs */
 };
 
 /* ---- decode.c ---- */

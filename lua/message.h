@@ -28,7 +28,7 @@
 #define PATTERN_METATABLE "plait.pattern"
 #define VIEW_METATABLE "plait.view"
 #define UNKNOWN_KEY "?unknown"
-#define DEPTH_LIMIT 1000 /* what a user may ask for; Lua 5.1 has room for some 1300 levels on its stack */
+#define DEPTH_LIMIT 1000 /* maximum of the option depth; the stack of Lua 5.1 holds some 1300 levels */
 #define STACK_AHEAD 64   /* places of Lua's stack that are asked for at once */
 #define BUFFER_SIZE 1024 /* on the C stack; longer messages go on in a userdata */
 
@@ -97,7 +97,7 @@ struct call {
   struct options options;
   int keys;    /* stack index of the table of keys */
   int ensured; /* up to which index the stack has room */
-  int source;  /* decoding: stack index of what is read; the table of parts (parts.c), if has_parts */
+  int source;  /* decoding: stack index of the input, or of the table of parts (parts.c) if has_parts */
   int has_parts;
   int anchor;           /* decoding for pbc: stack index of the string that is read, or 0 */
   const uint8_t *bytes; /* decoding: the start, for offsets */
@@ -123,7 +123,7 @@ struct schema_box *check_schema(lua_State *L, int index);
 void check_options(lua_State *L, int index, struct options *options);
 struct call *start_call(
     struct call *call, lua_State *L, struct schema_box *box, const struct options *options, int keys);
-/* Leaves nil, message, code. `type`: what the path begins with. */
+/* Leaves nil, message, code. `type`: the start of the path. */
 int push_failure(struct call *call, const char *type);
 /* Pushes "type.path: text (byte n)". */
 void push_error_text(struct call *call, const char *type);

@@ -3,7 +3,7 @@
  *
  * Reading: a seqlock. Readers take no lock and write nothing. The `sequence` of an inode is odd while a writer changes
  * it. A reader compares it before and after, and reads again if it differs. A reader that is overtaken again and again
- * takes the lock. Memory that was freed meanwhile is still readable, and what was read there is discarded. Inodes and
+ * takes the lock. Memory that was freed meanwhile is still readable, and the reader discards the bytes. Inodes and
  * descriptors are never freed or used for anything else. So lookups allocate nothing, readers never exclude each other,
  * and a reader that exits leaves nothing to repair.
  *

@@ -17,7 +17,7 @@ static inline enum plait_fs_kind plait__fs_kind(uint32_t generation_kind) {
   return (enum plait_fs_kind)(generation_kind & 3u);
 }
 
-/* An inode in one generation: what a name or an open descriptor refers to. */
+/* An inode in one generation, to which a name or an open descriptor refers. */
 struct plait__fs_node {
   struct plait_inode *inode;
   uint32_t generation_kind;
@@ -105,7 +105,7 @@ int plait__fs_is_above(struct plait_inode *above, struct plait_inode *node);
  * caller calls plait__fs_quota_release() when a transaction has counted them, or when there will be none.
  */
 int plait__fs_quota_reserve(struct plait_fs_thread *mine, uint64_t bytes, uint32_t files);
-/* Ends the reservation. release: a thread that sees it ended also sees what the transaction has counted. */
+/* Ends the reservation. release: a thread that sees it ended also sees the counts of the transaction. */
 static inline void plait__fs_quota_release(struct plait_fs_thread *record) {
   if (plait_get64(&record->quota_bytes) != 0) atomic_store_explicit(&record->quota_bytes, 0, memory_order_release);
   if (plait_get(&record->quota_files) != 0) atomic_store_explicit(&record->quota_files, 0, memory_order_release);
@@ -209,7 +209,7 @@ enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* follow a symbolic link at the end */
   PLAIT__FS_SECOND = 2, /* the path is in `second`, not in `first` */
   PLAIT__FS_NAME = 4,   /* the last name itself is meant: never follow it, with or without a slash */
-  /* the directory at the end is meant, not what is mounted over it; NAME implies this */
+  /* the directory at the end is meant, not a mount that covers it; NAME implies this */
   PLAIT__FS_COVER = 16,
   PLAIT__FS_PLAIN = 32, /* -PLAIT_ELOOP for a symbolic link on the way, or at the end with FOLLOW */
   /* a file may be created: -PLAIT_EISDIR for a last name with a slash after it, in the path or in a link */
@@ -277,7 +277,7 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
 
 /* ---- open.c ---- */
 
-/* Closes a descriptor, whichever thread opened it. `state`: what it must be, 1 open or 2 a mapping; 0: either. */
+/* Closes a descriptor of any thread. `state`: the required state, 1 open or 2 a mapping; 0: either. */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
 /* Removes all watchers of the thread that owns the thread record. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_unwatch(struct plait_fs_thread *record);

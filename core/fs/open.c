@@ -58,7 +58,7 @@ static int open_node(
   return empties && pinned ? plait__fs_contents_resize(mine, node, 0, now) : 0;
 }
 
-/* Whether the flags allow opening what the walk has found. */
+/* Whether the flags allow opening the inode that the walk has found. */
 static int may_open(struct plait__fs_place *place, uint32_t flags) {
   enum plait_fs_kind kind = plait__fs_kind(place->node.generation_kind);
   if ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) return -PLAIT_EEXIST;

@@ -46,12 +46,12 @@ struct plait__oneof {
   struct plait__span name;
   struct plait__features features;
   uint32_t index;   /* in the image */
-  uint32_t members; /* fields that are really in it: none if proto3's `optional` made it */
+  uint32_t members; /* number of fields in it; 0 if it is synthetic, for an `optional` of proto3 */
   uint32_t filled;
 };
 
 struct plait__field {
-  struct plait__field *next; /* of the message that has it; of all extensions until they are resolved */
+  struct plait__field *next; /* of its message; of all extensions until they are resolved */
   struct plait__span name;   /* an extension's is full */
   struct plait__span type_name, extendee, default_text;
   struct plait__span scope; /* in which names are looked up */

@@ -77,31 +77,32 @@ int plait_pattern_build(const struct plait_schema *schema, const char *text, siz
 
 /* The caller's functions for the elements of repeated fields and maps, which do not fit into a slot. */
 struct plait_pattern_elements {
-  /* Unpacking: one element. The entry of a map is a message. 0, or a negated status that ends it all. */
+  /* Unpacking: takes one element; the entry of a map is a message. Returns 0, or a negated status that ends it all. */
   int (*take)(void *context, uint32_t slot, const struct plait_field *field, const struct plait_value *value);
   /*
-   * Unpacking: a singular message that a slot has already comes once more; *value becomes both, one behind the other.
-   * 0, or a negated status. NULL: the last one counts.
+   * Unpacking: joins two occurrences of a singular message; *value becomes their concatenation. Returns 0, or a negated
+   * status. NULL: the last occurrence counts.
    */
   int (*join)(void *context, uint32_t slot, const struct plait_value *before, struct plait_value *value);
   void *context;
-  /* Packing: writes all elements with their tags, the last one first. 0, or a negated status. */
+  /* Packing: writes all elements with their tags, the last one first. Returns 0, or a negated status. */
   int (*give)(void *context, uint32_t slot, const struct plait_field *field, struct plait_writer *writer);
-  /* Packing: whether several members of one oneof are all written, and a reader takes the last; else that is -ONEOF. */
+  /* Packing: 1: all given members of a oneof are written, and a reader takes the last; 0: several are an error. */
   int all_members;
 };
 
 /*
- * Reads the pattern's fields into values[0 .. slot_count - 1]; absent ones have present 0. data points into `bytes`.
- * Without `elements`, repeated fields are left out. depth: how deep messages may be nested, as PLAIT_DEPTH_USUAL.
+ * Reads the pattern's fields into values[0 .. slot_count - 1]; `present` of absent ones is 0. `data` points into
+ * `bytes`. Without `elements`, repeated fields are skipped. depth: how deep messages may be nested, usually
+ * PLAIT_DEPTH_USUAL.
  */
 int plait_pattern_unpack(const struct plait_schema *schema, const struct plait_pattern *pattern, const uint8_t *bytes,
     size_t size, uint32_t depth, struct plait_value *values, const struct plait_pattern_elements *elements,
     struct plait_message_error *error);
 
 /*
- * Writes one message in front of what the writer has. Numbers are taken as they are, cut to the field's size; strings
- * of fields that ask for UTF-8 are checked.
+ * Writes one message in front of the writer's bytes. Numbers are not checked, but cut to the field's size. Strings of
+ * fields that require UTF-8 are checked.
  */
 int plait_pattern_pack(const struct plait_schema *schema, const struct plait_pattern *pattern,
     const struct plait_value *values, const struct plait_pattern_elements *elements, struct plait_writer *writer,

@@ -29,7 +29,7 @@
 #define TEST_DEADLINE 240 /* seconds of processor time, or without any to speak of */
 
 static uint64_t test_seed;
-static char test_context[200]; /* what a failure report adds: set by tests that run many cases */
+static char test_context[200]; /* added to failure reports; set by tests that run many cases */
 
 #define CHECK(condition)                                                                          \
   do {                                                                                            \

@@ -354,7 +354,7 @@ static void test_kills(void) {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     children[victim] = 0;
     plait_thread_note_exit(ids[victim]);
-    if (test_random(&random) % 2) storm(&random, 20, 24); /* others meet what is left before recovery does */
+    if (test_random(&random) % 2) storm(&random, 20, 24); /* other threads take over locks before recovery does */
     plait_abi_recover(ids[victim]);
     exits++;
     if (round % 20 != 19 && round + 1 != rounds) continue; /* the rest runs after all have exited */

@@ -123,8 +123,8 @@ static const struct interleaving {
 } interleavings[] = {
     {"submit, the spinner takes it", make_spinner, do_submit, then_spin_and_take, is_one_of_both, 0},
     {"submit, the spinner takes another", make_one_of_two, do_submit, then_take, is_woken_for_the_other, 0},
-    {"take what was found, another submits", make_found, do_next, then_submit, is_woken_for_the_other, 0},
-    {"take what was found, another has submitted", make_found_and_put, do_next, then_wake, is_woken_for_the_other, 1},
+    {"take a found task, another submits", make_found, do_next, then_submit, is_woken_for_the_other, 0},
+    {"take a found task, another has submitted", make_found_and_put, do_next, then_wake, is_woken_for_the_other, 1},
     {"spin, another submits", make_empty, do_spin, then_submit, is_noticed, 0},
 };
 

@@ -127,7 +127,7 @@ static void test_exited_worker(void) {
   CHECK(plait_abi_recover(worker) == 0 && test_live_blocks() == 0 && plait_abi_check(1) == 0);
 }
 
-/* A pool's lock is held by a live thread that makes no progress: recovery defers what it cannot do. */
+/* A live thread without progress holds a pool's lock: recovery defers the part that needs the lock. */
 static void test_stuck_pool(void) {
   open_pool();
   plait_thread_t worker = new_worker(), stuck = plait_slot_claim(0);

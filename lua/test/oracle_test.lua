@@ -273,8 +273,8 @@ function message_text(by_name, of, value)
   return table.concat(parts, ' ')
 end
 
--- LuaJIT 2.1.0-beta3 loses entries of pairs() in what it has compiled of a function that calls itself, now and then;
--- its interpreter does not.
+-- Compiled code of LuaJIT 2.1.0-beta3 sometimes loses entries of pairs() in a recursive function. Its interpreter does
+-- not.
 if jit then jit.off(message_text, true) end
 
 -- Whether the text of a message (as protoc prints it, a line for each field) has a key twice in one map. protoc decodes

@@ -8,8 +8,8 @@ local test, equal, unhex, random = check.test, check.equal, check.unhex, check.r
 local schema = assert(message.load(check.folder .. '/all.pb'))
 local Three, Two = schema.type 'kinds.Three', schema.type 'kinds.Two'
 
--- Values at the borders of what is short: a byte of a varint, a length of one byte, copies of a few bytes, the buffer's
--- size.
+-- Values at the limits of short encodings: a byte of a varint, a length of one byte, copies of a few bytes, the
+-- buffer's size.
 local integers = { 1, 2, 63, 64, 127, 128, 255, 16383, 16384, 2147483647 }
 local signed = { -1, -64, -65, -128, -2147483648 }
 local lengths = {

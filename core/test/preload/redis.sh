@@ -1,6 +1,6 @@
 #!/bin/sh
-# A redis-server on a Unix socket in this folder, under load, then filled with what the digest is asked of. Prints the
-# latter only: the benchmark's words tell times.
+# A redis-server on a Unix socket in this folder, under load, then filled with data. Prints the digest of the data, but
+# not the benchmark's output, which contains times.
 set -u
 
 redis-server --port 0 --unixsocket "$PWD/socket" --dir "$PWD" --save '' --appendonly no --enable-debug-command yes \

@@ -1,6 +1,6 @@
 /*
  * A C++ program with many threads: threads ROUNDS [SEED]. Each round starts threads that fill containers, hand strings to
- * each other, throw exceptions and end. What it prints depends on its arguments only: each string says what it must hold.
+ * each other, throw exceptions and end. Its output depends only on its arguments.
  */
 #include <atomic>
 #include <cstdint>

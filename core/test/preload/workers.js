@@ -1,4 +1,4 @@
-/** A Node program with worker threads that come and go: workers.js ROUNDS. What it prints depends on ROUNDS only. */
+/** A Node program whose worker threads start and end: workers.js ROUNDS. Its output depends only on ROUNDS. */
 
 import { createHash } from 'node:crypto';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
