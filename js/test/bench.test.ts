@@ -1,4 +1,4 @@
-/** The bench's harness: a peer that fails costs its own cells, and nothing else. */
+/** The bench's harness: a peer that fails affects only its own cells. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ const QUESTION = new URL('../../js/test/fixtures/bench-question.js', import.meta
 const harness = (name: string) => import(new URL(`../../bench/harness/${name}.js`, import.meta.url).href);
 const LIMIT = { timeout: 60000 };
 
-test('a peer that throws, exits or fails in part says so in its cells', LIMIT, async () => {
+test('a peer that throws, exits or fails in part has the failure in its cells', LIMIT, async () => {
   const [{ compare }, { formatResult }] = [await harness('compare'), await harness('report')];
   const answer = await compare(QUESTION, { rounds: 2, threads: 1 });
   const machine = { processor: 'p', cores: 1, system: 's', node: 'n' };

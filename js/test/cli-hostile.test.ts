@@ -1,5 +1,5 @@
 /**
- * What the command line does where others can make names, and with text that gives a terminal orders.
+ * The command line in folders where other users can create names, and with text that contains control sequences.
  */
 
 import assert from 'node:assert/strict';
@@ -60,7 +60,7 @@ test(
   },
 );
 
-test('a journal that somebody else has written gives the terminal no orders', LIMIT, (context) => {
+test('a journal from another program cannot control the terminal', LIMIT, (context) => {
   const journal = join(ownFolder(context), 'journal');
   assert.equal(plait(['map', '--resume', journal, `${WORK}#echo`, 'a', 'b']).status, 0);
   const header = fs.readFileSync(journal, 'utf8').split('\n')[0]!;
@@ -76,13 +76,13 @@ test('a journal that somebody else has written gives the terminal no orders', LI
   assert.equal(stdout.split('\n').length, 3, 'a line for each input');
   for (const odd of [{ ...entry, place: 'x' }, { ...entry, line: 1 }, { ...entry, report: null }, { place: 0 }]) {
     fs.writeFileSync(journal, `${header}\n${JSON.stringify(odd)}\n`);
-    const { status, stderr: told } = plait(['map', '--resume', journal, `${WORK}#echo`, 'a', 'b']);
-    assert.deepEqual([status, /is damaged in line 2/.test(told)], [2, true], told);
+    const { status, stderr: reported } = plait(['map', '--resume', journal, `${WORK}#echo`, 'a', 'b']);
+    assert.deepEqual([status, /is damaged in line 2/.test(reported)], [2, true], reported);
   }
 });
 
 test(
-  'what is in the place of a journal or its lock is neither followed, nor written to, nor waited for',
+  'a link, pipe or device in place of a journal or its lock is neither followed, written to nor waited for',
   LIMIT,
   (context) => {
     const folder = ownFolder(context);
@@ -140,21 +140,21 @@ test('top believes nothing in a folder that others can enter or have made', LIMI
       assert.deepEqual([status, why.test(stderr)], [2, true], stderr);
     }
     const before = fs.lstatSync(sockets).mode;
-    const told = spawnSync(process.execPath, [program], {
+    const reported = spawnSync(process.execPath, [program], {
       env: { ...process.env, ...env },
       encoding: 'utf8',
       timeout: 30000,
     });
-    assert.deepEqual([told.status, told.stdout], [0, '3\n'], told.stderr);
-    assert.match(told.stderr, /PLAIT_TOP/);
-    assert.match(told.stderr, why);
+    assert.deepEqual([reported.status, reported.stdout], [0, '3\n'], reported.stderr);
+    assert.match(reported.stderr, /PLAIT_TOP/);
+    assert.match(reported.stderr, why);
     assert.equal(fs.lstatSync(sockets).mode, before);
     if (fs.lstatSync(sockets).isDirectory()) assert.deepEqual(fs.readdirSync(sockets), []);
     fs.rmSync(sockets, { recursive: true });
   }
 });
 
-test('top writes what a program says of itself escaped', LIMIT, async (context) => {
+test('top escapes the text that a program publishes', LIMIT, async (context) => {
   const folder = ownFolder(context);
   const env = { ...process.env, TMPDIR: folder };
   fs.mkdirSync(join(folder, folderName), { mode: 0o700 });

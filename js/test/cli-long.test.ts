@@ -1,6 +1,6 @@
 /**
- * The command line for runs that are long: the journal, retries, and looking at a program that runs. No test waits for
- * a time to pass: each waits for what it needs to see.
+ * The command line for long runs: the journal, retries, and `plait top`. No test waits for a time to pass: each waits
+ * for an event.
  */
 
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ const linesOf = (path: string): string[] =>
   existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
 
 test(
-  'map --resume: a run that is killed goes on; no result is lost or doubled, and none is made twice',
+  'map --resume: a killed run is continued; no result is lost or repeated, and no input run twice',
   LIMIT,
   inFolder(async (t, folder) => {
     const journal = join(folder, 'journal');
@@ -49,7 +49,7 @@ test(
       await new Promise((resolve) => child.on('close', resolve));
       assert.equal(linesOf(journal).length, 1 + done);
     }
-    appendFileSync(journal, '{"place":59,"inp'); // half a line, as a death leaves it
+    appendFileSync(journal, '{"place":59,"inp'); // half a line, as after a kill
     const { status, stdout } = plait(args);
     assert.equal(status, 0);
     const outputs = stdout
@@ -71,7 +71,7 @@ test(
 );
 
 test(
-  'map --resume: another function, other inputs, or no journal are told, and the file is left as it is',
+  'map --resume: another function, other inputs, or no journal are errors, and the file is unchanged',
   LIMIT,
   inFolder((_, folder) => {
     const journal = join(folder, 'journal');
@@ -98,7 +98,7 @@ test(
     }
     for (const content of ['', text.slice(0, 9), text.slice(0, -9)]) {
       writeFileSync(other, content);
-      assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a', 'b']).status, 0, 'cut short by a death');
+      assert.equal(plait(['map', '--resume', other, `${WORK}#upper`, 'a', 'b']).status, 0, 'an incomplete last line');
       // in the order in which they were done
       assert.deepEqual(readFileSync(other, 'utf8').split('\n').sort(), text.split('\n').sort());
     }
@@ -108,7 +108,7 @@ test(
 );
 
 test(
-  'map --resume: a journal that cannot be written any more ends the run, and a later one goes on',
+  'map --resume: a journal that cannot be written ends the run, and a later run continues it',
   { ...LIMIT, skip: process.platform === 'win32' && 'no limits there' },
   inFolder((_, folder) => {
     const journal = join(folder, 'journal');
@@ -126,16 +126,16 @@ test(
 );
 
 test(
-  'map --resume: of runs at the same time one has the journal, the others are told so and change nothing',
+  'map --resume: one of several concurrent runs has the journal, the others fail and change nothing',
   LIMIT,
   inFolder(async (t, folder) => {
     const journal = join(folder, 'journal');
     const inputs = Array.from({ length: 200 }, (_, i) => `${i}:${join(folder, 'calls')}`);
     const args = ['map', '--threads', '1', '--resume', journal, `${WORK}#note`, ...inputs];
-    // The file is there before any run: with a dead process's claim, half a line, and a claim of another machine's.
-    const dead = spawnSync('true').pid;
+    // The file exists before any run: with claims of an exited process and of another machine, and half a line.
+    const exited = spawnSync('true').pid;
     const claims = [
-      { run: 'a', host: hostname(), pid: dead, started: '' },
+      { run: 'a', host: hostname(), pid: exited, started: '' },
       { run: 'b', host: '-', pid: 1, started: '' },
     ];
     writeFileSync(`${journal}.lock`, `${claims.map((claim) => JSON.stringify(claim)).join('\n')}\n{"run":"c"`);
@@ -173,7 +173,7 @@ test(
 );
 
 test(
-  'map --resume: failures are noted, and told again',
+  'map --resume: failures are recorded, and reported again',
   LIMIT,
   inFolder((_, folder) => {
     const args = ['map', '--resume', join(folder, 'journal'), `${WORK}#fail`, 'a'];
@@ -185,7 +185,7 @@ test(
 );
 
 test(
-  'map --retries: a call is run again when its worker dies',
+  'map --retries: a call is run again if its worker exits',
   LIMIT,
   inFolder((_, folder) => {
     const calls = join(folder, 'calls');

@@ -1,7 +1,7 @@
 /**
- * The command line, as its users see it: what it prints, and its exit status.
+ * The command line, as users see it: its output, and its exit status.
  *
- * No test waits for a time to pass: each waits for what it needs to see, and then goes on.
+ * No test waits for a time to pass: each waits for an event.
  */
 
 import assert from 'node:assert/strict';
@@ -161,7 +161,7 @@ test('the order of the inputs holds for results that are ready in another', asyn
   );
 });
 
-test('--unordered writes what is ready, and each input once', async () => {
+test('--unordered writes finished results, and each input once', async () => {
   const started = new Run(['map', '--threads=2', '--unordered', 'work.mjs#hang', 'hang', ...numbers(50)]);
   // The first never ends, so these are out of order.
   await started.until(() => started.stdout.split('\n').length > 50);
@@ -220,7 +220,7 @@ test('standard input among the files takes their place', async () => {
   );
 });
 
-test('a result of a live input is written before the next line comes', async () => {
+test('the result of a live input is written before the next line arrives', async () => {
   const started = new Run(['map', 'work.mjs#echo', '-']);
   for (const line of ['a', 'b', 'c']) {
     started.child.stdin.write(`${line}\n`);
@@ -296,7 +296,7 @@ test('failures: status 1, a line on each stream', async () => {
   assert.equal(status, 1);
 });
 
-test('whatever is thrown makes a line', async () => {
+test('any thrown value is written as a line', async () => {
   const inputs = ['string', 'object', 'undefined', 'terminal', 'ownCause'];
   const { status, stdout, stderr } = await run(['map', 'work.mjs#fail', ...inputs]);
   const errors = parse(stdout).map(({ error }) => error!);
@@ -365,7 +365,7 @@ test('--json: failures and summary as JSON Lines on standard error', async () =>
   assert.equal(status, 1);
 });
 
-test('--json: a summary if all went well; fatal errors, too', async () => {
+test('--json: a summary after success, and after fatal errors', async () => {
   const well = await run(['map', '--json', 'work.mjs', '-'], 'a\nb\n');
   const { seconds: _, ...summary } = parse<Record<string, unknown>>(well.stderr)[0]!;
   assert.deepEqual(summary, { type: 'summary', done: 2, failed: 0, total: 2, stopped: null });
@@ -404,7 +404,7 @@ test('a worker that exits fails its input only', async () => {
   assert.equal(status, 1);
 });
 
-test('what the module prints goes to standard error', async () => {
+test('the module’s own output goes to standard error', async () => {
   const { status, stdout, stderr } = await run(['map', 'work.mjs#print', 'a', 'b']);
   assert.deepEqual(
     parse(stdout).map(({ output }) => output),
@@ -414,7 +414,7 @@ test('what the module prints goes to standard error', async () => {
   assert.equal(status, 0);
 });
 
-test('a module that cannot be had: one message, status 2', async () => {
+test('a module that cannot be loaded: one message, status 2', async () => {
   const many = numbers(100);
   await assertFails(['gone.mjs', ...many], /^plait: no such module: .*gone\.mjs\n$/);
   await assertFails(['gone.mjs#x', ...many], /^plait: no such module: .*gone\.mjs\n$/);
@@ -426,7 +426,7 @@ test('a module that cannot be had: one message, status 2', async () => {
   await assertFails(['leaves.mjs', ...many], /^plait: cannot load file:.*leaves\.mjs: .*code 3/);
 });
 
-test('an export that cannot be had: one message, status 2', async () => {
+test('an export that cannot be loaded: one message, status 2', async () => {
   const many = numbers(100);
   await assertFails(
     ['work.mjs#gone', ...many],
@@ -437,7 +437,7 @@ test('an export that cannot be had: one message, status 2', async () => {
   await assertFails(['work.mjs#', 'a'], /names no export after the #/);
 });
 
-test('a module that cannot be had, with standard input that stays open', async () => {
+test('a module that cannot be loaded ends the run although standard input stays open', async () => {
   const started = new Run(['map', 'throws.mjs', '-']);
   started.child.stdin.write('a\n');
   const { status, stderr } = await started.end();
@@ -534,7 +534,7 @@ test('in a shell: | head -1', { skip: process.platform === 'win32' && 'needs a P
   assert.doesNotMatch(stderr, /plait|Error/);
 });
 
-test('a disk that is full is told', { skip: process.platform !== 'linux' && 'needs /dev/full' }, () => {
+test('a full disk is an error', { skip: process.platform !== 'linux' && 'needs /dev/full' }, () => {
   const script = '"$NODE" "$CLI" map work.mjs#echo a b c > /dev/full';
   const env = { ...process.env, NODE: process.execPath, CLI };
   const { status, stderr } = spawnSync('sh', ['-c', script], { cwd: FIXTURES, env, encoding: 'utf8' });
@@ -551,7 +551,7 @@ test('a slow reader stops the inputs', async () => {
     still = started.stderr.length > 0 && started.stderr.length === before ? still + 1 : 0;
     before = started.stderr.length;
   }
-  assert.ok(before < 3000, `${before} of 5000 inputs were started although nobody reads`);
+  assert.ok(before < 3000, `${before} of 5000 inputs were started although there is no reader`);
   started.readStdout();
   const { status, stdout } = await started.end();
   assert.equal(parse(stdout).length, 5000);
@@ -570,7 +570,7 @@ test('a slow first input stops the others before they fill the memory', async ()
   assert.equal(status, 130);
 });
 
-test('Ctrl-C: what is complete is written, beyond a gap, too', async () => {
+test('Ctrl-C: complete results are written, also behind a gap', async () => {
   for (const [signal, status] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

@@ -1,6 +1,6 @@
 /**
- * The package as programs have it that require it: the same library as for those that import it, also where one program
- * does both, and in contexts of node:vm, in which test runners put CommonJS modules.
+ * The package in programs that require it: they get the same library as programs that import it. One program may do
+ * both, also in contexts of node:vm, in which test runners load CommonJS modules.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -20,14 +20,14 @@ const tasks = fileURLToPath(new URL('../../js/test/fixtures/required-tasks.cjs',
 type Plait = typeof plait;
 type PlaitFs = typeof plaitFs;
 
-test('each entry can be required, and has what it has for those that import it', async () => {
+test('each entry can be required, and has the same exports as when it is imported', async () => {
   for (const entry of ['plait', 'plait/fs', 'plait/heap', 'plait/task']) {
     assert.match(require.resolve(entry), /\/dist\/node\/\w+\.cjs$/);
     assert.deepEqual(Object.keys(require(entry)).sort(), Object.keys(await import(entry)).sort(), entry);
   }
 });
 
-test('what a program imports and requires is one library', async (t) => {
+test('import and require in one program yield the same library', async (t) => {
   const required: Plait = require('plait');
   const requiredFs: PlaitFs = require('plait/fs');
   for (const name of ['Pool', 'PoolCalls', 'ConnectedPool', 'connect', 'task', 'PlaitError', 'Heap', 'heap'] as const) {
@@ -43,7 +43,7 @@ test('what a program imports and requires is one library', async (t) => {
   assert.throws(() => required.heap.free(12), plait.PlaitError);
 });
 
-test('a pool made of what is required, used with what is imported, and the other way round', async (t) => {
+test('a pool of the required copy works with the imported copy, and the reverse', async (t) => {
   for (const [make, use] of [
     [require('plait') as Plait, plait],
     [plait, require('plait') as Plait],
@@ -60,16 +60,16 @@ test('a pool made of what is required, used with what is imported, and the other
     view.set([1, 2, 3]);
     assert.equal(await pool.run(view, { name: 'sum', give: true }), 6);
     await assert.rejects(pool.run(0, { name: 'fail' }), (error) => error instanceof use.PlaitError);
-    const told: unknown[] = [];
-    const onProgress = (value: unknown): void => void told.push(value);
+    const reported: unknown[] = [];
+    const onProgress = (value: unknown): void => void reported.push(value);
     assert.deepEqual(await pool.run([1, 2], { name: 'more', onProgress }), [2, 4]);
-    assert.deepEqual(told, ['both are one']);
+    assert.deepEqual(reported, ['both are one']);
     await pool.close();
   }
   plait.commonSpace().check();
 });
 
-test('whichever comes first, in a new program', () => {
+test('import and require may come in any order in a new program', () => {
   for (const [first, second] of [
     ["require('plait')", "await import('plait')"],
     ["await import('plait')", "require('plait')"],
@@ -133,7 +133,7 @@ test('a context of node:vm is a program of its own, with a space of its own', as
   assert.deepEqual(plaitFs.readdirSync('/'), ['outside']);
 });
 
-test('a context is given what was made outside of it', async (t) => {
+test('a vm context accepts objects that were made outside of it', async (t) => {
   const own = Object.fromEntries(GLOBALS.map((name) => [name, Reflect.get(globalThis, name)]));
   const context = createContext({ ...own, URL: class extends URL {} });
   const inner = requireIn(context, require.resolve('plait')) as Plait;

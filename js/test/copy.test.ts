@@ -1,8 +1,8 @@
 /**
- * Copies between shared and private memory against a loop: every way to copy, and what lies around the bytes.
+ * Copies between shared and private memory, compared with a loop: every way to copy, and the bytes around the target.
  *
- * How bytes lie within a word decides which way is taken, and so do their number and the host's Buffer. A bundle of the
- * modules that is imported under another name looks for the Buffer anew.
+ * The alignment of the bytes, their number and the host's Buffer determine how they are copied. A bundle of the modules
+ * that is imported under another name looks up the Buffer again.
  */
 
 import assert from 'node:assert/strict';

@@ -1,10 +1,9 @@
 /**
- * Paths and arguments that nobody would pass, and those that everybody does, to every function of plait/fs and of
- * node:fs: both give the same answer, or refuse with the same code, at once or later; after it both trees are the same.
- * Random, by a seed.
+ * Unusual and usual paths and arguments, passed to every function of plait/fs and of node:fs. Both must have the same
+ * result, or the same error code, at once or later; afterwards both trees must be equal. Random, by a seed.
  *
- * Left out: relative paths (there is no working directory here), numbers that name open files of this process, and what
- * makes Node itself stumble: a TypeError without a code, or its end (mode bits from 2^31 on).
+ * Omitted: relative paths (there is no working directory here), numbers that name open files of this process, and
+ * arguments that Node itself does not handle: with a TypeError without a code, or a crash (mode bits from 2^31 on).
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
@@ -313,7 +312,7 @@ const isUncoded = (outcome: unknown): boolean => {
   return /Error$/.test(refusal?.name ?? '') && refusal?.code === undefined;
 };
 
-/** `free`: more than one thing may be wrong, and which is found first is nobody's business. */
+/** `free`: more than one argument may be wrong, and the order of the checks is unspecified. */
 function assertSame(mine: unknown, theirs: unknown, free: boolean): void {
   assert.ok(!isUncoded(mine), `no code: ${JSON.stringify(mine)}`);
   if (isUncoded(theirs)) return;
@@ -323,7 +322,7 @@ function assertSame(mine: unknown, theirs: unknown, free: boolean): void {
     if (!free) assert.equal(same((mine as Refusal).code), same((theirs as Refusal).code));
     return;
   }
-  // Of two paths that lead nowhere either may be told of, if one of them has too long a name.
+  // If neither of two paths exists and one has too long a name, the error may be about either.
   const codes = [mine, theirs].map((outcome) => (outcome as Refusal | undefined)?.code);
   if (
     codes.includes('ENAMETOOLONG') &&
@@ -365,7 +364,7 @@ const draw = (names: string[]): { name: string; kinds: string[]; args: unknown[]
   return { name, kinds, args, strange };
 };
 
-test(`arguments that nobody would pass are answered alike (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
+test(`unusual arguments have the same results as in node:fs (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
   const names = Object.keys(FUNCTIONS);
   let calls = 0;
   let refused = 0;
@@ -403,7 +402,7 @@ test(`arguments that nobody would pass are answered alike (seed ${seed})`, { tim
 // ---- the same, with callbacks and with promises ----
 
 interface Answer {
-  /** Thrown by the call itself, or told later. */
+  /** Thrown by the call itself, or reported later. */
   how: 'at once' | 'later' | 'never';
   outcome: unknown;
 }
@@ -418,7 +417,7 @@ async function finish(fs: Any, name: string, result: Any): Promise<unknown> {
   return removeMade(fs, result);
 }
 
-async function ask(fs: Any, face: string, name: string, args: unknown[]): Promise<Answer> {
+async function ask(fs: Any, api: string, name: string, args: unknown[]): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const never = new Promise<Answer>((resolve) => {
     timer = setTimeout(() => resolve({ how: 'never', outcome: undefined }), PATIENCE);
@@ -427,7 +426,7 @@ async function ask(fs: Any, face: string, name: string, args: unknown[]): Promis
     const later = (result: unknown): void =>
       void finish(fs, name, result).then((outcome) => resolve({ how: 'later', outcome }));
     try {
-      if (face === 'promises') fs.promises[name](...args).then(later, later);
+      if (api === 'promises') fs.promises[name](...args).then(later, later);
       else if (name === 'exists') fs.exists(...args, later);
       else fs[name](...args, (error: Error | null, result: unknown) => later(error ?? result));
     } catch (error) {
@@ -454,11 +453,11 @@ function isLeftOutLater(value: unknown): boolean {
 /** Of these the place of the callback depends on what the others are. */
 const BY_PLACE = /^(read|write|readv|writev)$/;
 
-for (const face of ['callbacks', 'promises']) {
-  test(`the same with ${face} (seed ${seed})`, { timeout: 240000 * rounds }, async (t) => {
+for (const api of ['callbacks', 'promises']) {
+  test(`the same with ${api} (seed ${seed})`, { timeout: 240000 * rounds }, async (t) => {
     const names = Object.keys(FUNCTIONS).filter((name) =>
       // Node's rm is another program here than its rmSync, and does other things with slashes behind links.
-      name === 'rm' ? false : face === 'promises' ? name in nodeFs.promises : !BY_PLACE.test(name),
+      name === 'rm' ? false : api === 'promises' ? name in nodeFs.promises : !BY_PLACE.test(name),
     );
     let calls = 0;
     let refused = 0;
@@ -468,8 +467,8 @@ for (const face of ['callbacks', 'promises']) {
       const { name, kinds, args, strange } = draw(names);
       if (isLeftOut(name, kinds, args) || args.some((value) => isLeftOutLater(value))) continue;
       const given = (which: 0 | 1): unknown[] => args.map((value) => (value === FD ? fds[which] : value));
-      const theirs = await ask(nodeFs, face, name, given(0));
-      const mine = await ask(ours, face, name, given(1));
+      const theirs = await ask(nodeFs, api, name, given(0));
+      const mine = await ask(ours, api, name, given(1));
       calls++;
       if (isArgument(mine.outcome)) refused++;
       // The C library goes there name by name, and stops where there is nothing.
@@ -494,7 +493,7 @@ for (const face of ['callbacks', 'promises']) {
   });
 }
 
-test('a URL is what Node takes for one', () => {
+test('the same objects are URLs as in Node', () => {
   const url = pathToFileURL(at('url'));
   ours.writeFileSync(url, 'text');
   nodeFs.writeFileSync(url, 'text');

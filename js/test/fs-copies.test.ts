@@ -1,6 +1,5 @@
 /**
- * Two copies of Plait in one thread, as two bundles make them: they share the thread's files, classes and record of
- * paths.
+ * Two copies of Plait in one thread, as from two bundles: they share the thread's files, classes and last path.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +12,7 @@ import * as one from 'plait/fs';
 const folder = mkdtempSync(`${tmpdir()}/plait-fs-copies-`);
 after(() => rmSync(folder, { recursive: true }));
 
-test('copies of plait/fs share what a thread has once', async () => {
+test('copies of plait/fs share the state of a thread', async () => {
   cpSync(fileURLToPath(new URL('..', import.meta.resolve('plait/fs'))), `${folder}/dist`, { recursive: true });
   cpSync(fileURLToPath(new URL('../../package.json', import.meta.resolve('plait/fs'))), `${folder}/package.json`);
   const two = (await import(pathToFileURL(`${folder}/dist/fs/index.js`).href)) as typeof one;

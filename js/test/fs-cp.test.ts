@@ -1,7 +1,7 @@
 /**
- * cp beside node:fs: random trees with links, random options, sources and destinations. The promises of node:fs are the
- * oracle for all three faces: its cpSync is another program, which from Node 22 on ends the process for some of these
- * trees.
+ * cp compared with node:fs: random trees with links, random options, sources and destinations. The promises of node:fs
+ * are the oracle for all three APIs, because its cpSync is a separate implementation that from Node 22 on ends the
+ * process for some of these trees.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -125,13 +125,13 @@ function listing(fs: Any, top: string): string[] {
   return found;
 }
 
-const FACES: Record<string, (fs: Any, ...args: unknown[]) => unknown> = {
+const APIS: Record<string, (fs: Any, ...args: unknown[]) => unknown> = {
   promises: (fs, ...args) => fs.promises.cp(...args),
   callback: (fs, ...args) => promisify(fs.cp)(...args),
   sync: (fs, ...args) => fs.cpSync(...args),
 };
 
-async function outcome(fs: Any, face: string, top: string, plan: Plan): Promise<{ error: Any; after: unknown }> {
+async function outcome(fs: Any, api: string, top: string, plan: Plan): Promise<{ error: Any; after: unknown }> {
   make(fs, top, plan);
   const asked: string[] = [];
   const filter = (from: string, to: string): boolean => {
@@ -142,10 +142,10 @@ async function outcome(fs: Any, face: string, top: string, plan: Plan): Promise<
     await new Promise((resolve) => setImmediate(resolve));
     return filter(from, to);
   };
-  const given = plan.filter === 'none' ? undefined : plan.filter === 'later' && face !== 'sync' ? later : filter;
+  const given = plan.filter === 'none' ? undefined : plan.filter === 'later' && api !== 'sync' ? later : filter;
   let error: Any;
   try {
-    await FACES[face]?.(fs, `${top}/${plan.from}`, `${top}/${plan.to}`, { ...plan.options, filter: given });
+    await APIS[api]?.(fs, `${top}/${plan.from}`, `${top}/${plan.to}`, { ...plan.options, filter: given });
   } catch (thrown) {
     error = thrown;
   }
@@ -159,7 +159,7 @@ async function outcome(fs: Any, face: string, top: string, plan: Plan): Promise<
 const isLook = (error: Any): boolean =>
   ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(error?.code) && /^l?stat$/.test(error.syscall);
 
-test(`cp does what node:fs does, in all faces (seed ${seed})`, async () => {
+test(`cp does the same as node:fs, in all three APIs (seed ${seed})`, async () => {
   let state = seed >>> 0;
   const random = (below: number): number => {
     state = (Math.imul(state, 1103515245) + 12345) >>> 0;
@@ -170,10 +170,10 @@ test(`cp does what node:fs does, in all faces (seed ${seed})`, async () => {
     const what = `seed ${seed}, round ${round}: ${JSON.stringify(plan)}`;
     const top = `${scratch}/${round}`;
     const mine = await outcome(ours, 'promises', top, plan);
-    for (const face of ['callback', 'sync']) {
-      const other = await outcome(ours, face, top, plan);
-      assert.deepEqual(other.after, mine.after, `${face}, ${what}`);
-      assert.equal(other.error?.message, mine.error?.message, `${face}, ${what}`);
+    for (const api of ['callback', 'sync']) {
+      const other = await outcome(ours, api, top, plan);
+      assert.deepEqual(other.after, mine.after, `${api}, ${what}`);
+      assert.equal(other.error?.message, mine.error?.message, `${api}, ${what}`);
     }
     // Node copies into itself until a path is too long, where a link hides that it does.
     if (mine.error?.code === 'ERR_FS_CP_EINVAL' && plan.links.length > 0) continue;
@@ -181,7 +181,7 @@ test(`cp does what node:fs does, in all faces (seed ${seed})`, async () => {
     assert.deepEqual(mine.after, theirs.after, what);
     // Of several errors in a tree, the order of names says which comes first.
     if (plan.links.length > 1) continue;
-    // Node looks at both paths at once, and tells of the look that fails first.
+    // Node checks both paths concurrently, and reports the check that fails first.
     if (isLook(mine.error) && isLook(theirs.error)) continue;
     const { name, code, errno, syscall } = theirs.error ?? {};
     const same = {
@@ -194,7 +194,7 @@ test(`cp does what node:fs does, in all faces (seed ${seed})`, async () => {
   }
 });
 
-test('a filter may take its time, and refuses what cp must not copy', async (t) => {
+test('a filter may be asynchronous, and its refused files are not copied', async (t) => {
   t.after(() => ours.rmSync('/filter', { recursive: true }));
   ours.mkdirSync('/filter/from/in', { recursive: true });
   for (const name of ['a', '.env', 'in/b', 'in/.env']) ours.writeFileSync(`/filter/from/${name}`, name);
@@ -207,7 +207,7 @@ test('a filter may take its time, and refuses what cp must not copy', async (t) 
     throw new RangeError('no');
   };
   await assert.rejects(ours.promises.cp('/filter/from', '/filter/3', { recursive: true, filter: refused }), RangeError);
-  // A caller that does not wait is told so, as by Node, and nothing is copied.
+  // A synchronous call gets an error, as in Node, and nothing is copied.
   const from = nodeFs.mkdtempSync(`${scratch}/from-`);
   assert.throws(() => nodeFs.cpSync(from, `${from}-copy`, { filter: filter as Any, recursive: true }), {
     code: 'ERR_INVALID_RETURN_VALUE',
@@ -218,7 +218,7 @@ test('a filter may take its time, and refuses what cp must not copy', async (t) 
   assert.equal(ours.existsSync('/filter/4'), false);
 });
 
-test('nothing is copied into itself, whatever link leads there', async (t) => {
+test('nothing is copied into itself, through any link', async (t) => {
   t.after(() => ours.rmSync('/self', { recursive: true }));
   ours.mkdirSync('/self/a/in/deep', { recursive: true });
   ours.writeFileSync('/self/a/file', 'text');
@@ -229,12 +229,8 @@ test('nothing is copied into itself, whatever link leads there', async (t) => {
   const before = listing(ours, '/self');
   const refused = { name: 'SystemError', code: 'ERR_FS_CP_EINVAL' };
   for (const to of ['/self/a/x', '/self/link/x', '/self/link/x/y', '/self/below/x', '/self/link/in/x'])
-    for (const face of Object.keys(FACES))
-      await assert.rejects(
-        async () => FACES[face]?.(ours, '/self/a', to, { recursive: true }),
-        refused,
-        `${face} ${to}`,
-      );
+    for (const api of Object.keys(APIS))
+      await assert.rejects(async () => APIS[api]?.(ours, '/self/a', to, { recursive: true }), refused, `${api} ${to}`);
   assert.deepEqual(listing(ours, '/self'), before);
   // The link in /self/b leads to where the copy is made.
   const follow = { recursive: true, dereference: true };

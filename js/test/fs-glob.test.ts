@@ -1,4 +1,4 @@
-/** glob: what matches, as node:fs says (Node 22 and later), and how long patterns of strangers may take. */
+/** glob: the matches, compared with node:fs (Node 22 and later), and a time limit for untrusted patterns. */
 import assert from 'node:assert/strict';
 import nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -56,10 +56,10 @@ test(`what matches is what matches in node:fs (seed ${seed})`, {
     // There Node goes on into directories with a dot, though only below some names.
     if (/\*\*\/(.*\/)?\.\*/.test(pattern)) continue;
     const found = (fs.globSync(pattern, { cwd: '/' }) as string[]).sort();
-    const told = oracle.globSync?.(pattern, { cwd: scratch }).sort() ?? [];
-    // Of `x/**` it tells a file x at some places, too; here x has to be a directory, as in shells.
+    const reported = oracle.globSync?.(pattern, { cwd: scratch }).sort() ?? [];
+    // For `x/**` it sometimes returns a file x, too; here x has to be a directory, as in shells.
     const may = (path: string): boolean => found.includes(path) || fs.statSync(path).isDirectory();
-    const expected = pattern.endsWith('/**') ? told.filter(may) : told;
+    const expected = pattern.endsWith('/**') ? reported.filter(may) : reported;
     assert.deepEqual(found, expected, pattern);
   }
 });

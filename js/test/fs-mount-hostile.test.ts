@@ -1,6 +1,6 @@
 /**
- * Mounts of host directories: bad input, and the moments at which another thread or program does its worst. Such a
- * moment is met by standing in for one function of node:fs: what happens "in between" happens before it goes on.
+ * Mounts of host directories: bad input, and changes by another thread or program at the worst moment. A test produces
+ * such a moment by replacing one function of node:fs, which makes the change before it continues.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -135,7 +135,7 @@ test('paths that are too long write over nothing', () => {
   space.check(true);
 });
 
-test('modes and positions of any size are answered as in memory', () => {
+test('modes and positions of any size have the same results as in memory', () => {
   const { fs, inside } = world();
   const all = 2 ** 32 - 1;
   for (const top of ['/', '/host/']) {
@@ -156,7 +156,7 @@ test('modes and positions of any size are answered as in memory', () => {
   assert.equal(nodeFs.statSync(`${inside}/f`).mode & 0o7777, 0o7777);
 });
 
-test('what cannot be mounted fails with an error of the usual form', () => {
+test('mounting anything but a directory fails with an error of the usual form', () => {
   const { fs, inside } = world();
   assert.throws(() => fs.mount('/m', { type: 'host', directory: `${inside}/f` }), {
     code: 'ENOTDIR',
@@ -178,7 +178,7 @@ test('what cannot be mounted fails with an error of the usual form', () => {
   }
 });
 
-test('a directory that is read on after it has shrunk comes to an end', () => {
+test('reading a directory ends, even if it has shrunk meanwhile', () => {
   const { fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/many`);
   const names = Array.from({ length: 800 }, (_, i) => `${'n'.repeat(200)}${i}`);
@@ -227,7 +227,7 @@ test('open files of a removed mount are closed, even if its directory is removed
   await worker.terminate();
 });
 
-test('a rename is not refused because somebody mounts something else meanwhile', { timeout: 60000 }, async () => {
+test('a rename is not refused because of another mount during the call', { timeout: 60000 }, async () => {
   const { space, fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/d`);
   nodeFs.mkdirSync(`${inside}/mounted`);
@@ -253,7 +253,7 @@ test('a rename is not refused because somebody mounts something else meanwhile',
   await worker.terminate();
 });
 
-test('opening makes nothing in a mount for reading only, when what was there goes meanwhile', () => {
+test('opening creates nothing in a read-only mount if the file is removed during the call', () => {
   const { fs, inside } = world(true);
   let looks = 0;
   inBetween(
@@ -276,7 +276,7 @@ test('opening makes nothing in a mount for reading only, when what was there goe
   assert.deepEqual(nodeFs.readdirSync(inside), []);
 });
 
-test('a mount that somebody has not wholly made is found by settling it, not by waiting', {
+test('an incomplete mount is completed by the next thread, without waiting', {
   timeout: 60000,
 }, async () => {
   const { space, fs, inside } = world();
@@ -322,7 +322,7 @@ test('where links are followed by link(), none is given to it', () => {
   assert.equal(nodeFs.readlinkSync(`${inside}/too`), '/etc/passwd');
 });
 
-test('a mount in a mount comes off without a trace', () => {
+test('a mount inside a mount is unmounted without a trace', () => {
   const { space, fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/in`);
   fs.mount('/host/in', { type: 'host', directory: inside });

@@ -1,6 +1,6 @@
 /**
  * Mounts of host directories, and paths, at their limits: large files, reused inode numbers, systems without /proc,
- * endless slashes, and mounts that come in between.
+ * many slashes, and mounts that change during a call.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -66,7 +66,7 @@ async function start(t: TestContext, space: Space): Promise<{ worker: Worker; as
 
 // ---- large files ----
 
-test('files of 4 GiB and more are what they are in node:fs', { timeout: 60000 }, async () => {
+test('files of 4 GiB and more behave as in node:fs', { timeout: 60000 }, async () => {
   const { fs, inside } = world();
   const SIZE = 2 ** 32 + 100;
   const tail = 'the end';
@@ -166,7 +166,7 @@ test('another directory with the same number is not taken for the one that was m
     'ESTALE',
   );
   fs.unmount('/m');
-  // While a thread has it mounted nobody gets its number.
+  // While a thread has it mounted, its number is not reused.
   const held = directory();
   const number = nodeFs.statSync(held).ino;
   fs.mount('/m', { type: 'host', directory: held });
@@ -206,7 +206,7 @@ test('a Linux without /proc is refused', { skip: process.platform !== 'linux' &&
 
 // ---- mounts that come in between ----
 
-test('an error of the mount layer goes no further, whatever is mounted in between', { timeout: 60000 }, async (t) => {
+test('errors of the mount layer stay inside it, whatever is mounted during the call', { timeout: 60000 }, async (t) => {
   const space = openSpace({ maximum: 2 ** 27 });
   let inBetween: (() => void) | undefined;
   let on = '';
@@ -291,7 +291,7 @@ test('an error of the mount layer goes no further, whatever is mounted in betwee
   );
 });
 
-test('mounts that come and go show nobody what the mount layer says to itself', { timeout: 60000 }, async (t) => {
+test('internal codes of the mount layer are not visible while mounts change', { timeout: 60000 }, async (t) => {
   const space = openSpace({ maximum: 2 ** 27 });
   const fs = createFs(() => space);
   const top = directory();

@@ -1,7 +1,7 @@
 /**
- * Whoever may write in a mounted directory changes it while a program works on it, and gets nothing from outside. First
- * one moment at a time, by standing in for a function of node:fs; then by a thread that changes things as fast as it
- * can, beside every operation that takes a path, single and composed ones.
+ * Another program changes a mounted directory while an operation works on it, and must not reach anything outside.
+ * First one moment at a time, by replacing a function of node:fs. Then a thread makes changes as fast as it can, beside
+ * every operation that takes a path, single and composed ones.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -160,7 +160,7 @@ test('a link that changes between two looks leads realpath and archives nowhere'
   assert.equal(lookOutside(), outside);
 });
 
-test('dots in a path lead out of a mount by its text only, and not by what lies in the mount', () => {
+test('dots in a path leave a mount by its text only, and not by the mount’s contents', () => {
   const { fs, inside, other, lookOutside } = world();
   nodeFs.mkdirSync(`${inside}/d/e`, { recursive: true });
   nodeFs.mkdirSync(`${inside}/in`);
@@ -222,7 +222,7 @@ test('dots in a path lead out of a mount by its text only, and not by what lies 
   assert.equal(fs.readFileSync('/host/f', 'utf8'), 'f');
 });
 
-test('archives and rm stay in their directory, when one in it becomes a link', () => {
+test('archives and rm stay in their directory if a directory in it becomes a link', () => {
   const { fs, inside, lookOutside } = world();
   const outside = lookOutside();
   fs.mkdirSync('/source/d', { recursive: true });
@@ -298,7 +298,7 @@ test('archives and rm take a mount itself, a mount in a mount, and the root', ()
   assert.deepEqual(openBelow(inside).concat(openBelow(other)), []);
 });
 
-test('an import from a stream goes on in the directory where it began, and ends with its mount', async () => {
+test('an import from a stream continues in the directory where it began, and ends with its mount', async () => {
   const { fs, inside } = world();
   fs.mkdirSync('/source');
   for (const name of ['one', 'two']) fs.writeFileSync(`/source/${name}`, name);
@@ -410,7 +410,7 @@ async function besideSwaps(
   fs.check();
 }
 
-test(`nobody gets out while directories become links and back (seed ${seed})`, {
+test(`no operation leaves the mount while directories become links and back (seed ${seed})`, {
   timeout: 120000 * rounds,
 }, async (t) => {
   const uses = Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Mounts of host directories: what keeps a path inside, what is refused, what several threads see, and what exits
- * leave. That operations answer as node:fs does on a mount, too, is in fs.test.ts.
+ * Mounts of host directories: paths stay inside, and invalid operations are refused. fs-mount-threads.test.ts has
+ * several threads; fs.test.ts compares the operations on a mount with node:fs.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -27,7 +27,7 @@ interface World {
   fs: Fs;
   /** The mounted directory, on the host. */
   inside: string;
-  /** A directory beside it, with a file that nobody may read or change through the mount. */
+  /** A directory beside it, with a file that must not be reached through the mount. */
   outside: string;
 }
 
@@ -65,7 +65,7 @@ function look(path: string): string {
     .join('\n');
 }
 
-test('no link leads out of a mount, whatever it is used for', () => {
+test('no link leads out of a mount, in any operation', () => {
   const { fs, inside, outside } = world();
   const before = look(outside);
   nodeFs.mkdirSync(`${inside}/d/e`, { recursive: true });
@@ -109,7 +109,7 @@ test('no link leads out of a mount, whatever it is used for', () => {
   assert.equal(look(outside), before);
 });
 
-test('a user goes up out of a mount, into the space and not into the host', () => {
+test('`..` leads out of a mount into the space, not into the host', () => {
   const { fs } = world();
   fs.writeFileSync('/mine', 'mine');
   fs.mkdirSync('/host/d/e', { recursive: true });
@@ -151,7 +151,7 @@ test('a user goes up out of a mount, into the space and not into the host', () =
   assert.equal(fs.readlinkSync('/host/d/home'), '/host/f');
 });
 
-test('a mount for reading only refuses each change, and reads all', () => {
+test('a read-only mount refuses each change, and can be read', () => {
   const { fs, inside } = world(true);
   nodeFs.mkdirSync(`${inside}/d`);
   nodeFs.writeFileSync(`${inside}/d/g`, 'g');
@@ -214,7 +214,7 @@ test('a mount for reading only refuses each change, and reads all', () => {
   assert.equal(nodeFs.readFileSync(`${inside}/f`, 'utf8'), 'f');
 });
 
-test('mount points are neither removed nor moved, and hide what they cover', () => {
+test('mount points cannot be removed or moved, and hide the files that they cover', () => {
   const { fs, inside, outside } = world();
   fs.mkdirSync('/a/b/c', { recursive: true });
   fs.writeFileSync('/a/b/c/hidden', 'hidden');
@@ -347,7 +347,7 @@ test('the root can be a mount', () => {
   fs.check();
 });
 
-test('pipes, sockets and devices are listed, but not opened: nothing waits', { timeout: 30000 }, () => {
+test('pipes, sockets and devices are listed, but opening them is refused without waiting', { timeout: 30000 }, () => {
   const { fs, inside } = world();
   execFileSync('mkfifo', [`${inside}/pipe`]);
   nodeFs.symlinkSync('pipe', `${inside}/topipe`);
@@ -406,10 +406,10 @@ test('pipes, sockets and devices are listed, but not opened: nothing waits', { t
       path,
     );
   }
-  assert.match(fs.readFileSync(`/proc/${process.pid}/status`, 'utf8'), /^Name:/, 'a file that tells no size is read');
+  assert.match(fs.readFileSync(`/proc/${process.pid}/status`, 'utf8'), /^Name:/, 'a file without a known size is read');
 });
 
-test('what a mount cannot do has a reason', () => {
+test('operations that a mount does not support are refused with a reason', () => {
   const { fs } = world();
   assert.equal(
     code(() => fs.mapSync('/host/f')),
@@ -462,7 +462,7 @@ test('what a mount cannot do has a reason', () => {
   });
 });
 
-test('a mount whose directory was removed says so, and can be unmounted', { timeout: 60000 }, async (t) => {
+test('a mount whose directory was removed has errors, and can be unmounted', { timeout: 60000 }, async (t) => {
   const { space, fs, inside } = world();
   nodeFs.renameSync(inside, `${inside}-moved`);
   assert.deepEqual(fs.readdirSync('/host'), ['f'], 'a directory is what was mounted, not a name');
@@ -482,7 +482,7 @@ test('a mount whose directory was removed says so, and can be unmounted', { time
   fs.unmount('/host');
 });
 
-test('watch and watchFile tell of changes by other programs', { timeout: 60000 }, async (t) => {
+test('watch and watchFile report changes by other programs', { timeout: 60000 }, async (t) => {
   const { fs, inside } = world();
   const seen: string[] = [];
   const watcher = fs.watch('/host', (event, name) => seen.push(`${event} ${name}`));
@@ -544,7 +544,7 @@ function openBelow(directory: string): string[] {
   return targets.filter((target) => target.startsWith(`${directory}/`));
 }
 
-test('threads have the same mounts, descriptors and positions, born before or after', { timeout: 60000 }, async () => {
+test('threads started earlier or later share mounts, descriptors and positions', { timeout: 60000 }, async () => {
   const { space, fs, inside, outside } = world();
   const [one, two] = await Promise.all([start(space), start(space)]);
   fs.mount('/late', { type: 'host', directory: outside });
@@ -581,7 +581,7 @@ test('threads have the same mounts, descriptors and positions, born before or af
   await Promise.all([one.worker.terminate(), two.worker.terminate()]);
 });
 
-test('when a thread ends its descriptors end, in the space and on the host', { timeout: 60000 }, async () => {
+test('a thread’s descriptors are closed when it ends, in the space and on the host', { timeout: 60000 }, async () => {
   const { space, fs, inside } = world();
   const { worker, ask } = await start(space);
   const fd = (await ask('open', { path: '/host/f', flags: 'r+' })) as number;
@@ -605,7 +605,7 @@ test('when a thread ends its descriptors end, in the space and on the host', { t
   fs.unmount('/host');
 });
 
-test(`terminated Workers leave a mount usable, and nothing open (seed ${seed})`, {
+test(`terminated Workers leave a usable mount, and no open file (seed ${seed})`, {
   timeout: 120000 * rounds,
 }, async () => {
   const { space, fs, inside } = world();

@@ -1,7 +1,6 @@
 /**
- * What fs hands out, as programs treat it: they copy stats and entries, inherit from them, wrap them in a Proxy and
- * write to them. The oracle is node:fs; from Node 22 on its dates are made when they are asked for, and so are ours,
- * whatever runs them.
+ * Objects that fs returns, as programs use them: they copy stats and entries, inherit from them, wrap them in a Proxy
+ * and write to them. The oracle is node:fs. From Node 22 on, its dates are created on access; ours are in every Node.
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
@@ -147,7 +146,7 @@ for (const [name, fs] of SUBJECTS) {
     }
   });
 
-  test(`${name}: promisify makes of each function what Node makes`, async (t) => {
+  test(`${name}: promisify has the same result for each function as with Node`, async (t) => {
     assert.equal(await promisify(fs.exists)(file), true);
     assert.equal(await promisify(fs.exists)(`${file}-missing`), false);
     const fd = fs.openSync(file, 'r+');

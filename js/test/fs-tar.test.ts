@@ -88,7 +88,7 @@ function python(source: string, ...args: string[]): string {
   return execFileSync('python3', ['-c', source, ...args], { encoding: 'utf8' });
 }
 
-test('GNU tar and Python read what we write', () => {
+test('GNU tar and Python read our archives', () => {
   const top = fresh();
   plant(fs, top);
   const file = `${scratch}/ours.tar`;
@@ -117,7 +117,7 @@ test('GNU tar and Python read what we write', () => {
   assert.doesNotThrow(() => execFileSync('tar', ['tf', file]));
 });
 
-test('we read what GNU tar and Python write, in every format', () => {
+test('archives of GNU tar and Python are read, in every format', () => {
   const source = `${scratch}/source`;
   const real = createFs(() => openSpace({ maximum: 2 ** 26 }));
   nodeFs.mkdirSync(source);
@@ -159,7 +159,7 @@ with tarfile.open(sys.argv[1], 'w', format=tarfile.${format}, encoding='utf-8', 
   assert.equal(fs.readFileSync(`${top}/d/f`, 'utf8'), 'hello\n');
 });
 
-test(`random trees go there and back (seed ${seed})`, () => {
+test(`random trees are the same after export and import (seed ${seed})`, () => {
   let state = seed >>> 0 || 1;
   const next = (limit: number): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -200,7 +200,7 @@ test(`random trees go there and back (seed ${seed})`, () => {
   fs.check();
 });
 
-test('streams go in and out, and mounts too', async () => {
+test('export and import work with streams and with mounts', async () => {
   const top = fresh();
   plant(fs, top);
   const bytes = archive(top);
@@ -285,7 +285,7 @@ const paxOf = (type: 'x' | 'g', ...records: [string, string][]): Buffer =>
       .join(''),
   });
 
-test('hostile archives are refused with a reason, and reach nothing outside', () => {
+test('hostile archives are refused with a reason, and change nothing outside', () => {
   const good = entry({ name: 'good', data: 'good' });
   const link = (text: string, name = 'l'): Buffer => entry({ name, type: '2', link: text });
   const cases: [string, Buffer[], RegExp, ImportTarOptions?][] = [
@@ -382,7 +382,7 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
     ['a sparse file in pax', [pax(['GNU.sparse.major', '1']), entry({})], /sparse/],
     ['a time that nothing can have', [pax(['mtime', '9'.repeat(12)]), entry({})], /time is out of range/],
     ['a time before that', [pax(['mtime', `-${'9'.repeat(12)}`]), entry({})], /time is out of range/],
-    ['an owner that nobody is', [pax(['uid', String(2 ** 32)]), entry({})], /owner or group/, { owners: true }],
+    ['an owner that is no user id', [pax(['uid', String(2 ** 32)]), entry({})], /owner or group/, { owners: true }],
     ['a group that none is', [pax(['gid', '-1']), entry({})], /owner or group/, { owners: true }],
     ['a damaged header', [Buffer.alloc(512, 120)], /checksum/],
     ['more entries than allowed', [good, entry({ name: 'more' })], /limit/, { limits: { entries: 1 } }],
@@ -433,7 +433,7 @@ test('hostile archives are refused with a reason, and reach nothing outside', ()
   fs.check();
 });
 
-test('damaged and cut archives are an answer, whatever byte it is', () => {
+test('damaged and truncated archives are imported or refused, at every byte', () => {
   const top = fresh();
   plant(fs, top);
   fs.unlinkSync(`${top}/large`);
@@ -466,7 +466,7 @@ test('damaged and cut archives are an answer, whatever byte it is', () => {
   fs.check();
 });
 
-test('duplicate names, no memory, and what is not known', () => {
+test('duplicate names, lack of memory, and unknown entries are handled', () => {
   const top = fresh();
   const result = fs.importTar(
     [
@@ -498,7 +498,7 @@ test('duplicate names, no memory, and what is not known', () => {
   small.check();
 });
 
-test('what an archive says once is kept once, and what is left out is counted', () => {
+test('global headers take memory once, and skipped entries are counted', () => {
   // Each entry looks at all global records.
   const many = paxOf('g', ...Array.from({ length: 40000 }, (_, i): [string, string] => [`key${i}`, 'value']));
   assert.equal(decodeRecords(many.subarray(512)).size, 0);
@@ -515,7 +515,7 @@ test('what an archive says once is kept once, and what is left out is counted', 
   assert.equal(fs.statSync(`${top}/f`).mtimeMs, 0, 'and an empty one takes it away');
 });
 
-test('limits that are none are refused, before anything is made', () => {
+test('invalid limits are refused before anything is created', () => {
   const top = fresh();
   for (const limits of [{ entries: Number.NaN }, { bytes: Number.NaN }, { entries: -1 }, { bytes: 1.5 }]) {
     assert.throws(() => fs.importTar([END], top, { limits }), { code: 'ERR_OUT_OF_RANGE' }, JSON.stringify(limits));
@@ -531,7 +531,7 @@ test('limits that are none are refused, before anything is made', () => {
   assert.equal(fs.importTar([entry({ name: 'a/b/g' }), END], top, { limits: { entries: 1 } }).entries, 1);
 });
 
-test('hard links to links that stay inside are made, and a source that fails leaves no part of a file', async () => {
+test('hard links to links inside are created, and a failing source leaves no part of a file', async () => {
   const top = fresh();
   const inner = entry({ name: 'a/b/l', type: '2', link: '../x' });
   fs.importTar([inner, entry({ name: 'a/c/h', type: '1', link: 'a/b/l' }), END], top);
@@ -555,7 +555,7 @@ test('hard links to links that stay inside are made, and a source that fails lea
   fs.check();
 });
 
-test('how an archive is cut costs neither time nor memory', async () => {
+test('the division of an archive into parts costs neither time nor memory', async () => {
   const data = Array.from({ length: 60000 }, (_, i) => `${i},`).join('');
   const whole = Buffer.concat([entry({ name: 'f', data }), END]);
   const none = new Uint8Array();
@@ -591,7 +591,7 @@ test('how an archive is cut costs neither time nor memory', async () => {
   assert.ok(fs.readFileSync(`${later}/f`, 'latin1') === data);
 });
 
-test('what is no source leaves nothing open, and an error in one is not hidden by its end', async () => {
+test('an invalid source leaves nothing open, and the end of a source does not hide its error', async () => {
   nodeFs.mkdirSync(`${scratch}/sources`);
   fs.mount('/sources', { type: 'host', directory: `${scratch}/sources` });
   nodeFs.mkdirSync(`${scratch}/sources/target`);

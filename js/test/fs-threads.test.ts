@@ -1,6 +1,6 @@
 /**
- * plait/fs on several threads: they are terminated at random while they use the same files, and what is left is whole;
- * what one thread changes, the others see, are notified of, and can wait for.
+ * plait/fs on several threads. They are terminated at random while they use the same files, and the files stay
+ * consistent. Other threads see a change, are notified of it, and can wait for it.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ async function start(
   return worker;
 }
 
-test(`terminated Workers leave the files whole, and the others go on (seed ${seed})`, {
+test(`terminated Workers leave the files consistent, and the others continue (seed ${seed})`, {
   timeout: 120000 * rounds,
 }, async (t) => {
   let state = seed >>> 0 || 1;
@@ -88,7 +88,7 @@ test(`terminated Workers leave the files whole, and the others go on (seed ${see
   t.diagnostic(`${exits} terminations`);
 });
 
-test('watch and watchFile tell of what other threads do', { timeout: 60000 }, async (t) => {
+test('watch and watchFile report changes by other threads', { timeout: 60000 }, async (t) => {
   const { space, fs } = files();
   fs.mkdirSync('/w');
   fs.writeFileSync('/w/old', '1');
@@ -144,7 +144,7 @@ test('watch and watchFile tell of what other threads do', { timeout: 60000 }, as
   assert.deepEqual(found, ['third']);
 });
 
-test('a mapped file is the same bytes, whatever is done to it', () => {
+test('a mapped file shares its bytes with the file in every operation', () => {
   const { fs } = files();
   fs.writeFileSync('/m', Buffer.alloc(100000, 1));
   fs.appendFileSync('/m', Buffer.alloc(100000, 2));

@@ -1,6 +1,6 @@
 /**
- * A program that awaits one file call after the other lets its event loop turn, as with node:fs: timers, messages and
- * signals come through, whichever face it uses.
+ * While a program awaits one file call after another, its event loop turns, as with node:fs: timers, messages and
+ * signals arrive, with each of the APIs.
  */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -187,7 +187,7 @@ test('calls complete in their order, and never before the caller has continued',
   assert.deepEqual(order, ['caller', 'microtask', 'first', 'second', 'third']);
 });
 
-test('an answer has the asynchronous context of its call, and keeps no other from coming', async (t) => {
+test('a result has the asynchronous context of its call, and does not delay other results', async (t) => {
   const context = new AsyncLocalStorage<number>();
   const seen: unknown[] = [];
   const errors: unknown[] = [];

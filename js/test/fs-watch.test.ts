@@ -1,6 +1,6 @@
 /**
- * watch and watchFile: that no last change is missed, whatever the host says of it, that none costs much, and that
- * nothing of a watcher is left when it is closed.
+ * watch and watchFile: the last change is never missed, whatever the host reports; changes are cheap; a closed watcher
+ * leaves nothing behind.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -49,7 +49,7 @@ async function until(holds: () => boolean, what: () => string): Promise<void> {
   }
 }
 
-test('a watcher behind a mount tells of what the host lost, because its queue was full', {
+test('a watcher behind a mount reports changes that the host lost because its queue was full', {
   timeout: 60000,
 }, async (t) => {
   const limit = Number(nodeFs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'latin1'));
@@ -91,7 +91,7 @@ test('a watcher behind a mount tells of what the host lost, because its queue wa
   assert.ok(!lost.includes('new'), "the host's own watcher has lost it");
 });
 
-test('what the host refuses to watch is reported, and polled nevertheless', { timeout: 60000 }, async (t) => {
+test('a directory that the host refuses to watch causes an error, and is polled', { timeout: 60000 }, async (t) => {
   const { fs, inside } = mounted();
   nodeFs.mkdirSync(`${inside}/sub`);
   const made: EventEmitter[] = [];
@@ -283,7 +283,7 @@ test('mounts that are added and removed below a watched directory are reported',
   await reported('rename point/d/x');
 });
 
-test('a directory that is removed and made anew behind a mount is watched again', { timeout: 60000 }, async (t) => {
+test('a directory that is removed and created again behind a mount is watched again', { timeout: 60000 }, async (t) => {
   const { fs, inside } = mounted();
   nodeFs.mkdirSync(`${inside}/d`);
   const { seen } = watching(t, fs, '/host/d');

@@ -1,5 +1,5 @@
 /**
- * Reading whole files where shared memory is short: one buffer of the file's size, and an end, whichever face reads.
+ * Reading whole files when shared memory is short: each API needs one buffer of the file's size, and ends.
  */
 import assert from 'node:assert/strict';
 import nodeFs from 'node:fs';
@@ -32,7 +32,7 @@ async function allocated(t: TestContext, work: () => unknown): Promise<number> {
   return sum;
 }
 
-const FACES: Record<string, (path: string) => unknown> = {
+const APIS: Record<string, (path: string) => unknown> = {
   readFileSync: (path) => fs.readFileSync(path),
   'readFileSync of a descriptor': (path) => {
     const fd = fs.openSync(path);
@@ -60,7 +60,7 @@ for (const [path, source] of [
   ['/memory', bytes],
   ['/host/file', nodeFs.readFileSync(`${behind}/file`)],
 ] as const) {
-  for (const [name, read] of Object.entries(FACES)) {
+  for (const [name, read] of Object.entries(APIS)) {
     test(`${name} makes one buffer for ${path}`, async (t) => {
       let found: unknown;
       const sum = await allocated(t, async () => {
@@ -96,7 +96,7 @@ test('a file of holes, five times the memory, has an end', async (t) => {
   assert.ok(sum <= 161 * MIB);
 });
 
-test('a file that shrinks or grows meanwhile is read as far as it was known', async (t) => {
+test('a file that shrinks or grows during the read is read up to its first known size', async (t) => {
   const file = `${behind}/changes`;
   const written = Buffer.alloc(SIZE, 1);
   for (const [change, least, most] of [
@@ -124,7 +124,7 @@ test('a file that shrinks or grows meanwhile is read as far as it was known', as
   }
 });
 
-test('what tells no size is read to its end', { skip: process.platform !== 'linux' }, async (t) => {
+test('a file without a known size is read to its end', { skip: process.platform !== 'linux' }, async (t) => {
   fs.mount('/process', { type: 'host', directory: '/proc/self' });
   const expected = nodeFs.readFileSync('/proc/self/smaps');
   assert.ok(expected.length > 32768);

@@ -752,7 +752,9 @@ both('links that end in a slash', (fs, root, note) => {
 // ---- random operations ----
 
 for (const [where, subject] of subjects) {
-  test(`random operations answer alike, ${where} (seed ${seed})`, { timeout: 120000 * rounds }, (t) => {
+  test(`random operations have the same results as in node:fs, ${where} (seed ${seed})`, {
+    timeout: 120000 * rounds,
+  }, (t) => {
     const count = randomOperations(subject);
     t.diagnostic(`${count} operations`);
   });
@@ -962,7 +964,7 @@ function randomOperations(subject: Fs): number {
   return count;
 }
 
-test('a path that is refused leaves no trace in the next one', () => {
+test('a refused path does not affect the next one', () => {
   ours.writeFileSync('/abc', '1');
   ours.writeFileSync('/abx', '2');
   ours.statSync('/abc');
@@ -972,7 +974,7 @@ test('a path that is refused leaves no trace in the next one', () => {
   ours.unlinkSync('/abx');
 });
 
-test('short strings in UTF-16 are written as that', () => {
+test('short strings are written as UTF-16 if requested', () => {
   for (const fs of [nodeFs, ours, mounted] as AnyFs[]) {
     fs.mkdirSync(scratch, { recursive: true }); // a case before this one may have removed it
     fs.writeFileSync(`${scratch}/utf16`, 'hi', 'utf16le');
@@ -981,7 +983,7 @@ test('short strings in UTF-16 are written as that', () => {
   }
 });
 
-test('names that are no UTF-8 are listed in every encoding, and removed', { timeout: 20000 }, () => {
+test('names that are not UTF-8 are listed in every encoding, and can be removed', { timeout: 20000 }, () => {
   for (const fs of [nodeFs, ours, mounted] as AnyFs[]) {
     const top = `${scratch}/bytes`;
     fs.mkdirSync(`${top}/in`, { recursive: true });
@@ -996,7 +998,7 @@ test('names that are no UTF-8 are listed in every encoding, and removed', { time
   }
 });
 
-test('limits that are none are refused, and those that there are stay', () => {
+test('invalid limits are refused, and the present ones stay', () => {
   ours.setLimits({ bytes: 2 ** 28, files: 2 ** 20 });
   const before = ours.statfsSync('/');
   const refused = [
@@ -1013,7 +1015,7 @@ test('limits that are none are refused, and those that there are stay', () => {
   ours.setLimits({});
 });
 
-test('nothing is left open, and everything checks', () => {
+test('no file is left open, and all checks pass', () => {
   ours.rmSync('/tmp', { recursive: true });
   ours.check();
   mounted.unmount(scratch); // EBUSY if anything were open

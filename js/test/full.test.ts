@@ -1,6 +1,6 @@
 /**
- * A space that is full: what fills it leaves room for what matters more, so that pools go on, and others can be opened.
- * What finds no room fails alone, and works when there is some.
+ * A full space: files and blocks leave room for tasks, threads and pools, so that pools continue and others can be
+ * opened. An operation without memory fails alone, and works when there is memory again.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -75,7 +75,7 @@ test('blocks that fill the space leave room for tasks and pools', async (t) => {
   ]);
 });
 
-test('where there is no room for another thread, a pool works with those that it has', async (t) => {
+test('a pool works with its present threads if the space has no slot for another', async (t) => {
   assert.deepEqual(await inSmallSpace(t, 'threads'), [
     ['a pool', 'works'],
     ['files', 'ENOSPC'],
@@ -99,7 +99,7 @@ function fill({ core }: Space): void {
   for (let size = 400000; size > 8; size = Math.floor(size / 1.5)) while (core.plait_heap_alloc(size) !== 0);
 }
 
-test('where blocks fill the space, what lies in memory is read beside a mount that is new to the thread', (t) => {
+test('files in memory can be read beside a mount that is new to the thread, in a space full of blocks', (t) => {
   const first = openSpace({ maximum: 2 ** 23 });
   const fs = createFs(() => first);
   fs.writeFileSync('/file', 'text');

@@ -1,5 +1,5 @@
 /**
- * What only the debug build of the heap does (core/heap/debug.c). `make debug-test` runs this, and the heap's other
+ * Features of the heap's debug build (core/heap/debug.c). `make debug-test` runs this, and the heap's other
  * tests, on that build; in an ordinary build the tests here are skipped.
  */
 import assert from 'node:assert/strict';
@@ -64,7 +64,7 @@ test('a block that was freed is free, although it is kept', options, () => {
   }
 });
 
-test('bytes are neither zero nor what they were, and realloc() moves', options, () => {
+test('new bytes are neither zero nor the old ones, and realloc() moves the block', options, () => {
   for (const size of SIZES) {
     const block = heap.alloc(size);
     assert.ok(

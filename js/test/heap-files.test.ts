@@ -38,7 +38,7 @@ test('readFileSync has the bytes that node:fs has, and frees them once', () => {
   equal(heap.stats().liveBlocks, before);
 });
 
-test('a file that does not tell its size is read to its end', { skip: process.platform !== 'linux' }, () => {
+test('a file that does not report its size is read to its end', { skip: process.platform !== 'linux' }, () => {
   const view = heap.readFileSync('/proc/version');
   equal(Buffer.from(view).toString(), readFileSync('/proc/version', 'utf8'));
   heap.free(view);
@@ -50,7 +50,7 @@ test('a file that does not tell its size is read to its end', { skip: process.pl
   heap.free(long);
 });
 
-test('what cannot be read is the error of node:fs, and leaves no block and no open file', () => {
+test('a file that cannot be read causes the error of node:fs, and leaves no block and no open file', () => {
   const files = () => (process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0);
   const before = { blocks: heap.stats().liveBlocks, files: files() };
   const none = join(folder, 'none');

@@ -1,7 +1,7 @@
 /**
- * The heap under several threads in Node, and under threads that are terminated in the middle of it: while they
- * allocate, free what others have allocated, and while the memory grows. What a thread leaves behind is known from
- * words that all share; a death may lose a block that was on its way to or from these words, and nothing else.
+ * The heap under several threads in Node. Some are terminated while they allocate, free blocks of other threads, or
+ * grow the memory. Shared words list the blocks of each thread. An exit may lose only a block that was being moved to
+ * or from these words.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -58,7 +58,7 @@ class Churn {
   readonly #table = new Int32Array(new SharedArrayBuffer(CELLS * 4));
   /** What each Worker has in its hands. */
   readonly #hands = new Int32Array(new SharedArrayBuffer((WORKERS + 1) * 4));
-  /** What the dead had in their hands: blocks, unless they had just freed them or put them into the table. */
+  /** Blocks that exited threads were using, unless they had just freed them or put them into the table. */
   readonly #left = new Set<number>();
   /** Word 0 stops all; then how far each Worker is. */
   readonly #steps = new Int32Array(new SharedArrayBuffer((WORKERS + 1) * 4));
@@ -115,7 +115,8 @@ class Churn {
   }
 
   /**
-   * Ends all in peace and frees what is known: how many blocks the dead had, how many are lost, and the bytes in use.
+   * Ends all threads and frees the known blocks. Returns how many exited threads held, how many are lost, and the bytes
+   * in use.
    */
   async end(): Promise<{ inHand: number; lost: number; used: number }> {
     const ends = this.#workers.map((worker) => once(worker, 'exit'));
@@ -140,7 +141,7 @@ class Churn {
   }
 }
 
-test(`terminated Workers leave the heap whole, and the others go on (seed ${seed})`, {
+test(`terminated Workers leave the heap consistent, and the others continue (seed ${seed})`, {
   timeout: 120000 * rounds,
 }, async (t) => {
   let state = seed >>> 0 || 1;
@@ -149,11 +150,11 @@ test(`terminated Workers leave the heap whole, and the others go on (seed ${seed
     return (state >>> 8) % limit;
   };
   const all = Array.from({ length: WORKERS }, (_, place) => place);
-  let deaths = 0;
+  let exits = 0;
   let lost = 0;
   let inHand = 0;
   let growths = 0;
-  while (deaths < 30 * rounds) {
+  while (exits < 30 * rounds) {
     const churn = new Churn(t, next);
     await Promise.all(all.map((place) => churn.start(place)));
     for (let killed = 0; killed < DEATHS_IN_A_SPACE; ) {
@@ -172,7 +173,7 @@ test(`terminated Workers leave the heap whole, and the others go on (seed ${seed
       if (churn.heap.stats().reserved > reserved) growths++;
       await Promise.all(victims.map((place) => churn.start(place)));
       killed += victims.length;
-      deaths += victims.length;
+      exits += victims.length;
     }
     const left = await churn.end();
     lost += left.lost;
@@ -183,8 +184,8 @@ test(`terminated Workers leave the heap whole, and the others go on (seed ${seed
       `${left.used} bytes are in use, ${left.lost} blocks lost`,
     );
   }
-  assert.ok(lost <= deaths, `${lost} blocks are lost by ${deaths} deaths`);
+  assert.ok(lost <= exits, `${lost} blocks are lost by ${exits} exits`);
   t.diagnostic(
-    `${deaths} terminations, ${growths} with growing memory; ${inHand} blocks in the hands of the dead, ${lost} lost`,
+    `${exits} terminations, ${growths} with growing memory; ${inHand} blocks held by exited threads, ${lost} lost`,
   );
 });

@@ -1,6 +1,6 @@
 /**
- * Programs that import Plait where it cannot run, or not wholly: importing never throws, and the first use says why,
- * with a code.
+ * Programs that import Plait where it cannot run, or only in part: importing never throws, and the first use throws an
+ * error with a code.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -25,16 +25,16 @@ const uses = {
   connect: () => task.connect({ plaitPool: 8 }),
   worker: () => task.workerOptions(),
 };
-const told = { supported: isSupported() };
+const reported = { supported: isSupported() };
 for (const [name, use] of Object.entries(uses)) {
   try {
     await use();
-    told[name] = 'nothing';
+    reported[name] = 'nothing';
   } catch (error) {
-    told[name] = error instanceof PlaitError && error instanceof own.PlaitError ? error.code + ': ' + error.message : String(error.stack);
+    reported[name] = error instanceof PlaitError && error instanceof own.PlaitError ? error.code + ': ' + error.message : String(error.stack);
   }
 }
-console.log(JSON.stringify(told));
+console.log(JSON.stringify(reported));
 process.exit();
 `;
 
@@ -44,7 +44,7 @@ interface Host {
   readonly args?: readonly string[];
 }
 
-function told({ before = '', args = [] }: Host): Record<string, unknown> {
+function reported({ before = '', args = [] }: Host): Record<string, unknown> {
   const first = `data:text/javascript,${encodeURIComponent(before)}`;
   const program = [...args, '--import', first, '--input-type=module', '--eval', PROGRAM];
   const { stdout, stderr, status } = spawnSync(process.execPath, program, {
@@ -57,7 +57,7 @@ function told({ before = '', args = [] }: Host): Record<string, unknown> {
 }
 
 function allTold(host: Host, expected: RegExp): void {
-  const { supported, ...uses } = told(host);
+  const { supported, ...uses } = reported(host);
   assert.equal(supported, false);
   for (const [name, said] of Object.entries(uses)) assert.match(String(said), expected, name);
 }
@@ -97,15 +97,15 @@ test('too little address space', () => {
   allTold({ before: full }, /^ERR_PLAIT_OUT_OF_MEMORY: .*Out of memory: code/);
 });
 
-test('a process that may start no threads: files and heap work, a pool says what is missing', () => {
+test('in a process that may not start threads, files and heap work, and a pool reports what is missing', () => {
   const old = Number.parseInt(process.versions.node, 10) < 22;
   const args = [old ? '--experimental-permission' : '--permission', '--allow-fs-read=*'];
-  const { supported, pool, file, heap } = told({ args });
+  const { supported, pool, file, heap } = reported({ args });
   assert.deepEqual({ supported, file, heap }, { supported: true, file: 'nothing', heap: 'nothing' });
   assert.match(String(pool), /ERR_ACCESS_DENIED|Access to this API has been restricted/);
 });
 
-test('a host that tells nothing of the process', () => {
+test('Plait works in a host that shows nothing of the process', () => {
   const deny = 'process.umask = () => { throw new Error("not permitted") };';
-  assert.equal(told({ before: deny }).file, 'nothing');
+  assert.equal(reported({ before: deny }).file, 'nothing');
 });

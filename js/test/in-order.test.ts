@@ -1,4 +1,4 @@
-/** What is put ahead of its turn is taken in its turn: against a plain map of the positions. */
+/** Values that are added early are taken in order: compared with a plain map of the positions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { seed } from './seed.ts';
 
 const WINDOWS = [1, 2, 63, 64, 65, 129, 1000];
 
-test(`values are taken in the order of their positions, whatever the order in which they are put (seed ${seed})`, () => {
+test(`values are taken in the order of their positions, whatever order they are added in (seed ${seed})`, () => {
   let state = seed >>> 0 || 1;
   const below = (limit: number): number => {
     state ^= state << 13;

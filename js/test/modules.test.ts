@@ -1,4 +1,4 @@
-/** How a pool finds its module: every kind of module, every kind of program, and what it says when there is none. */
+/** How a pool finds its module: every kind of module and of program, and the errors for a missing module. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ function program(code: string, ...args: string[]): Promise<string> {
 
 test('a worker has one space, however many copies of Plait it runs', async (t) => {
   const before = heap.stats().threads.length;
-  const pool = owned(t, new Pool(new URL('tells.mjs', fixtures), { threads: 1 }));
+  const pool = owned(t, new Pool(new URL('reports.mjs', fixtures), { threads: 1 }));
   const thread = await pool.run(0, { name: 'thread' });
   // The coordinator attaches while the worker that it has started boots.
   await until(() => heap.stats().threads.length >= before + 2);
@@ -50,12 +50,12 @@ test('a worker has one space, however many copies of Plait it runs', async (t) =
   await pool.close();
 });
 
-test('what --import names runs in workers first, once', async () => {
+test('modules of --import run in workers first, once', async () => {
   const execArgv = ['--import', new URL('loaded-before.mjs', fixtures).href];
-  assert.equal(await runOne('tells.mjs', 'before', 0, { execArgv }), 1);
+  assert.equal(await runOne('reports.mjs', 'before', 0, { execArgv }), 1);
   const code = `
     import { Pool } from 'plait';
-    const pool = new Pool(new URL('tells.mjs', '${fixtures.href}'), { threads: 1 });
+    const pool = new Pool(new URL('reports.mjs', '${fixtures.href}'), { threads: 1 });
     console.log(globalThis.loadedBefore, await pool.run(0, { name: 'before' }));
     await pool.close();`;
   assert.equal(await program(code, '--input-type=module', ...execArgv), '1 1');
@@ -76,7 +76,7 @@ test('a CommonJS program requires Plait', async () => {
   assert.equal(stdout, '40 function\n');
 });
 
-test('a TypeScript module: Node loads it, or is too old and says what does', async () => {
+test('a TypeScript module is loaded by Node, or the error names what can load it', async () => {
   if (Reflect.get(process.features, 'typescript')) assert.equal(await runOne('typed.ts', 'twice', 4), 8);
   else {
     const expected = { code: 'ERR_PLAIT_MODULE_LOAD', message: /typed\.ts.*from 22\.18 on; before, run .* tsx/ };
@@ -97,7 +97,7 @@ test('functions that a module exposes are found without an export', async () => 
   });
 });
 
-test('a module that is not there, or that a bundler has spoiled, is told with what to do', async () => {
+test('a module that is missing, or broken by a bundler, is an error with advice', async () => {
   const load = { code: 'ERR_PLAIT_MODULE_LOAD' };
   await assert.rejects(runOne('lost.js', 'default'), {
     ...load,
@@ -119,7 +119,7 @@ test('a module that is not there, or that a bundler has spoiled, is told with wh
 });
 
 test('each module runs once, whichever way Node loads it', async () => {
-  assert.deepEqual(await runOne('awaits.mjs', 'tell'), ['awaited', 1], 'one with an await at its top');
+  assert.deepEqual(await runOne('awaits.mjs', 'report'), ['awaited', 1], 'one with an await at its top');
   const folder = mkdtempSync(join(tmpdir(), 'plait-modules-'));
   const write = (name: string, text: string): URL => {
     writeFileSync(join(folder, name), text);
@@ -154,7 +154,7 @@ test('a module sees nothing of how its thread was started', async (t) => {
   await pool.close();
 });
 
-test('a loader that --require brings hears of the module', async () => {
+test('a loader that --require has registered receives the module', async () => {
   const execArgv = ['--require', fileURLToPath(new URL('hooks.cjs', fixtures)), '--no-warnings'];
   assert.equal(await runOne('globals.mjs', 'names', 0, { execArgv }), 'from the loader');
 });

@@ -1,6 +1,5 @@
 /**
- * What logs and other threads get to see of objects that stand for shared memory: one line, no property, and no byte of
- * it.
+ * Objects that represent shared memory show logs and other threads one line: no property, and no byte of the memory.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +22,7 @@ const writer = new ValueWriter();
 const isDataCloneError = (says: string) => (error: unknown) =>
   (error as Error).name === 'DataCloneError' && (error as Error).message.includes(says);
 
-test('JSON, a log and a copy of them show nothing of what lies in the memory', LIMIT, async (t) => {
+test('JSON, a log and a copy of them show nothing of the memory’s contents', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 24 });
   const pool = new Pool(MODULE, { threads: 2, space });
   t.after(() => pool.close({ force: true }));

@@ -1,5 +1,5 @@
 /**
- * What workers write, as the program's readers see it: all of it, in order, and before the result.
+ * Output of workers, as the program's readers see it: complete, in order, and before the result.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, spawnSync } from 'node:child_process';
@@ -42,7 +42,7 @@ for (const [kind, code] of [
   ['exit', 0],
   ['throw', 1],
 ] as const) {
-  test(`nothing is lost when the program has its result and comes to its ${kind}`, LIMIT, async () => {
+  test(`no output is lost if the program has its result and comes to its ${kind}`, LIMIT, async () => {
     for (const count of [3, 3, 10_000]) {
       const ended = await run([kind, count]);
       assert.equal(ended.stdout, lines(count));
@@ -60,7 +60,7 @@ test('nothing is lost when a thread lets go of a pool while its tasks write', LI
   assert.equal((await run(['letGo', 500])).stdout, lines(1).repeat(500));
 });
 
-test('what a task has written by then is printed when the program exits', LIMIT, (t) => {
+test('earlier output of a task is printed when the program exits', LIMIT, (t) => {
   // To a file: of what is on its way to a slow reader when a program exits, Node drops the rest.
   const folder = mkdtempSync(join(tmpdir(), 'plait-output-'));
   const file = openSync(join(folder, 'out'), 'w');
@@ -77,7 +77,7 @@ test('what a task has written by then is printed when the program exits', LIMIT,
   assert.deepEqual([status, stderr], [0, 'to stderr\n']);
 });
 
-test('a reader that has gone is no error, and no warning, however much is written', LIMIT, async (t) => {
+test('a closed reader causes no error and no warning, however much is written', LIMIT, async (t) => {
   const child = spawn(process.execPath, [PROGRAM, 'end', '5000'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 50000,
@@ -96,7 +96,7 @@ test('a stream that the program has corked delays no result', { timeout: 10000 }
   assert.deepEqual([code, stdout], [0, `${lines(3)}the result\n`]);
 });
 
-test('it comes before the result of runSync()', LIMIT, async () => {
+test('output is written before the result of runSync()', LIMIT, async () => {
   assert.equal((await run(['sync', 100])).stdout, `${lines(100)}the result\n`);
 });
 
@@ -116,14 +116,14 @@ for (const [name, written, reason] of [
   ['throwsLater', 'it throws later\n', 'ERR_PLAIT_WORKER_DIED\n'],
   ['fails', 'it fails\n', 'as asked\n'],
 ] as const) {
-  test(`what a task wrote that ends badly comes before its error (${name})`, LIMIT, async () => {
+  test(`output of a failed task is written before its error (${name})`, LIMIT, async () => {
     assert.equal((await run(['lost', name])).stdout, written + reason);
   });
 }
 
-test('so does what is written outside of tasks', LIMIT, async () => {
+test('output from outside of tasks is written before the error, too', LIMIT, async () => {
   const { stdout } = await run(['outside']);
-  // A program that comes late finds the result and what was left behind at once, and hears of the result in a microtask.
+  // A program that comes late finds the result and the remaining output at once, and gets the result in a microtask.
   assert.match(
     stdout,
     /^the module is there\n(the result\nleft behind\n|left behind\nthe result\n)all 0\nall 1\nall 2\n$/,
@@ -145,11 +145,15 @@ test('tasks that run side by side on one worker', LIMIT, async () => {
     assert.deepEqual(`${all.filter((line) => line.startsWith(name)).join('\n')}\n`, three(name));
 });
 
-test("what one thread's task has left behind is not written out by another whose task runs there", LIMIT, async () => {
-  assert.deepEqual((await run(['behind'])).stdout.split('\n').sort(), ['', '"the result\\n"', 'left behind']);
-});
+test(
+  "output that one thread's task has left is not written out by another thread whose task runs there",
+  LIMIT,
+  async () => {
+    assert.deepEqual((await run(['behind'])).stdout.split('\n').sort(), ['', '"the result\\n"', 'left behind']);
+  },
+);
 
-test('a thread that uses the pool of another writes out what its tasks write', LIMIT, async () => {
+test('a thread that uses another thread’s pool writes out the output of its own tasks', LIMIT, async () => {
   assert.equal((await run(['connected'])).stdout, `${JSON.stringify(`${lines(2)}the result\n`)}\n`);
 });
 
@@ -171,7 +175,7 @@ test("the worker's streams are as others are", LIMIT, async () => {
   assert.deepEqual(JSON.parse(stderr), { called: null });
 });
 
-test('it goes through what the program has made of its streams', LIMIT, async () => {
+test('output goes through the program’s own replacements of its streams', LIMIT, async () => {
   assert.equal((await run(['patched'])).stdout, '> line 0\n> line 1\n');
   const throwing = (await run(['throwing'])).stdout.split('\n').sort();
   assert.deepEqual(throwing, ['', 'line 1', 'of the program']);
@@ -180,7 +184,7 @@ test('it goes through what the program has made of its streams', LIMIT, async ()
   assert.equal(stderr, 'to stderr\nseen: line 0\nline 1\n');
 });
 
-test('once the program has ended its stream, what workers write is dropped', LIMIT, async () => {
+test('output of workers is discarded after the program has ended its stream', LIMIT, async () => {
   const before = await run(['ended', 'before']);
   assert.deepEqual([before.stdout, before.stderr, before.code], ['bye\n', 'to stderr\n', 0]);
   const during = await run(['ended', 'during']);

@@ -1,4 +1,4 @@
-/** What a test makes and has to end, ended with the test, also when an assertion has failed. */
+/** Ends a test's resources with the test, also if an assertion has failed. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The package as Node sees it: a bundle, which is the same modules in fewer files. What is checked is what a bundle
- * could break: names that are missing, two copies of what there may be once.
+ * The package as Node sees it: a bundle of the same modules in fewer files. The tests check for bundling errors: missing
+ * names, and two copies of a module that must exist once.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const modules = new URL('../../dist/', import.meta.url).href;
 const entries: Record<string, string> = { plait: '', 'plait/fs': 'fs/', 'plait/heap': 'heap/', 'plait/task': 'task/' };
 const load = (specifier: string): Promise<Record<string, unknown>> => import(specifier);
 
-test('each entry is in the bundle, and shows what its modules show', async () => {
+test('each entry is in the bundle, and has the exports of its modules', async () => {
   for (const [entry, folder] of Object.entries(entries)) {
     assert.match(import.meta.resolve(entry), /\/dist\/node\/\w+\.js$/);
     const unbundled = await load(`${modules}${folder}index.js`);
@@ -18,7 +18,7 @@ test('each entry is in the bundle, and shows what its modules show', async () =>
   }
 });
 
-test('entries share what they show, and the class of errors', async () => {
+test('entries share their exports, and the class of errors', async () => {
   const plait = await load('plait');
   for (const entry of ['plait/heap', 'plait/task']) {
     for (const [name, value] of Object.entries(await load(entry)))

@@ -1,6 +1,5 @@
 /**
- * What a pool owes its users when there is too much of something: full queues, many calls on one signal, tasks beside
- * one that does not stop, locks that do not move.
+ * A pool under pressure: full queues, many calls on one signal, tasks beside one that does not stop, stuck locks.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -90,7 +89,7 @@ test('a worker that is to end helps the task that it has', LIMIT, async (t) => {
   await pool.close();
 });
 
-test('runMany and map wait for room in a full queue, and do nothing else', LIMIT, async (t) => {
+test('runMany and map wait for room in a full queue without other work', LIMIT, async (t) => {
   const { pool, running, queued, release } = await fullPool(t, 'announce', 7);
   let looks = 0;
   const input = {
@@ -116,7 +115,7 @@ test('runMany and map wait for room in a full queue, and do nothing else', LIMIT
   await pool.close();
 });
 
-test('a program stays for what waits for room, and ends after it', LIMIT, () => {
+test('a program runs until the calls that wait for room have ended', LIMIT, () => {
   const program = `
     import { connect, Pool } from ${JSON.stringify(new URL('../../dist/node/index.js', import.meta.url).href)};
     const pool = new Pool(new URL(${JSON.stringify(tasks.href)}), { threads: 1, maxQueue: 1 });
@@ -130,7 +129,7 @@ test('a program stays for what waits for room, and ends after it', LIMIT, () => 
   assert.equal(output, '1 2 3\n');
 });
 
-test('drain is told when others have emptied the queue, too', LIMIT, async (t) => {
+test('drain is emitted if others have emptied the queue, too', LIMIT, async (t) => {
   const flags = newFlags();
   const pool = owned(t, new Pool(tasks, { threads: 2, maxQueue: 4, workerData: { flags } }));
   const other = owned(t, connect(pool.handle));
@@ -147,7 +146,7 @@ test('drain is told when others have emptied the queue, too', LIMIT, async (t) =
   await pool.close();
 });
 
-test('drain is told to another thread that found the queue full', LIMIT, async (t) => {
+test('drain is emitted in another thread that found the queue full', LIMIT, async (t) => {
   const { pool, running, queued, release } = await fullPool(t, 'announce', 7);
   const script = `const { parentPort, workerData } = require('node:worker_threads');
     import(workerData.plait).then(async ({ connect }) => {
@@ -211,7 +210,7 @@ test('many calls on one signal add one listener, and leave none', LIMIT, async (
   await pool.close({ force: true });
 });
 
-test('what is no signal is refused by name, and nothing runs', LIMIT, async (t) => {
+test('a value that is no signal is refused by name, and nothing runs', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const before = await pool.run(0, { name: 'count' });
   for (const odd of ['now', {}, { aborted: false }, null, 5]) {
@@ -272,7 +271,7 @@ test('tasks that are rejected because the pool was closed by force share the err
   assert.ok(!errors.has(await running), 'of the one that ran, more can be said');
 });
 
-test('one pool too many is told what the limit is, and what to do', LIMIT, async (t) => {
+test('the error for one pool too many names the limit, and what to do', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 27 });
   const newPool = (): Pool => owned(t, new Pool(tasks, { minThreads: 0, maxThreads: 1, space }));
   const pools = Array.from({ length: 128 }, newPool);
@@ -290,7 +289,7 @@ test('one pool too many is told what the limit is, and what to do', LIMIT, async
   assert.throws(openAll, { code: 'ERR_PLAIT_OUT_OF_MEMORY', message: /cannot give/ });
 });
 
-test('a connection that was let go of says so, and a pool that is closed, that', LIMIT, async (t) => {
+test('a closed connection and a closed pool have different errors', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const connected = owned(t, connect(pool.handle));
   connected[Symbol.dispose]();
@@ -300,7 +299,7 @@ test('a connection that was let go of says so, and a pool that is closed, that',
   assert.throws(() => pool.stats(), { code: 'ERR_PLAIT_POOL_CLOSED', message: /the pool is closed/ });
 });
 
-test('a pool that has failed answers no broadcast by silence', LIMIT, async (t) => {
+test('a pool that has failed rejects broadcasts', LIMIT, async (t) => {
   const pool = owned(t, new Pool(new URL('none-such.js', tasks), { threads: 1 }));
   assert.equal((await rejection(pool.run(1))).code, 'ERR_PLAIT_MODULE_LOAD');
   assert.equal((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_MODULE_LOAD');

@@ -1,7 +1,7 @@
 /**
- * The environment of workers: the one in which `new Pool()` was called, for all workers that the pool ever has. The
- * outside judge is a Worker that is made on the same line, before or after. Each program is a process of its own, since
- * the first pool of a thread starts in another way than the later ones.
+ * The environment of workers: all workers of a pool have the environment in which `new Pool()` was called. The oracle is
+ * a Worker that is created on the same line, before or after. Each program is a process of its own, because the first
+ * pool of a thread starts in another way than later ones.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -96,7 +96,7 @@ for (const [kind, options, blocked = 0] of [
   });
 }
 
-test('a worker that takes the place of another one has it, too, and what one changes is its own', LIMIT, async () => {
+test('a replacement worker has the environment, too, and its changes are its own', LIMIT, async () => {
   const said = await program(`
     process.env.PLAIT_A = 'first';
     const first = new Pool(module, { threads: 1 });

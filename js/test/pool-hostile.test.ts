@@ -25,7 +25,7 @@ async function keyOf(pool: Pool, index: number): Promise<number> {
   return key;
 }
 
-test('a thenable of the user’s own is dealt with as by await', LIMIT, (t) =>
+test('a thenable of the user is treated as by await', LIMIT, (t) =>
   withPool({}, async (pool) => {
     for (const concurrentTasksPerWorker of [1, 2]) {
       const own = owned(t, new Pool(tasks, { threads: 1, concurrentTasksPerWorker }));
@@ -42,7 +42,7 @@ test('a thenable of the user’s own is dealt with as by await', LIMIT, (t) =>
   }),
 );
 
-test('what a task posts itself to whoever started its thread is heard by nobody', LIMIT, async (t) => {
+test('messages that a task posts to its thread’s starter are ignored', LIMIT, async (t) => {
   const messages = [
     null,
     1,
@@ -62,41 +62,41 @@ test('what a task posts itself to whoever started its thread is heard by nobody'
     pool.on('start', () => events.push('start'));
     pool.on('end', ({ reason }) => events.push(reason));
     assert.deepEqual(await pool.broadcast(messages, { name: 'post' }), [messages.length, messages.length]);
-    assert.deepEqual(await pool.broadcast(5), [5, 5]); // the coordinator has heard it all, and answers
-    const death = await rejection(pool.run(3, { name: 'exit' }));
-    assert.match(death.message, /with code 3 before/);
+    assert.deepEqual(await pool.broadcast(5), [5, 5]); // the coordinator has received all of it, and replies
+    const exit = await rejection(pool.run(3, { name: 'exit' }));
+    assert.match(exit.message, /with code 3 before/);
     await until(() => events.length === 4);
     await pool.close();
     assert.deepEqual(events, ['start', 'start', 'exit', 'start', 'closed', 'closed']);
   }
 });
 
-test('tasks of tasks: a worker that is to be replaced still helps the task that it has', LIMIT, () =>
+test('tasks of tasks: a worker that is to be replaced still helps its running task', LIMIT, () =>
   withPool({ recycle: { tasks: 1 } }, async (pool) => {
     assert.deepEqual(await pool.run(4, { name: 'chain' }), [4, false]);
     assert.equal(await pool.run(1), 1);
   }),
 );
 
-test('tasks of tasks: each knows who it is, after and while it waits for another', LIMIT, () =>
+test('tasks of tasks: each has its own context, while it waits for another and afterwards', LIMIT, () =>
   withPool({}, async (pool) => {
     for (let round = 0; round < 2; round++) {
-      const heard: unknown[] = [];
-      const onProgress = (word: unknown): void => void heard.push(word);
+      const received: unknown[] = [];
+      const onProgress = (word: unknown): void => void received.push(word);
       assert.deepEqual(await pool.run(2, { name: 'chain', onProgress }), [2, false]);
-      assert.deepEqual(await pool.run('outer', { name: 'tellBeside', onProgress }), ['inner']);
-      assert.deepEqual(heard, [2, 'outer']);
+      assert.deepEqual(await pool.run('outer', { name: 'reportBeside', onProgress }), ['inner']);
+      assert.deepEqual(received, [2, 'outer']);
     }
   }),
 );
 
-test('tasks of tasks: a connection to the own pool helps, too, and does not block', LIMIT, () =>
+test('tasks of tasks: a connection to the worker’s own pool helps, too, and does not block', LIMIT, () =>
   withPool({}, async (pool) => {
     assert.deepEqual(await pool.run(pool.handle, { name: 'connectToOwn' }), ['ERR_PLAIT_CANNOT_BLOCK', 3]);
   }),
 );
 
-test('affinity: a key whose worker was let go gets another one', LIMIT, () =>
+test('affinity: a key whose worker was removed gets another one', LIMIT, () =>
   withPool({ minThreads: 1, maxThreads: 2, idleTimeout: 20 }, async (pool) => {
     const keys = [await keyOf(pool, 0), await keyOf(pool, 1)];
     for (let round = 0; round < 3; round++) {
@@ -114,18 +114,18 @@ test('affinity: workers above a new maximum finish their tasks and end', LIMIT, 
   withPool({ threads: 2 }, async (pool) => {
     const affinity = await keyOf(pool, 1);
     const runs = [1, 2, 3].map(() => pool.run(20, { name: 'busy', affinity }));
-    const died = rejection(pool.run(1, { name: 'exit', affinity }));
+    const exited = rejection(pool.run(1, { name: 'exit', affinity }));
     const rest = [1, 2, 3].map(() => pool.run(0, { name: 'index', affinity }));
     pool.resize({ min: 1, max: 1 });
     assert.deepEqual(await Promise.all(runs), [20, 20, 20]);
-    assert.equal((await died).code, 'ERR_PLAIT_WORKER_DIED');
+    assert.equal((await exited).code, 'ERR_PLAIT_WORKER_DIED');
     assert.deepEqual(await Promise.all(rest), [1, 1, 1]);
     await until(() => pool.stats().threads === 1);
     assert.equal(await pool.run(0, { name: 'index', affinity }), 0);
   }),
 );
 
-test('affinity: a pool whose only worker is above a new maximum goes on', LIMIT, (t) =>
+test('affinity: a pool continues if its only worker is above a new maximum', LIMIT, (t) =>
   withPool({ threads: 2 }, async (other, space) => {
     const affinity = await keyOf(other, 1);
     const pool = owned(t, new Pool(tasks, { minThreads: 0, maxThreads: 2, space }));
@@ -136,32 +136,28 @@ test('affinity: a pool whose only worker is above a new maximum goes on', LIMIT,
   }),
 );
 
-test(
-  'close: when the last worker dies and none can be loaded any more, every task gets the reason',
-  LIMIT,
-  async (t) => {
-    const space = openSpace({ maximum: 2 ** 27 });
-    const loads = new Int32Array(new SharedArrayBuffer(4));
-    const pool = owned(t, new Pool(tasks, { threads: 2, space, workerData: { loads } }));
-    const other = owned(t, connect(pool.handle, { space }));
-    assert.equal(await pool.run(1), 1);
-    // The pool tries again and again: a busy machine may show us a later time.
-    await until(() => (loads[0] as number) >= 2 && pool.stats().threads === 1);
-    const busy = pool.run(100, { name: 'busy' });
-    const ends = [pool.run(1, { name: 'exit' }), pool.run(2), other.run(3, { priority: -1 })].map(rejection);
-    await pool.close();
-    assert.equal(await busy, 100);
-    const codes = ['ERR_PLAIT_WORKER_DIED', 'ERR_PLAIT_MODULE_LOAD', 'ERR_PLAIT_MODULE_LOAD'];
-    assert.deepEqual(
-      (await Promise.all(ends)).map(({ code }) => code),
-      codes,
-    );
-    other[Symbol.dispose]();
-    space.check();
-  },
-);
+test('close: if the last worker exits and no other can load, every task gets the reason', LIMIT, async (t) => {
+  const space = openSpace({ maximum: 2 ** 27 });
+  const loads = new Int32Array(new SharedArrayBuffer(4));
+  const pool = owned(t, new Pool(tasks, { threads: 2, space, workerData: { loads } }));
+  const other = owned(t, connect(pool.handle, { space }));
+  assert.equal(await pool.run(1), 1);
+  // The pool tries again and again: a busy machine may show us a later time.
+  await until(() => (loads[0] as number) >= 2 && pool.stats().threads === 1);
+  const busy = pool.run(100, { name: 'busy' });
+  const ends = [pool.run(1, { name: 'exit' }), pool.run(2), other.run(3, { priority: -1 })].map(rejection);
+  await pool.close();
+  assert.equal(await busy, 100);
+  const codes = ['ERR_PLAIT_WORKER_DIED', 'ERR_PLAIT_MODULE_LOAD', 'ERR_PLAIT_MODULE_LOAD'];
+  assert.deepEqual(
+    (await Promise.all(ends)).map(({ code }) => code),
+    codes,
+  );
+  other[Symbol.dispose]();
+  space.check();
+});
 
-test('a listener that is taken away and put back while it hears is called once', LIMIT, () =>
+test('a listener that is removed and added again during its call is called once', LIMIT, () =>
   withPool({}, async (pool) => {
     let calls = 0;
     const listener = (): void => {
@@ -177,7 +173,7 @@ test('a listener that is taken away and put back while it hears is called once',
   }),
 );
 
-test('timeouts and waiting times do not depend on the wall clock with which a thread began', LIMIT, async (t) => {
+test('timeouts and waiting times do not depend on a thread’s wall clock at its start', LIMIT, async (t) => {
   for (const shift of [-3_600_000, 3_600_000]) {
     const code = `Object.defineProperty(performance,'timeOrigin',{value:performance.timeOrigin+(${shift})})`;
     const pool = owned(t, new Pool(tasks, { threads: 1, execArgv: ['--import', `data:text/javascript,${code}`] }));
@@ -188,7 +184,7 @@ test('timeouts and waiting times do not depend on the wall clock with which a th
   }
 });
 
-test('after its coordinator has gone, a pool refuses to broadcast', LIMIT, async (t) => {
+test('a pool whose coordinator has exited refuses to broadcast', LIMIT, async (t) => {
   const threads: Worker[] = [];
   const onWorker = (worker: Worker): void => void threads.push(worker);
   process.on('worker', onWorker);
@@ -204,7 +200,7 @@ test('after its coordinator has gone, a pool refuses to broadcast', LIMIT, async
   await pool.close();
 });
 
-test('a timer that a task left behind keeps its worker, and no task of others', LIMIT, async (t) => {
+test('a timer that a task has left blocks its worker, but no task of others', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const space = openSpace({ maximum: 2 ** 27 });
   const pool = owned(t, new Pool(tasks, { threads: 3, space, workerData: { flags } }));
@@ -213,7 +209,7 @@ test('a timer that a task left behind keeps its worker, and no task of others', 
   await until(() => Atomics.load(flags, 0) === 1);
   for (let i = 0; i < 10; i++) {
     assert.notEqual(await pool.run(0, { name: 'index', timeout: 20000 }), left);
-    // Whoever is idle parks: the next wake-up may go to anybody.
+    // All idle workers park: the next wake-up may go to any of them.
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
   Atomics.store(flags, 1, 1);
@@ -222,7 +218,7 @@ test('a timer that a task left behind keeps its worker, and no task of others', 
   space.check();
 });
 
-test('nor does a step of asynchronous code that a task left behind', LIMIT, async (t) => {
+test('asynchronous code that a task has left blocks no task of others', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const space = openSpace({ maximum: 2 ** 27 });
   const pool = owned(t, new Pool(tasks, { threads: 2, space, workerData: { flags } }));
@@ -242,7 +238,7 @@ test('nor does a step of asynchronous code that a task left behind', LIMIT, asyn
   space.check();
 });
 
-test('a pool grows for a task whose one worker is kept by a timer', LIMIT, async (t) => {
+test('a pool grows for a task if a timer blocks its only worker', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const pool = owned(t, new Pool(tasks, { minThreads: 1, maxThreads: 2, workerData: { flags } }));
   assert.equal(await pool.run(0, { name: 'leaveTimer' }), 0);
@@ -407,7 +403,7 @@ test('a result that cannot be delivered because a lock is stuck is delivered lat
   }
 });
 
-test('what a task writes while a lock is stuck comes before its result, too', LIMIT, async (t) => {
+test('output that a task writes while a lock is stuck is written before its result, too', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const space = openSpace({ maximum: 2 ** 27 });
   const pool = owned(t, new Pool(tasks, { threads: 1, space, workerData: { flags } }));
@@ -448,7 +444,7 @@ test('ever new names of functions take no memory that stays', LIMIT, async (t) =
     used.push(heap.stats().liveBlocks);
   }
   assert.ok((used[3] as number) - (used[1] as number) < 10, `live blocks: ${used}`);
-  // One that dies while it has such a task: the next one reads the name anew.
+  // A worker exits while it has such a task: the next one reads the name again.
   assert.equal((await rejection(pool.run(1, { name: 'exit', retries: 1 }))).code, 'ERR_PLAIT_WORKER_DIED');
   await pool.close();
   heap.check();
@@ -500,7 +496,7 @@ test('a worker that has run nothing is not replaced because of its memory', LIMI
   }),
 );
 
-/** The next end of a worker that the pool tells of. */
+/** The next end of a worker that the pool reports. */
 async function nextEnd(pool: Pool): Promise<PoolEvents['end']> {
   const ends: PoolEvents['end'][] = [];
   const listener = (end: PoolEvents['end']): void => void ends.push(end);
@@ -510,7 +506,7 @@ async function nextEnd(pool: Pool): Promise<PoolEvents['end']> {
   return ends[0] as PoolEvents['end'];
 }
 
-test('why a worker ended is told to who listens, though it had no task', LIMIT, async (t) => {
+test('listeners of end receive a worker’s error, although it had no task', LIMIT, async (t) => {
   for (const concurrentTasksPerWorker of [1, 2]) {
     await withPool({ concurrentTasksPerWorker }, async (pool) => {
       for (const kind of ['throws', 'rejects']) {
@@ -537,7 +533,7 @@ test('why a worker ended is told to who listens, though it had no task', LIMIT, 
   await broken.close();
 });
 
-test('why a worker ended is a warning where nobody listens, unless a task is told', LIMIT, () => {
+test('a worker’s error is a warning if there is no listener, unless a task reports it', LIMIT, () => {
   const run = (body: string): string => {
     const program = `import { Pool } from 'plait';
       const pool = new Pool(${JSON.stringify(tasks.href)}, { threads: 1 });

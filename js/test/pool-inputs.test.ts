@@ -1,6 +1,6 @@
 /**
- * What a pool has to bear of what it is given: values and iterators that throw, or call it again, when they are looked
- * at, and callers that change their mind in the middle of a call.
+ * Hostile inputs of a pool: values and iterators that throw or call the pool again when they are read, and callers that
+ * abort in the middle of a call.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ test('results and errors that cannot be read cost their task, not the worker', L
   }),
 );
 
-test('bytes are as many as there are, whatever the object says', LIMIT, () =>
+test('the number of bytes does not depend on the object’s own properties', LIMIT, () =>
   withPool({}, async (pool, space) => {
     for (const [kind, size] of [
       ['longer', 4096],
@@ -48,25 +48,25 @@ test('bytes are as many as there are, whatever the object says', LIMIT, () =>
   }),
 );
 
-test('bytes are as they are, whatever the object says, and does, when it is asked again', LIMIT, () =>
+test('bytes do not depend on the object’s getters, nor on what they do when they run again', LIMIT, () =>
   withPool({}, async (pool, space) => {
     const SIZE = 100_000;
-    for (const heard of ['length', 'byteOffset', 'byteLength', 'buffer', 'BYTES_PER_ELEMENT']) {
+    for (const property of ['length', 'byteOffset', 'byteLength', 'buffer', 'BYTES_PER_ELEMENT']) {
       for (const later of [0, 16, 2 ** 20]) {
         for (const whole of [true, false]) {
           const bytes = new Uint8Array(SIZE + 1).subarray(1).fill(7);
           let asked = 0;
           const nested: Promise<unknown>[] = [];
-          Object.defineProperty(bytes, heard, {
+          Object.defineProperty(bytes, property, {
             get() {
               nested.push(pool.run('a text that takes the place of what is being sent'));
-              return asked++ === 0 ? Reflect.get(Uint8Array.prototype, heard, new Uint8Array(SIZE)) : later;
+              return asked++ === 0 ? Reflect.get(Uint8Array.prototype, property, new Uint8Array(SIZE)) : later;
             },
           });
           const got = whole
             ? pool.run(bytes)
             : pool.run({ bytes }).then((value) => (value as { bytes: unknown }).bytes);
-          assert.deepEqual(await got, new Uint8Array(SIZE).fill(7), `${heard} ${later}`);
+          assert.deepEqual(await got, new Uint8Array(SIZE).fill(7), `${property} ${later}`);
           await Promise.all(nested);
         }
         space.check();
@@ -94,7 +94,7 @@ test('bytes that are left where they are until they are copied: nothing of the u
   }),
 );
 
-test('broadcast: a signal counts from the call on; what is not submitted whole is taken back', LIMIT, () =>
+test('broadcast: a signal counts from the call on; an incomplete submission is undone', LIMIT, () =>
   withPool({ threads: 3, maxQueue: 1 }, async (pool) => {
     const stop = new AbortController();
     const aborted = rejection(pool.broadcast(0, { signal: stop.signal }));
@@ -106,7 +106,7 @@ test('broadcast: a signal counts from the call on; what is not submitted whole i
       running.push(rejection(pool.run(1e6, { name: 'pause', signal: release.signal })));
       await until(() => pool.stats().running === count);
     }
-    // Its one task that finds room fails: nobody must be left to hear of it.
+    // The one task for which there is room fails: its rejection must not stay unhandled.
     assert.equal((await rejection(pool.broadcast('late', { name: 'fail' }))).code, 'ERR_PLAIT_QUEUE_FULL');
     release.abort();
     await Promise.all(running);
@@ -115,7 +115,7 @@ test('broadcast: a signal counts from the call on; what is not submitted whole i
   }),
 );
 
-test('a signal that the input itself aborts is heard', LIMIT, () =>
+test('a signal that the input itself aborts has its effect', LIMIT, () =>
   withPool({ threads: 2 }, async (pool) => {
     const abortingInput = (): [object, AbortSignal] => {
       const stop = new AbortController();
@@ -182,7 +182,7 @@ test('map: an iterator that gives no steps ends it, and so does one that throws 
   }),
 );
 
-test('map: aborted while an input is awaited and nobody waits for a result', LIMIT, () =>
+test('map: it can be aborted while it awaits an input and no result is awaited', LIMIT, () =>
   withPool({}, async (pool) => {
     const stop = new AbortController();
     let come = (_step: object): void => {};
@@ -259,7 +259,7 @@ test('map, runMany: a getter in an input that aborts the call takes that task ba
   }),
 );
 
-test('runMany: what becomes of the caller’s array meanwhile does not matter', LIMIT, () =>
+test('runMany: later changes of the caller’s array have no effect', LIMIT, () =>
   withPool({ maxQueue: 2 }, async (pool) => {
     const inputs = Array.from({ length: 20 }, (_, index) => index);
     const outputs = pool.runMany(inputs);

@@ -1,4 +1,4 @@
-/** What becomes of a pool whose module takes long to load, or for ever. */
+/** A pool whose module takes long to load, or never ends loading. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
@@ -29,23 +29,19 @@ function poolThat(t: TestContext, never: string, options: PoolOptions, which: { 
 }
 
 for (const never of WAYS) {
-  test(
-    `close() ends though the module never ends loading (it ${never}): nobody has a task for it`,
-    LIMIT,
-    async (t) => {
-      for (const options of KINDS) {
-        for (const began of [true, false]) {
-          const { pool, space, begun } = poolThat(t, never, options);
-          const reasons: string[] = [];
-          pool.on('end', ({ reason }) => reasons.push(reason));
-          if (began) await begun(options.threads as number);
-          await pool.close();
-          assert.deepEqual(new Set(reasons), new Set(['closed']));
-          space.check();
-        }
+  test(`close() ends though the module never ends loading (it ${never}): it has no task`, LIMIT, async (t) => {
+    for (const options of KINDS) {
+      for (const began of [true, false]) {
+        const { pool, space, begun } = poolThat(t, never, options);
+        const reasons: string[] = [];
+        pool.on('end', ({ reason }) => reasons.push(reason));
+        if (began) await begun(options.threads as number);
+        await pool.close();
+        assert.deepEqual(new Set(reasons), new Set(['closed']));
+        space.check();
       }
-    },
-  );
+    }
+  });
 
   test(
     `close() finishes what was submitted, and waits for no worker that ${never} while it loads`,
@@ -63,7 +59,7 @@ for (const never of WAYS) {
     },
   );
 
-  test(`close() with a timeout rejects what waits for a module that ${never}`, LIMIT, async (t) => {
+  test(`close() with a timeout rejects tasks that wait for a module that ${never}`, LIMIT, async (t) => {
     const { pool, space, begun } = poolThat(t, never, { threads: 1 });
     const waits = rejection(pool.run(1));
     await begun(1);
@@ -72,7 +68,7 @@ for (const never of WAYS) {
     space.check();
   });
 
-  test(`loadTimeout: a task is told that the module ${never}, also while its caller blocks`, LIMIT, async (t) => {
+  test(`loadTimeout: a task is rejected if the module ${never}, also while its caller blocks`, LIMIT, async (t) => {
     for (const options of KINDS) {
       for (const blocks of [true, false]) {
         const { pool, space } = poolThat(t, never, { ...options, loadTimeout: 300 });
@@ -97,13 +93,13 @@ for (const never of WAYS) {
   });
 }
 
-test('loadTimeout: a worker whose word came in time is not late because its coordinator is', LIMIT, async () => {
+test('loadTimeout: a worker that was ready in time is not late because its coordinator is late', LIMIT, async () => {
   const space = openSpace({ maximum: 2 ** 27 });
   let stopped = 0;
   const worker = { state: 'loading', stopping: undefined, thread: { hostId: 2 ** 30, terminate: () => stopped++ } };
   const late = new LateLoads(space, 1, () => stopped++);
   const { port1, port2 } = new MessageChannel();
-  const heard = new Promise<void>((resolve) => {
+  const received = new Promise<void>((resolve) => {
     port2.on('message', () => {
       worker.state = 'ready';
       late.end(worker as never);
@@ -114,7 +110,7 @@ test('loadTimeout: a worker whose word came in time is not late because its coor
   late.begin(worker as never);
   port1.postMessage('ready');
   for (const end = performance.now() + 20; performance.now() < end; ); // both are due when this thread comes round
-  await heard;
+  await received;
   for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
   port1.close();
   assert.equal(stopped, 0);

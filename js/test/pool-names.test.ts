@@ -1,4 +1,4 @@
-/** What a task's name may be: the name of an export, whatever it begins with, and never a function's source. */
+/** A task's name is the name of an export, whatever it begins with, and never a function's source. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ async function codeOf(promise: PromiseLike<unknown>): Promise<unknown> {
   }
 }
 
-test('a name is no source, whoever asks for it and however', LIMIT, async (t) => {
+test('a name is never used as source, in any call', LIMIT, async (t) => {
   const pool = new Pool(MODULE, { threads: 1, inline: true });
   t.after(() => pool.close({ force: true }));
   const connected = connect(pool.handle);

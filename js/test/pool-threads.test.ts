@@ -1,6 +1,6 @@
 /**
- * Pools in Node under load: every task exactly once while workers die and several threads submit; everything that must
- * go on while the main thread is busy. Main waits in a synchronous loop for counters of the pool, never for a time.
+ * Pools in Node under load: every task runs exactly once while workers exit and several threads submit; pools continue
+ * while the main thread is busy. Main waits in a synchronous loop for counters of the pool, never for a time.
  */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -53,7 +53,7 @@ test(
       ({ completed, ended, started, workers }) =>
         completed === 30 && ended.stopped >= 1 && started >= 4 && workers.length === 3,
     );
-    assert.equal(events.length, 0, 'nothing was heard meanwhile');
+    assert.equal(events.length, 0, 'no event was received meanwhile');
     await assert.rejects(stuck, { code: 'ERR_PLAIT_TASK_TIMEOUT' });
     await assert.rejects(aborted, { name: 'AbortError' });
     assert.equal((await others).length, 30);
@@ -83,66 +83,66 @@ test(`millions of no-ops from three threads, with workers dying under them (seed
   });
   let sum = 0;
   let count = 0;
-  let deaths = 0;
+  let exits = 0;
   for (let batch = 0; batch < batches; batch++) {
     const inputs = Array.from({ length: size }, (_, i) => batch * size + i);
-    const death =
+    const exit =
       next(2) === 0
         ? assert.rejects(pool.run(3, { name: 'exit', priority: next(7) - 3 }), { code: 'ERR_PLAIT_WORKER_DIED' })
         : assert.rejects(pool.run(0, { name: 'beginAndSpin', timeout: 1 + next(20) }), {
             code: 'ERR_PLAIT_TASK_TIMEOUT',
           });
-    deaths++;
+    exits++;
     for (const output of (await pool.runMany(inputs)) as number[]) {
       sum += output;
       count++;
     }
-    await death;
+    await exit;
   }
   assert.deepEqual({ count, sum }, expected(0));
   for (const { base, done } of submitters) assert.deepEqual((await done)[0], expected(base));
   const stats = pool.stats();
   assert.equal(stats.completed, 3 * size * batches, 'completed');
-  assert.equal(stats.failed, deaths, 'failed');
-  assert.equal(stats.ended.exit + stats.ended.stopped, deaths, `deaths: ${JSON.stringify(stats.ended)}`);
+  assert.equal(stats.failed, exits, 'failed');
+  assert.equal(stats.ended.exit + stats.ended.stopped, exits, `exits: ${JSON.stringify(stats.ended)}`);
   await pool.close();
   heap.check();
 });
 
-test('progress that nobody hears is bounded, and what was accepted comes, in order', LIMIT, async (t) => {
+test('undelivered progress is bounded, and accepted values arrive in order', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   for (const size of [10, 100000]) {
     const before = pool.stats().completed;
-    let heard = 0;
-    const sent = pool.run(size, { name: 'flood', onProgress: () => heard++ }) as Promise<number>;
+    let received = 0;
+    const sent = pool.run(size, { name: 'flood', onProgress: () => received++ }) as Promise<number>;
     spinUntil(pool, ({ completed }) => completed === before + 1);
     const count = await sent;
-    assert.equal(heard, count);
+    assert.equal(received, count);
     assert.ok(count * (size + 100) < 2 ** 23 && count * (size * 2 + 500) > 2 ** 23, `${count} of ${size} bytes`);
   }
   await pool.close();
 });
 
-test('submitters take turns: who has one task does not wait for the many of another', LIMIT, async (t) => {
+test('submitters take turns: a single task does not wait for the many tasks of another thread', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   const other = owned(t, connect(pool.handle));
   await pool.run(0);
   const hold = pool.run(20, { name: 'busy' });
-  const many = Array.from({ length: 50 }, (_, i) => pool.run(`many ${i}`, { name: 'hear' }));
-  const few = Array.from({ length: 2 }, (_, i) => other.run(`few ${i}`, { name: 'hear' }));
+  const many = Array.from({ length: 50 }, (_, i) => pool.run(`many ${i}`, { name: 'receive' }));
+  const few = Array.from({ length: 2 }, (_, i) => other.run(`few ${i}`, { name: 'receive' }));
   await Promise.all([hold, ...many, ...few]);
-  const heard = await pool.run<string[]>(0, { name: 'whatWasHeard' });
-  assert.equal(heard.length, 52);
-  assert.ok(heard.indexOf('few 0') <= 2 && heard.indexOf('few 1') <= 4, String(heard.slice(0, 6)));
+  const received = await pool.run<string[]>(0, { name: 'receivedValues' });
+  assert.equal(received.length, 52);
+  assert.ok(received.indexOf('few 0') <= 2 && received.indexOf('few 1') <= 4, String(received.slice(0, 6)));
   assert.deepEqual(
-    heard.filter((word) => word.startsWith('many')),
+    received.filter((word) => word.startsWith('many')),
     many.map((_, i) => `many ${i}`),
   );
   other[Symbol.dispose]();
   await pool.close();
 });
 
-test('stats: what each worker does, from any thread', LIMIT, async (t) => {
+test('stats: any thread can read what each worker does', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1 }));
   await pool.run(20, { name: 'busy' });
   const inside = await pool.run<PoolStats>(0, { name: 'statsInside' });
@@ -166,23 +166,23 @@ test('one task after the other: no late wake-up loses or doubles one', LIMIT, as
   await pool.close();
 });
 
-test('who hears a task may let go of the connection while more of what it told lies there', LIMIT, async (t) => {
+test('a progress listener may close the connection while more progress waits', LIMIT, async (t) => {
   await using pool = owned(t, new Pool(tasks, { threads: 1 }));
   await pool.run(1);
   for (let round = 0; round < 5; round++) {
     const connected = owned(t, connect(pool.handle));
     const reused: ReturnType<typeof heap.bytes>[] = [];
-    let heard = 0;
+    let received = 0;
     const onProgress = (): void => {
-      if (heard++ > 0) return; // the rest is heard while the first lets go
+      if (received++ > 0) return; // the rest is received while the first call closes the connection
       connected[Symbol.dispose]();
       while (reused.length < 200) reused.push(heap.bytes(176).fill(0xff)); // of the size of what was freed
     };
     const { completed } = pool.stats();
-    const told = connected.run(100, { name: 'tellSync', onProgress });
+    const reported = connected.run(100, { name: 'reportSync', onProgress });
     spinUntil(pool, (stats) => stats.completed > completed);
-    await told; // as all that lay there, it is heard
-    assert.equal(heard, 100);
+    await reported; // received, like everything in the inbox
+    assert.equal(received, 100);
     for (const bytes of reused) {
       assert.ok(bytes.every((byte) => byte === 0xff));
       heap.free(bytes);
@@ -198,7 +198,7 @@ test('the caller’s asynchronous context is kept', LIMIT, async (t) => {
   await Promise.all(
     ['one', 'two'].map((context) =>
       storage.run(context, async () => {
-        await pool.run(4, { name: 'tell', onProgress: () => assert.equal(storage.getStore(), context, 'progress') });
+        await pool.run(4, { name: 'report', onProgress: () => assert.equal(storage.getStore(), context, 'progress') });
         assert.equal(storage.getStore(), context, 'run');
         function* inputs() {
           for (let i = 0; i < 600; i++) {

@@ -1,4 +1,4 @@
-/** What a pool promises, in Node. */
+/** The cases of a pool that browsers run, too, in Node. */
 import { test } from 'node:test';
 import { poolCallCases } from './cases/pool-call-cases.ts';
 import { poolCases } from './cases/pool-cases.ts';

@@ -1,6 +1,6 @@
 /**
- * Buffers made ahead: when one is made, that each goes to one value only, and that a pool's values stay their
- * receivers' own.
+ * Prefaulted receive buffers: when one is made, that each is used for one value only, and that received values are
+ * private.
  */
 
 import assert from 'node:assert/strict';
@@ -87,7 +87,7 @@ describe('ReceiveBuffer', () => {
     assert.equal(receiveBuffer.prepare(), true);
   });
 
-  test('where there is no memory for one, none is made, and whoever needs it hears of it', () => {
+  test('without memory no buffer is made, and the code that needs one gets the error', () => {
     let left = 2;
     const receiveBuffer = new ReceiveBuffer((size) => {
       if (left-- <= 0) throw new RangeError('Array buffer allocation failed');
@@ -99,7 +99,7 @@ describe('ReceiveBuffer', () => {
   });
 });
 
-test('inputs and results of one size, one after the other, stay as they were', { timeout: 60000 }, () =>
+test('inputs and results of one size, one after another, stay unchanged', { timeout: 60000 }, () =>
   withPool({}, async (pool) => {
     const size = 2 ** 18;
     const results: Uint8Array[] = [];

@@ -1,6 +1,6 @@
 /**
- * The pages of docs/reference name all that there is: no error code and no option of the command line is missing. The
- * pages for contributors name only what there is.
+ * The pages of docs/reference are complete: no error code and no option of the command line is missing. The pages for
+ * contributors name only existing files.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -68,14 +68,14 @@ class Thread {
 }
 
 describe('ResultWait', () => {
-  test('it spins for a result, but not for the first', () => {
+  test('a caller spins for a result, but not for the first', () => {
     const thread = new Thread();
     assert.equal(thread.waits(SHORT), 'slept', 'workers are starting');
     assert.equal(thread.waits(SHORT), 'found');
     assert.equal(thread.waits(SHORT), 'found');
   });
 
-  test('spinning in vain once costs one wait, and many times in a row at most 31 each', () => {
+  test('a fruitless spin skips one wait, and several in a row skip up to 31', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     const counts = [];
@@ -93,13 +93,13 @@ describe('ResultWait', () => {
     assert.equal(thread.slept(SHORT), 1);
   });
 
-  test('it does not spin while each processor may have a task', () => {
+  test('a caller does not spin while each processor may have a task', () => {
     const thread = new Thread();
     thread.away = 1e6;
     assert.equal(thread.slept(SHORT), Number.POSITIVE_INFINITY);
   });
 
-  test('prefaulting is not spinning: it spins on afterwards', () => {
+  test('prefaulting does not count as spinning, which continues afterwards', () => {
     const thread = new Thread();
     thread.waits(SHORT);
     thread.making = LONG;

@@ -1,4 +1,4 @@
-/** Threads note timeouts at once, and the shortest of all stays. */
+/** Several threads note timeouts at the same time; the shortest one is kept. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Threads in Node: attaching by importing, Workers of the user and their end, and everything that must go on while the
- * main thread is blocked. A blocked main thread waits here for counters in shared memory, never for a time.
+ * Threads in Node: attaching by importing, exits of the user's Workers, and pools that continue while the main thread is
+ * blocked. A blocked main thread waits here for counters in shared memory, never for a time.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -59,13 +59,13 @@ test('a private space is attached to by its handle; another layout is refused', 
   assert.throws(() => attach({ ...space.handle, layoutVersion: 999 }), { code: 'ERR_PLAIT_VERSION_MISMATCH' });
 });
 
-test('256 threads fill a space; the next is told so', () => {
+test('256 threads fill a space; the next one gets an error', () => {
   const space = openSpace({ maximum: 2 ** 20 * 64 });
   for (let i = 1; i < 256; i++) attach(space.handle);
   assert.throws(() => attach(space.handle), { code: 'ERR_PLAIT_TOO_MANY_THREADS' });
 });
 
-test('tasks go on while main is blocked', LIMIT, async (t) => {
+test('tasks continue while main is blocked', LIMIT, async (t) => {
   const counters = newCounters();
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 2, workerData: { counters } }));
   await pool.run(0);
@@ -88,12 +88,12 @@ test('a worker that ends is replaced while main is blocked', LIMIT, async (t) =>
   const counters = newCounters();
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, workerData: { counters } }));
   await pool.run(0);
-  const deaths = [pool.run(3, { name: 'exit' }), pool.run(4, { name: 'exit' })].map((death) =>
-    assert.rejects(death, { code: 'ERR_PLAIT_WORKER_DIED' }),
+  const exits = [pool.run(3, { name: 'exit' }), pool.run(4, { name: 'exit' })].map((exit) =>
+    assert.rejects(exit, { code: 'ERR_PLAIT_WORKER_DIED' }),
   );
   const behind = Array.from({ length: 5 }, () => pool.run(1));
   blockUntil(counters, 0, 6);
-  await Promise.all([...deaths, ...behind]);
+  await Promise.all([...exits, ...behind]);
   await pool.close();
 });
 
@@ -109,40 +109,36 @@ test('a stuck task times out and its worker is replaced while main is blocked', 
   await pool.close();
 });
 
-test(
-  'an owner that is stopped takes its pool along: who is connected is told, and no slot stays taken',
-  LIMIT,
-  async (t) => {
-    const space = commonSpace();
-    const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
-    const taken = (): number => {
-      let count = 0;
-      for (let i = 0; i < SLOT_LIMIT; i++) if (space.load(slots + i * Slot.BYTES + Slot.generationState) & 255) count++;
-      return count;
-    };
-    const before = taken();
-    for (let round = 0; round < 3; round++) {
-      const owner = owned(t, new Worker(fixture('owner.js')));
-      const [handle] = await once(owner, 'message');
-      const connected = owned(t, connect(handle));
-      const ends: Promise<void>[] = [];
-      for (let i = 0; i < 3; i++) {
-        await new Promise<void>((begun) => {
-          const onProgress = i < 2 ? () => begun() : undefined;
-          ends.push(assert.rejects(connected.run(0, { name: 'beginAndHang', ...(onProgress && { onProgress }) })));
-          if (i === 2) begun(); // stays in the queue
-        });
-      }
-      await owner.terminate();
-      await Promise.all(ends);
-      connected[Symbol.dispose]();
-      assert.equal(taken(), before);
+test('a stopped owner ends its pool: connected threads get an error, and all slots are freed', LIMIT, async (t) => {
+  const space = commonSpace();
+  const slots = (space.core.plait_abi_space() >>> 0) + S.slots;
+  const taken = (): number => {
+    let count = 0;
+    for (let i = 0; i < SLOT_LIMIT; i++) if (space.load(slots + i * Slot.BYTES + Slot.generationState) & 255) count++;
+    return count;
+  };
+  const before = taken();
+  for (let round = 0; round < 3; round++) {
+    const owner = owned(t, new Worker(fixture('owner.js')));
+    const [handle] = await once(owner, 'message');
+    const connected = owned(t, connect(handle));
+    const ends: Promise<void>[] = [];
+    for (let i = 0; i < 3; i++) {
+      await new Promise<void>((begun) => {
+        const onProgress = i < 2 ? () => begun() : undefined;
+        ends.push(assert.rejects(connected.run(0, { name: 'beginAndHang', ...(onProgress && { onProgress }) })));
+        if (i === 2) begun(); // stays in the queue
+      });
     }
-    space.check();
-  },
-);
+    await owner.terminate();
+    await Promise.all(ends);
+    connected[Symbol.dispose]();
+    assert.equal(taken(), before);
+  }
+  space.check();
+});
 
-test('a close by force ends what a worker runs for others, with main blocked', LIMIT, async (t) => {
+test('a close by force ends the tasks that a worker runs for others, with main blocked', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   const counters = new Int32Array(new SharedArrayBuffer(4));
   const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 1, space }));
@@ -162,13 +158,13 @@ test('a close by force ends what a worker runs for others, with main blocked', L
 });
 
 for (const kind of ['function', 'symbol']) {
-  test(`a worker that ends by a thrown ${kind} has crashed, and says so`, LIMIT, async (t) => {
+  test(`a worker that ends by a thrown ${kind} has the reason crashed`, LIMIT, async (t) => {
     const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1 }));
     const ends: string[] = [];
     pool.on('end', ({ reason }) => ends.push(reason));
     await assert.rejects(pool.run(kind, { name: 'throwOdd' }), (error: Error & { code?: string }) => {
       assert.equal(error.code, 'ERR_PLAIT_WORKER_DIED');
-      assert.match(String(error.cause), new RegExp(kind, 'i')); // as Node tells it
+      assert.match(String(error.cause), new RegExp(kind, 'i')); // as Node reports it
       return true;
     });
     await pool.close();
@@ -186,7 +182,7 @@ test('a worker that runs out of memory rejects its task with a code, and is repl
   await pool.close();
 });
 
-test('what was caught after all is no reason for a later end', LIMIT, async (t) => {
+test('an error that was caught late is not the reason of a later end', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 1, space }));
   const reasons: string[] = [];
@@ -199,7 +195,7 @@ test('what was caught after all is no reason for a later end', LIMIT, async (t) 
   assert.equal(reasons[0], 'exit');
 });
 
-test('a coordinator that ends is told to every task, and the next pool gets another', LIMIT, async (t) => {
+test('every task fails if the coordinator ends, and the next pool gets another', LIMIT, async (t) => {
   // Several rounds: a later pool may get the very memory of an earlier one, for which somebody still waited.
   for (let round = 0; round < 5; round++) {
     const space = openSpace({ maximum: 2 ** 26 });
@@ -225,8 +221,8 @@ test('a coordinator that ends is told to every task, and the next pool gets anot
   }
 });
 
-test('main has never turned its event loop: its worker is stopped, dies and is replaced', LIMIT, async (t) => {
-  const died = (code: string, reason: string, run: (pool: Pool) => unknown, check: (error: Error) => void) =>
+test('a worker is stopped, exits and is replaced although main has never turned its event loop', LIMIT, async (t) => {
+  const exited = (code: string, reason: string, run: (pool: Pool) => unknown, check: (error: Error) => void) =>
     new Promise<void>((resolve) => {
       const space = openSpace({ maximum: 2 ** 26 });
       const pool = owned(t, new Pool(fixture('pool-tasks.js'), { threads: 1, grace: 10, space }));
@@ -249,25 +245,25 @@ test('main has never turned its event loop: its worker is stopped, dies and is r
         }),
       );
     });
-  await died(
+  await exited(
     'ERR_PLAIT_TASK_TIMEOUT',
     'stopped',
     (pool) => pool.runSync(0, { name: 'beginAndSpin', timeout: 30 }),
     ({ message }) => assert.match(message, /30 ms/),
   );
-  await died(
+  await exited(
     'ERR_PLAIT_WORKER_DIED',
     'exit',
     (pool) => pool.runSync(3, { name: 'exit' }),
     ({ message }) => assert.match(message, /with code 3/),
   );
-  await died(
+  await exited(
     'ERR_PLAIT_WORKER_DIED',
     'crashed',
     (pool) => pool.runSync('lost', { name: 'throwLater' }),
     ({ cause }) => assert.ok(cause instanceof EvalError && cause.message === 'lost', String(cause)),
   );
-  await died(
+  await exited(
     'ERR_PLAIT_WORKER_DIED',
     'exit',
     (pool) => {
@@ -277,7 +273,7 @@ test('main has never turned its event loop: its worker is stopped, dies and is r
     ({ message }) => assert.match(message, /with code 4/),
   );
   // A task that waits for the one that does not stop ends with its worker.
-  await died(
+  await exited(
     'ERR_PLAIT_WORKER_DIED',
     'stopped',
     (pool) => pool.runSync({ timeout: 30 }, { name: 'awaitSpin' }),
@@ -285,7 +281,7 @@ test('main has never turned its event loop: its worker is stopped, dies and is r
   );
 });
 
-test('a worker that reaches its memory limit says so, with main blocked', LIMIT, async () => {
+test('a worker that reaches its memory limit has that error, with main blocked', LIMIT, async () => {
   const program = `
     import { Pool } from 'plait';
     const pool = new Pool(${JSON.stringify(fixture('tasks.js').href)}, { threads: 1 });
@@ -326,7 +322,7 @@ test('a thread that is blocked finds out that the coordinator has ended', LIMIT,
   await pool.close();
 });
 
-test('the coordinator sees what is announced while it polls', LIMIT, async () => {
+test('the coordinator sees signals that are raised while it polls', LIMIT, async () => {
   const space = openSpace({ maximum: 2 ** 26 });
   const pool = space.core.plait_pool_create() >>> 0;
   const options = {
@@ -357,7 +353,7 @@ test('the coordinator sees what is announced while it polls', LIMIT, async () =>
   await until(() => polls >= 3);
 });
 
-test('what needs locks waits for the end of threads that were stopped within one', async () => {
+test('code that needs locks waits for the exit of threads that were stopped while they held one', async () => {
   const space = openSpace({ maximum: 2 ** 26 });
   const slot = slotOf(space, space.thread); // stands for that of both threads
   const ending = new EndingThreads(space);
@@ -382,13 +378,13 @@ test('what needs locks waits for the end of threads that were stopped within one
   Atomics.store(space.u32, (slot + Slot.heldCount) >>> 2, 0);
 });
 
-test('a thread that dies before it has told the coordinator of its task leaves one that polls', LIMIT, async (t) => {
+test('the coordinator polls, although a thread exited before it had signaled a task', LIMIT, async (t) => {
   const space = openSpace({ maximum: 2 ** 26 });
   const pool = owned(t, new Pool(fixture('pool-tasks.js'), { minThreads: 1, maxThreads: 2, space }));
   await pool.run(1);
   const word = (pool.handle.plaitPool + Layout.alert) / 4;
   await until(() => Atomics.load(space.u32, word) === Alert.ANY);
-  // It has taken upon itself to tell (see plait__worker_wake in core/task/wake.c), and is gone.
+  // It has exited before the signal (see plait__worker_wake in core/task/wake.c).
   const { thread } = attach(space.handle);
   Atomics.store(space.u32, word, Alert.NONE);
   recoverThread(space, thread);
@@ -413,11 +409,11 @@ test('options reach the worker', LIMIT, async (t) => {
   assert.equal(seen.env, 'set');
   assert.deepEqual(seen.args, ['--no-warnings']);
   assert.equal((seen.limits as Record<string, unknown>).maxOldGenerationSizeMb, 50);
-  assert.equal(await pool.run(0, { name: 'tellParent' }), true);
+  assert.equal(await pool.run(0, { name: 'notifyParent' }), true);
   await pool.close();
 });
 
-test('env: process.env is copied, and what is undefined left out', LIMIT, async (t) => {
+test('env: process.env is copied, without undefined values', LIMIT, async (t) => {
   const module = new URL('data:text/javascript,export default () => ({ ...process.env })');
   process.env.PLAIT_ENV = 'given';
   const pools = [process.env, { PLAIT_ENV: 'given', ABSENT: undefined }].map((env) =>
@@ -432,7 +428,7 @@ test('env: process.env is copied, and what is undefined left out', LIMIT, async 
   for (const pool of pools) await pool.close();
 });
 
-test('options for a Worker of one’s own: what is none is refused by name', () => {
+test('options for a Worker of the user: unknown ones are refused by name', () => {
   for (const [options, message] of [
     [null, 'options must be an object, not null'],
     [{ transferList: 5 }, 'options.transferList must be an array, not 5'],
@@ -442,7 +438,7 @@ test('options for a Worker of one’s own: what is none is refused by name', () 
   }
 });
 
-test('options that Node refuses are an answer, not a pool that hangs', LIMIT, async (t) => {
+test('options that Node refuses are an error, not a pool that hangs', LIMIT, async (t) => {
   assert.throws(() => new Pool(fixture('node-tasks.js'), { workerData: { call() {} } }), { name: 'DataCloneError' });
   const pool = owned(t, new Pool(fixture('node-tasks.js'), { threads: 2, execArgv: ['--no-such-option'] }));
   await assert.rejects(pool.run(0), { code: 'ERR_PLAIT_MODULE_LOAD', message: /no-such-option/ });
@@ -498,7 +494,7 @@ test(`Workers terminated in the middle of allocating leave the heap whole (seed 
   }
 });
 
-test('the end of a Worker with workerOptions() is known while main is blocked', LIMIT, async (t) => {
+test('the exit of a Worker with workerOptions() is noticed while main is blocked', LIMIT, async (t) => {
   const worker = await churn(t, workerOptions({ workerData: { seed } }));
   const space = commonSpace();
   const [thread] = threadsOfHost(space, worker.threadId);

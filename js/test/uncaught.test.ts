@@ -1,6 +1,5 @@
 /**
- * What Node prints of an error that a task has thrown and the program does not catch: the line of the source that it
- * shows first is none of Plait's.
+ * The report that Node prints for an uncaught error of a task: its first source line is not one of Plait.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -51,7 +50,7 @@ for (const [program, message] of [
   ['exit', 'ended with code 2'],
   ['not loaded', 'cannot load'],
 ] as const) {
-  test(`errors of Plait's own name nothing but themselves (${program})`, { timeout: 60000 }, () => {
+  test(`errors of Plait itself show no line of its source (${program})`, { timeout: 60000 }, () => {
     const { place, source, error } = parts(report(program));
     assert.doesNotMatch(`${place}\n${source}`, OWN);
     assert.match(error, /^PlaitError: /);

@@ -1,6 +1,6 @@
 /**
- * Objects of the host: whatever keeps its state out of sight is refused by name, and never arrives as an empty or half
- * object. The classes are those that this version of Node has; the outside judge is structuredClone.
+ * Objects of the host: those with hidden state are refused by name, and never arrive empty or incomplete. The tests use
+ * all classes of this version of Node; the oracle is structuredClone.
  */
 import assert from 'node:assert/strict';
 import { builtinModules } from 'node:module';
@@ -133,7 +133,7 @@ const MAKERS: Record<string, () => unknown> = {
 /** Node aborts over the handle of a histogram that was collected, when it is asked for its handles. */
 const kept: unknown[] = [];
 
-test('what keeps its state out of sight is refused by name, as is what is derived from it', () => {
+test('objects with hidden state are refused by name, and so are objects of derived classes', () => {
   let count = 0;
   for (const [name, make] of Object.entries(MAKERS)) {
     let value: unknown;
@@ -201,7 +201,7 @@ test('every class that Node has is one of errors, or refused, or known to be dat
   );
 });
 
-test("users' classes go as structuredClone has them, whatever they are called and keep", () => {
+test("objects of users' classes are sent as by structuredClone, whatever their name and contents", () => {
   const symbol: unique symbol = Symbol('symbol');
   class Hash {
     kept = 1;
@@ -265,7 +265,7 @@ test("errors of the host's own classes are errors all the same", () => {
   }
 });
 
-test('between threads: what a task returns is refused, and a trap comes back', { timeout: 60000 }, async (t) => {
+test('between threads: such a result is refused, and a RuntimeError arrives', { timeout: 60000 }, async (t) => {
   const module = `data:text/javascript,${encodeURIComponent(`
     import net from 'node:net';
     export const list = () => ({ list: new net.BlockList() });

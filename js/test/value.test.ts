@@ -1,5 +1,6 @@
 /**
- * The codec against structuredClone, against hostile bytes, and where it means to differ.
+ * The codec compared with structuredClone, with its intended differences. value-hostile.test.ts has refusals and hostile
+ * bytes.
  *
  * The random values are made from a seed that is printed; PLAIT_SEED=<number> runs the same ones again.
  */
@@ -146,7 +147,7 @@ test('repeated references and cycles keep their identity', () => {
   assert.ok((got.set as Set<unknown>).has(got));
 });
 
-test('views over one buffer keep sharing it, each at its place', () => {
+test('views over one buffer still share it, at the same offsets', () => {
   const buffer = new ArrayBuffer(64);
   const bytes = new Uint8Array(buffer, 3, 4).fill(7);
   const doubles = new Float64Array(buffer, 16, 2).fill(1.5);
@@ -172,7 +173,7 @@ test('only the part of a buffer that is viewed is sent', () => {
   assert.deepEqual([...pooled], [...Buffer.from('pool')]);
 });
 
-test('the bytes may lie in shared memory', () => {
+test('the bytes may be in shared memory', () => {
   const value = {
     text: 'x'.repeat(100),
     wide: '日'.repeat(40),
@@ -312,7 +313,7 @@ test('aggregate errors, DOM exceptions, system errors, and errors of other realm
   assert.deepStrictEqual(send(others), structuredClone(others));
 });
 
-test('an error is never lost to one of its properties', () => {
+test('an error is sent even if one of its properties cannot be', () => {
   const plain = { fine: true };
   const error = new Error('kept', { cause: () => 'reason' });
   Object.defineProperty(error, 'thrown', { get: () => assert.fail('from a getter'), enumerable: true });
@@ -397,7 +398,7 @@ for (const [value, message] of unsendable) {
   });
 }
 
-test('refused: detached buffers and what is deep inside', () => {
+test('refused: detached buffers, and values deep inside', () => {
   const view = new Uint8Array(4);
   const data = new DataView(view.buffer);
   structuredClone(view.buffer, { transfer: [view.buffer] });
@@ -422,7 +423,7 @@ test('user classes and plain globals are not taken for host objects', () => {
   Reflect.deleteProperty(globalThis, 'PlaitTestGlobal');
 });
 
-test('what a getter throws is thrown unchanged, and getters run once, in key order', () => {
+test('errors of getters are thrown unchanged, and getters run once, in key order', () => {
   const thrown = new Error('mine');
   const value = {
     a: 1,
@@ -449,7 +450,7 @@ test('what a getter throws is thrown unchanged, and getters run once, in key ord
   assert.deepEqual(send(shrinking), { a: 1, c: 3 });
 });
 
-test('a write inside a write', () => {
+test('a getter may start a write inside a write', () => {
   const inner: unknown[] = [];
   const value = {
     before: 'x'.repeat(5000),
@@ -559,7 +560,7 @@ function sharing(root: unknown): number[] {
   return walk;
 }
 
-test('random values are as structuredClone has them', (context) => {
+test('random values are the same as after structuredClone', (context) => {
   context.diagnostic(`PLAIT_SEED=${seed}`);
   const random = seeded(seed);
   for (let round = 0; round < 1500; round++) {
@@ -639,7 +640,7 @@ test('random bytes give a value or ERR_PLAIT_BAD_MESSAGE', () => {
   }
 });
 
-test('a few bytes cannot ask for much memory', () => {
+test('a few bytes cannot cause a large allocation', () => {
   const huge = [0xff, 0xff, 0xff, 0xff, 0x0f];
   for (const body of [
     [0x21, ...huge],

@@ -135,7 +135,7 @@ export function createFs(space: () => Space): Fs {
 }
 
 /**
- * The path without links, or unchanged if that fails: a mount must be removable even if the host's directory is missing.
+ * The path without links, or unchanged if that fails: a mount must be removable even if its directory is missing.
  */
 function placeOf(fs: TreeFs, path: PathLike): string {
   try {

@@ -20,11 +20,11 @@ const HTML = `<!doctype html><title>Plait</title>
 const PROGRAM = `<script type="module">
 import { heap, isSupported, Pool, PlaitError } from 'plait';
 import fs from 'plait/fs';
-const told = [isSupported()];
+const reported = [isSupported()];
 for (const use of [() => new Pool('/work.js'), () => heap.alloc(8), () => fs.writeFileSync('/a', ''), () => fs.promises.stat('/')]) {
-  try { await use(); told.push('nothing'); } catch (error) { told.push(error instanceof PlaitError && error.code + ': ' + error.message); }
+  try { await use(); reported.push('nothing'); } catch (error) { reported.push(error instanceof PlaitError && error.code + ': ' + error.message); }
 }
-globalThis.told = told;
+globalThis.reported = reported;
 </script>`;
 
 /** Pages in which Plait cannot run. */
@@ -87,13 +87,15 @@ test(`the shared cases, in a page with isolation headers (seed ${seed})`, { time
   }
 });
 
-/** What the program in a page was told. */
-async function toldIn(name: string): Promise<unknown[]> {
+/** The reports of the program in a page. */
+async function reportedIn(name: string): Promise<unknown[]> {
   const bare = await browser.newPage();
   try {
     await bare.goto(`${origin}${name}`);
-    const told = await bare.waitForFunction(() => Reflect.get(globalThis, 'told'), undefined, { timeout: 10000 });
-    return (await told.jsonValue()) as unknown[];
+    const reported = await bare.waitForFunction(() => Reflect.get(globalThis, 'reported'), undefined, {
+      timeout: 10000,
+    });
+    return (await reported.jsonValue()) as unknown[];
   } finally {
     await bare.close();
   }
@@ -105,11 +107,11 @@ const REASONS: Record<string, RegExp> = {
   '/shareless.html': /^ERR_PLAIT_UNSUPPORTED: this page is cross-origin isolated.*no SharedArrayBuffer/,
 };
 
-test('a page in which Plait cannot run imports it, and is told at the first use what is missing', async () => {
+test('a page in which Plait cannot run can import it, and the first use reports what is missing', async () => {
   for (const [name, reason] of Object.entries(REASONS)) {
-    const [supported, ...told] = await toldIn(name);
+    const [supported, ...reported] = await reportedIn(name);
     assert.equal(supported, false, name);
-    assert.equal(told.length, 4);
-    for (const said of told) assert.match(String(said), reason, name);
+    assert.equal(reported.length, 4);
+    for (const said of reported) assert.match(String(said), reason, name);
   }
 });

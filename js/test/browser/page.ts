@@ -1,6 +1,6 @@
 /**
  * The page that runs the shared cases in a browser. The driver (browser.test.ts) asks for the names, then for each case
- * by its number; a case answers with nothing, or with what failed.
+ * by its number; the result of a case is nothing, or its failure.
  */
 
 import { attach, commonSpace, heap, PlaitError, Pool } from 'plait';
@@ -36,7 +36,7 @@ function newCounter(): number {
 
 const browserCases: Case[] = [
   {
-    name: 'tasks go on while main is busy',
+    name: 'tasks continue while main is busy',
     async run() {
       const pool = new Pool(fixture('web-tasks.js'), { threads: 2 });
       const counter = newCounter();
@@ -54,13 +54,13 @@ const browserCases: Case[] = [
       const pool = new Pool(fixture('web-tasks.js'), { threads: 1 });
       const counter = newCounter();
       await pool.run(counter, { name: 'count' });
-      const death = pool.run(0, { name: 'end' }).then(
+      const exit = pool.run(0, { name: 'end' }).then(
         () => undefined,
         (error) => error,
       );
       const behind = Array.from({ length: 5 }, () => pool.run(counter, { name: 'count' }));
       spinUntil(counter, 6);
-      same((await death).code, 'ERR_PLAIT_WORKER_DIED');
+      same((await exit).code, 'ERR_PLAIT_WORKER_DIED');
       await Promise.all(behind);
       await pool.close();
       heap.free(counter);
@@ -68,7 +68,7 @@ const browserCases: Case[] = [
   },
   {
     // In Chromium a Worker that was terminated goes on in what it runs, for two seconds at most.
-    name: 'a worker that was stopped and goes on for a while keeps its own memory',
+    name: 'a stopped worker that runs on for a while keeps its own memory',
     async run() {
       const pool = new Pool(fixture('web-tasks.js'), { threads: 1, grace: 20 });
       const before = await pool.run(1, { name: 'churn' }).then(() => heap.stats().liveBlocks);
@@ -114,7 +114,7 @@ const browserCases: Case[] = [
     },
   },
   {
-    name: 'a thread that cannot attach ends, and its starter is told why',
+    name: 'a thread that cannot attach ends, and its starter gets the error',
     async run() {
       const { host } = await import(new URL('/dist/core/host.js', location.href).href);
       const { THREAD_SCRIPT } = await import(new URL('/dist/task/thread.generated.js', location.href).href);

@@ -1,6 +1,6 @@
 /**
- * The programs of examples/bundlers, built by each bundler with nothing but what its folder says, and run: in Node, and
- * in Chromium. All print the same words and counts, which are counted here once more, by other means.
+ * The programs of examples/bundlers, built by each bundler with only its folder's configuration, and run in Node and in
+ * Chromium. All print the same words and counts, which are compared with an independent count here.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** What files promise, on any host. `module(name)` gives the URL of a fixture. */
+/** The contract of files, on any host. `module(name)` gives the URL of a fixture. */
 
 import { openSpace, Pool } from 'plait';
 import { createFs, type Fs, type FsError } from 'plait/fs';
@@ -21,7 +21,7 @@ function refused(action: () => unknown): FsError {
 export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
   return [
     {
-      name: 'files are written, read, and told of',
+      name: 'files are written, read, and listed',
       run() {
         fs.mkdirSync('/cases/a', { recursive: true });
         fs.writeFileSync('/cases/a/f', 'grün');
@@ -78,7 +78,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'who awaits one call after the other lets the event loop turn',
+      name: 'the event loop turns while one call after another is awaited',
       async run() {
         fs.writeFileSync('/turns', 'text');
         const calls: Record<string, () => unknown> = {
@@ -114,9 +114,9 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
     {
       name: 'streams write, read, stop, fail and pipe',
       async run() {
-        const told: string[] = [];
+        const reported: string[] = [];
         const note = (stream: AnyStream, name: string, ...events: string[]): Promise<void> => {
-          for (const event of events) stream.on(event, () => told.push(`${name} ${event}`));
+          for (const event of events) stream.on(event, () => reported.push(`${name} ${event}`));
           return new Promise((resolve) => stream.on('close', resolve));
         };
         const writer = fs.createWriteStream('/stream', { highWaterMark: 1000 }) as AnyStream;
@@ -126,7 +126,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
           if (!writer.write(line)) await new Promise((resolve) => writer.once('drain', resolve));
         writer.end('the end');
         await written;
-        same(told.splice(0).join(), 'writer open,writer ready,writer finish,writer close');
+        same(reported.splice(0).join(), 'writer open,writer ready,writer finish,writer close');
         const text = `${lines.join('')}the end`;
         same(fs.readFileSync('/stream', 'utf8'), text);
         same(writer.bytesWritten, new TextEncoder().encode(text).length);
@@ -144,7 +144,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
         });
         await read;
         same(found, text);
-        same(told.splice(0).join(), 'reader open,reader ready,reader end,reader close');
+        same(reported.splice(0).join(), 'reader open,reader ready,reader end,reader close');
 
         const part = async (options: object): Promise<string> => {
           let all = '';
@@ -165,13 +165,13 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
         const over = note(stopped, 'stopped', 'end', 'error', 'close');
         stopped.on('data', () => stopped.destroy(new Error('enough')));
         await over;
-        same(told.splice(0).join(), 'stopped error,stopped close');
+        same(reported.splice(0).join(), 'stopped error,stopped close');
 
         const missing = fs.createReadStream('/nowhere') as AnyStream;
         const failed = note(missing, 'missing', 'open', 'end', 'close');
         const error = await new Promise<FsError>((resolve) => missing.on('error', resolve));
         await failed;
-        same([error.code, error.syscall, ...told.splice(0)].join(), 'ENOENT,open,missing close');
+        same([error.code, error.syscall, ...reported.splice(0)].join(), 'ENOENT,open,missing close');
         let thrown = '';
         try {
           for await (const _ of fs.createReadStream('/nowhere') as AnyStream);
@@ -238,7 +238,7 @@ export function fsCases(fs: Fs, module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'a private space has files of its own, and a full one says so',
+      name: 'a private space has files of its own, and reports that it is full',
       run() {
         const space = openSpace({ maximum: 4 * 2 ** 20 });
         const own = createFs(() => space);

@@ -1,6 +1,6 @@
 /**
- * Every operation that takes a path, for tests of where paths behind a mount point can lead. `/host` is a mount with a
- * file `f`.
+ * Every operation that takes a path, for tests of the places that paths behind a mount point can reach. `/host` is a
+ * mount with a file `f`.
  */
 import type { Fs } from 'plait/fs';
 

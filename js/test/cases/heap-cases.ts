@@ -1,13 +1,13 @@
-/** What the heap promises, on any host. `module(name)` gives the URL of a fixture. */
+/** The contract of the heap, on any host. `module(name)` gives the URL of a fixture. */
 
 import { type heap as commonHeap, Heap, openSpace } from 'plait';
 import { type Case, ok, random, same, thrown } from './check.ts';
-import { heapFaceCases } from './heap-face-cases.ts';
+import { heapApiCases } from './heap-api-cases.ts';
 import { heapLimitCases } from './heap-limit-cases.ts';
 import { heapTaskCases } from './heap-task-cases.ts';
 
 export function heapCases(heap: typeof commonHeap, seed: number, module: (name: string) => string): Case[] {
-  return [...basicCases(heap, seed), ...heapFaceCases(heap, seed), ...heapLimitCases(), ...heapTaskCases(module)];
+  return [...basicCases(heap, seed), ...heapApiCases(heap, seed), ...heapLimitCases(), ...heapTaskCases(module)];
 }
 
 function basicCases(heap: typeof commonHeap, seed: number): Case[] {
@@ -57,7 +57,7 @@ function basicCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'a full space says so, and works on when something is freed',
+      name: 'a full space is an error, and allocation works again after a free',
       run() {
         const space = openSpace({ maximum: 4 * 2 ** 20 });
         const small = new Heap(() => space);

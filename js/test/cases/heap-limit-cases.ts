@@ -1,6 +1,6 @@
 /**
- * What the heap promises where memory ends, on any host: each way of allocating is made to fail, in spaces that are
- * full to the brim or nearly so. A failure has a code, changes nothing and loses nothing.
+ * The contract of the heap when memory ends, on any host: each way of allocating is made to fail, in spaces that are
+ * full or nearly full. A failure has a code, changes nothing and loses nothing.
  */
 
 import { attach, Heap, openSpace, PlaitError } from 'plait';
@@ -127,7 +127,7 @@ export function heapLimitCases(): Case[] {
       },
     },
     {
-      name: 'realloc() that finds no room leaves the block as it is',
+      name: 'realloc() leaves the block unchanged if there is no memory',
       run() {
         const space = openSpace({ maximum: MAXIMUM });
         const heap = new Heap(() => space);
@@ -146,7 +146,7 @@ export function heapLimitCases(): Case[] {
       },
     },
     {
-      name: 'a thread that finds no room is told so, and can come again',
+      name: 'a thread that finds no memory gets an error, and can attach later',
       run() {
         const space = openSpace({ maximum: MAXIMUM });
         const heap = new Heap(() => space);

@@ -1,4 +1,4 @@
-/** What becomes of the heap's bytes on their way to tasks, on any host. `module(name)` gives the URL of a fixture. */
+/** Heap bytes as inputs and results of tasks, on any host. `module(name)` gives the URL of a fixture. */
 
 import { give, Heap, type HeapBytes, openSpace, Pool, type PoolOptions, transfer } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
@@ -54,7 +54,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'bytes() that a task gives are the caller’s: no copy, and nobody else frees them',
+      name: 'bytes() that a task gives belong to the caller: they are not copied, and freed only by the caller',
       run: () =>
         withPool(module('pool-tasks.js'), async (heap, pool) => {
           for (const size of [0, 10, 5000, 1_000_000]) {
@@ -77,7 +77,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'what give() and transfer() return is refused as a part of a value, and nothing is given away',
+      name: 'the results of give() and transfer() are refused as a part of a value, and nothing is given away',
       run: () =>
         withPool(
           module('pool-tasks.js'),
@@ -112,7 +112,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
         ),
     },
     {
-      name: 'bytes() that a task gives to nobody are freed',
+      name: 'bytes() that a task gives are freed if no caller takes them',
       run: async () => {
         await withPool(module('pool-tasks.js'), async (_heap, pool) => {
           const stop = new AbortController();

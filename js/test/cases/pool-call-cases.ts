@@ -1,6 +1,6 @@
 /**
- * What a pool's calls promise beyond running a function: what is moved, many at a time, blocking, of tasks. On any
- * host.
+ * The contract of a pool's calls beyond running a function: transfer, many inputs, blocking calls, and calls of tasks.
+ * On any host.
  */
 
 import { Pool } from 'plait';
@@ -14,7 +14,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
   return [
     // ---- values ----
     {
-      name: 'transfer: the source is detached, on the way there and on the way back; what cannot is named',
+      name: 'transfer: the source is detached, for inputs and results; an error names what cannot be transferred',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           const bytes = new Uint8Array(5000).fill(7);
@@ -23,7 +23,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           ok(back.bytes.length === 5000 && back.bytes[4999] === 7, 'what came back');
           const given = (await pool.run(300, { name: 'giveBytes' })) as { bytes: Uint8Array };
           ok(given.bytes.length === 300 && given.bytes[0] === 3, 'what the worker gave');
-          same(await pool.run(0, { name: 'keptLength' }), 0, 'what the worker has left');
+          same(await pool.run(0, { name: 'keptLength' }), 0, 'the length that the worker sees afterwards');
           const twice = new ArrayBuffer(8);
           const gone = new ArrayBuffer(8);
           structuredClone(gone, { transfer: [gone] });
@@ -62,28 +62,28 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           stop.abort(new URIError('enough'));
           ok((await many) instanceof URIError, 'the reason of the signal');
           ok((await rejection(pool.runMany([1], { signal: stop.signal }))) instanceof URIError, 'aborted before');
-          const told: unknown[] = [];
+          const reported: unknown[] = [];
           await pool.runMany([2, 3], {
-            name: 'tellSync',
-            onProgress: (value: number, index) => told.push([index, value]),
+            name: 'reportSync',
+            onProgress: (value: number, index) => reported.push([index, value]),
           });
-          same(told.length, 5);
+          same(reported.length, 5);
         }),
     },
     {
-      name: 'parts: what a task tells comes in order, before its end; the rest is as of run()',
+      name: 'parts: a task’s progress arrives in order, before its end; otherwise it works like run()',
       run: () =>
         withPool({ threads: 1, grace: 10000 }, async (pool) => {
-          const parts = pool.parts<{ step: number }, number>(5000, { name: 'tell' });
+          const parts = pool.parts<{ step: number }, number>(5000, { name: 'report' });
           let step = 0;
           for await (const part of parts) same(part.step, step++);
           same(step, 5000);
           same(await parts.result, 5000);
           alike(await parts.next(), { value: undefined, done: true });
-          const quick = pool.parts(1, { name: 'tellSync' });
+          const quick = pool.parts(1, { name: 'reportSync' });
           alike(await quick.next(), { value: 0, done: false });
           alike(await quick.next(), { value: 1, done: true }, 'the result');
-          const failing = pool.parts('x', { name: 'tellAndFail' });
+          const failing = pool.parts('x', { name: 'reportAndFail' });
           alike(await failing.next(), { value: 'x', done: false });
           ok((await rejection(failing.next())) instanceof RangeError, 'the error');
           ok((await rejection(failing.result)) instanceof RangeError, 'the same by its result');
@@ -107,7 +107,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'map: leaving early or a signal takes back what is under way',
+      name: 'map: leaving early or a signal aborts the started tasks',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           for await (const output of pool.map([0, 1e7, 1e7], { name: 'pause' })) {
@@ -135,9 +135,9 @@ export function poolCallCases(module: (name: string) => string): Case[] {
           const pending = pool.run('other');
           same(pool.runSync('value'), 'value');
           same(pool.runSync(3, { name: 'pause' }), 3);
-          const told: unknown[] = [];
-          same(pool.runSync(4, { name: 'tell', onProgress: (part) => void told.push(part) }), 4);
-          alike(told, [{ step: 0 }, { step: 1 }, { step: 2 }, { step: 3 }], 'while it blocks');
+          const reported: unknown[] = [];
+          same(pool.runSync(4, { name: 'report', onProgress: (part) => void reported.push(part) }), 4);
+          alike(reported, [{ step: 0 }, { step: 1 }, { step: 2 }, { step: 3 }], 'while it blocks');
           ok(thrown(() => pool.runSync('m', { name: 'fail' })) instanceof RangeError, 'its error');
           same(thrown(() => pool.runSync(1, { name: 'exit' })).code, 'ERR_PLAIT_WORKER_DIED');
           same(await pending, 'other');
@@ -148,13 +148,13 @@ export function poolCallCases(module: (name: string) => string): Case[] {
       name: 'broadcast: every worker once; workers born later too, when that is asked for',
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
-          const indices = (await pool.broadcast('first', { name: 'hear' })) as number[];
+          const indices = (await pool.broadcast('first', { name: 'receive' })) as number[];
           alike([...indices].sort(), [0, 1, 2]);
-          await pool.broadcast('second', { name: 'hear', later: true });
+          await pool.broadcast('second', { name: 'receive', later: true });
           await rejection(pool.run(1, { name: 'exit', affinity: 'k' }));
-          const heard = (await pool.broadcast(0, { name: 'whatWasHeard' })) as string[][];
-          same(heard.filter((list) => list.join() === 'second').length, 1, 'the new worker');
-          same(heard.filter((list) => list.join() === 'first,second').length, 2, 'the others');
+          const received = (await pool.broadcast(0, { name: 'receivedValues' })) as string[][];
+          same(received.filter((list) => list.join() === 'second').length, 1, 'the new worker');
+          same(received.filter((list) => list.join() === 'first,second').length, 2, 'the others');
           ok((await rejection(pool.broadcast('m', { name: 'fail' }))) instanceof RangeError, 'its error');
           const done = pool.close();
           same((await rejection(pool.broadcast(1))).code, 'ERR_PLAIT_POOL_CLOSED');
@@ -216,7 +216,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'inline functions import: URLs everywhere, packages and what lies beside the pool’s module in Node',
+      name: 'inline functions import: URLs everywhere, packages and files beside the pool’s module in Node',
       run: () =>
         withPool({ threads: 1, inline: true }, async (pool) => {
           // By this way, since the compiler would put a helper of its own around the import().
@@ -242,10 +242,10 @@ export function poolCallCases(module: (name: string) => string): Case[] {
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           same(await pool.run(6, { name: 'tree' }), 64);
-          const told: unknown[] = [];
-          const onProgress = (value: unknown): void => void told.push(value);
+          const reported: unknown[] = [];
+          const onProgress = (value: unknown): void => void reported.push(value);
           alike(await pool.run('child', { name: 'parentOf', onProgress }), [false, 'child', false]);
-          alike(told, ['after']);
+          alike(reported, ['after']);
           const wide = opened(new Pool(tasks, { threads: 2 }));
           alike(await wide.runMany(Array(8).fill(5), { name: 'tree' }), Array(8).fill(32));
           await wide.close();

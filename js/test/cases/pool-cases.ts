@@ -1,4 +1,4 @@
-/** What a pool promises beyond its calls: stopping, closing, progress, sizes, counters, other threads. On any host. */
+/** The contract of a pool beyond its calls: stopping, closing, progress, sizes, counters, other threads. On any host. */
 
 import { connect, Heap, PlaitError, Pool } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
@@ -11,7 +11,7 @@ export function poolCases(module: (name: string) => string): Case[] {
   return [
     // ---- stopping ----
     {
-      name: 'abort: the promise rejects with the reason; a loop sees the flag; a signal listener hears it',
+      name: 'abort: the promise rejects with the reason; a loop sees the flag; a signal listener is called',
       run: () =>
         withPool({ threads: 1, grace: 10000 }, async (pool) => {
           for (const name of ['beginUntilAborted', 'untilSignal']) {
@@ -27,12 +27,12 @@ export function poolCases(module: (name: string) => string): Case[] {
           const stop = new AbortController();
           const blocker = await begun(pool, 'untilSignal', { signal: stop.signal });
           const queued = new AbortController();
-          const never = rejection(pool.run('never', { name: 'hear', signal: queued.signal }));
+          const never = rejection(pool.run('never', { name: 'receive', signal: queued.signal }));
           queued.abort();
           same((await never).name, 'AbortError', 'while queued');
           stop.abort();
           await rejection(blocker.end);
-          alike(await pool.run(0, { name: 'whatWasHeard' }), [], 'what was aborted in the queue was not run');
+          alike(await pool.run(0, { name: 'receivedValues' }), [], 'what was aborted in the queue was not run');
         }),
     },
     {
@@ -67,7 +67,7 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'retries: a task whose worker died is run again, with its input, as often as is allowed',
+      name: 'retries: a task whose worker has exited is run again, with its input, as often as allowed',
       run: () =>
         withPool({ threads: 1 }, async (pool, space) => {
           const heap = new Heap(() => space);
@@ -75,9 +75,9 @@ export function poolCases(module: (name: string) => string): Case[] {
           for (const text of ['short', 'long '.repeat(2000)]) {
             heap.view(block, 4).fill(0);
             const input = { block, times: 3, text };
-            same(await pool.run(input, { name: 'dieAtFirst', retries: 3 }), text, 'the fourth run');
+            same(await pool.run(input, { name: 'exitAtFirst', retries: 3 }), text, 'the fourth run');
             heap.view(block, 4).fill(0);
-            const error = await rejection(pool.run(input, { name: 'dieAtFirst', retries: 2 }));
+            const error = await rejection(pool.run(input, { name: 'exitAtFirst', retries: 2 }));
             same(error.code, 'ERR_PLAIT_WORKER_DIED');
           }
           heap.free(block);
@@ -90,12 +90,12 @@ export function poolCases(module: (name: string) => string): Case[] {
           }
           ok(
             (await rejection(pool.run('m', { name: 'fail', retries: 5 }))) instanceof RangeError,
-            'a failure is no death',
+            'a failure is no exit',
           );
         }),
     },
     {
-      name: 'close: its deadline forces what is left',
+      name: 'close: after its timeout, the remaining tasks are stopped',
       run: async () => {
         const pool = opened(new Pool(tasks, { threads: 2 }));
         const { end } = await begun(pool, 'beginAndSpin');
@@ -113,7 +113,7 @@ export function poolCases(module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'close: what was submitted is run, also by workers that have yet to be started, with their indices',
+      name: 'close: submitted tasks are run, also by workers that are still to be started, with their indices',
       run: async () => {
         for (const options of [
           { minThreads: 0, maxThreads: 3 },
@@ -132,22 +132,22 @@ export function poolCases(module: (name: string) => string): Case[] {
     },
     // ---- several at a time, progress ----
     {
-      name: 'concurrentTasksPerWorker: asynchronous tasks run beside each other, and know who they are',
+      name: 'concurrentTasksPerWorker: asynchronous tasks run concurrently, each with its own context',
       run: () =>
         withPool({ threads: 1, concurrentTasksPerWorker: 8 }, async (pool) => {
           alike(await Promise.all(Array.from({ length: 8 }, () => pool.run(8, { name: 'meet' }))), Array(8).fill(true));
-          const told: unknown[] = [];
+          const reported: unknown[] = [];
           const runs = [1, 2, 3, 4, 5, 6].map((value) =>
             pool.run(value, {
               name: 'remember',
               onProgress: (word: number) => {
                 if (isNode) same(word, value, 'whose progress');
-                told.push(word);
+                reported.push(word);
               },
             }),
           );
           alike(await Promise.all(runs), [1, 2, 3, 4, 5, 6]);
-          same(told.length, 12);
+          same(reported.length, 12);
           same((await pool.runMany(Array(500).fill(1), { name: 'pause' })).length, 500);
           const hang = rejection(pool.run(0, { name: 'beginAndHang', timeout: 30 }));
           const beside = pool.run(300, { name: 'pause' });
@@ -161,22 +161,22 @@ export function poolCases(module: (name: string) => string): Case[] {
       name: 'progress: in order, before the end, from asynchronous and synchronous tasks',
       run: () =>
         withPool({}, async (pool) => {
-          const told: unknown[] = [];
+          const reported: unknown[] = [];
           let ended = false;
           const run = pool.run(20, {
-            name: 'tell',
+            name: 'report',
             onProgress: (value: unknown) => {
               ok(!ended, 'before the end');
-              told.push(value);
+              reported.push(value);
             },
           });
           same(await run, 20);
           ended = true;
           alike(
-            told,
+            reported,
             Array.from({ length: 20 }, (_, step) => ({ step })),
           );
-          same(await pool.run(1000, { name: 'tellSync' }), 1000, 'without a listener');
+          same(await pool.run(1000, { name: 'reportSync' }), 1000, 'without a listener');
         }),
     },
     // ---- sizes ----
@@ -201,7 +201,7 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'recycle: a worker makes room for a fresh one after so many tasks; no task is lost',
+      name: 'recycle: a worker is replaced after a number of tasks; no task is lost',
       run: () =>
         withPool({ threads: 2, recycle: { tasks: 20 } }, async (pool) => {
           const inputs = Array.from({ length: 300 }, (_, i) => i);
@@ -216,7 +216,7 @@ export function poolCases(module: (name: string) => string): Case[] {
     },
     // ---- insight ----
     {
-      name: 'stats count every task once; events tell of workers',
+      name: 'stats count every task once; events report workers',
       run: () =>
         withPool({}, async (pool) => {
           const events: string[] = [];
@@ -259,7 +259,7 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'timeout: a call that gives 0 has none, whatever the pool says',
+      name: 'timeout: a call with 0 has none, whatever the pool’s option',
       run: () =>
         withPool({ threads: 1, timeout: 30 }, async (pool) => {
           same((await rejection(pool.run(200, { name: 'pause' }))).code, 'ERR_PLAIT_TASK_TIMEOUT');
@@ -282,7 +282,7 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'options outside their range are told at once',
+      name: 'options outside their range are refused at once',
       run: () => {
         const wrong: object[] = [
           { minThreads: 3, maxThreads: 2 },

@@ -1,16 +1,15 @@
 /**
- * What becomes of options that a pool and its calls do not know, or cannot take, and what the pool's own say for its
- * tasks. On any host.
+ * Unknown and invalid options of a pool and its calls, and a pool's options as defaults for its tasks. On any host.
  */
 
 import { connect, Heap, Pool, type PoolOptions } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
 import { opened, poolsOf } from './pool-setup.ts';
 
-/** Options, and what the message says of them. */
+/** Options, and parts of the error's message. */
 type Wrong = [unknown, ...string[]];
 
-function tells(error: Error, options: unknown, kind: typeof TypeError | typeof RangeError, parts: string[]): void {
+function checkError(error: Error, options: unknown, kind: typeof TypeError | typeof RangeError, parts: string[]): void {
   const what = `${JSON.stringify(options)}: ${error}`;
   same(error.constructor, kind, what);
   for (const part of parts) ok(error.message.includes(part), `${what}, which lacks "${part}"`);
@@ -22,7 +21,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
 
   return [
     {
-      name: 'options of a pool: unknown names are refused, with what was probably meant',
+      name: 'options of a pool: unknown names are refused, with a suggestion',
       run: () => {
         const wrong: Wrong[] = [
           [{ timout: 50 }, 'options.timout is no option of new Pool()', 'is timeout meant?'],
@@ -41,7 +40,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
           [{ resourceLimits: { maxOldSpaceSizeMb: 3 } }, 'options.resourceLimits.maxOldSpaceSizeMb'],
         ];
         for (const [options, ...parts] of wrong) {
-          tells(
+          checkError(
             thrown(() => new Pool(tasks, options as PoolOptions)),
             options,
             TypeError,
@@ -53,7 +52,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'options of a pool: wrong values are refused, with what there may be',
+      name: 'options of a pool: wrong values are refused, with the valid ones',
       run: () => {
         const types: Wrong[] = [
           [null, 'options must be an object, not null'],
@@ -79,8 +78,8 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
           [{ recycle: { bytes: '1' } }, 'options.recycle.bytes must be a whole number from 1 to', "not '1'"],
         ];
         const refused = (options: unknown) => thrown(() => new Pool(tasks, options as PoolOptions));
-        for (const [options, ...parts] of types) tells(refused(options), parts, TypeError, parts);
-        for (const [options, ...parts] of ranges) tells(refused(options), options, RangeError, parts);
+        for (const [options, ...parts] of types) checkError(refused(options), parts, TypeError, parts);
+        for (const [options, ...parts] of ranges) checkError(refused(options), options, RangeError, parts);
       },
     },
     {
@@ -130,7 +129,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
           for (const [names, options, ...parts] of wrong) {
             for (const name of names) {
               const error = await rejection((async () => await calls[name]?.(options as never))());
-              tells(error, [name, options], TypeError, parts);
+              checkError(error, [name, options], TypeError, parts);
             }
           }
           const none = Object.create({ timout: 5 }); // what is inherited may be anybody's
@@ -147,14 +146,14 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'options of runSync: a signal is refused by name, as is what it does not know',
+      name: 'options of runSync: a signal is refused by name, and so are unknown options',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           const refused = (options: unknown) => thrown(() => pool.runSync(1, options as never));
           const { signal } = new AbortController();
-          tells(refused({ signal }), 'signal', TypeError, ['options.signal', 'runSync()', 'timeout']);
-          tells(refused({ onProgress: 5 }), 5, TypeError, ['options.onProgress must be a function, not 5']);
-          tells(refused({ transferList: [] }), 'list', TypeError, ['it is called transfer']);
+          checkError(refused({ signal }), 'signal', TypeError, ['options.signal', 'runSync()', 'timeout']);
+          checkError(refused({ onProgress: 5 }), 5, TypeError, ['options.onProgress must be a function, not 5']);
+          checkError(refused({ transferList: [] }), 'list', TypeError, ['it is called transfer']);
         }),
     },
     {
@@ -204,7 +203,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
       },
     },
     {
-      name: 'retries of the pool: what its tasks have that say nothing else, in every call and thread',
+      name: 'retries of the pool: the default for its tasks, in every call and thread',
       run: () =>
         withPool({ threads: 1, retries: 2 }, async (pool, space) => {
           const block = new Heap(() => space).alloc(4);
@@ -213,8 +212,8 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
             Atomics.store(words, 0, 0);
             return { block, times, text: 'lives' };
           };
-          const name = 'dieAtFirst';
-          const api = pool.proxy<{ dieAtFirst(input: object): string }>();
+          const name = 'exitAtFirst';
+          const api = pool.proxy<{ exitAtFirst(input: object): string }>();
           using other = connect(pool.handle, { space });
           const calls: Record<string, (input: object, options: { retries?: number }) => Promise<unknown>> = {
             run: (input, options) => pool.run(input, { name, ...options }),
@@ -222,7 +221,7 @@ export function poolOptionCases(module: (name: string) => string): Case[] {
             map: async (input, options) => (await pool.map([input], { name, ...options }).next()).value,
             parts: (input, options) => pool.parts(input, { name, ...options }).result,
             broadcast: (input, options) => pool.broadcast(input, { name, ...options }).then(([first]) => first),
-            proxy: (input, options) => api.dieAtFirst(input, options),
+            proxy: (input, options) => api.exitAtFirst(input, options),
             connected: (input, options) => other.run(input, { name, ...options }),
           };
           if (canBlock()) calls.runSync = async (input, options) => pool.runSync(input, { name, ...options });

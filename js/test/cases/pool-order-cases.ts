@@ -1,4 +1,4 @@
-/** What a pool promises about its queue: the order of tasks, keys, its limit. On any host. */
+/** The contract of a pool's queue: the order of tasks, keys, its limit. On any host. */
 
 import { Heap, Pool } from 'plait';
 import { alike, type Case, ok, rejection, same } from './check.ts';
@@ -31,7 +31,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'order: tasks with one key run on one worker, in the order of submission, whatever else there is',
+      name: 'order: tasks with one key run on one worker, in the order of submission, beside any other tasks',
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
           const others = pool.runMany(Array.from({ length: 300 }, (_, i) => i));
@@ -62,7 +62,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'order: single tasks, quick and slow ones in turn; timers go on meanwhile',
+      name: 'order: single tasks, fast and slow ones in turn; timers still run',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           let ticks = 0;
@@ -80,7 +80,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'maxQueue: a further task is refused; drain tells when there is room; map and runMany wait by themselves',
+      name: 'maxQueue: a further task is refused; drain reports room; map and runMany wait by themselves',
       run: () =>
         withPool({ threads: 1, maxQueue: 4 }, async (pool) => {
           const stop = new AbortController();
@@ -106,7 +106,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'maxQueue: aborted tasks make room at once, though every worker is busy; those behind them keep their order',
+      name: 'maxQueue: aborted tasks make room at once, although every worker is busy; later tasks keep their order',
       run: () =>
         withPool({ threads: 1, maxQueue: 6 }, async (pool, space) => {
           const release = new AbortController();
@@ -118,7 +118,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
           const input = new Uint8Array(50_000);
           const queued = stops.map(({ signal }, i) => {
             const run = pool.run([i, input], { signal, priority: i === 5 ? 1 : 0 }).then(() => order.push(i));
-            run.catch(() => {}); // heard below
+            run.catch(() => {}); // handled below
             return run;
           });
           ok(pool.needsDrain, 'the queue is full');
@@ -131,7 +131,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
           const later = [6, 7, 8, 9].map((i) => pool.run([i, input]).then(() => order.push(i)));
           same((await rejection(pool.run(10))).code, 'ERR_PLAIT_QUEUE_FULL');
           for (const i of [1, 4, 0, 5]) same((await rejection(queued[i]!)).message, `no ${i}`);
-          // As often as you like: nothing piles up where nobody can take it away.
+          // Repeated calls must not accumulate entries that no thread removes.
           stops[3]!.abort();
           await rejection(queued[3]!);
           for (let i = 0; i < 1000; i++) {
@@ -148,7 +148,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'maxQueue: who leaves map early, or aborts runMany, gives its places in a blocked pool back',
+      name: 'maxQueue: leaving map early, or aborting runMany, frees their places in a blocked pool',
       run: () =>
         withPool({ threads: 1, maxQueue: 8 }, async (pool) => {
           const release = new AbortController();

@@ -1,4 +1,4 @@
-/** A pool of the fixtures' tasks for one case, and waiting for what it does. On any host. */
+/** Opens a pool of the fixtures' tasks for one case, and waits for its events. On any host. */
 
 import { openSpace, Pool, type PoolOptions, type Space } from 'plait';
 import { ok } from './check.ts';

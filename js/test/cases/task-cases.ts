@@ -1,4 +1,4 @@
-/** What a pool promises, on any host. `module(name)` gives the URL of a fixture. */
+/** The contract of a pool, on any host. `module(name)` gives the URL of a fixture. */
 
 import { Heap, heap, openSpace, PlaitError, Pool, type Settled } from 'plait';
 import { alike, type Case, ok, rejection, same, thrown } from './check.ts';
@@ -146,11 +146,11 @@ export function taskCases(module: (name: string) => string): Case[] {
                 ok(/workerData.*slice\(\)/.test(message), `it says what to do: ${message}`);
               }
             }
-            const { message } = await rejection(pool.run(0, { name: 'tellOwnShared' }));
+            const { message } = await rejection(pool.run(0, { name: 'reportOwnShared' }));
             ok(message.startsWith('progress is a view on a SharedArrayBuffer, '), message);
-            const output = await rejection(pool.run(1, { name: 'tellOwnShared' }));
+            const output = await rejection(pool.run(1, { name: 'reportOwnShared' }));
             ok(output.message.startsWith('output.view is a view on a SharedArrayBuffer, '), output.message);
-            const error = await rejection(pool.run(2, { name: 'tellOwnShared' }));
+            const error = await rejection(pool.run(2, { name: 'reportOwnShared' }));
             same(error.message, 'has such a property');
             ok(!('view' in error), 'an error is sent without what cannot be');
             // The heap's memory is another object after each growth, and in each view that has come from elsewhere.
@@ -245,7 +245,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'what cannot be sent is named, and nothing else is lost',
+      name: 'an error names the part that cannot be sent, and nothing else is lost',
       run: () =>
         withPool({}, async (pool) => {
           const input = { items: [1, 2, 3, { callback() {} }] };
@@ -265,7 +265,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'an export that is missing or no function is named, with what there is',
+      name: 'the error for a missing export, or one that is no function, names it and lists the functions',
       run: () =>
         withPool({}, async (pool) => {
           const missing = await rejection(pool.run(1, { name: 'absent' }));
@@ -341,7 +341,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'map, mapSettled: a pool that takes no more tasks ends them, after what was accepted, and closes endless inputs',
+      name: 'map, mapSettled: a closed pool ends them after the accepted inputs, and closes endless inputs',
       run: async () => {
         for (const settled of [false, true]) {
           for (const when of ['before', 'meanwhile', 'by force']) {
@@ -432,7 +432,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: '100,000 inputs: each comes back once, in its place',
+      name: '100,000 inputs: each result arrives once, in its place',
       run: () =>
         withPool({}, async (pool) => {
           let expected = 0;
@@ -469,9 +469,9 @@ export function taskCases(module: (name: string) => string): Case[] {
       name: 'the only worker ends, and the tasks behind it still run',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
-          const death = rejection(pool.run(0, { name: 'exit' }));
+          const exit = rejection(pool.run(0, { name: 'exit' }));
           const behind = pool.run('behind');
-          same((await death).code, 'ERR_PLAIT_WORKER_DIED');
+          same((await exit).code, 'ERR_PLAIT_WORKER_DIED');
           same(await behind, 'behind');
         }),
     },
@@ -486,7 +486,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'a task that runs too long is stopped, and only that one',
+      name: 'only a task that exceeds its timeout is stopped',
       run: () =>
         withPool({ threads: 2, timeout: 200 }, async (pool) => {
           const stuck = rejection(pool.run(1, { name: 'spin' }));
@@ -497,7 +497,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'close finishes what was submitted; then nothing is taken',
+      name: 'close finishes the submitted tasks; then none is accepted',
       run: async () => {
         const pool = opened(new Pool(tasks, { threads: 2 }));
         const running = Array.from({ length: 50 }, (_, i) => pool.run(i, { name: 'later' }));
@@ -582,7 +582,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'misuse is told at once',
+      name: 'misuse is refused at once',
       run: () => {
         for (const threads of [0, -1, 1.5, Number.NaN, 1e6]) {
           ok(thrown(() => new Pool(tasks, { threads })) instanceof RangeError, `threads ${threads}`);

@@ -25,7 +25,7 @@ after(() => nodeFs.rmSync(scratch, { recursive: true }));
 const space = openSpace({ maximum: 2 ** 29 });
 const ours = createFs(() => space);
 
-/** What two runs may differ in: nothing but inode numbers and times, which are not told. */
+/** Omits inode numbers and times, the only differences that two runs may have. */
 function tree(fs: Any, top: string): string[] {
   const found: string[] = [];
   for (const name of fs.readdirSync(top).sort()) {

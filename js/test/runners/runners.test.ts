@@ -1,7 +1,7 @@
 /**
  * The projects of examples/runners, with the package as it would be published: under Jest as it is, with babel and with
- * ts-jest, under Vitest, and through the compiler in each way that programs set it. What a runner prints tells of a
- * test that failed, and of a process that would not end by itself.
+ * ts-jest, under Vitest, and through the compiler in each way that programs set it. The output of a runner
+ * shows failed tests, and processes that do not end by themselves.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

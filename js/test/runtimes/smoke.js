@@ -1,7 +1,6 @@
 /**
- * What Plait promises, in a program that knows of no runner: `make runtime-test` runs it on each runtime that has
- * worker threads of Node's kind, from the packed package. It prints one line for each promise, and exits with 1 if one
- * was broken.
+ * The main features of Plait, in a program without a test runner. `make runtime-test` runs it on each runtime with
+ * Node's worker threads, from the packed package. It prints one line for each feature, and exits with 1 if one fails.
  *
  *     smoke.js          the promises
  *     smoke.js output   a task writes 2000 lines, and the program exits with its result
@@ -96,9 +95,9 @@ const promises = {
   },
 
   async progress(pool) {
-    const told = [];
-    assert.equal(await pool.run(3, { name: 'tells', onProgress: (value) => told.push(value) }), 'told');
-    assert.deepEqual(told, [0, 1, 2]);
+    const reported = [];
+    assert.equal(await pool.run(3, { name: 'reports', onProgress: (value) => reported.push(value) }), 'end');
+    assert.deepEqual(reported, [0, 1, 2]);
   },
 
   async 'a timeout that the task hears of'(pool) {

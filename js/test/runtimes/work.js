@@ -1,4 +1,4 @@
-/** What the workers of smoke.js run. */
+/** The functions that the workers of smoke.js run. */
 import { readFileSync, writeFileSync } from 'plait/fs';
 import { task } from 'plait/task';
 
@@ -10,9 +10,9 @@ export function fails(message) {
   throw new RangeError(message, { cause: new TypeError('the reason') });
 }
 
-export async function tells(n) {
+export async function reports(n) {
   for (let i = 0; i < n; i++) task.progress(i);
-  return 'told';
+  return 'end';
 }
 
 export function writes(n) {

@@ -52,7 +52,7 @@ export function pools(module: URL): void {
   void [pool, all];
 }
 
-/** Whoever hands options on may have nothing in them. */
+/** Code that passes options on may have undefined values in them. */
 export function undefinedOptions(module: string, none: undefined, signal?: AbortSignal, count?: number): void {
   const pool = new Pool(module, {
     ...{ threads: count, minThreads: count, maxThreads: count, idleTimeout: count, maxQueue: count },
@@ -119,7 +119,7 @@ export async function calls(pool: Pool): Promise<void> {
   // @ts-expect-error the parts come from the iteration
   pool.parts(1, { onProgress: () => {} });
   const synchronous: number = pool.runSync<number>(1, { onProgress: (share: number) => void share });
-  // @ts-expect-error a blocked thread hears no signal
+  // @ts-expect-error a blocked thread receives no signal
   pool.runSync(1, { signal: new AbortController().signal });
   const everywhere: boolean[] = await pool.broadcast<boolean>(1, { later: true });
   const inline: number = await pool.runInline((text: string) => text.length, 'text');
@@ -136,7 +136,7 @@ export async function calls(pool: Pool): Promise<void> {
   const utilization: number | undefined = stats.workers[0]?.utilization;
   using connected: ConnectedPool = connect(pool.handle);
   connected.on('drain', () => {});
-  // @ts-expect-error what happens to workers is told to the owner alone
+  // @ts-expect-error only the owner receives events of workers
   connected.on('end', () => {});
   const other: unknown = await connected.run(1);
   // @ts-expect-error its owner's alone

@@ -1,4 +1,4 @@
-/** What each function of the heap promises, on any host: the ordinary use, and an error for every other. */
+/** The contract of each function of the heap, on any host: the ordinary use, and errors for all other uses. */
 
 import { type heap as commonHeap, Heap, openSpace, PlaitError } from 'plait';
 import { alike, type Case, ok, random, same, thrown } from './check.ts';
@@ -78,7 +78,7 @@ function isDebug(heap: Heap): boolean {
   return exact;
 }
 
-export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
+export function heapApiCases(heap: typeof commonHeap, seed: number): Case[] {
   return [
     {
       name: `random use of every function behaves as the model (seed ${seed})`,
@@ -112,7 +112,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'alignment and zeroes are as asked for',
+      name: 'alignment and zeroes are as requested',
       run() {
         for (const size of SIZES) {
           for (const alignment of [1, 2, 16, 32, 64, 256, 4096, 65536, 2 ** 20]) {
@@ -141,7 +141,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'wrong sizes are errors',
+      name: 'wrong sizes are refused',
       run() {
         const block = heap.alloc(10);
         for (const size of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 32, '8' as unknown as number]) {
@@ -175,7 +175,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'wrong pointers are errors that say what they are, and change nothing',
+      name: 'wrong pointers are errors that describe the pointer, and change nothing',
       run() {
         const blocks = [100, 10000, 300000].map((size) => ({ block: heap.alloc(size), size, byte: 3 }));
         for (const { block, size } of blocks) heap.view(block, size).fill(3);
@@ -227,7 +227,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'bytes() are ordinary bytes',
+      name: 'bytes() returns an ordinary Uint8Array',
       run() {
         const view = heap.bytes(100).fill(9);
         same(Object.getPrototypeOf(view), Uint8Array.prototype, 'prototype');
@@ -240,7 +240,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'bytes() are freed once: by free(), or by dispose, whichever comes first',
+      name: 'bytes() are freed once: by the first call of free() or dispose',
       run() {
         const before = heap.stats().liveBlocks;
         const view = heap.bytes(10);
@@ -285,7 +285,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'a using declaration frees its bytes, also when an error ends the scope',
+      name: 'a using declaration frees its bytes, also if an error ends the scope',
       run() {
         if (Symbol.dispose === undefined) return;
         const before = heap.stats().liveBlocks;
@@ -301,7 +301,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'realloc() of bytes() gives the view that takes their place',
+      name: 'realloc() of bytes() returns the view that replaces them',
       run() {
         const before = heap.stats().liveBlocks;
         const view = heap.bytes(100).fill(5);
@@ -321,7 +321,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'views know where their bytes lie, whatever object the memory is by now',
+      name: 'offset() finds a view’s bytes, whichever object represents the memory',
       async run() {
         const space = openSpace({ maximum: 2 ** 28 });
         const own = new Heap(() => space);
@@ -365,7 +365,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'stats() count by size, by thread and by kind',
+      name: 'stats() counts by size, by thread and by kind',
       run() {
         const space = openSpace({ maximum: 2 ** 26 });
         const own = new Heap(() => space);
@@ -402,7 +402,7 @@ export function heapFaceCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'check() says what is wrong, and where',
+      name: 'check() reports what is wrong, and where',
       run() {
         const space = openSpace({ maximum: 2 ** 24 });
         const own = new Heap(() => space);
