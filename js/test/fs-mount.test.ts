@@ -4,54 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import * as nodeFs from 'node:fs';
-import { tmpdir } from 'node:os';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { Worker, type WorkerOptions } from 'node:worker_threads';
-import { openSpace, type Space, workerOptions } from 'plait';
-import { createFs, type Fs } from 'plait/fs';
+import { openSpace } from 'plait';
+import { createFs } from 'plait/fs';
 import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
-import { rounds, seed } from './seed.ts';
-import './terminates.ts';
-
-const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-`);
-after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
-const DEADLINE_MS = 30000;
-const fixture = new URL('../../js/test/fixtures/fs-mount.js', import.meta.url);
-let count = 0;
-
-interface World {
-  space: Space;
-  fs: Fs;
-  /** The mounted directory, on the host. */
-  inside: string;
-  /** A directory beside it, with a file that must not be reached through the mount. */
-  outside: string;
-}
-
-function world(readOnly = false): World {
-  const space = openSpace({ maximum: 2 ** 27 });
-  const fs = createFs(() => space);
-  const top = `${scratch}/${count++}`;
-  const [inside, outside] = [`${top}/inside`, `${top}/outside`];
-  nodeFs.mkdirSync(inside, { recursive: true });
-  nodeFs.mkdirSync(outside);
-  nodeFs.writeFileSync(`${outside}/secret`, 'secret');
-  nodeFs.writeFileSync(`${inside}/f`, 'f');
-  fs.mount('/host', { type: 'host', directory: inside, readOnly });
-  return { space, fs, inside, outside };
-}
-
-const code = (action: () => unknown): string => {
-  try {
-    action();
-    return 'nothing thrown';
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error);
-  }
-};
+import { code, DEADLINE_MS, scratch, start, world } from './fs-mount-setup.ts';
 
 /** What lies outside, with modes and times, as one text. */
 function look(path: string): string {
@@ -512,115 +471,4 @@ test('watch and watchFile report changes by other programs', { timeout: 60000 },
     await setTimeout(1);
   }
   fs.unwatchFile('/host/new');
-});
-
-// ---- threads ----
-
-type Asked = (action: string, options?: object) => Promise<unknown>;
-
-async function start(space: Space): Promise<{ worker: Worker; ask: Asked }> {
-  const worker = new Worker(fixture, workerOptions({ workerData: space.handle }) as WorkerOptions);
-  await once(worker, 'message');
-  const ask: Asked = async (action, options) => {
-    worker.postMessage({ action, ...options });
-    const [{ value, code, message }] = (await once(worker, 'message')) as [
-      { value: unknown; code?: string; message: string },
-    ];
-    if (code !== undefined) throw Object.assign(new Error(message), { code });
-    return value;
-  };
-  return { worker, ask };
-}
-
-/** Open files of this process below a directory, on the host. */
-function openBelow(directory: string): string[] {
-  const targets = nodeFs.readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return nodeFs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith(`${directory}/`));
-}
-
-test('threads started earlier or later share mounts, descriptors and positions', { timeout: 60000 }, async () => {
-  const { space, fs, inside, outside } = world();
-  const [one, two] = await Promise.all([start(space), start(space)]);
-  fs.mount('/late', { type: 'host', directory: outside });
-  assert.deepEqual(await one.ask('mounts'), ['/host', '/late']);
-  assert.equal(await two.ask('readFile', { path: '/late/secret' }), 'secret');
-  fs.unmount('/late');
-  await assert.rejects(one.ask('readFile', { path: '/late/secret' }), { code: 'ENOENT' });
-  // A descriptor that one has opened is the others', with one position.
-  const fd = (await one.ask('open', { path: '/host/shared', flags: 'w+' })) as number;
-  await one.ask('write', { fd, text: 'abc' });
-  await two.ask('write', { fd, text: 'def' });
-  fs.writeSync(fd, 'ghi');
-  assert.equal(nodeFs.readFileSync(`${inside}/shared`, 'utf8'), 'abcdefghi');
-  assert.equal(fs.fstatSync(fd).size, 9);
-  nodeFs.unlinkSync(`${inside}/shared`);
-  const bytes = Buffer.alloc(9);
-  fs.readSync(fd, bytes, 0, 9, 0);
-  assert.equal(bytes.toString(), 'abcdefghi', 'also when it has no name any more');
-  fs.closeSync(fd);
-  await assert.rejects(one.ask('write', { fd, text: 'x' }), { code: 'EBADF' });
-  await assert.rejects(two.ask('read', { fd, length: 1 }), { code: 'EBADF' });
-  // Appends are neither lost nor mixed.
-  await Promise.all([
-    one.ask('append', { path: '/host/log', text: `${'A'.repeat(39)}\n`, count: 500 }),
-    two.ask('append', { path: '/host/log', text: `${'B'.repeat(39)}\n`, count: 500 }),
-  ]);
-  const lines = nodeFs.readFileSync(`${inside}/log`, 'utf8').split('\n').slice(0, -1);
-  assert.equal(lines.length, 1000);
-  for (const line of lines) assert.match(line, /^(A{39}|B{39})$/);
-  // What belongs to descriptors that others have closed goes at the next open.
-  for (const { ask } of [one, two]) await ask('close', { fd: await ask('open', { path: '/host/f', flags: 'r' }) });
-  assert.deepEqual(openBelow(inside), []);
-  fs.check();
-  await Promise.all([one.worker.terminate(), two.worker.terminate()]);
-});
-
-test('a thread’s descriptors are closed when it ends, in the space and on the host', { timeout: 60000 }, async () => {
-  const { space, fs, inside } = world();
-  const { worker, ask } = await start(space);
-  const fd = (await ask('open', { path: '/host/f', flags: 'r+' })) as number;
-  assert.equal(openBelow(inside).length, 1);
-  fs.writeSync(fd, 'X');
-  assert.equal(openBelow(inside).length, 2, 'each thread has its own');
-  assert.equal(
-    code(() => fs.unmount('/host')),
-    'EBUSY',
-  );
-  await worker.terminate();
-  const end = performance.now() + DEADLINE_MS;
-  while (code(() => fs.fstatSync(fd)) !== 'EBADF') {
-    assert.ok(performance.now() < end, 'the descriptor is closed');
-    await setTimeout(1);
-  }
-  fs.closeSync(fs.openSync('/host/f', 'r'));
-  assert.deepEqual(openBelow(inside), []);
-  fs.check();
-  space.check(true);
-  fs.unmount('/host');
-});
-
-test(`terminated Workers leave a usable mount, and no open file (seed ${seed})`, {
-  timeout: 120000 * rounds,
-}, async () => {
-  const { space, fs, inside } = world();
-  for (let i = 0; i < 12 * rounds; i++) {
-    const { worker, ask } = await start(space);
-    await ask('churn', { path: '/host', name: `w${i}` });
-    await setTimeout((seed >>> (i % 8)) % 13);
-    await worker.terminate();
-  }
-  const end = performance.now() + DEADLINE_MS;
-  while (code(() => fs.unmount('/host')) !== 'nothing thrown') {
-    assert.ok(performance.now() < end, 'its descriptors are closed');
-    await setTimeout(1);
-  }
-  assert.deepEqual(openBelow(inside), []);
-  fs.check();
-  space.check(true);
 });
