@@ -13,7 +13,7 @@ import { install } from './harness/install.js';
 import { describeMachine, describeVersions } from './harness/machine.js';
 import { formatResult, save } from './harness/report.js';
 
-const ROOMS = ['fs', 'heap', 'task'];
+const SUITES = ['fs', 'heap', 'task'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,23 +22,23 @@ const { values, positionals } = parseArgs({
 const rounds = positive('rounds');
 const threads = positive('threads');
 const selector = positionals[0] ?? '';
-const questions = ROOMS.flatMap((room) =>
-  readdirSync(new URL(`./${room}/`, import.meta.url))
+const questions = SUITES.flatMap((suite) =>
+  readdirSync(new URL(`./${suite}/`, import.meta.url))
     .filter((file) => file.endsWith('.js'))
-    .map((file) => ({ room, name: file.slice(0, -3) })),
+    .map((file) => ({ suite, name: file.slice(0, -3) })),
 );
-const chosen = questions.filter(({ room, name }) => `${room}/${name}`.startsWith(selector));
+const chosen = questions.filter(({ suite, name }) => `${suite}/${name}`.startsWith(selector));
 if (chosen.length === 0) fail(`no question begins with '${selector}':\n${listing(questions)}`);
 if (!existsSync(new URL('../dist/index.js', import.meta.url))) fail('Plait is not built: run make build first');
 
 install();
 const machine = describeMachine();
 const versions = describeVersions();
-for (const { room, name } of chosen) {
-  console.log(`\n${room}/${name}`);
-  const url = new URL(`./${room}/${name}.js`, import.meta.url).href;
+for (const { suite, name } of chosen) {
+  console.log(`\n${suite}/${name}`);
+  const url = new URL(`./${suite}/${name}.js`, import.meta.url).href;
   const result = { machine, versions, ...(await compare(url, { rounds, threads })) };
-  save(room, { [name]: result });
+  save(suite, { [name]: result });
   console.log(formatResult(result));
 }
 
@@ -49,7 +49,7 @@ function positive(option) {
 }
 
 function listing(questions) {
-  return questions.map(({ room, name }) => `  ${room}/${name}`).join('\n');
+  return questions.map(({ suite, name }) => `  ${suite}/${name}`).join('\n');
 }
 
 function fail(message) {

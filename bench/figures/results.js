@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { figures, median } from '../harness/statistics.js';
 
-/** One room's questions. `of()`: the medians of a question's column for rows of these names, in their order. */
-export function openResults(room) {
-  const questions = JSON.parse(readFileSync(new URL(`../results/${room}.json`, import.meta.url), 'utf8'));
+/** One suite's questions. `of()`: the medians of a question's column for rows of these names, in their order. */
+export function openResults(suite) {
+  const questions = JSON.parse(readFileSync(new URL(`../results/${suite}.json`, import.meta.url), 'utf8'));
   const rowOf = (question, name) => {
     const row = questions[question]?.rows.find((candidate) => candidate.name === name);
-    if (row === undefined) throw new Error(`bench/results/${room}.json has no row '${name}' of '${question}'`);
+    if (row === undefined) throw new Error(`bench/results/${suite}.json has no row '${name}' of '${question}'`);
     return row;
   };
   return {
@@ -18,7 +18,7 @@ export function openResults(room) {
         const parts = rowOf(question, name).samples.map((sample) => sample[key]);
         const there = figures(parts);
         if (there.length === 0 && parts.some((part) => typeof part === 'string')) {
-          throw new Error(`bench/results/${room}.json: '${name}' failed in '${question}': ${parts[0]}`);
+          throw new Error(`bench/results/${suite}.json: '${name}' failed in '${question}': ${parts[0]}`);
         }
         return median(there);
       }),

@@ -6,7 +6,7 @@
 
 const LONGEST = 80;
 
-/** Why, as a cell has room for: the first line of the error and of what caused it. */
+/** The reason, short enough for a cell: the first lines of the error and of its cause. */
 export function reasonOf(error) {
   const words = [error, error?.cause].filter(Boolean).map((one) => String(one.message ?? one).split('\n')[0]);
   return words.join(': ').replaceAll('|', '/').slice(0, LONGEST) || 'no reason given';

@@ -1,7 +1,7 @@
 /**
  * Results as data and as tables. The tables are made from the data alone.
  *
- * Invariant: asking one question replaces its answer and leaves the other answers of its room as they are.
+ * Invariant: asking one question replaces its answer and leaves the other answers of its suite unchanged.
  */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,15 +11,15 @@ const RESULTS = new URL('../results/', import.meta.url);
 /** All ratios are to this row. */
 const BASE = 'plait';
 
-/** Stores the answers ({ question: result }) of one room, as JSON and as Markdown. */
-export function save(room, answers) {
+/** Stores the answers ({ question: result }) of one suite, as JSON and as Markdown. */
+export function save(suite, answers) {
   mkdirSync(RESULTS, { recursive: true });
-  const data = new URL(`${room}.json`, RESULTS);
+  const data = new URL(`${suite}.json`, RESULTS);
   const before = existsSync(data) ? JSON.parse(readFileSync(data, 'utf8')) : {};
   const all = { ...before, ...answers };
   writeFileSync(data, `${JSON.stringify(all, null, 1)}\n`);
   const parts = Object.entries(all).map(([name, result]) => `## ${name}\n\n${formatResult(result)}`);
-  writeFileSync(new URL(`${room}.md`, RESULTS), `# Measured: ${room}\n\n${parts.join('\n')}`);
+  writeFileSync(new URL(`${suite}.md`, RESULTS), `# Measured: ${suite}\n\n${parts.join('\n')}`);
 }
 
 /** One question's answer as Markdown, aligned for the eye, too. */

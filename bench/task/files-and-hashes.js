@@ -1,4 +1,4 @@
-/** Main reads files in a blocking loop, workers hash them, as quick as the processor can: how near to the limit? */
+/** Main reads files in a blocking loop, workers hash them with the processor's SHA instructions. */
 
 import { filesAndHashes } from './questions/files-and-hashes.js';
 

@@ -1,6 +1,7 @@
 /**
- * The same job on a processor without instructions for SHA-256, as many machines are: hashing then outweighs reading
- * and copying, and the limit is about the work and not about the memory. OpenSSL is told not to use them (x86 only).
+ * The same job on a processor without instructions for SHA-256, as in many machines. Hashing then takes longer than
+ * reading and copying, so the reference depends on the processor and not on the memory. A setting of OpenSSL disables
+ * the instructions (x86 only).
  */
 
 import { filesAndHashes } from './questions/files-and-hashes.js';

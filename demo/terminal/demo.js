@@ -1,6 +1,6 @@
 /**
- * The demo in the terminal: what a blocked main thread costs a pool that hands out its work, and what it costs one
- * whose workers pull it.
+ * The demo in the terminal: the cost of a blocked main thread, for a pool that hands out its work, and for a pool whose
+ * workers take it from a queue.
  *
  * Every figure, and the conclusion, is measured in this run; every digest is compared with a sequential run.
  *
@@ -12,11 +12,11 @@ import { parseArgs } from 'node:util';
 import { Pool } from 'plait';
 import { measureCommandLine, shownCommand } from './command-line.js';
 import { HandOutPool } from './hand-out-pool.js';
-import { limit, makeFiles, measureAlone } from './job.js';
+import { makeFiles, measureAlone, reference } from './job.js';
 import { measure, readFiles, readIntoHeap } from './measure.js';
 import { formatTable, ms, percent } from './table.js';
 
-/** Limits and pools alike are the best of so many runs: what is compared is the design, not the machine's mood. */
+/** The reference and the pools are the best of this many runs, so that variations of the machine matter less. */
 const RUNS = 6;
 
 const cores = availableParallelism();
@@ -33,7 +33,7 @@ Each figure is the best of ${RUNS} runs.
 
 const { paths } = makeFiles(options);
 const alone = measureAlone(paths, RUNS);
-console.log(`Limits: one thread, no pool
+console.log(`Reference: one thread, no pool
 ${formatTable(
   ['work', 'time'],
   [
@@ -91,7 +91,7 @@ async function measureCounts(PoolClass, way) {
   const rows = [];
   for (const workers of threadCounts(options.threads)) {
     const best = await measure(PoolClass, way, paths, { threads: workers, runs: RUNS, check });
-    rows.push({ ...best, workers, limit: limit({ ...alone, workers, cores }) });
+    rows.push({ ...best, workers, reference: reference({ ...alone, workers, cores }) });
   }
   return rows;
 }
@@ -107,12 +107,12 @@ function printPool(title, rows) {
     ms(row.total),
     ms(row.total - row.read),
     busyText(row.busy),
-    ms(row.limit),
-    (row.total / row.limit).toFixed(2),
+    ms(row.reference),
+    (row.total / row.reference).toFixed(2),
   ]);
   console.log(title);
   console.log(
-    formatTable(['workers', 'read', 'total', 'total - read', 'workers busy', 'limit', 'total / limit'], cells),
+    formatTable(['workers', 'read', 'total', 'total - read', 'workers busy', 'reference', 'total / reference'], cells),
   );
   console.log();
 }
@@ -127,7 +127,7 @@ function conclusion(main, plait, direct) {
   const times = main.total / plait.total;
   const comparison =
     times >= 1 ? `is ${times.toFixed(2)} times as fast as` : `takes ${(1 / times).toFixed(2)} times as long as`;
-  const excess = ({ total, limit: least }) => (total / least).toFixed(2);
+  const ratio = (row) => (row.total / row.reference).toFixed(2);
   const workers = plait.workers === 1 ? 'one worker' : `${plait.workers} workers`;
-  return `With ${workers}, pulling ${comparison} handing out: ${excess(plait)} times the limit against ${excess(main)}, and ${excess(direct)} without a copy.`;
+  return `With ${workers}, pulling ${comparison} handing out: ${ratio(plait)} times the reference against ${ratio(main)}, and ${ratio(direct)} without a copy.`;
 }

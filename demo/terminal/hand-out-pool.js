@@ -1,6 +1,6 @@
 /**
- * A plain pool that hands out the work, the way piscina, tinypool and workerpool do: a free worker gets one task, and
- * gets the next one when its answer has been heard, which takes a turn of the main thread's event loop.
+ * A plain pool that hands out the work, like piscina, tinypool and workerpool: a free worker gets one task. It gets the
+ * next one after its result has been received, in a turn of the main thread's event loop.
  *
  * Invariant: a worker is either in `#free` or has exactly one task, the one in `#running`.
  */

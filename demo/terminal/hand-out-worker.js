@@ -1,4 +1,4 @@
-/** The worker of hand-out-pool.js: answers each message with what the task returned. */
+/** The worker of hand-out-pool.js: replies to each message with the task's result. */
 
 import { parentPort } from 'node:worker_threads';
 

@@ -2,7 +2,7 @@
  * The job of the demo and of the benchmark: many files, each to be read and hashed with SHA-256.
  *
  * The contents come from a seed, so that every run and every machine has the same digests.
- * Invariant: the folder is gone when the process is, also after Ctrl-C.
+ * Invariant: the folder is removed when the process exits, also after Ctrl-C.
  */
 
 import { hash } from 'node:crypto';
@@ -54,7 +54,7 @@ function fill(words, seed) {
 }
 
 /**
- * The job on this thread alone, as quick as it gets: the best of several runs of reading and of hashing, in
+ * The job on this thread alone, as fast as possible: the best of several runs of reading and of hashing, in
  * milliseconds, and the digests in the order of the paths.
  */
 export function measureAlone(paths, runs) {
@@ -62,7 +62,7 @@ export function measureAlone(paths, runs) {
   let hashing = Number.POSITIVE_INFINITY;
   let digests = [];
   for (let i = 0; i < runs; i++) {
-    // Reading is measured twice: whether it is quicker to drop the contents or to keep them depends on the allocator.
+    // Reading is measured twice: the allocator determines whether it is faster to release the contents or to keep them.
     read = Math.min(
       read,
       time(() => {
@@ -93,9 +93,9 @@ function time(work) {
 }
 
 /**
- * The time that no pool can beat while one thread reads: the reader must read everything, the workers must hash
- * everything, and all of them together have `cores` cores.
+ * The reference time: what one thread takes to read everything, or the workers to hash everything, or all of them to do
+ * both on `cores` cores, whichever is longest. It is no limit, because reading and hashing may be faster in a pool.
  */
-export function limit({ read, hash, workers, cores }) {
+export function reference({ read, hash, workers, cores }) {
   return Math.max(read, hash / workers, (read + hash) / Math.min(cores, workers + 1));
 }

@@ -1,6 +1,6 @@
 /**
- * Measures one pool on the job: main reads every file in a loop without a pause, and hands the bytes to the pool; the
- * workers hash them.
+ * Measures one pool on the job: main reads every file in a loop without a pause, and submits the bytes to the pool,
+ * whose workers hash them.
  */
 
 import { readFileSync } from 'node:fs';
@@ -22,15 +22,15 @@ export const readIntoHeap = {
   run: (pool, bytes) => pool.run(bytes, { give: true }),
 };
 
-/** A worker that is not up by then will not come up. */
+/** A worker that has not started by then will not start. */
 const START_LIMIT_MS = 20_000;
 
 /**
- * Does the job several times with one pool. The first runs warm it up, as they do the thread that the limits come from:
- * code is compiled and memory is touched by then.
+ * Does the job several times with one pool. The first runs warm it up, like those of the reference: they compile code
+ * and touch memory.
  *
  * @param {new (module: URL, options: { threads: number, workerData: Int32Array }) => any} Pool
- * @param {(digests: string[]) => void} check hears every run's answers
+ * @param {(digests: string[]) => void} check receives the digests of every run
  * @returns of the best run: milliseconds spent reading and in all, and each worker's share of busy time
  */
 export async function measure(Pool, way, paths, { threads, runs, check }) {

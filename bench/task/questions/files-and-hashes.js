@@ -1,13 +1,13 @@
 /**
- * How close to the limit does a pool come while main reads every file with readFileSync, in a loop without a pause?
+ * How does a pool compare with the reference while main reads every file with readFileSync, in a loop without a pause?
  *
- * The demo's job. Main is blocked until the last file is read: a pool that needs main to hand out work hashes little
- * until then. The limit is measured in the same run, by one thread without a pool: the best of its runs of reading and
- * the best of hashing, with compiled code and warm memory. So the pools get the same: runs that do not count, then as
- * many as the limit has, of which the best counts. One run against the best of several would measure what else the
- * machine did. 'plait, no copy' reads with heap.readFileSync, straight into shared memory, which only Plait can hand
- * over. 'no pool' are threads that read a share of the files each, and hash it: what they take beyond the limit is the
- * host's, not a pool's.
+ * The demo's job. Main is blocked until the last file is read. Until then, a pool that needs main to hand out work
+ * hashes little. The reference is measured in the same run, by one thread without a pool: the best of its runs of
+ * reading and the best of hashing, with compiled code and warm memory. The pools get the same: warm-up runs, then as
+ * many timed runs, of which the best counts. A single run compared with the best of several would measure other load
+ * of the machine. 'plait, no copy' reads with heap.readFileSync into shared memory, which only Plait can pass on.
+ * 'no pool' are threads that read and hash a share of the files each: their excess over the reference is the host's, not
+ * a pool's.
  */
 
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { limit, makeFiles, measureAlone, pathsIn } from '../../../demo/terminal/job.js';
+import { makeFiles, measureAlone, pathsIn, reference } from '../../../demo/terminal/job.js';
 import { median } from '../../harness/statistics.js';
 import { entrants } from '../peers/index.js';
 import { openPool, transferable } from '../peers/open.js';
@@ -34,7 +34,7 @@ const WARM_RUNS = 12;
 const SHARES = { name: 'no pool, a share each', shares: true };
 const SHARE_WORKER = new URL('../peers/share-worker.js', import.meta.url);
 const DIRECT = { name: 'plait, no copy', peer: 'plait', direct: true };
-/** What a sequential run found; too long for a command line. */
+/** The digests of a sequential run; too long for a command line. */
 const DIGESTS = 'digests.json';
 
 async function doJob(pool, paths, direct) {
@@ -91,7 +91,7 @@ export const filesAndHashes = ({ about, env }) => ({
   columns: [
     { key: 'total', label: 'total, ms', digits: 0, ratio: true },
     { key: 'read', label: 'of which main reads, ms', digits: 0 },
-    { key: 'overLimit', label: 'total / limit', digits: 2 },
+    { key: 'overLimit', label: 'total / reference', digits: 2 },
   ],
 
   prepare({ threads }) {
@@ -121,22 +121,22 @@ export const filesAndHashes = ({ about, env }) => ({
   },
 
   /**
-   * Replaces the samples of the lone thread by limits, one a round, and relates each sample to the limit of its round:
-   * a machine whose clock changes from minute to minute changes both.
+   * Replaces the samples of the single thread by references, one for each round, and divides each sample by the
+   * reference of its round: if the machine's clock changes over time, it affects both.
    */
   conclude(rows, { threads }) {
     const alone = rows.find((row) => row.name === ALONE);
     const cores = availableParallelism();
-    const limits = alone.samples.map(({ read, hash }) => limit({ read, hash, workers: threads, cores }));
+    const references = alone.samples.map(({ read, hash }) => reference({ read, hash, workers: threads, cores }));
     const peers = rows.filter((row) => row !== alone);
     for (const row of peers)
       for (const [i, sample] of row.samples.entries())
-        if (typeof sample.total === 'number') sample.overLimit = sample.total / limits[i];
+        if (typeof sample.total === 'number') sample.overLimit = sample.total / references[i];
     const middle = (key) => median(alone.samples.map((sample) => sample[key])).toFixed(0);
     const note =
-      `Limit: ${median(limits).toFixed(0)} ms (${Math.min(...limits).toFixed(0)}\u2013${Math.max(...limits).toFixed(0)}) with ` +
+      `Reference: ${median(references).toFixed(0)} ms (${Math.min(...references).toFixed(0)}\u2013${Math.max(...references).toFixed(0)}) with ` +
       `${threads} workers on ${cores} cores; reading alone takes ${middle('read')} ms, hashing alone on one thread ` +
-      `${middle('hash')} ms (each round the best of ${TIMED_RUNS}, as with the pools, and its own limit).`;
+      `${middle('hash')} ms (each round the best of ${TIMED_RUNS}, as with the pools, and its own reference).`;
     return { rows: peers, notes: [note] };
   },
 });
