@@ -24,8 +24,8 @@
  * such a thread loses at most the block in flight. docs/internals/heap-proofs.md has the proofs.
  *
  * Any thread may call the functions, unless they say otherwise. Blocks are aligned to 16 bytes. Where threads may exit
- * at any instruction (PLAIT_EXITS_NOTICED), no lock is held while the memory grows. Lock order: see lock.h. `lock` guards
- * the slice table, what is derived from it, and every thread heap that no thread is bound to.
+ * at any instruction (PLAIT_EXITS_NOTICED), no lock is held while the memory grows. Lock order: see lock.h. `lock`
+ * guards the slice table, what is derived from it, and every thread heap that no thread is bound to.
  */
 #ifndef PLAIT_HEAP_HEAP_H
 #define PLAIT_HEAP_HEAP_H
