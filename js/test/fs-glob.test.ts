@@ -20,7 +20,7 @@ function files(): Fs {
   return createFs(() => space);
 }
 
-test(`what matches is what matches in node:fs (seed ${seed})`, {
+test(`glob returns the same matches as node:fs (seed ${seed})`, {
   skip: oracle.globSync === undefined && 'this Node has no glob',
   timeout: 60000,
 }, () => {
@@ -64,7 +64,7 @@ test(`what matches is what matches in node:fs (seed ${seed})`, {
   }
 });
 
-test('patterns that are made to take for ever do not', { timeout: 60000 }, () => {
+test('hostile patterns do not take long', { timeout: 60000 }, () => {
   const fs = files();
   const deep = Array.from({ length: 40 }, () => 'a').join('/');
   fs.mkdirSync(`/${deep}`, { recursive: true });

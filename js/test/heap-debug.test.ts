@@ -53,7 +53,7 @@ test('a byte that is written after free() is found by check(), and by a later al
   }
 });
 
-test('a block that was freed is free, although it is kept', options, () => {
+test('a freed block counts as free, although its memory is not reused yet', options, () => {
   const own = ownHeap();
   const before = own.stats().liveBlocks;
   const block = own.alloc(100);

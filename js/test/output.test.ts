@@ -56,7 +56,7 @@ test('nothing is lost when the program has closed its pool, and exits', LIMIT, a
   assert.equal((await run(['close', 3e6])).stdout.length, 2 * (3e6 + 1));
 });
 
-test('nothing is lost when a thread lets go of a pool while its tasks write', LIMIT, async () => {
+test('nothing is lost if a thread closes its connection while its tasks write', LIMIT, async () => {
   assert.equal((await run(['letGo', 500])).stdout, lines(1).repeat(500));
 });
 
@@ -106,7 +106,7 @@ test('a worker waits while a blocked program reads nothing', LIMIT, async () => 
   assert.ok(stdout === `${expected}the result\n`, `${stdout.length} characters`);
 });
 
-test('a single piece may be larger than all that may lie there', LIMIT, async () => {
+test('a single piece may be larger than the limit of undelivered output', LIMIT, async () => {
   assert.equal((await run(['large', 20e6])).stdout.length, 2 * (20e6 + 1) + 'the result\n'.length);
 });
 
@@ -158,16 +158,16 @@ test('a thread that uses another thread’s pool writes out the output of its ow
 });
 
 for (const how of ['blocked', 'never'] as const) {
-  test(`a thread has its results though the one that started it reads nothing of theirs (${how})`, LIMIT, async () => {
+  test(`a thread gets its results although its starter reads none of its output (${how})`, LIMIT, async () => {
     assert.match((await run(['unread', how])).stderr, /^20 results$/m);
   });
 }
 
-test('a listener that blocks the thread meanwhile changes no order', LIMIT, async () => {
+test('a listener that blocks the thread does not change the order', LIMIT, async () => {
   assert.equal((await run(['listens'])).stdout, 'first\nline 0\nline 1\nsecond\nanother has ended\n');
 });
 
-test("the worker's streams are as others are", LIMIT, async () => {
+test("a worker's streams behave like other streams", LIMIT, async () => {
   const { stdout, stderr } = await run(['streams'], { encoding: 'latin1' });
   const bytes = Buffer.from(stdout, 'latin1');
   const texts = `textcorked \u20ac\u{1f600}x${'y'.repeat(2 ** 17)}the end`;
@@ -191,7 +191,7 @@ test('output of workers is discarded after the program has ended its stream', LI
   assert.deepEqual([during.stdout, during.stderr, during.code], ['line 0\nbye\n', 'to stderr\n'.repeat(2), 0]);
 });
 
-test('many workers that write more than is read at once are nothing to warn of', LIMIT, async () => {
+test('many workers that write more than is read at once cause no warning', LIMIT, async () => {
   const { stdout, stderr } = await run(['many']);
   assert.deepEqual(stdout.split('\n').sort(), lines(500).repeat(12).split('\n').slice(0, -1).concat('').sort());
   assert.equal(stderr, 'to stderr\n'.repeat(12));

@@ -36,7 +36,7 @@ async function fullPool(t: TestContext, name: string, input: unknown) {
   return { pool, running, queued, release: () => wake(flags, 1) };
 }
 
-test('a task waits for tasks of its own though the queue is full of others', LIMIT, async (t) => {
+test('a task can wait for its own tasks although the queue is full of others', LIMIT, async (t) => {
   for (const [how, count] of [
     ['run', 3],
     ['runMany', 3],
@@ -69,7 +69,7 @@ test('a task that was submitted before close() may wait for tasks of its own', L
   }
 });
 
-test('a worker that is to end helps the task that it has', LIMIT, async (t) => {
+test('a worker that is to end still helps its running task', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(12));
   const pool = owned(t, new Pool(tasks, { threads: 2, workerData: { flags } }));
   const keys = new Map<unknown, number>();
@@ -230,7 +230,7 @@ test('a value that is no signal is refused by name, and nothing runs', LIMIT, as
   await pool.close();
 });
 
-test('a task with retries is run again when one beside it did not stop', LIMIT, async (t) => {
+test('a task with retries is run again if a task beside it did not stop', LIMIT, async (t) => {
   for (const retries of [0, 1]) {
     const workerData = { flags: newFlags() };
     const pool = owned(t, new Pool(tasks, { threads: 1, concurrentTasksPerWorker: 2, grace: 20, workerData }));
@@ -244,7 +244,7 @@ test('a task with retries is run again when one beside it did not stop', LIMIT, 
   }
 });
 
-test('a task with retries is run again though the pool closes meanwhile', LIMIT, async (t) => {
+test('a task with retries is run again although the pool is closing', LIMIT, async (t) => {
   const flags = newFlags();
   const options = { threads: 1, concurrentTasksPerWorker: 2, grace: 20, workerData: { flags } };
   const pool = owned(t, new Pool(tasks, options));
@@ -306,7 +306,7 @@ test('a pool that has failed rejects broadcasts', LIMIT, async (t) => {
   await pool.close();
 });
 
-test('close: a lock that is stuck for a while delays it, and is no uncaught error', LIMIT, async (t) => {
+test('close: a temporarily stuck lock delays it, and causes no uncaught error', LIMIT, async (t) => {
   for (const options of [{}, { force: true }, { timeout: 1 }]) {
     const space = openSpace({ maximum: 2 ** 27 });
     const pool = owned(t, new Pool(tasks, { threads: 1, space }));

@@ -249,7 +249,7 @@ test('a pool grows for a task if a timer blocks its only worker', LIMIT, async (
   await pool.close();
 });
 
-test('a pool grows for two tasks that come while its one worker sleeps', LIMIT, async (t) => {
+test('a pool grows for two tasks that arrive while its only worker sleeps', LIMIT, async (t) => {
   await withPool({}, async (pool) => {
     for (let i = 0; i < 2000; i++) await pool.run(i); // so that the second comes before the first has woken anybody
   });
@@ -425,7 +425,7 @@ test('output that a task writes while a lock is stuck is written before its resu
   space.check();
 });
 
-test('ever new names of functions take no memory that stays', LIMIT, async (t) => {
+test('the memory of many different function names is freed', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1, inline: true }));
   const padding = `/* ${'-'.repeat(2000)} */`;
   const used: number[] = [];
@@ -450,7 +450,7 @@ test('ever new names of functions take no memory that stays', LIMIT, async (t) =
   heap.check();
 });
 
-test('a function whose source is too long to be kept is no reason to forget the shorter ones', LIMIT, async (t) => {
+test('a source too long for the cache does not remove shorter ones from it', LIMIT, async (t) => {
   const pool = owned(t, new Pool(tasks, { threads: 1, inline: true }));
   const long = new Function(`return 'long' /* ${'-'.repeat(2 ** 20)} */`) as () => string;
   assert.equal(await pool.runInline(long, 0), 'long');
@@ -460,7 +460,7 @@ test('a function whose source is too long to be kept is no reason to forget the 
   await pool.close();
 });
 
-test('how long a lock was stuck is no time that the next task ran', LIMIT, async (t) => {
+test('waiting for a stuck lock does not count as run time of the next task', LIMIT, async (t) => {
   const flags = new Int32Array(new SharedArrayBuffer(8));
   const space = openSpace({ maximum: 2 ** 27 });
   const pool = owned(t, new Pool(tasks, { threads: 1, space, workerData: { flags } }));

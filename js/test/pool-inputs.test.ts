@@ -139,7 +139,7 @@ test('a signal that the input itself aborts has its effect', LIMIT, () =>
   }),
 );
 
-test('an input that lets go of the connection is refused', LIMIT, () =>
+test('an input whose getter closes the connection is refused', LIMIT, () =>
   withPool({}, async (pool, space) => {
     const own = connect(pool.handle, { space });
     const input = {
@@ -153,7 +153,7 @@ test('an input that lets go of the connection is refused', LIMIT, () =>
   }),
 );
 
-test('map: an iterator that gives no steps ends it, and so does one that throws when it is looked at', LIMIT, () =>
+test('map: an iterator without steps ends it, and so does one whose getters throw', LIMIT, () =>
   withPool({}, async (pool) => {
     const broken: (() => unknown)[] = [
       () => undefined,
@@ -201,7 +201,7 @@ test('map: it can be aborted while it awaits an input and no result is awaited',
   }),
 );
 
-test('map: results that come while an input is asked for, the last of all, are yielded', LIMIT, () =>
+test('map: results that arrive while the last input is requested are yielded', LIMIT, () =>
   withPool({}, async (pool) => {
     for (const ordered of [true, false]) {
       const outputs: unknown[] = [];
@@ -226,7 +226,7 @@ test('map: results that come while an input is asked for, the last of all, are y
   }),
 );
 
-test('map, runMany: a getter in an input that aborts the call takes that task back, too', LIMIT, () =>
+test('map, runMany: a getter in an input that aborts the call aborts that task, too', LIMIT, () =>
   withPool({}, async (pool) => {
     for (const ordered of [true, false]) {
       for (const waits of [true, false]) {

@@ -67,7 +67,7 @@ test(
   },
 );
 
-test(`millions of no-ops from three threads, with workers dying under them (seed ${seed})`, LIMIT, async (t) => {
+test(`millions of no-ops from three threads, while workers exit (seed ${seed})`, LIMIT, async (t) => {
   const next = random(seed);
   const pool = owned(t, new Pool(tasks, { threads: 2, grace: 10 }));
   const size = 20000;
@@ -158,7 +158,7 @@ test('stats: any thread can read what each worker does', LIMIT, async (t) => {
   await pool.close();
 });
 
-test('one task after the other: no late wake-up loses or doubles one', LIMIT, async (t) => {
+test('one task after another: no late wake-up loses a task or runs one twice', LIMIT, async (t) => {
   // A published design, "id or free" in one word, does both here: it takes a wake-up for a promise.
   const pool = owned(t, new Pool(tasks, { threads: 2 }));
   for (let i = 0; i < 20000 * rounds; i++) assert.equal(await pool.run(i), i);
@@ -247,7 +247,7 @@ test('an idle pool does not keep the process alive; outstanding tasks do; it end
   assert.deepEqual(stdout.trim().split('\n').sort(), ['AbortError', 'ended 200']);
 });
 
-test('timers that stand still in a test stop no pool, neither in its thread nor in its workers', LIMIT, async () => {
+test('mocked timers in a test stop no pool, neither in its thread nor in its workers', LIMIT, async () => {
   const program = `
     import { mock } from 'node:test';
     import { Pool } from 'plait';

@@ -62,7 +62,7 @@ describe('ReceiveBuffer', () => {
     assert.deepEqual(made, [MIB, MIB, MIB, MIB + 1]);
   });
 
-  test('none is made for small or huge values, and these leave the one that there is', () => {
+  test('no buffer is made for small or huge values, and these do not affect an existing one', () => {
     const { receiveBuffer } = counted();
     for (const size of [2 ** 18 - 1, 2 ** 22 + 1]) {
       for (let i = 0; i < 3; i++) assert.equal(receiveBuffer.take(size).length, size);

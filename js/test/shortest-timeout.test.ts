@@ -16,7 +16,7 @@ test('a timeout is noted unless a shorter one is', () => {
   assert.deepEqual([...words], [0, 20]);
 });
 
-test('the shortest of those that threads note at once stays', { timeout: 60000 }, async (t) => {
+test('the shortest of the timeouts that threads note concurrently is kept', { timeout: 60000 }, async (t) => {
   const THREADS = 2;
   const ROUNDS = 5000;
   // Of each round: a word for the timeout, and before all: how many threads have come to which round.

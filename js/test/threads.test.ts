@@ -480,7 +480,7 @@ async function churn(t: TestContext, options: object): Promise<Worker> {
   return worker;
 }
 
-test(`Workers terminated in the middle of allocating leave the heap whole (seed ${seed})`, LIMIT, async (t) => {
+test(`Workers terminated during allocations leave the heap consistent (seed ${seed})`, LIMIT, async (t) => {
   let state = seed;
   for (let round = 0; round < 12 * rounds; round++) {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

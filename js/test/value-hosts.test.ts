@@ -239,7 +239,7 @@ test("objects of users' classes are sent as by structuredClone, whatever their n
   assert.deepEqual(send(stats), structuredClone(stats));
 });
 
-test('the environment goes as structuredClone has it', () => {
+test('the environment is sent as by structuredClone', () => {
   assert.deepEqual(send(process.env), structuredClone(process.env));
   assert.deepEqual(send({ env: process.env }), { env: { ...process.env } });
 });

@@ -90,7 +90,7 @@ function basicCases(heap: typeof commonHeap, seed: number): Case[] {
       },
     },
     {
-      name: 'openSpace refuses limits that cannot be',
+      name: 'openSpace refuses invalid limits',
       run() {
         for (const maximum of [0, -1, 1000, 2 ** 32 + 1, 1.5e6 + 0.5, Number.NaN]) {
           ok(thrown(() => openSpace({ maximum })) instanceof RangeError, `maximum ${maximum}`);

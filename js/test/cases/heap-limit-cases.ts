@@ -121,7 +121,7 @@ export function heapLimitCases(): Case[] {
       },
     },
     {
-      name: 'every allocation is tried where a little is left: it succeeds, or nothing is lost',
+      name: 'with little memory left, every allocation succeeds, or fails and loses nothing',
       run() {
         for (const spared of [1, 2, 4]) for (const failing of STEPS.keys()) runWithFailure(failing, spared);
       },

@@ -26,7 +26,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
   const tasks = module('tasks.js');
   return [
     {
-      name: 'bytes() that are lent stay the lender’s, whole or in part',
+      name: 'lent bytes() still belong to the caller, in whole or in part',
       run: () =>
         withPool(tasks, async (heap, pool) => {
           const bytes = heap.bytes(1000).fill(3);
@@ -39,7 +39,7 @@ export function heapTaskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'bytes() that were given are the task’s: nothing else frees them',
+      name: 'given bytes() belong to the task: nothing else frees them',
       run: () =>
         withPool(tasks, async (heap, pool) => {
           for (const size of [0, 10, 5000, 100000]) {

@@ -45,7 +45,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
     },
     // ---- calls ----
     {
-      name: 'runMany: results in order, the first failure rejects, a signal takes the rest back',
+      name: 'runMany: results in order, the first failure rejects, a signal aborts the rest',
       run: () =>
         withPool({}, async (pool) => {
           const inputs = Array.from({ length: 5000 }, (_, i) => i);
@@ -145,7 +145,7 @@ export function poolCallCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'broadcast: every worker once; workers born later too, when that is asked for',
+      name: 'broadcast: every worker once; with `later`, also workers that start later',
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
           const indices = (await pool.broadcast('first', { name: 'receive' })) as number[];

@@ -242,7 +242,7 @@ export function poolCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'another thread connects to a pool by its handle, and lets go of it',
+      name: 'another thread connects to a pool by its handle, and closes the connection',
       run: () =>
         withPool({ threads: 1 }, async (pool, space) => {
           const other = connect(structuredClone(pool.handle), { space });

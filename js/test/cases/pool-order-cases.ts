@@ -53,7 +53,7 @@ export function poolOrderCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'order: a key survives its worker',
+      name: 'order: a key remains valid after its worker has ended',
       run: () =>
         withPool({ threads: 2 }, async (pool) => {
           const index = await pool.run(0, { name: 'worker', affinity: 'k' });

@@ -80,7 +80,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'many bytes, wherever they lie, arrive alone and in objects, in memory of their own',
+      name: 'many bytes, in any memory, arrive alone and in objects, in private memory',
       run: () =>
         withPool({}, async (pool) => {
           const all = new Uint8Array(2 ** 20 + 64).map((_, i) => i * 31 + (i >>> 8));
@@ -441,7 +441,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: '50,000 no-op tasks at once: none is lost, none is doubled',
+      name: '50,000 no-op tasks at once: none is lost or run twice',
       run: () =>
         withPool({ threads: 3 }, async (pool) => {
           const outputs = await Promise.all(Array.from({ length: 50000 }, (_, i) => pool.run(i)));
@@ -476,7 +476,7 @@ export function taskCases(module: (name: string) => string): Case[] {
         }),
     },
     {
-      name: 'an error that nothing caught ends the worker and is the cause',
+      name: 'an uncaught error ends the worker and is the cause',
       run: () =>
         withPool({ threads: 1 }, async (pool) => {
           const error = await rejection(pool.run('stray', { name: 'uncaught' }));
