@@ -163,12 +163,14 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
 
 /*
  * The thread heap has no free block: frees what waits for it, takes the lock, and adopts. Then the caller takes what
- * lies free. 0, or the lock's error. `theap` may be NULL here, and below.
+ * lies free. Whether it has adopted: then it may own a free block; or the lock's error, which is negative. `theap` may
+ * be NULL here, and below.
  */
 int plait__room_enter(struct plait_thread_heap *theap);
 /*
  * The caller has found nothing: releases the lock, and makes the memory larger by at least `slices`, or gives back what
- * the thread heap keeps. Nonzero if there may be more room than before: then the caller starts over.
+ * the thread heap keeps. Nonzero if there may be more room than before: then the caller starts over. pre: it has not
+ * adopted.
  */
 int plait__room_more(struct plait_thread_heap *theap, uint32_t slices);
 /* Gives back what the thread heap keeps without a block in use: nonzero if there was any. Without the lock. */

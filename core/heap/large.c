@@ -26,10 +26,12 @@ PLAIT_ONCE plait_ref_t plait__large_alloc(uint32_t size, uint32_t alignment) {
   struct plait_thread_heap *mine = plait__mine();
   if (mine == NULL && (mine = plait__bind()) == NULL) return 0;
   for (;;) { /* the out-of-memory sequence: see room.c */
-    if (plait__room_enter(mine) != 0) return 0;
+    int adopted = plait__room_enter(mine);
+    if (adopted < 0) return 0;
     index = plait__span_find(need);
     if (index != 0) break;
-    if (!plait__room_more(mine, need)) return 0;
+    if (adopted) plait__heap_unlock();
+    else if (!plait__room_more(mine, need)) return 0;
   }
   uint32_t skip = (0u - index) & apart, at = index + skip; /* `apart` is one less than a power of two */
   uint32_t offset = alignment > 64 ? 0 : start_of(at + slices, size, slices * PLAIT_SLICE_SIZE);

@@ -413,22 +413,25 @@ PLAIT_TINY int find_own(struct plait_thread_heap *theap, uint32_t class, uint32_
 }
 
 /*
- * Makes a page with free blocks the current one: 1, or 0 if there is no room. The out-of-memory sequence: see room.c.
- * `any`: as in page_create().
+ * Makes a page with free blocks the current one, or adopts pages: 1, or 0 if there is no room. The out-of-memory
+ * sequence: see room.c. `any`: as in page_create().
  */
 static PLAIT_COLD int refill(struct plait_thread_heap *theap, uint32_t class, int any) {
-  struct plait_page *page;
   for (;;) {
-    if (plait__room_enter(theap) != 0) return 0;
-    page = page_from_shared(theap, class);
-    if (page == NULL) page = page_create(theap, class, any);
-    if (page != NULL) break;
+    int adopted = plait__room_enter(theap);
+    if (adopted < 0) return 0;
+    struct plait_page *page = NULL;
+    if (!adopted && (page = page_from_shared(theap, class)) == NULL) page = page_create(theap, class, any);
+    if (page != NULL) {
+      plait__own_link(theap, page);
+      plait_put(&theap->current[class], plait_ref(page));
+    }
+    if (page != NULL || adopted) {
+      plait__heap_unlock();
+      return 1;
+    }
     if (!plait__room_more(theap, 1)) return 0;
   }
-  plait__own_link(theap, page);
-  plait_put(&theap->current[class], plait_ref(page));
-  plait__heap_unlock();
-  return 1;
 }
 
 /*

@@ -263,10 +263,14 @@ PLAIT_COLD int plait__sweep(struct plait_thread_heap *theap) {
   return given;
 }
 
-/* Makes the region longer, for `total` bytes more behind its last block in use. Whether there is room. */
+/*
+ * Makes the region longer, for `total` bytes more behind its last block in use; or adopts, which may make room behind
+ * the region. Whether the caller is to look again.
+ */
 static PLAIT_COLD int extend(struct plait_thread_heap *theap, uint32_t index, uint32_t total) {
-  if (plait__heap_lock() != 0) return 0;
-  int done = region_cover(theap, index, total, 0);
+  int adopted = plait__room_enter(theap);
+  if (adopted < 0) return 0;
+  int done = region_cover(theap, index, total, 0) || adopted;
   plait__heap_unlock();
   return done;
 }
@@ -342,9 +346,10 @@ static PLAIT_COLD plait_ref_t find_or_make(struct plait_thread_heap *theap, uint
   if (plait_get64(&theap->remote) != 0) plait__remote_drain(theap); /* spares the lock, if that is enough */
   for (;;) {
     plait_ref_t at = find(theap, size, BLOCK_PROBES);
-    if (at != 0 || plait__room_enter(theap) != 0) return at;
+    int adopted = at != 0 ? 0 : plait__room_enter(theap);
+    if (at != 0 || adopted < 0) return at;
     uint32_t last = plait_get(&theap->last);
-    if ((last != 0 && region_cover(theap, last, size, 0)) ||
+    if (adopted || (last != 0 && region_cover(theap, last, size, 0)) ||
         region_cover(theap, 0, size, size == LEAST_LISTED ? want : need)) { /* a small block will grow */
       plait__heap_unlock();
     } else if (!plait__room_more(theap, want)) {

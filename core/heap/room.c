@@ -5,16 +5,17 @@
  *
  *     1. drain        free what other threads have freed of its own blocks (without the lock)
  *     2. lock         the heap's
- *     3. adopt        own what threads had that have exited
+ *     3. adopt        own what a thread had that has exited
  *     4. take         what lies free. The caller's step, because it differs: a shared or a new page, a region, a span
  *     5. unlock
  *     6. grow         the memory
  *     7. relinquish   give back what the thread heap itself keeps without a block in use
  *
  * plait__room_enter() is 1 to 3, plait__room_more() 5 to 7. The order: adopting comes before taking, so that the pages
- * and regions of an exited thread are used before new ones are made beside them. Growth comes after both, because
- * memory is never returned to the system. Relinquishing comes last, because it gives away what makes the next
- * allocations fast.
+ * and regions of an exited thread are used before new ones are made beside them. So whoever has adopted first looks for
+ * a free block among its own. It adopts one thread heap at a time: adopting takes up to milliseconds, and all other
+ * threads may need the lock. Growth comes after both, because memory is never returned to the system. Relinquishing
+ * comes last, because it gives away what makes the next allocations fast.
  *
  * A step that succeeds leads back to the first one, because another thread may be faster to take what it has found. The
  * sequence ends: memory, orphaned thread heaps and what one thread keeps are finite.
@@ -26,8 +27,7 @@ PLAIT_COLD_BEGIN
 int plait__room_enter(struct plait_thread_heap *theap) {
   if (theap != NULL && plait_get64(&theap->remote) != 0) plait__remote_drain(theap);
   int rc = plait__heap_lock();
-  while (rc == 0 && theap != NULL && plait__adopt(theap)) continue;
-  return rc;
+  return rc == 0 && theap != NULL ? plait__adopt(theap) : rc;
 }
 
 int plait__room_more(struct plait_thread_heap *theap, uint32_t slices) {

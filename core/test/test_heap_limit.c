@@ -263,6 +263,56 @@ static void test_adopted_remote_frees(void) {
   }
 }
 
+/* A block grows in place over a region of an exited thread whose blocks another thread has freed. */
+static void test_grows_over_orphan(void) {
+  test_space(64);
+  plait_thread_t mine = plait_self_id(), exited = plait_slot_claim(0);
+  be(exited);
+  be(mine);
+  plait_ref_t block = plait_heap_alloc(60000), last, other, behind = 0;
+  CHECK((last = plait_heap_alloc(60000)) != 0); /* it ends where the region does */
+  while ((other = plait__large_alloc(60000, 64)) != 0)
+    if (other / PLAIT_SLICE_SIZE == last / PLAIT_SLICE_SIZE + 1) behind = other;
+  CHECK(block != 0 && plait_heap_free(behind) == 0);
+  be(exited);
+  CHECK((other = plait_heap_alloc(60000)) != 0 && other / PLAIT_SLICE_SIZE == behind / PLAIT_SLICE_SIZE);
+  plait_heap_leave();
+  be(mine);
+  CHECK(plait_heap_free(other) == 0);
+  CHECK(plait_heap_realloc(last, 120000) == last && plait_heap_check(1) == 0);
+}
+
+/*
+ * What exited threads leave is adopted when it is needed, one thread heap at a time: the lock is held that long. Free
+ * blocks in it are used before a new page or region is made.
+ */
+static void test_adopted_one_by_one(void) {
+  test_space(640);
+  struct plait_heap *heap = plait_heap();
+  plait_thread_t mine = plait_self_id(), exited[4];
+  be(mine);
+  take_first();
+  plait_ref_t large = plait_heap_alloc(100000);
+  for (uint32_t i = 0; i < 4; i++) {
+    be(exited[i] = plait_slot_claim(0));
+    take_first();
+    CHECK(plait_heap_alloc(400) != 0);
+  }
+  for (uint32_t i = 0; i < 4; i++) be(exited[i]), plait_heap_leave();
+  be(mine);
+  CHECK(plait_heap_free(large) == 0);
+  uint32_t used = plait_get(&heap->used) - 2; /* without the slices of `large` */
+  CHECK(plait_get(&heap->orphans) == 4);
+  CHECK(plait_heap_alloc(400) != 0 && plait_get(&heap->orphans) == 3 && plait_get(&heap->used) == used);
+  CHECK(plait_heap_alloc(100000) == large && plait_get(&heap->orphans) == 2);
+  do {
+    used = plait_get(&heap->used);
+    CHECK(plait_heap_alloc(60000) != 0);
+  } while (plait_get(&heap->orphans) == 2);
+  CHECK(plait_get(&heap->orphans) == 1 && plait_get(&heap->used) == used);
+  CHECK(plait_heap_check(1) == 0);
+}
+
 /*
  * The statics' slice can hold a thread heap before the heap has a slice. Either all structures that a thread heap needs
  * exist, or there is no thread heap.
@@ -357,6 +407,8 @@ static const struct test tests[] = {
     {"no request fails because of memory that its thread keeps", test_kept_at_limit},
     {"deferred frees are used at the limit", test_deferred_frees_at_limit},
     {"remote frees of an exited thread are used at the limit", test_adopted_remote_frees},
+    {"a block grows over what an exited thread has left", test_grows_over_orphan},
+    {"thread heaps are adopted one by one, and used before new memory", test_adopted_one_by_one},
     {"pages emptied by a thread without a thread heap are reused", test_emptied_without_thread_heap},
     {"an idle owner withholds few pages from the others", test_idle_owner},
     {"no free region is kept at the limit", test_free_regions_at_limit},
