@@ -145,6 +145,7 @@ $(DEBUG)/.built: $(BUILD)/test.stamp tools/embed.py tools/bundle.js
 	@mkdir -p $(DEBUG)/build $(DEBUG)/js/test
 	$(WASM_CC) $(WASM_CFLAGS) $(DEPENDENCIES) -DPLAIT_HEAP_DEBUG=1 -c core/all.c -o $(DEBUG)/plait.o
 	$(WASM_LD) $(WASM_LDFLAGS) $(DEBUG)/plait.o -o $(DEBUG)/plait.wasm
+	$(NODE) tools/stackless.js $(DEBUG)/plait.wasm plait_abi_space plait_abi_claim
 	@cp -R package.json dist $(DEBUG)
 	@cp -R $(BUILD)/test $(DEBUG)/build
 	@cp -R js/test/fixtures $(DEBUG)/js/test

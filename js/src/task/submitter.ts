@@ -423,7 +423,8 @@ export class Submitter {
         return;
       }
       const signal = this.#space.load(this.#client + Client.signal);
-      if (this.#space.load(this.#client + Client.inbox) === 0) void this.#waiter.sleep(signal).then(end);
+      const sleep = this.#space.load(this.#client + Client.inbox) === 0 ? this.#waiter.sleep(signal) : undefined;
+      if (sleep !== undefined) void sleep.then(end);
       else end();
     });
   }
@@ -451,7 +452,7 @@ export class Submitter {
       void host.turn().then(this.#poll);
       return;
     }
-    void this.#waiter.sleep(signal).then(this.#poll);
+    void (this.#waiter.sleep(signal) ?? host.turn()).then(this.#poll);
   }
 
   /**

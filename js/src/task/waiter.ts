@@ -12,7 +12,6 @@
  * - A wake-up is a hint: after sleep() the caller looks for itself.
  */
 
-import { host } from '../core/host.ts';
 import type { Space } from '../core/space.ts';
 
 /** Most waits without spinning after consecutive failures. */
@@ -52,11 +51,11 @@ export class Waiter {
     this.#waitsWithoutSpin = Math.min(2 ** this.#misses - 1, MOST_WAITS_WITHOUT_SPIN);
   }
 
-  /** Resolves after the next notification of the word; after a turn of the event loop, if it is not `seen` any more. */
-  sleep(seen: number): Promise<unknown> {
+  /** Resolves after the next notification of the word; undefined if it is not `seen` any more. */
+  sleep(seen: number): Promise<unknown> | undefined {
     if (this.#sleeping === undefined) {
       const wait = Atomics.waitAsync(this.#space.i32, this.#word >>> 2, seen | 0);
-      if (!wait.async) return host.turn();
+      if (!wait.async) return undefined;
       this.#sleeping = wait.value.then(() => {
         this.#sleeping = undefined;
       });

@@ -152,7 +152,7 @@ export class PoolSupervisor {
   #awaitSignal(): void {
     const seen = this.#word(P.coordinatorSignal);
     this.#setWord(P.heartbeat, seen); // a thread that waits checks this to know that the coordinator lives
-    void this.#waiter.sleep(seen).then(() => {
+    void (this.#waiter.sleep(seen) ?? host.turn()).then(() => {
       if (this.#ended) return;
       this.#awaitSignal();
       this.#poll();
@@ -456,7 +456,7 @@ export class PoolSupervisor {
     if (this.#detached.size > 0) this.#space.core.plait_pool_end(this.#options.pool, PoolState.CLOSED);
     for (const [worker, timer] of this.#detached) {
       clearTimeout(timer);
-      this.#exits.detach(worker);
+      this.#exits.detach(worker, true);
     }
     // The sleep on this word must end, because the memory may be reused.
     this.#space.core.plait_pool_signal_coordinator(this.#options.pool);

@@ -64,8 +64,11 @@ export class IdleWait {
     core.plait_worker_park_end();
   }
 
-  /** Resolves at the next notification. */
+  /**
+   * Resolves at the next notification; at once if it has come already, because a turn of the event loop may run the
+   * user's code before the task.
+   */
   parking(signal: number): Promise<unknown> {
-    return this.#waiter.sleep(signal);
+    return this.#waiter.sleep(signal) ?? Promise.resolve();
   }
 }
