@@ -100,7 +100,7 @@ const promises = {
     assert.deepEqual(reported, [0, 1, 2]);
   },
 
-  async 'a timeout that the task hears of'(pool) {
+  async 'a timeout that the task notices'(pool) {
     const error = await pool.run(null, { name: 'waits', timeout: 50 }).catch((reason) => reason);
     assert.equal(error.code, 'ERR_PLAIT_TASK_TIMEOUT');
     const controller = new AbortController();
