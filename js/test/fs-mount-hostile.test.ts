@@ -3,21 +3,18 @@
  * such a moment by replacing one function of node:fs, which makes the change before it continues.
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { Worker, type WorkerOptions } from 'node:worker_threads';
-import { openSpace, type Space, workerOptions } from 'plait';
+import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { Fs as FsRoot } from '../../dist/core/layout.generated.js';
 import { HostBackend } from '../../dist/fs/host-backend.js';
+import { code, DEADLINE_MS, openBelow, start } from './fs-mount-helpers.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-hostile-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
-const fixture = new URL('../../js/test/fixtures/fs-mount.js', import.meta.url);
-const DEADLINE_MS = 30000;
 let count = 0;
 
 interface World {
@@ -37,27 +34,6 @@ function world(readOnly = false): World {
   return { space, fs, inside };
 }
 
-const code = (action: () => unknown): string => {
-  try {
-    action();
-    return 'nothing thrown';
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error);
-  }
-};
-
-/** Open files and directories of this process in a directory, on the host. */
-function openBelow(directory: string): string[] {
-  const targets = nodeFs.readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return nodeFs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith(`${directory}/`));
-}
-
 type HostFs = Record<string, (...args: unknown[]) => unknown>;
 
 /**
@@ -73,24 +49,6 @@ function inBetween(name: string, meanwhile: (real: () => unknown, path: unknown)
   } finally {
     host[name] = real;
   }
-}
-
-async function start(
-  space: Space,
-): Promise<{ worker: Worker; ask: (action: string, options: object) => Promise<unknown> }> {
-  const worker = new Worker(fixture, workerOptions({ workerData: space.handle }) as WorkerOptions);
-  await once(worker, 'message');
-  return {
-    worker,
-    async ask(action, options) {
-      worker.postMessage({ action, ...options });
-      const [{ value, code, message }] = (await once(worker, 'message')) as [
-        { value: unknown; code?: string; message: string },
-      ];
-      if (message !== undefined) throw Object.assign(new Error(message), { code });
-      return value;
-    },
-  };
 }
 
 test('a link in memory that leads through a mount to itself is ELOOP', () => {
@@ -196,7 +154,7 @@ test('reading a directory ends, even if it has shrunk meanwhile', () => {
 
 test('open files of a removed mount are closed, even if its directory is removed, too', {
   timeout: 60000,
-}, async () => {
+}, async (t) => {
   const { space, fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/d`);
   const other = `${scratch}/${count++}`;
@@ -205,7 +163,7 @@ test('open files of a removed mount are closed, even if its directory is removed
   fs.mount('/other', { type: 'host', directory: other });
   const watcher = fs.watch('/host/d');
   // This thread has the Worker's file open, too; the Worker closes it, and this one learns of it at its next open.
-  const { worker, ask } = await start(space);
+  const { worker, ask } = await start(t, space);
   const fd = (await ask('open', { path: '/host/f', flags: 'r' })) as number;
   assert.equal(fs.fstatSync(fd).size, 10);
   const next = (await ask('open', { path: '/host/f', flags: 'r' })) as number;
@@ -227,11 +185,11 @@ test('open files of a removed mount are closed, even if its directory is removed
   await worker.terminate();
 });
 
-test('a rename is not refused because of another mount during the call', { timeout: 60000 }, async () => {
+test('a rename is not refused because of another mount during the call', { timeout: 60000 }, async (t) => {
   const { space, fs, inside } = world();
   nodeFs.mkdirSync(`${inside}/d`);
   nodeFs.mkdirSync(`${inside}/mounted`);
-  const { worker } = await start(space);
+  const { worker } = await start(t, space);
   let met = false;
   // The first directory that is entered belongs to the old name. Before that is done there is another mount.
   inBetween(
@@ -278,11 +236,11 @@ test('opening creates nothing in a read-only mount if the file is removed during
 
 test('an incomplete mount is completed by the next thread, without waiting', {
   timeout: 60000,
-}, async () => {
+}, async (t) => {
   const { space, fs, inside } = world();
   fs.mkdirSync('/late');
   assert.equal(fs.mounts().length, 1);
-  const { worker, ask } = await start(space);
+  const { worker, ask } = await start(t, space);
   await ask('mount', { path: '/late', directory: inside });
   // As it is when the directory is covered already, and the change of the list is not counted yet.
   const { u32, core } = space as unknown as { u32: Uint32Array; core: { plait_abi_fs(): number } };

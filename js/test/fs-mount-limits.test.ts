@@ -6,16 +6,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { Worker, type WorkerOptions } from 'node:worker_threads';
-import { openSpace, type Space, workerOptions } from 'plait';
+import { openSpace, type Space } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
+import { code, DEADLINE_MS, start } from './fs-mount-helpers.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-limits-`);
 after(() => nodeFs.rmSync(scratch, { recursive: true, force: true }));
-const fixture = new URL('../../js/test/fixtures/fs-mount.js', import.meta.url);
-const DEADLINE_MS = 30000;
 let count = 0;
 
 interface World {
@@ -36,32 +34,6 @@ function directory(): string {
   const made = `${scratch}/${count++}`;
   nodeFs.mkdirSync(made);
   return made;
-}
-
-const code = (action: () => unknown): string => {
-  try {
-    action();
-    return 'nothing thrown';
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error);
-  }
-};
-
-type Asked = (action: string, options?: object) => Promise<unknown>;
-
-async function start(t: TestContext, space: Space): Promise<{ worker: Worker; ask: Asked }> {
-  const worker = new Worker(fixture, workerOptions({ workerData: space.handle }) as WorkerOptions);
-  t.after(() => worker.terminate());
-  await once(worker, 'message');
-  const ask: Asked = async (action, options) => {
-    worker.postMessage({ action, ...options });
-    const [{ value, code, message }] = (await once(worker, 'message')) as [
-      { value: unknown; code?: string; message: string },
-    ];
-    if (code !== undefined) throw Object.assign(new Error(message), { code });
-    return value;
-  };
-  return { worker, ask };
 }
 
 // ---- large files ----

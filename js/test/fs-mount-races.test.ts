@@ -13,6 +13,7 @@ import { Worker } from 'node:worker_threads';
 import { openSpace } from 'plait';
 import { createFs, type Fs } from 'plait/fs';
 import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
+import { code, openBelow } from './fs-mount-helpers.ts';
 import { rounds, seed } from './seed.ts';
 
 const scratch = nodeFs.mkdtempSync(`${tmpdir()}/plait-fs-mount-races-`);
@@ -67,27 +68,6 @@ function look(files: typeof nodeFs, path: string): string {
   const names = files.readdirSync(path).sort();
   return [known, ...names.map((name) => look(files, `${path}/${name}`))].join('\n');
 }
-
-/** Open files and directories of this process in a directory, on the host. */
-function openBelow(directory: string): string[] {
-  const targets = nodeFs.readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return nodeFs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith(`${directory}/`));
-}
-
-const code = (action: () => unknown): string => {
-  try {
-    action();
-    return 'nothing thrown';
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? String(error);
-  }
-};
 
 type HostFs = Record<string, (...args: unknown[]) => unknown>;
 

@@ -3,25 +3,14 @@ import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { code, DEADLINE_MS, start, world } from './fs-mount-setup.ts';
+import { code, DEADLINE_MS, openBelow, start } from './fs-mount-helpers.ts';
+import { world } from './fs-mount-setup.ts';
 import { rounds, seed } from './seed.ts';
 import './terminates.ts';
 
-/** Open files of this process below a directory, on the host. */
-function openBelow(directory: string): string[] {
-  const targets = nodeFs.readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return nodeFs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  return targets.filter((target) => target.startsWith(`${directory}/`));
-}
-
-test('threads started earlier or later share mounts, descriptors and positions', { timeout: 60000 }, async () => {
+test('threads started earlier or later share mounts, descriptors and positions', { timeout: 60000 }, async (t) => {
   const { space, fs, inside, outside } = world();
-  const [one, two] = await Promise.all([start(space), start(space)]);
+  const [one, two] = await Promise.all([start(t, space), start(t, space)]);
   fs.mount('/late', { type: 'host', directory: outside });
   assert.deepEqual(await one.ask('mounts'), ['/host', '/late']);
   assert.equal(await two.ask('readFile', { path: '/late/secret' }), 'secret');
@@ -56,9 +45,9 @@ test('threads started earlier or later share mounts, descriptors and positions',
   await Promise.all([one.worker.terminate(), two.worker.terminate()]);
 });
 
-test('a thread’s descriptors are closed when it ends, in the space and on the host', { timeout: 60000 }, async () => {
+test('a thread’s descriptors are closed when it ends, in the space and on the host', { timeout: 60000 }, async (t) => {
   const { space, fs, inside } = world();
-  const { worker, ask } = await start(space);
+  const { worker, ask } = await start(t, space);
   const fd = (await ask('open', { path: '/host/f', flags: 'r+' })) as number;
   assert.equal(openBelow(inside).length, 1);
   fs.writeSync(fd, 'X');
@@ -82,10 +71,10 @@ test('a thread’s descriptors are closed when it ends, in the space and on the 
 
 test(`terminated Workers leave a usable mount, and no open file (seed ${seed})`, {
   timeout: 120000 * rounds,
-}, async () => {
+}, async (t) => {
   const { space, fs, inside } = world();
   for (let i = 0; i < 12 * rounds; i++) {
-    const { worker, ask } = await start(space);
+    const { worker, ask } = await start(t, space);
     await ask('churn', { path: '/host', name: `w${i}` });
     await setTimeout((seed >>> (i % 8)) % 13);
     await worker.terminate();

@@ -10,7 +10,8 @@ import { setTimeout } from 'node:timers/promises';
 import { openSpace } from 'plait';
 import { createFs } from 'plait/fs';
 import { REACHING, REACHING_IN } from './cases/fs-reaching.ts';
-import { code, DEADLINE_MS, scratch, start, world } from './fs-mount-setup.ts';
+import { code, DEADLINE_MS, start } from './fs-mount-helpers.ts';
+import { scratch, world } from './fs-mount-setup.ts';
 
 /** What lies outside, with modes and times, as one text. */
 function look(path: string): string {
@@ -427,8 +428,7 @@ test('a mount whose directory was removed has errors, and can be unmounted', { t
   assert.deepEqual(fs.readdirSync('/host'), ['f'], 'a directory is what was mounted, not a name');
   nodeFs.mkdirSync(inside); // another one of that name
   // A thread that comes later cannot know where the one that was mounted is now.
-  const { worker, ask } = await start(space);
-  t.after(() => worker.terminate());
+  const { ask } = await start(t, space);
   await assert.rejects(ask('readFile', { path: '/host/f' }), { code: 'ESTALE' });
   await assert.rejects(ask('append', { path: '/host/x', text: '', count: 1 }), { code: 'ESTALE' });
   assert.deepEqual(nodeFs.readdirSync(inside), []);
