@@ -1,6 +1,6 @@
 /**
- * Makes the tables of figures in the README and in docs/explanation from bench/results, between their marks. `--check` fails if
- * they are not those.
+ * Makes the tables of figures in the README and in docs/explanation from bench/results, between their marks. `--check`
+ * fails if they are not those.
  *
  * Invariant: every number in the tables is a median that the benchmark stored; none is typed in.
  */

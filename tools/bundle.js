@@ -8,7 +8,8 @@
  *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
  *     fs.js               plait/fs
  *     chunk-*.js          what the two share
- *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what they need
+ *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what
+ *     they need
  *
  * A program may import the one and require the other. Both are one library then, as copies of Plait are everywhere:
  * what a thread may have only once lies in js/src/core/thread-wide.ts.

@@ -8,8 +8,9 @@
  *     needs?                      names of entrants without which there is no answer; Plait's are always needed
  *     columns                     [{ key, label, digits, ratio? }]: the parts of a sample; `ratio`: compare with plait
  *     prepare(options)            -> context, as JSON can carry it
- *     measure(entrant, context)   -> sample; it throws if the entrant answers wrongly. A part of a sample is a number, absent
- *                                 (the entrant does not do that), or a text: why it failed. A peer that throws fails in all parts.
+ *     measure(entrant, context)   -> sample; it throws if the entrant answers wrongly. A part of a sample is a
+ *                                 number, absent (the entrant does not do that), or a text: why it failed. A peer
+ *                                 that throws fails in all parts.
  *     env?                        added to the environment of the measuring processes
  *     conclude?(rows, context)    -> { rows, notes, ... }; what else it gives replaces what is stored otherwise
  *     cleanup?(context)

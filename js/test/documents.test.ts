@@ -3,15 +3,15 @@
  *
  * Every block tagged js, ts, sh, lua, c or zig is run or compiled; a fragment is tagged `text`. The rules:
  *
- * - A block whose first line is a comment with a file's name, `// main.mjs`, is that file in a folder for the page. Other
- *   languages (html, proto, json) may name a file, too. Blocks of js and ts must.
- * - A file of js or ts that no other block of the page names is a program: it is run. Its output must equal the comments
- *   behind its `console.log(…)`. TypeScript is compiled; if it prints something, a Node that strips types
+ * - A block whose first line is a comment with a file's name, `// main.mjs`, is that file in a folder for the page.
+ *   Other languages (html, proto, json) may name a file, too. Blocks of js and ts must.
+ * - A file of js or ts that no other block of the page names is a program: it is run. Its output must equal the
+ *   comments behind its `console.log(…)`. TypeScript is compiled; if it prints something, a Node that strips types
  *   runs it.
  * - A block of sh runs in the page's folder. If a `text` block follows at once, its output must equal that block.
  * - `page.mjs` and `page-….mjs` are for browsers: they are bundled, so what they import must be there.
- * - A file named examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it. That
- *   is how pages show bundlers, test runners, C and Zig.
+ * - A file named examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it.
+ *   That is how pages show bundlers, test runners, C and Zig.
  * - Lua is run by lua/test/readme_test.lua, in every Lua: pages of lua and docs/reference/lua*.md have it.
  *
  * Pages are for a project as `npm init` makes it, so modules are called `.mjs`.

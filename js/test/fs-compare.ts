@@ -1,6 +1,6 @@
 /**
- * Compares plait/fs with node:fs: each case runs on both, in a folder of its own, and must have the same results, errors
- * included. All cases run twice: in memory, and in a directory of the host that is mounted.
+ * Compares plait/fs with node:fs: each case runs on both, in a folder of its own, and must have the same results,
+ * errors included. All cases run twice: in memory, and in a directory of the host that is mounted.
  */
 import assert from 'node:assert/strict';
 import * as nodeFs from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The package as Node sees it: a bundle of the same modules in fewer files. The tests check for bundling errors: missing
- * names, and two copies of a module that must exist once.
+ * The package as Node sees it: a bundle of the same modules in fewer files. The tests check for bundling errors:
+ * missing names, and two copies of a module that must exist once.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * The environment of workers: all workers of a pool have the environment in which `new Pool()` was called. The oracle is
- * a Worker that is created on the same line, before or after. Each program is a process of its own, because the first
- * pool of a thread starts in another way than later ones.
+ * The environment of workers: all workers of a pool have the environment in which `new Pool()` was called. The oracle
+ * is a Worker that is created on the same line, before or after. Each program is a process of its own, because the
+ * first pool of a thread starts in another way than later ones.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

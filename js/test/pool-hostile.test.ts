@@ -1,6 +1,6 @@
 /**
- * Hard cases for a pool: tasks that leave something behind, worker indices without a worker, threads with different wall
- * clocks, stuck locks, a coordinator that has exited.
+ * Hard cases for a pool: tasks that leave something behind, worker indices without a worker, threads with different
+ * wall clocks, stuck locks, a coordinator that has exited.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

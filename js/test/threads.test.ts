@@ -1,6 +1,6 @@
 /**
- * Threads in Node: attaching by importing, exits of the user's Workers, and pools that continue while the main thread is
- * blocked. A blocked main thread waits here for counters in shared memory, never for a time.
+ * Threads in Node: attaching by importing, exits of the user's Workers, and pools that continue while the main thread
+ * is blocked. A blocked main thread waits here for counters in shared memory, never for a time.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * The codec compared with structuredClone, with its intended differences. value-hostile.test.ts has refusals and hostile
- * bytes.
+ * The codec compared with structuredClone, with its intended differences. value-hostile.test.ts has refusals and
+ * hostile bytes.
  *
  * The random values are made from a seed that is printed; PLAIT_SEED=<number> runs the same ones again.
  */

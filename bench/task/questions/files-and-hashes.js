@@ -6,8 +6,8 @@
  * reading and the best of hashing, with compiled code and warm memory. The pools get the same: warm-up runs, then as
  * many timed runs, of which the best counts. A single run compared with the best of several would measure other load
  * of the machine. 'plait, no copy' reads with heap.readFileSync into shared memory, which only Plait can pass on.
- * 'no pool' are threads that read and hash a share of the files each: their excess over the reference is the host's, not
- * a pool's.
+ * 'no pool' are threads that read and hash a share of the files each: their excess over the reference is the host's,
+ * not a pool's.
  */
 
 import { once } from 'node:events';

@@ -63,7 +63,8 @@ export interface PoolOptions {
    */
   readonly timeout?: number | undefined;
   /**
-   * How often a task is run again if its worker ends before the task does, unless its call says otherwise; at most 1000.
+   * How often a task is run again if its worker ends before the task does, unless its call says otherwise; at most
+   * 1000.
    *
    * @default 0
    */

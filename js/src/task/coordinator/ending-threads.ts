@@ -3,7 +3,8 @@
  *
  * A thread may be stopped while it holds a lock. It keeps the lock until its exit is noted, and only this thread notes
  * it. If this thread waited for the lock meanwhile, it would wait for itself, one second each time. So a thread is
- * stopped at the end of a turn, after all that needs locks. What comes later waits until no stopped thread holds a lock.
+ * stopped at the end of a turn, after all that needs locks. What comes later waits until no stopped thread holds a
+ * lock.
  *
  * Invariant: a thread is in the map from stop() until its exit is noted, for PATIENCE_MS at most.
  */
