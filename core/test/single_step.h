@@ -288,6 +288,18 @@ static inline void step_run_each(
   };                                                                                                     \
   TEST_MAIN(tests)
 
+/*
+ * The rest of a test of interleavings, which defines `interleavings[]` with names, and run_one() for one of them. The
+ * other thread acts after one of `every` instructions.
+ */
+#define STEP_INTERLEAVINGS_MAIN(every)                                                                             \
+  static const char *name_of(size_t i) { return interleavings[i].name; }                                           \
+  static void test_interleavings(void) {                                                                           \
+    step_run_each(sizeof interleavings / sizeof *interleavings, name_of, run_one, every);                          \
+  }                                                                                                                \
+  static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}}; \
+  TEST_MAIN(tests)
+
 #else
 int main(void) {
   printf("# skipped: needs x86-64 Linux, whose trap flag it uses\n0 passed, 0 failed\n");

@@ -371,19 +371,11 @@ static void run_interleaving(const struct interleaving *it, uint32_t every) {
   plait_posix_unmap();
 }
 
-static const char *name_of(size_t i) { return interleavings[i].name; }
-
 static uint64_t run_one(size_t i, uint32_t every) {
   run_interleaving(&interleavings[i], every);
   return taken;
 }
 
-static void test_interleavings(void) {
-  step_run_each(
-      sizeof interleavings / sizeof *interleavings, name_of, run_one, getenv("PLAIT_ROUNDS") != NULL ? 1 : 307);
-}
-
-static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}};
-TEST_MAIN(tests)
+STEP_INTERLEAVINGS_MAIN(getenv("PLAIT_ROUNDS") != NULL ? 1 : 307)
 
 #endif

@@ -162,13 +162,6 @@ static uint64_t run_one(size_t i, uint32_t every) {
   return taken;
 }
 
-static const char *name_of(size_t i) { return interleavings[i].name; }
-
-static void test_interleavings(void) {
-  step_run_each(sizeof interleavings / sizeof *interleavings, name_of, run_one, 1);
-}
-
-static const struct test tests[] = {{"another thread's operation after every instruction", test_interleavings}};
-TEST_MAIN(tests)
+STEP_INTERLEAVINGS_MAIN(1)
 
 #endif
