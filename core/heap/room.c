@@ -1,19 +1,19 @@
 /*
  * room: the out-of-memory sequence, for every kind of block.
  *
- * Whoever finds no free block repeats these steps until it has one, or nothing is left to try:
+ * A thread that finds no free block repeats these steps until it has one, or nothing is left to try:
  *
- *     1. drain        free what other threads have freed of its own blocks (without the lock)
- *     2. lock         the heap's
- *     3. adopt        own what a thread had that has exited
- *     4. take         what lies free. The caller's step, because it differs: a shared or a new page, a region, a span
- *     5. unlock
+ *     1. drain        the remote free list: its own blocks that other threads have freed; without the lock
+ *     2. lock         the heap
+ *     3. adopt        the thread heap of a thread that has exited
+ *     4. take         free memory. The caller does this, because it differs: a shared or a new page, a region, a span
+ *     5. unlock       the heap
  *     6. grow         the memory
- *     7. relinquish   give back what the thread heap itself keeps without a block in use
+ *     7. relinquish   pages and regions that the thread heap keeps without a block in use
  *
  * plait__room_enter() is 1 to 3, plait__room_more() 5 to 7. The order: adopting comes before taking, so that the pages
- * and regions of an exited thread are used before new ones are made beside them. So whoever has adopted first looks for
- * a free block among its own. It adopts one thread heap at a time: adopting takes up to milliseconds, and all other
+ * and regions of an exited thread are used before new ones are made beside them. So a thread that has adopted
+ * first searches its own blocks again. It adopts one thread heap at a time: adopting takes up to milliseconds, and all other
  * threads may need the lock. Growth comes after both, because memory is never returned to the system. Relinquishing
  * comes last, because it gives away what makes the next allocations fast.
  *

@@ -3,13 +3,13 @@
  * until that word is notified. Spinning may save both falling asleep and waking up. It fails if the other thread takes
  * longer, or if it was waiting for this very processor. After each failure more waits go without spinning.
  *
- * Who waits decides for how long it spins and what it does meanwhile: see result-wait.ts for results, and
+ * The caller decides how long it spins, and what it does meanwhile: see result-wait.ts for results, and
  * worker/idle-wait.ts for tasks. The coordinator only sleeps.
  *
  * Invariants
  * - Spinning decides only about time.
  * - A thread has at most one sleeper on a word. A forgotten one would swallow the wake-up of another thread.
- * - A wake-up is a hint: after sleep() the caller looks for itself.
+ * - A wake-up is a hint: after sleep() the caller checks the shared state.
  */
 
 import type { Space } from '../core/space.ts';

@@ -78,8 +78,8 @@ export class WorkerExits {
   }
 
   /**
-   * The worker takes no further task, and may go on for a while: what it runs ends now. Tasks that are to be run again
-   * wait for its exit, unless `all`.
+   * The worker takes no further task, and may go on for a while. Its tasks are settled now. Without `all`, tasks that
+   * may be run again wait for its exit.
    */
   detach(worker: EndedWorker, all = false): void {
     const [thread] = threadsOfHost(this.#space, worker.thread.hostId);
