@@ -12,8 +12,8 @@
  *     7. relinquish   pages and regions that the thread heap keeps without a block in use
  *
  * plait__room_enter() is 1 to 3, plait__room_more() 5 to 7. The order: adopting comes before taking, so that the pages
- * and regions of an exited thread are used before new ones are made beside them. So a thread that has adopted
- * first searches its own blocks again. It adopts one thread heap at a time: adopting takes up to milliseconds, and all other
+ * and regions of an exited thread are used before new ones are made beside them. So a thread that has adopted first
+ * searches its own blocks again. It adopts one thread heap at a time: adopting takes up to milliseconds, and all other
  * threads may need the lock. Growth comes after both, because memory is never returned to the system. Relinquishing
  * comes last, because it gives away what makes the next allocations fast.
  *
