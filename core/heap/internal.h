@@ -163,14 +163,14 @@ int plait__large_resize(plait_ref_t block, uint32_t size);
 
 /*
  * The thread heap has no free block. Drains its remote free list, takes the lock, and adopts one thread heap. Returns 1
- * if it has adopted: then the caller searches its own blocks again. Returns 0 if not: then the caller takes free memory.
- * Returns the lock's negative error otherwise. `theap` may be NULL here, and below.
+ * if it has adopted: then the caller searches its own blocks again. Returns 0 if not: then the caller takes free
+ * memory. Returns the lock's negative error otherwise. `theap` may be NULL here, and below.
  */
 int plait__room_enter(struct plait_thread_heap *theap);
 /*
- * The caller has found no free memory. Releases the lock. Then grows the memory by at least `slices`, or gives back what
- * the thread heap keeps. Returns nonzero if there may be more room than before: then the caller starts over. pre: it has
- * not adopted.
+ * The caller has found no free memory. Releases the lock. Then grows the memory by at least `slices`, or gives back
+ * what the thread heap keeps. Returns nonzero if there may be more room than before: then the caller starts over. pre:
+ * it has not adopted.
  */
 int plait__room_more(struct plait_thread_heap *theap, uint32_t slices);
 /* Gives back what the thread heap keeps without a block in use: nonzero if there was any. Without the lock. */
