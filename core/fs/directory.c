@@ -230,6 +230,40 @@ static uint32_t find_cursor(struct plait_fs_table *table, uint32_t count, uint64
   return low;
 }
 
+int plait__fs_next_into(
+    struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cookie) {
+  struct plait_inode *directory = node.inode;
+  struct plait_fs_result *result = &mine->result;
+  plait_ref_t ref = plait_load(&directory->block);
+  if (plait_load(&directory->generation_kind) != node.generation_kind) return -PLAIT_ENOENT;
+  if (plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  if (ref == 0 || plait_load(&directory->links) == 0 || !plait__fs_read_valid(read)) return 0;
+  struct plait_fs_table *table = plait_at(ref);
+  uint32_t capacity = plait_load(&table->capacity), count = plait_load(&table->count);
+  if (!plait__fs_read_valid(read) || count > capacity) return 0;
+  for (uint32_t i = find_cursor(table, count, cookie); i < count; i++) {
+    plait_ref_t entry_ref = plait_load(&table->records[i].entry);
+    uint64_t found = atomic_load_explicit(&table->records[i].cookie, memory_order_acquire);
+    if (!plait__fs_read_valid(read)) return 0;
+    if (entry_ref == 0) continue;
+    struct plait_fs_entry *entry = plait_at(entry_ref);
+    uint32_t length = plait_load(&entry->length), generation_kind = plait_load(&entry->generation_kind);
+    plait_ref_t inode = plait_load(&entry->inode);
+    if (!plait__fs_read_valid(read) || length > PLAIT_FS_NAME_MAX) return 0;
+    uint8_t *name = plait_at(plait_get(&mine->scratch));
+    for (uint32_t k = 0; k < length; k += 4) {
+      uint32_t word = plait_load(&entry->name[k / 4]);
+      __builtin_memcpy(name + k, &word, 4);
+    }
+    plait_put(&result->kind, plait__fs_kind(generation_kind));
+    plait_put(&result->number, plait_load(&((struct plait_inode *)plait_at(inode))->number) + 1);
+    plait_put(&result->bytes, length);
+    plait_put64(&result->cursor, found);
+    return 1;
+  }
+  return 0;
+}
+
 int plait__fs_list_into(
     struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor) {
   struct plait_inode *directory = node.inode;

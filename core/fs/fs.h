@@ -26,6 +26,7 @@
 #define PLAIT_FS_FS_H
 
 #include "../heap/heap.h"
+#include "at.h"
 
 #define PLAIT_FS_PATH_MAX 4096u
 #define PLAIT_FS_NAME_MAX 255u
@@ -175,14 +176,15 @@ struct plait_fs_open {
   plait_word64_t device;        /* mounted file: with `file`, identifies it in the backend */
   plait_word64_t file;          /* mounted file: see `device` */
   plait_word_t host;            /* mounted file: the backend's descriptor in the opening thread */
-  plait_word_t unused[3];       /* zero */
+  plait_word_t sharers;         /* how many more numbers a WASI program has for this opening */
+  plait_word_t unused[2];       /* zero */
 };
 _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
 
 /*
  * Inodes, or descriptors, in chunks of 64, which chunk tables lead to. Chunks are never freed. A chunk starts with one
  * owner word for each item: 0 free; 1 an inode in use; else the id of the thread that creates or frees the inode, or
- * that opened the descriptor.
+ * that opened the descriptor. A program's descriptors have its id, which is that of a slot without a thread.
  */
 struct plait_fs_items {
   plait_word_t count;                                    /* number of chunks */
@@ -280,6 +282,7 @@ struct plait_fs_thread {
   plait_word_t scratch;             /* block of PLAIT_FS_SCRATCH bytes: buffer for reading, writing and listing */
   plait_word_t released_owner;      /* owner word of an inode that was freed and cannot be claimed yet */
   plait_word_t keep;                /* how many of `reserved_blocks`, from the first, are for a later transaction */
+  plait_word_t owner;               /* owner of what the thread opens: a program's thread id; 0: the thread itself */
   struct plait_fs_result result;    /* results of the last call */
   uint8_t first[PLAIT_FS_PATH_MAX]; /* the path of a call, or the first of two */
   uint8_t second[PLAIT_FS_PATH_MAX]; /* the second path of a call */
@@ -342,24 +345,46 @@ static inline struct plait_fs *plait_fs(void) {
 plait_ref_t plait_fs_enter(void);
 
 /*
- * `target` of a function is a descriptor, or -1 - n for the path of n bytes in `first`. `follow`: a symbolic link at
+ * The functions whose names end in `_at` act on a struct plait_fs_at. Each has a short form without it, which starts at
+ * the root. There `target` is a descriptor, or -1 - n for the path of n bytes in `first`. `follow`: a symbolic link at
  * the end of the path is followed.
  */
 #define PLAIT_FS_PATH(length) (-1 - (int)(length))
 
+/* Lets the path start at an open directory. 0, -PLAIT_EBADF, -PLAIT_ENOTDIR. */
+int plait_fs_start_at(struct plait_fs_at *at, int fd, uint32_t uses);
+
 /* Opens the path of `length` bytes in `first`. `mode`: permission bits of a new file. Returns a descriptor. */
 int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now);
+int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode, double now);
 /* -PLAIT_EBADF also for a mapping, so that a stale descriptor number cannot close one. */
 int plait_fs_close(int fd);
+
+/* The `uses` of an opening, 0 if the descriptor is not open. */
+uint32_t plait_fs_uses(int fd);
+
+/* As plait_fs_close(), of the opening with these `uses`. */
+int plait_fs_close_as(int fd, uint32_t uses);
+
+/* One more number refers to the opening. -PLAIT_EBADF. */
+int plait_fs_share(int fd, uint32_t uses);
+/* One number less refers to it: 1. 0: it was the only one, so the caller closes the opening. -PLAIT_EBADF. */
+int plait_fs_unshare(int fd, uint32_t uses);
+
+/* The flags of an opening, and setting those that can change (PLAIT_FS_APPEND). -PLAIT_EBADF. */
+int plait_fs_flags(int fd, uint32_t uses);
+int plait_fs_set_flags(int fd, uint32_t uses, uint32_t flags);
 
 /*
  * Reads up to `length` bytes to `to`, from `position`, or from the file position if `position` is negative. Returns the
  * count. All bytes are those of one instant.
  */
 int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position);
+int plait_fs_read_as(int fd, uint32_t uses, plait_ref_t to, uint32_t length, double position);
 
 /* Writes, with `position` as in plait_fs_read(). All or nothing. */
 int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now);
+int plait_fs_write_as(int fd, uint32_t uses, plait_ref_t from, uint32_t length, double position, double now);
 
 /* Returns the file's size, and copies up to `length` bytes of its contents to `to`, at one instant. */
 double plait_fs_read_file(int target, plait_ref_t to, uint32_t length);
@@ -380,30 +405,44 @@ void plait_fs_tx_unreserve(void);
 
 /* Sets the file position and returns it. `whence`: 0 from the start, 1 from the position, 2 from the end. */
 double plait_fs_seek(int fd, double offset, int whence);
+double plait_fs_seek_as(int fd, uint32_t uses, double offset, int whence);
 
 /* Describes the target in `result`. */
 int plait_fs_stat(int target, int follow);
+int plait_fs_stat_at(const struct plait_fs_at *at, int follow);
 
 /* 0 if the path exists and permits `mode` (4 read, 2 write, 1 execute). */
 int plait_fs_access(uint32_t length, uint32_t mode);
+int plait_fs_access_at(const struct plait_fs_at *at, uint32_t mode);
 
 int plait_fs_mkdir(uint32_t length, uint32_t mode, double now);
+int plait_fs_mkdir_at(const struct plait_fs_at *at, uint32_t mode, double now);
 int plait_fs_rmdir(uint32_t length, double now);
 int plait_fs_unlink(uint32_t length, double now);
+/* Either of them. */
+int plait_fs_remove_at(const struct plait_fs_at *at, int is_rmdir, double now);
 int plait_fs_rename(uint32_t from, uint32_t to, double now);
+int plait_fs_rename_at(const struct plait_fs_at *from, const struct plait_fs_at *to, double now);
 int plait_fs_link(uint32_t from, uint32_t to, double now);
+/* `follow`: a symbolic link at the end of `from` is followed. */
+int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct plait_fs_at *to, double now);
 
 /* Creates a link at the path in `second`, with the text in `first`. */
 int plait_fs_symlink(uint32_t target, uint32_t path, double now);
+int plait_fs_symlink_at(uint32_t target, const struct plait_fs_at *path, double now);
 
 /* Copies the link's text to the scratch block and returns its length. */
 int plait_fs_readlink(uint32_t length);
+int plait_fs_readlink_at(const struct plait_fs_at *at);
 
 int plait_fs_truncate(int target, double size, double now);
+int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now);
 
 /* Changes the attributes in `mask`. Times are seconds, and nanoseconds within the second. */
 int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid, double atime,
     double atime_ns, double mtime, double mtime_ns, double now);
+
+int plait_fs_set_at(const struct plait_fs_at *at, int follow, const struct plait_fs_attributes *new, double now);
 
 /*
  * Lists names of the directory after `cursor` (0: from the start). Names go to the start of the scratch block,
@@ -412,6 +451,12 @@ int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t 
  * happens to other names.
  */
 int plait_fs_list(int target, double cursor);
+
+/*
+ * The name after `cookie` (0: the first) of a directory: 1, or 0 at the end. `result`: `kind`, `number` of the inode,
+ * `cursor` its cookie, `bytes` of the name, which is in the scratch block. Cookies stay valid as in plait_fs_list().
+ */
+int plait_fs_next_at(const struct plait_fs_at *at, uint64_t cookie);
 
 /* Puts bytes and inodes in use into `result` (`held`, `number`), and their limits (`size`, `links`). */
 int plait_fs_usage(void);
@@ -456,10 +501,10 @@ plait_ref_t plait_fs_mount_buffer(void);
 int plait_fs_mount_text(uint32_t index, plait_ref_t to);
 
 /*
- * Finds where the path in `first` or `second` leads. 0: into memory. -PLAIT_EREMOTE: into a mount. `how`: see
+ * Finds where the path in `first`, or in `second`, leads. 0: into memory. -PLAIT_EREMOTE: into a mount. `how`: see
  * plait__fs_walk().
  */
-int plait_fs_locate(uint32_t length, int how);
+int plait_fs_locate(uint32_t length, int how, int second);
 
 /*
  * Opens a descriptor for the mounted file that the backend has open as `host`. `result.block`: its struct

@@ -138,6 +138,8 @@ static inline int plait__fs_read_valid(const struct plait__fs_read *read) {
 struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
 /* The open descriptor; NULL if it is not open or is a mounted file's. `node`: the open inode. */
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
+/* The same, if it is the opening with these `uses` (0: any). */
+struct plait_fs_open *plait__fs_open_as(int fd, uint32_t uses, struct plait__fs_node *node);
 /* Whether the descriptor is still open on the node, since it had these `uses`. Under the inode's lock. */
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
 /* The error for a descriptor that is not open here: -PLAIT_EBADF, or -PLAIT_EREMOTE for a mounted file's. */
@@ -189,6 +191,9 @@ void plait__fs_stage_times(struct plait_fs_thread *mine, struct plait_inode *ino
  */
 int plait__fs_list_into(
     struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cursor);
+/* Puts the name after the cookie into `result` and the scratch block: as plait_fs_next_at(), and called as above. */
+int plait__fs_next_into(
+    struct plait_fs_thread *mine, struct plait__fs_read *read, struct plait__fs_node node, uint64_t cookie);
 static inline plait_word_t *plait__fs_cells(struct plait_fs_table *table, uint32_t capacity) {
   return (plait_word_t *)&table->records[capacity];
 }
@@ -207,7 +212,6 @@ struct plait__fs_place {
 
 enum plait__fs_walk {
   PLAIT__FS_FOLLOW = 1, /* follow a symbolic link at the end */
-  PLAIT__FS_SECOND = 2, /* the path is in `second`, not in `first` */
   PLAIT__FS_NAME = 4,   /* the last name itself is meant: never follow it, with or without a slash */
   /* the directory at the end is meant, not a mount that covers it; NAME implies this */
   PLAIT__FS_COVER = 16,
@@ -217,9 +221,9 @@ enum plait__fs_walk {
 };
 
 /* 0, even if nothing is at the end of the path; negative: the walk failed. */
-int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struct plait__fs_place *place);
-/* Finds the inode of `target`: see PLAIT_FS_PATH. */
-int plait__fs_find(struct plait_fs_thread *mine, int target, int follow, struct plait__fs_node *node);
+int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, int how, struct plait__fs_place *place);
+/* Finds the inode of a descriptor or a path. */
+int plait__fs_find(struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_node *node);
 
 /* ---- contents.c ---- */
 
@@ -277,8 +281,11 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
 
 /* ---- open.c ---- */
 
-/* Closes a descriptor of any thread. `state`: the required state, 1 open or 2 a mapping; 0: either. */
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state);
+/*
+ * Closes a descriptor of any thread. `state`: the required state, 1 open or 2 a mapping; 0: either. `uses`: the opening
+ * that is meant, 0 any.
+ */
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, uint32_t uses);
 /* Removes all watchers of the thread that owns the thread record. 0, -PLAIT_ETIMEDOUT. */
 int plait__fs_unwatch(struct plait_fs_thread *record);
 

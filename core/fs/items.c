@@ -139,6 +139,7 @@ static plait_ref_t enter(void) {
     plait_put(&mine->scratch, scratch);
   }
   plait_put(&mine->store_count, 0);
+  plait_put(&mine->owner, 0);
   start_search(&plait_fs()->inodes, &mine->inodes);
   start_search(&plait_fs()->opens, &mine->opens);
   atomic_store_explicit(&mine->thread, self, memory_order_release);

@@ -100,13 +100,14 @@ static int wait_for_moves(struct plait_inode *inode) {
  */
 static int find_place(struct plait_fs_thread *mine, uint32_t length, struct plait__fs_node *node) {
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
+  struct plait_fs_at at = plait_fs_path(length);
+  int rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place);
   if (rc != 0) return rc;
   *node = place.node;
   if (node->inode == NULL) return -PLAIT_ENOENT;
   if (plait__fs_kind(node->generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
   if ((rc = wait_for_moves(node->inode)) != 0) return rc;
-  if ((rc = plait__fs_walk(mine, length, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place)) != 0) return rc;
+  if ((rc = plait__fs_walk(mine, &at, PLAIT__FS_COVER | PLAIT__FS_PLAIN, &place)) != 0) return rc;
   return place.node.inode == node->inode && place.node.generation_kind == node->generation_kind ? 0 : -PLAIT_ENOENT;
 }
 
@@ -217,9 +218,10 @@ PLAIT_EXPORT int plait_fs_mount_text(uint32_t index, plait_ref_t to) {
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_locate(uint32_t length, int how) {
+PLAIT_EXPORT int plait_fs_locate(uint32_t length, int how, int second) {
   struct plait__fs_place place;
-  return plait__fs_walk(plait__fs_mine(), length, how, &place);
+  struct plait_fs_at at = second ? plait_fs_second_path(length) : plait_fs_path(length);
+  return plait__fs_walk(plait__fs_mine(), &at, how, &place);
 }
 
 /* ---- descriptors ---- */

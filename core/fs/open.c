@@ -72,18 +72,19 @@ static int may_create(uint32_t flags) {
   return flags & PLAIT_FS_MUST_DIR ? -PLAIT_EINVAL : 0;
 }
 
-static int find_for_open(struct plait_fs_thread *mine, uint32_t length, uint32_t flags, struct plait__fs_place *place) {
+static int find_for_open(
+    struct plait_fs_thread *mine, const struct plait_fs_at *at, uint32_t flags, struct plait__fs_place *place) {
   int follow =
       (flags & PLAIT_FS_NOFOLLOW) || ((flags & PLAIT_FS_CREAT) && (flags & PLAIT_FS_EXCL)) ? 0 : PLAIT__FS_FOLLOW;
-  int rc = plait__fs_walk(mine, length, follow | (flags & PLAIT_FS_CREAT ? PLAIT__FS_MAKE : 0), place);
+  int rc = plait__fs_walk(mine, at, follow | (flags & PLAIT_FS_CREAT ? PLAIT__FS_MAKE : 0), place);
   if (rc != 0) return rc;
   return place->node.inode != NULL ? may_open(place, flags) : may_create(flags);
 }
 
-PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {
+int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = find_for_open(mine, length, flags, &place);
+  int rc = find_for_open(mine, at, flags, &place);
   if (rc != 0) return rc;
   int fd = plait__fs_claim_descriptor(mine);
   if (fd < 0) return fd;
@@ -96,20 +97,89 @@ PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, d
       if (rc == -PLAIT_EEXIST && !(flags & PLAIT_FS_EXCL)) rc = -PLAIT_EAGAIN;
     }
     if (rc != -PLAIT_EAGAIN) break;
-    rc = find_for_open(mine, length, flags, &place);
+    rc = find_for_open(mine, at, flags, &place);
   } while (rc == 0);
   if (rc == 0) return fd;
-  if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd, 0);
+  if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd, 0, 0);
   else plait__fs_free_descriptor((uint32_t)fd);
   return rc;
 }
 
-int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state) {
+PLAIT_EXPORT int plait_fs_open(uint32_t length, uint32_t flags, uint32_t mode, double now) {
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_open_at(&at, flags, mode, now);
+}
+
+int plait_fs_start_at(struct plait_fs_at *at, int fd, uint32_t uses) {
+  struct plait__fs_node node;
+  if (plait__fs_open_as(fd, uses, &node) == NULL) return plait__fs_not_open(fd);
+  if (plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  at->directory = plait_ref(node.inode);
+  at->generation_kind = node.generation_kind;
+  return 0;
+}
+
+uint32_t plait_fs_uses(int fd) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  return open == NULL ? 0 : plait_load(&open->uses);
+}
+
+int plait_fs_flags(int fd, uint32_t uses) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
+  if (open == NULL) return plait__fs_not_open(fd);
+  uint32_t flags = plait_load(&open->flags);
+  return uses != 0 && plait_load(&open->uses) != uses ? -PLAIT_EBADF : (int)flags;
+}
+
+int plait_fs_set_flags(int fd, uint32_t uses, uint32_t flags) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
+  if (open == NULL) return plait__fs_not_open(fd);
+  if (uses == 0) uses = plait_load(&open->uses);
+  struct plait_inode *inode = node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
+  else
+    atomic_store_explicit(&open->flags,
+        (plait_get(&open->flags) & ~(uint32_t)PLAIT_FS_APPEND) | (flags & PLAIT_FS_APPEND), memory_order_release);
+  plait__fs_unlock(&inode, 1);
+  return rc;
+}
+
+/* Adds to the number of sharers: the number before that. */
+static int change_sharers(int fd, uint32_t uses, uint32_t more) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
+  if (open == NULL) return plait__fs_not_open(fd);
+  struct plait_inode *inode = node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  rc = plait__fs_is_still_open(open, node, uses) ? (int)plait_get(&open->sharers) : -PLAIT_EBADF;
+  if (rc >= 0 && (rc != 0 || more == 1)) plait_put(&open->sharers, (uint32_t)rc + more);
+  plait__fs_unlock(&inode, 1);
+  return rc;
+}
+
+int plait_fs_share(int fd, uint32_t uses) {
+  int before = change_sharers(fd, uses, 1);
+  return before < 0 ? before : 0;
+}
+
+int plait_fs_unshare(int fd, uint32_t uses) {
+  int before = change_sharers(fd, uses, UINT32_MAX);
+  return before < 0 ? before : before != 0;
+}
+
+int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, uint32_t wanted) {
   struct plait_fs_open *open = plait__fs_descriptor(fd);
   struct plait__fs_node node;
   uint32_t uses = plait_load(&open->uses);
+  if (wanted != 0 && uses != wanted) return -PLAIT_EBADF;
   /* If it is not open any more, its owner word is left alone: another thread may have closed it, a third reopen it. */
-  if (plait__fs_open_at((int)fd, &node) == NULL) return plait__fs_mounted_close(fd);
+  if (plait__fs_open_as((int)fd, uses, &node) == NULL) return plait__fs_mounted_close(fd);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
@@ -135,16 +205,20 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   return 0;
 }
 
-PLAIT_EXPORT int plait_fs_close(int fd) {
+int plait_fs_close_as(int fd, uint32_t uses) {
   struct plait__fs_node node;
-  if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
-  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 1);
+  if (plait__fs_open_as(fd, uses, &node) == NULL) return plait__fs_not_open(fd);
+  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 1, uses);
+}
+
+PLAIT_EXPORT int plait_fs_close(int fd) {
+  return plait_fs_close_as(fd, 0);
 }
 
 PLAIT_EXPORT int plait_fs_unmap(int fd) {
   struct plait__fs_node node;
   if (plait__fs_open_at(fd, &node) == NULL) return plait__fs_not_open(fd);
-  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2);
+  return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2, 0);
 }
 
 /*
@@ -164,9 +238,9 @@ static int move_position(
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
+int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, double position) {
   struct plait__fs_node node;
-  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  struct plait_fs_open *open = plait__fs_open_as(fd, wanted, &node);
   uint64_t size;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (open == NULL) return plait__fs_not_open(fd);
@@ -174,7 +248,7 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
-  for (uint32_t uses = plait_load(&open->uses);;) {
+  for (uint32_t uses = wanted != 0 ? wanted : plait_load(&open->uses);;) {
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
@@ -184,9 +258,13 @@ PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double p
   }
 }
 
-PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
+PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
+  return plait_fs_read_as(fd, 0, to, length, position);
+}
+
+int plait_fs_write_as(int fd, uint32_t uses, plait_ref_t from, uint32_t length, double position, double now) {
   struct plait__fs_node node;
-  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   if (open == NULL) return plait__fs_not_open(fd);
   uint32_t flags = plait_load(&open->flags);
   if ((flags & 3) == 0) return -PLAIT_EBADF;
@@ -199,11 +277,15 @@ PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, doubl
   return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
 }
 
-double plait_fs_seek(int fd, double offset, int whence) {
+PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
+  return plait_fs_write_as(fd, 0, from, length, position, now);
+}
+
+double plait_fs_seek_as(int fd, uint32_t uses, double offset, int whence) {
   struct plait__fs_node node;
-  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   if (open == NULL) return plait__fs_not_open(fd);
-  uint32_t uses = plait_load(&open->uses);
+  if (uses == 0) uses = plait_load(&open->uses);
   uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
   for (;;) {
     double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
@@ -213,11 +295,16 @@ double plait_fs_seek(int fd, double offset, int whence) {
   }
 }
 
+double plait_fs_seek(int fd, double offset, int whence) {
+  return plait_fs_seek_as(fd, 0, offset, whence);
+}
+
 PLAIT_EXPORT double plait_fs_read_file(int target, plait_ref_t to, uint32_t length) {
   struct plait__fs_node node;
+  struct plait_fs_at at = plait_fs_target(target);
   uint64_t size = 0;
   for (;;) {
-    int rc = plait__fs_find(plait__fs_mine(), target, 1, &node);
+    int rc = plait__fs_find(plait__fs_mine(), &at, 1, &node);
     if (rc != 0) return rc;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     int64_t count = plait__fs_contents_read(node, 0, to, length, &size);
@@ -262,13 +349,14 @@ PLAIT_EXPORT int plait_fs_write_file(
     uint32_t path, uint32_t flags, uint32_t mode, plait_ref_t from, uint32_t length, int given, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
+  struct plait_fs_at at = plait_fs_path(path);
   int rc;
   if ((flags & 3) == 0) { /* such flags can open a directory, which must not be written to */
     plait__fs_tx_abort(mine, 0);
     return -PLAIT_EBADF;
   }
   do {
-    rc = find_for_open(mine, path, flags, &place);
+    rc = find_for_open(mine, &at, flags, &place);
     if (rc != 0) break;
     if (place.node.inode == NULL) rc = write_new(mine, &place, mode, from, length, given, now);
     else rc = plait__fs_contents_replace(mine, place.node, from, length, given, now);
@@ -286,18 +374,23 @@ PLAIT_EXPORT int plait_fs_write_file(
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
+int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   if (!(size >= 0)) return -PLAIT_EINVAL;
   for (;;) {
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, target, 1, &node);
+    int rc = plait__fs_find(mine, at, 1, &node);
     if (rc != 0) return rc;
-    if (target >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)target)->flags) & 3) == 0) return -PLAIT_EINVAL;
+    if (at->fd >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)at->fd)->flags) & 3) == 0) return -PLAIT_EINVAL;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
     rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
-    if (rc != -PLAIT_EBADF || target >= 0) return rc; /* else another file has taken its name: walk again */
+    if (rc != -PLAIT_EBADF || at->fd >= 0) return rc; /* else another file has taken its name: walk again */
   }
+}
+
+PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
+  struct plait_fs_at at = plait_fs_target(target);
+  return plait_fs_truncate_at(&at, size, now);
 }
 
 PLAIT_EXPORT int plait_fs_map(int fd) {

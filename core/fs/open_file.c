@@ -2,8 +2,9 @@
  * open_file: the table of descriptors: which are free, and which inode an open one refers to.
  *
  * Invariants
- * - A descriptor's owner word names the thread that opened it, or the one that is closing it. It is 0 only when no
- *   journal refers to the descriptor. `state` and the words with it change under the lock of the open inode.
+ * - A descriptor's owner word names the thread that opened it, or the program that it opened it for (`owner` of struct
+ *   plait_fs_thread), or the thread that is closing it. It is 0 only when no journal refers to the descriptor. `state`
+ *   and the words with it change under the lock of the open inode.
  * - An inode's `opens` is the number of open descriptors and mappings that refer to it.
  */
 #include "internal.h"
@@ -12,15 +13,19 @@ struct plait_fs_open *plait__fs_descriptor(uint32_t fd) {
   return plait__fs_item(&plait_fs()->opens, sizeof(struct plait_fs_open), fd);
 }
 
-struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
+struct plait_fs_open *plait__fs_open_as(int fd, uint32_t wanted, struct plait__fs_node *node) {
   if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return NULL;
   struct plait_fs_open *open = plait__fs_descriptor((uint32_t)fd);
   uint32_t uses = plait_load(&open->uses);
   uint32_t state = plait_load(&open->state);
-  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_MOUNTED) return NULL;
+  if (state == PLAIT_FS_CLOSED || state == PLAIT_FS_MOUNTED || (wanted != 0 && uses != wanted)) return NULL;
   node->inode = plait_at(plait_load(&open->inode));
   node->generation_kind = plait_load(&open->generation_kind);
   return plait_load(&open->uses) == uses ? open : NULL;
+}
+
+struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
+  return plait__fs_open_as(fd, 0, node);
 }
 
 int plait__fs_not_open(int fd) {
@@ -47,7 +52,11 @@ void plait__fs_stage_open(
   plait__fs_tx_stage(mine, &open->inode, plait_ref(node.inode));
   plait__fs_tx_stage(mine, &open->generation_kind, node.generation_kind);
   plait__fs_tx_stage(mine, &open->flags, flags);
+  plait__fs_tx_stage(mine, &open->sharers, 0);
   plait__fs_tx_stage64(mine, &open->position, 0);
   plait__fs_tx_stage(mine, &open->uses, plait_get(&open->uses) + 1);
   plait__fs_tx_stage(mine, &open->state, state);
+  /* The thread has claimed it in its own name. */
+  if (plait_get(&mine->owner) != 0)
+    plait__fs_tx_stage(mine, plait__fs_owner(&plait_fs()->opens, fd), plait_get(&mine->owner));
 }

@@ -3,17 +3,25 @@
  *
  * A symbolic link's text replaces its name in a copy of the path. The copy alternates between the two halves of
  * `links`, so the rest of the path is never copied onto itself.
+ *
+ * A walk that must stay beneath its start keeps the directories that it has passed (`trail`). A `..` returns to the last
+ * of them, and never follows the directory's own `parent`: another thread may have moved the directory somewhere else.
+ * So every directory that such a walk reaches was found by names from its start.
  */
 #include "internal.h"
 
 #define MOST (PLAIT_FS_PATH_MAX - 1)
+#define TRAIL 128u
 
 struct walker {
   struct plait_fs_thread *mine;
   const uint8_t *at, *end; /* the rest of the path */
   struct plait__fs_node directory;
-  uint32_t depth;
-  int mounts; /* whether there are mounts, so directories may be covered */
+  uint32_t links;  /* how many symbolic links were followed */
+  int mounts;      /* whether there are mounts, so directories may be covered */
+  int beneath;     /* whether the walk may not leave its start */
+  uint32_t passed; /* beneath: how many directories lie between the start and `directory`, the start included */
+  struct plait__fs_node trail[TRAIL]; /* beneath: the last of them, by turns */
 };
 
 static struct plait__fs_node root_node(void) {
@@ -43,7 +51,7 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
   half = walker->end > halves && walker->end <= halves + PLAIT_FS_PATH_MAX ? halves + PLAIT_FS_PATH_MAX : halves;
   struct plait__fs_read read = {.inode = link.inode};
   uint32_t length = 0, left = (uint32_t)(walker->end - rest);
-  if (walker->depth++ == PLAIT_FS_LINK_DEPTH) return -PLAIT_ELOOP;
+  if (walker->links++ == PLAIT_FS_LINK_DEPTH) return -PLAIT_ELOOP;
   do {
     if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
     plait_ref_t block = plait_load(&link.inode->block);
@@ -58,13 +66,14 @@ static int put_link(struct walker *walker, struct plait__fs_node link, const uin
     }
   } while (plait__fs_read_retry(&read));
   if (length == 0) { /* another file has taken its name: look the name up again */
-    walker->depth--;
+    walker->links--;
     return 1;
   }
   if (length + left > MOST) return -PLAIT_ENAMETOOLONG;
   for (uint32_t i = 0; i < left; i++) half[length + i] = rest[i];
   walker->at = half, walker->end = half + length + left;
   if (*half != '/') return 0;
+  if (walker->beneath) return -PLAIT_ENOTCAPABLE;
   walker->directory = root_node();
   return crosses(walker, walker->directory) ? -PLAIT_EREMOTE : 0;
 }
@@ -78,14 +87,60 @@ static struct plait__fs_node parent_of(struct plait__fs_node node) {
   }
 }
 
-int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struct plait__fs_place *place) {
-  int second = (how & PLAIT__FS_SECOND) != 0;
-  const uint8_t *path = second ? mine->second : mine->first;
-  struct walker walker = {mine, path, path + length, root_node(), 0, plait_load(&plait_fs()->mounts) != 0};
+/*
+ * Goes to the directory above. A directory that was removed, and is still open, has none: its `parent` may be another
+ * directory by now. 0, -PLAIT_ENOENT, -PLAIT_ENOTCAPABLE, -PLAIT_ENAMETOOLONG.
+ */
+static int go_up(struct walker *walker) {
+  struct plait__fs_node from = walker->directory, to = from;
+  if (!walker->beneath) {
+    to = parent_of(from);
+  } else {
+    if (walker->passed == 0) return -PLAIT_ENOTCAPABLE;
+    struct plait__fs_node *place = &walker->trail[--walker->passed % TRAIL];
+    if (place->inode == NULL) return -PLAIT_ENAMETOOLONG; /* up through more directories than the trail holds */
+    to = *place;
+    place->inode = NULL;
+  }
+  if (plait_load(&from.inode->generation_kind) != from.generation_kind || plait_load(&from.inode->links) == 0)
+    return -PLAIT_ENOENT;
+  walker->directory = to;
+  return 0;
+}
+
+static void go_down(struct walker *walker, struct plait__fs_node to) {
+  if (walker->beneath) walker->trail[walker->passed++ % TRAIL] = walker->directory;
+  walker->directory = to;
+}
+
+/* Starts at the root, or at the directory of `at`. */
+static int start_walk(struct walker *walker, const struct plait_fs_at *at) {
+  walker->directory = root_node();
+  walker->beneath = at->beneath != 0;
+  if (at->directory == 0) return 0;
+  walker->directory = (struct plait__fs_node){plait_at(at->directory), at->generation_kind};
+  if (plait__fs_kind(at->generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
+  return plait_load(&walker->directory.inode->generation_kind) == at->generation_kind ? 0 : -PLAIT_ENOENT;
+}
+
+int plait__fs_walk(struct plait_fs_thread *mine, const struct plait_fs_at *at, int how, struct plait__fs_place *place) {
+  const uint8_t *path = at->second ? mine->second : mine->first;
+  uint32_t length = at->length;
+  struct walker walker;
+  walker.mine = mine;
+  walker.at = path, walker.end = path + length;
+  walker.links = walker.passed = 0;
+  walker.mounts = plait_load(&plait_fs()->mounts) != 0;
+  int rc = start_walk(&walker, at);
+  if (rc != 0) return rc;
   *place = (struct plait__fs_place){.dots = 3, .node = walker.directory};
   if (length == 0) return -PLAIT_ENOENT;
   if (length > MOST) return -PLAIT_ENAMETOOLONG;
   int covered = how & (PLAIT__FS_NAME | PLAIT__FS_COVER);
+  if (*path == '/') {
+    if (walker.beneath) return -PLAIT_ENOTCAPABLE;
+    walker.directory = root_node();
+  }
   skip_slashes(&walker);
   if (!(covered && walker.at == walker.end) && crosses(&walker, walker.directory)) return -PLAIT_EREMOTE;
   for (;;) {
@@ -102,12 +157,11 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     int last = walker.at == walker.end, slash = behind != walker.end;
     if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
       if (plait__fs_kind(walker.directory.generation_kind) != PLAIT_FS_DIRECTORY) return -PLAIT_ENOTDIR;
-      struct plait__fs_node node = size == 1 ? walker.directory : parent_of(walker.directory);
+      if (size == 2 && (rc = go_up(&walker)) != 0) return rc;
       if (plait_load(&walker.directory.inode->generation_kind) != walker.directory.generation_kind)
         return -PLAIT_ENOENT;
-      walker.directory = node;
       if (!last) continue;
-      *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = node};
+      *place = (struct plait__fs_place){.dots = (int)size, .slash = 1, .node = walker.directory};
       return 0;
     }
     if (last && slash && (how & PLAIT__FS_MAKE))
@@ -115,7 +169,7 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     if (size > PLAIT_FS_NAME_MAX) return -PLAIT_ENAMETOOLONG;
     struct plait__fs_name wanted = {name, size, plait__fs_hash(name, size)};
     struct plait__fs_node node = {NULL, 0};
-    int rc = plait__fs_lookup(walker.directory, wanted, &node, NULL);
+    rc = plait__fs_lookup(walker.directory, wanted, &node, NULL);
     if (rc == -PLAIT_ENOENT && last) {
       node.inode = NULL;
     } else if (rc != 0) {
@@ -129,25 +183,27 @@ int plait__fs_walk(struct plait_fs_thread *mine, uint32_t length, int how, struc
     } else if (!(last && covered) && crosses(&walker, node)) {
       return -PLAIT_EREMOTE;
     } else if (!last) {
-      walker.directory = node;
+      go_down(&walker, node);
       continue;
     }
     if (node.inode != NULL && slash && plait__fs_kind(node.generation_kind) != PLAIT_FS_DIRECTORY &&
         !(how & PLAIT__FS_NAME))
       return -PLAIT_ENOTDIR;
     if (wanted.bytes >= mine->links && wanted.bytes < mine->links + sizeof mine->links) {
-      for (uint32_t i = 0; i < size; i++) mine->names[second * 256 + (int)i] = name[i];
-      wanted.bytes = mine->names + second * 256;
+      uint32_t second = at->second ? PLAIT_FS_NAME_MAX + 1 : 0;
+      for (uint32_t i = 0; i < size; i++) mine->names[second + i] = name[i];
+      wanted.bytes = mine->names + second;
     }
     *place = (struct plait__fs_place){walker.directory, wanted, node, slash, 0};
     return 0;
   }
 }
 
-int plait__fs_find(struct plait_fs_thread *mine, int target, int follow, struct plait__fs_node *node) {
-  if (target >= 0) return plait__fs_open_at(target, node) == NULL ? plait__fs_not_open(target) : 0;
+int plait__fs_find(
+    struct plait_fs_thread *mine, const struct plait_fs_at *at, int follow, struct plait__fs_node *node) {
+  if (at->fd >= 0) return plait__fs_open_as(at->fd, at->uses, node) == NULL ? plait__fs_not_open(at->fd) : 0;
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, (uint32_t)(-1 - target), follow ? PLAIT__FS_FOLLOW : 0, &place);
+  int rc = plait__fs_walk(mine, at, follow ? PLAIT__FS_FOLLOW : 0, &place);
   if (rc != 0) return rc;
   *node = place.node;
   return node->inode == NULL ? -PLAIT_ENOENT : 0;

@@ -64,20 +64,25 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
   return 0;
 }
 
-PLAIT_EXPORT int plait_fs_mkdir(uint32_t length, uint32_t mode, double now) {
+int plait_fs_mkdir_at(const struct plait_fs_at *at, uint32_t mode, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, length, PLAIT__FS_NAME, &place);
+  int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
   if (rc != 0) return rc;
   if (place.node.inode != NULL) return -PLAIT_EEXIST;
   struct plait_inode *inode = plait__fs_new_inode(mine, PLAIT_FS_DIRECTORY, mode, now, &rc);
   return inode == NULL ? rc : plait__fs_publish(mine, &place, inode, UINT32_MAX, 0, now);
 }
 
-PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
+PLAIT_EXPORT int plait_fs_mkdir(uint32_t length, uint32_t mode, double now) {
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_mkdir_at(&at, mode, now);
+}
+
+int plait_fs_symlink_at(uint32_t target, const struct plait_fs_at *at, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_place place;
-  int rc = plait__fs_walk(mine, path, PLAIT__FS_SECOND | PLAIT__FS_NAME, &place);
+  int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
   if (target == 0) return -PLAIT_ENOENT;
   if (target >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
   if (rc != 0) return rc;
@@ -97,6 +102,11 @@ PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
   rc = plait__fs_publish(mine, &place, inode, UINT32_MAX, 0, now);
   plait__fs_tx_abort(mine, 0); /* no effect after it was published */
   return rc;
+}
+
+PLAIT_EXPORT int plait_fs_symlink(uint32_t target, uint32_t path, double now) {
+  struct plait_fs_at at = plait_fs_second_path(path);
+  return plait_fs_symlink_at(target, &at, now);
 }
 
 /* One attempt: -PLAIT_EAGAIN if the link was removed meanwhile. */
@@ -119,23 +129,28 @@ static int read_link(struct plait_fs_thread *mine, struct plait__fs_node node) {
   return (int)count;
 }
 
-PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
+int plait_fs_readlink_at(const struct plait_fs_at *at) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, PLAIT_FS_PATH(length), 0, &node);
+    int rc = plait__fs_find(mine, at, 0, &node);
     if (rc != 0) return rc;
     if (plait__fs_kind(node.generation_kind) != PLAIT_FS_SYMLINK) return -PLAIT_EINVAL;
     if ((rc = read_link(mine, node)) != -PLAIT_EAGAIN) return rc;
   }
 }
 
-/* Removes a name, and its inode if that was the last name. `removes_directory`: rmdir, else unlink. */
-static int remove_name(uint32_t length, int removes_directory, double now) {
+PLAIT_EXPORT int plait_fs_readlink(uint32_t length) {
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_readlink_at(&at);
+}
+
+/* Removes a name, and its inode if that was the last name. */
+int plait_fs_remove_at(const struct plait_fs_at *at, int removes_directory, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place place;
-    int rc = plait__fs_walk(mine, length, PLAIT__FS_NAME, &place);
+    int rc = plait__fs_walk(mine, at, PLAIT__FS_NAME, &place);
     if (rc != 0) return rc;
     if (place.dots != 0) {
       if (!removes_directory) return -PLAIT_EISDIR;
@@ -170,21 +185,23 @@ static int remove_name(uint32_t length, int removes_directory, double now) {
 }
 
 PLAIT_EXPORT int plait_fs_rmdir(uint32_t length, double now) {
-  return remove_name(length, 1, now);
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_remove_at(&at, 1, now);
 }
 
 PLAIT_EXPORT int plait_fs_unlink(uint32_t length, double now) {
-  return remove_name(length, 0, now);
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_remove_at(&at, 0, now);
 }
 
-PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
+int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct plait_fs_at *to, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place place;
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, PLAIT_FS_PATH(from), 0, &node);
+    int rc = plait__fs_find(mine, from, follow, &node);
     if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to, PLAIT__FS_SECOND | PLAIT__FS_NAME, &place)) != 0) return rc;
+    if ((rc = plait__fs_walk(mine, to, PLAIT__FS_NAME, &place)) != 0) return rc;
     if (place.node.inode != NULL) return -PLAIT_EEXIST;
     if (place.slash) return -PLAIT_ENOENT;
     if (is_directory(node)) return -PLAIT_EPERM;
@@ -216,6 +233,11 @@ PLAIT_EXPORT int plait_fs_link(uint32_t from, uint32_t to, double now) {
     plait__fs_tx_abort(mine, 0);
     if (rc != 0 || done) return rc;
   }
+}
+
+PLAIT_EXPORT int plait_fs_link(uint32_t from_length, uint32_t to_length, double now) {
+  struct plait_fs_at from = plait_fs_path(from_length), to = plait_fs_second_path(to_length);
+  return plait_fs_link_at(&from, 0, &to, now);
 }
 
 /* ---- rename ---- */
@@ -295,13 +317,13 @@ static int try_rename(
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, double now) {
+int plait_fs_rename_at(const struct plait_fs_at *from_at, const struct plait_fs_at *to_at, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
   for (;;) {
     struct plait__fs_place from, to;
-    int rc = plait__fs_walk(mine, from_length, PLAIT__FS_NAME, &from);
+    int rc = plait__fs_walk(mine, from_at, PLAIT__FS_NAME, &from);
     if (rc != 0) return rc;
-    if ((rc = plait__fs_walk(mine, to_length, PLAIT__FS_SECOND | PLAIT__FS_NAME, &to)) != 0) return rc;
+    if ((rc = plait__fs_walk(mine, to_at, PLAIT__FS_NAME, &to)) != 0) return rc;
     if ((rc = may_rename(&from, &to)) != 0) return rc < 0 ? rc : 0;
     rc = try_rename(mine, &from, &to, now);
     plait__fs_tx_abort(mine, 0);
@@ -309,12 +331,18 @@ PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, doubl
   }
 }
 
+PLAIT_EXPORT int plait_fs_rename(uint32_t from_length, uint32_t to_length, double now) {
+  struct plait_fs_at from = plait_fs_path(from_length), to = plait_fs_second_path(to_length);
+  return plait_fs_rename_at(&from, &to, now);
+}
+
 /* ---- attributes ---- */
 
 PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_node node;
-  int rc = plait__fs_find(mine, target, 1, &node);
+  struct plait_fs_at at = plait_fs_target(target);
+  int rc = plait__fs_find(mine, &at, 1, &node);
   if (rc != 0) return rc;
   struct plait__fs_read read = {.inode = node.inode};
   do {
@@ -325,12 +353,25 @@ PLAIT_EXPORT int plait_fs_list(int target, double cursor) {
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
+int plait_fs_next_at(const struct plait_fs_at *at, uint64_t cookie) {
+  struct plait_fs_thread *mine = plait__fs_mine();
+  struct plait__fs_node node;
+  int rc = plait__fs_find(mine, at, 1, &node);
+  if (rc != 0) return rc;
+  struct plait__fs_read read = {.inode = node.inode};
+  do {
+    if (!plait__fs_read_begin(&read)) return -PLAIT_ETIMEDOUT;
+    rc = plait__fs_next_into(mine, &read, node, cookie);
+  } while (plait__fs_read_retry(&read));
+  return rc;
+}
+
+int plait_fs_stat_at(const struct plait_fs_at *at, int follow) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait_fs_result *result = &mine->result;
   for (;;) {
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, target, follow, &node), removed = 0;
+    int rc = plait__fs_find(mine, at, follow, &node), removed = 0;
     if (rc != 0) return rc;
     struct plait_inode *inode = node.inode;
     struct plait__fs_read read = {.inode = inode};
@@ -361,17 +402,27 @@ PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
       plait_put(&result->bytes, read.sequence);
     } while (plait__fs_read_retry(&read));
     if (!removed) return 0;
-    if (target >= 0) return -PLAIT_EBADF;
+    if (at->fd >= 0) return -PLAIT_EBADF;
   }
 }
 
-PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
+PLAIT_EXPORT int plait_fs_stat(int target, int follow) {
+  struct plait_fs_at at = plait_fs_target(target);
+  return plait_fs_stat_at(&at, follow);
+}
+
+int plait_fs_access_at(const struct plait_fs_at *at, uint32_t mode) {
   struct plait__fs_node node;
-  int rc = plait__fs_find(plait__fs_mine(), PLAIT_FS_PATH(length), 1, &node);
+  int rc = plait__fs_find(plait__fs_mine(), at, 1, &node);
   if (rc != 0) return rc;
   /* As for the superuser: everything is permitted but executing a file without any execute bit. */
   int runs = is_directory(node) || (plait_load(&node.inode->mode) & 0111) != 0;
   return (mode & 1) && !runs ? -PLAIT_EACCES : 0;
+}
+
+PLAIT_EXPORT int plait_fs_access(uint32_t length, uint32_t mode) {
+  struct plait_fs_at at = plait_fs_path(length);
+  return plait_fs_access_at(&at, mode);
 }
 
 /* Whether nanoseconds fit into 64 bits: 292 years before and after 1970. */
@@ -380,36 +431,47 @@ static int is_time(double seconds) {
 }
 
 static uint64_t nanoseconds(double seconds, double rest) {
-  return (uint64_t)((int64_t)seconds * 1000000000 + (int64_t)rest);
+  return is_time(seconds) ? (uint64_t)((int64_t)seconds * 1000000000 + (int64_t)rest) : 0;
 }
 
-PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid,
-    double atime, double atime_ns, double mtime, double mtime_ns, double now) {
+int plait_fs_set_at(const struct plait_fs_at *at, int follow, const struct plait_fs_attributes *new, double now) {
   struct plait_fs_thread *mine = plait__fs_mine();
+  uint32_t mask = new->mask;
   for (;;) {
     struct plait__fs_node node;
-    int rc = plait__fs_find(mine, target, follow, &node);
+    int rc = plait__fs_find(mine, at, follow, &node);
     if (rc != 0) return rc;
-    if ((mask & PLAIT_FS_SET_ATIME && !is_time(atime)) || (mask & PLAIT_FS_SET_MTIME && !is_time(mtime)))
-      return -PLAIT_EINVAL;
     struct plait_inode *inode = node.inode;
     if ((rc = plait__fs_lock(&inode, 1)) != 0) return rc;
     int there = plait_get(&inode->generation_kind) == node.generation_kind;
     if (there) {
       plait__fs_tx_begin(mine);
       plait__fs_tx_target(mine, inode);
-      if (mask & PLAIT_FS_SET_MODE) plait__fs_tx_stage(mine, &inode->mode, mode & 07777);
-      if (mask & PLAIT_FS_SET_UID) plait__fs_tx_stage(mine, &inode->uid, uid);
-      if (mask & PLAIT_FS_SET_GID) plait__fs_tx_stage(mine, &inode->gid, gid);
-      if (mask & PLAIT_FS_SET_ATIME) plait__fs_tx_stage64(mine, &inode->atime, nanoseconds(atime, atime_ns));
-      if (mask & PLAIT_FS_SET_MTIME) plait__fs_tx_stage64(mine, &inode->mtime, nanoseconds(mtime, mtime_ns));
+      if (mask & PLAIT_FS_SET_MODE) plait__fs_tx_stage(mine, &inode->mode, new->mode & 07777);
+      if (mask & PLAIT_FS_SET_UID) plait__fs_tx_stage(mine, &inode->uid, new->uid);
+      if (mask & PLAIT_FS_SET_GID) plait__fs_tx_stage(mine, &inode->gid, new->gid);
+      if (mask & PLAIT_FS_SET_ATIME) plait__fs_tx_stage64(mine, &inode->atime, new->atime);
+      if (mask & PLAIT_FS_SET_MTIME) plait__fs_tx_stage64(mine, &inode->mtime, new->mtime);
       plait__fs_stage_times(mine, inode, now, 0);
       plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
     }
     plait__fs_unlock(&inode, 1);
     if (there) return 0;
-    if (target >= 0) return -PLAIT_EBADF;
+    if (at->fd >= 0) return -PLAIT_EBADF;
   }
+}
+
+PLAIT_EXPORT int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid,
+    double atime, double atime_ns, double mtime, double mtime_ns, double now) {
+  struct plait_fs_at at = plait_fs_target(target);
+  int good = (!(mask & PLAIT_FS_SET_ATIME) || is_time(atime)) && (!(mask & PLAIT_FS_SET_MTIME) || is_time(mtime));
+  if (!good) { /* a missing file is the first error */
+    struct plait__fs_node node;
+    int rc = plait__fs_find(plait__fs_mine(), &at, follow, &node);
+    return rc != 0 ? rc : -PLAIT_EINVAL;
+  }
+  struct plait_fs_attributes new = {mask, mode, uid, gid, nanoseconds(atime, atime_ns), nanoseconds(mtime, mtime_ns)};
+  return plait_fs_set_at(&at, follow, &new, now);
 }
 
 PLAIT_EXPORT int plait_fs_usage(void) {

@@ -3,7 +3,8 @@
  *
  * A function that can fail returns zero or a count on success, and otherwise a negative number from this list. A
  * function that returns a reference returns 0 instead; its contract names the reason (nearly always out of memory). The
- * numbers are Linux's, so that -ENOENT means ENOENT in C, JavaScript and Lua.
+ * numbers are Linux's, so that -ENOENT means ENOENT in C, JavaScript and Lua. ENOTCAPABLE, which Linux does not have,
+ * is FreeBSD's.
  * Columns: name, number, its meaning here. tools/layout.py carries the list over to TypeScript.
  */
 #ifndef PLAIT_PLATFORM_ERRORS_H
@@ -40,6 +41,7 @@
   XX(EREMOTE, 66, "the path leads into a mount, or the descriptor is a mounted file's") \
   XX(EPROTO, 71, "the memory was laid out by another version")                          \
   XX(EILSEQ, 84, "a structure breaks its invariant")                                    \
+  XX(ENOTCAPABLE, 93, "the path leaves the directory that it may not leave")            \
   XX(ENOTSUP, 95, "the backend does not support it")                                    \
   XX(ETIMEDOUT, 110, "a lock's owner neither releases it nor is known to have exited")  \
   XX(ESTALE, 116, "the mounted directory no longer exists")                             \

@@ -20,7 +20,7 @@
 #include "lock.h"
 
 #define PLAIT_SPACE_MAGIC 0x54494C50u /* "PLIT", little-endian */
-#define PLAIT_LAYOUT_VERSION 5u
+#define PLAIT_LAYOUT_VERSION 6u
 #if defined(__wasm__) && !defined(__wasm_atomics__)
 # define PLAIT_SLOT_LIMIT 1u /* a program without threads */
 #else
@@ -32,6 +32,7 @@
 typedef uint32_t plait_thread_t; /* a thread id; 0 is no thread */
 
 #define PLAIT_ROLE_COORDINATOR 2u /* see `role` */
+#define PLAIT_ROLE_PROGRAM 5u
 
 enum plait_slot_state {
   PLAIT_SLOT_FREE = 0,   /* no thread has it */
@@ -43,7 +44,10 @@ struct plait_slot {
   plait_word_t generation_state; /* generation << 8 | state (0 free, 1 live, 2 exited) */
   plait_word_t host_id;          /* the host's name for the thread: Node's threadId, 0 where there is none */
 #ifndef PLAIT_HEAP_LIBRARY       /* the rest serves tasks and recovery */
-  /* what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
+  /*
+   * what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native; 5: no thread, but a program,
+   * which owns what its threads open
+   */
   plait_word_t role;
   plait_word_t stack;       /* block that holds the thread's C stack (wasm32); freed by recovery */
   plait_word_t pool;        /* pool whose tasks this thread runs, 0 if it is no worker */

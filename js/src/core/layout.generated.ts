@@ -18,7 +18,7 @@ export const Slot = {
   generationState: 0,
   /** the host's name for the thread: Node's threadId, 0 where there is none */
   hostId: 4,
-  /** what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native */
+  /** what the host uses the thread for: 1 main, 2 coordinator, 3 worker, 4 other; 0 native; 5: no thread, but a program, which owns what its threads open */
   role: 8,
   /** block that holds the thread's C stack (wasm32); freed by recovery */
   stack: 12,
@@ -507,8 +507,10 @@ export const FsOpen = {
   file: 40,
   /** mounted file: the backend's descriptor in the opening thread */
   host: 48,
+  /** how many more numbers a WASI program has for this opening */
+  sharers: 52,
   /** zero */
-  unused: 52,
+  unused: 56,
 } as const;
 
 /** `struct plait_fs_items` of core/fs/fs.h. */
@@ -615,7 +617,7 @@ export const FsResult = {
 
 /** `struct plait_fs_thread` of core/fs/fs.h. */
 export const FsThread = {
-  BYTES: 18288,
+  BYTES: 18296,
   /** id of the thread that owns the record; 0 none */
   thread: 0,
   /** held by a thread that recovers the journal of an exited thread; the owner needs no lock */
@@ -658,16 +660,18 @@ export const FsThread = {
   releasedOwner: 1288,
   /** how many of `reserved_blocks`, from the first, are for a later transaction */
   keep: 1292,
+  /** owner of what the thread opens: a program's thread id; 0: the thread itself */
+  owner: 1296,
   /** results of the last call */
-  result: 1296,
+  result: 1304,
   /** the path of a call, or the first of two */
-  first: 1392,
+  first: 1400,
   /** the second path of a call */
-  second: 5488,
+  second: 5496,
   /** two paths with links substituted, used alternately */
-  links: 9584,
+  links: 9592,
   /** last names of both paths */
-  names: 17776,
+  names: 17784,
 } as const;
 
 /** `struct plait_fs` of core/fs/fs.h. */
@@ -939,12 +943,13 @@ export const TaskRoot = {
 export const PAGE_SIZE = 65536;
 /** "PLIT", little-endian */
 export const SPACE_MAGIC = 1414089808;
-export const LAYOUT_VERSION = 5;
+export const LAYOUT_VERSION = 6;
 export const SLOT_LIMIT = 256;
 export const BOOT_SIZE = 1024;
 export const TLS_SIZE = 64;
 /** see `role` */
 export const ROLE_COORDINATOR = 2;
+export const ROLE_PROGRAM = 5;
 export const SLICE_SIZE = 65536;
 export const HEAP_CHUNK_SLICES = 128;
 export const HEAP_CHUNK_LIMIT = 512;
@@ -1345,6 +1350,8 @@ export const Errno = {
   EPROTO: 71,
   /** a structure breaks its invariant */
   EILSEQ: 84,
+  /** the path leaves the directory that it may not leave */
+  ENOTCAPABLE: 93,
   /** the backend does not support it */
   ENOTSUP: 95,
   /** a lock's owner neither releases it nor is known to have exited */

@@ -184,7 +184,7 @@ export class MountTable {
     const text = encode(JSON.stringify(words));
     const { core } = this.#space;
     const length = put(path);
-    const inside = core.plait_fs_locate(length, How.NAME) === -Errno.EREMOTE;
+    const inside = core.plait_fs_locate(length, How.NAME, 0) === -Errno.EREMOTE;
     const above = inside ? this.#space.load(this.#threadRecord + FsThread.result + FsResult.mount) : 0;
     const scratch = this.#space.load(this.#threadRecord + FsThread.scratch);
     this.#space.bytes(scratch, text.length).set(text);

@@ -28,7 +28,7 @@ export interface Mount {
   readonly backend: Backend;
 }
 
-/** The bits of `how`. The first two are the core's (enum plait__fs_walk). */
+/** The bits of `how`, which are the core's (enum plait__fs_walk). */
 export const How = { FOLLOW: 1, NAME: 4, MAKE: 8 } as const;
 
 /** The place that a path leads to. */

@@ -27,7 +27,6 @@ import type { MountedFiles } from './mounted-files.ts';
 
 const REMOTE = -Errno.EREMOTE;
 const LISTINGS = 64;
-const SECOND = 2;
 /** How often an open is retried because a file has become a link. */
 const TRIES = 40;
 /** The bits of a mode that a backend receives; the others have no meaning. */
@@ -179,7 +178,7 @@ export class MountedCalls {
     let way: string | undefined;
     const returns = new Returns();
     for (let size = length; ; ) {
-      const rc = this.#space.core.plait_fs_locate(size, how | (second ? SECOND : 0));
+      const rc = this.#space.core.plait_fs_locate(size, how, second ? 1 : 0);
       if (rc === 0) return { place: undefined, length: size, way: '' };
       if (rc !== REMOTE) throw new BackendError(codeOf(rc));
       const { mount, rest, path, start } = this.#remote();

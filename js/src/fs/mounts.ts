@@ -70,7 +70,7 @@ export class Mounts {
 
   /** Whether the path leads into a mount. */
   leadsInto(path: string): boolean {
-    return this.#space.core.plait_fs_locate(this.#put(path), 0) === REMOTE;
+    return this.#space.core.plait_fs_locate(this.#put(path), 0, 0) === REMOTE;
   }
 
   /**
