@@ -4,7 +4,7 @@
 CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
-PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads \
+PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads test_wasi \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_crash_points_task test_crash_points_heap test_crash_points_fs \
 	test_interleavings_heap test_interleavings_fs test_interleavings_task test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
@@ -21,6 +21,9 @@ define native_rules
 $(BUILD)/native/$(1)/%.o: %.c core/test/native.mk
 	@mkdir -p $$(dir $$@)
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$(DEPENDENCIES) -c $$< -o $$@
+
+# A program's host is who links core/wasi: here its test.
+$(BUILD)/native/$(1)/test_wasi: $(patsubst %.c,$(BUILD)/native/$(1)/%.o,$(wildcard core/wasi/*.c))
 
 $(BUILD)/native/$(1)/test_%: $(BUILD)/native/$(1)/core/test/test_%.o $(PLAIT_NATIVE_SOURCES:%.c=$(BUILD)/native/$(1)/%.o)
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@

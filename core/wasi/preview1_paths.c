@@ -6,9 +6,10 @@
 /* Lets the program's path start at a directory that has the rights. `second`: which of the thread's two paths. */
 static uint32_t place(uint32_t fd, uint64_t rights, plait_guest_t path, uint32_t length, uint32_t second,
     struct plait_wasi_descriptor *found, struct plait_fs_at *at) {
-  uint32_t error = plait_preview1_find(fd, rights, found);
+  uint32_t error = plait_preview1_find(fd, 0, found);
   if (error != 0) return error;
   if (found->kind != PLAIT_WASI_DIRECTORY) return PREVIEW1_ENOTDIR;
+  if ((found->rights & rights) != rights) return PREVIEW1_ENOTCAPABLE;
   if (length >= PLAIT_FS_PATH_MAX) return PREVIEW1_ENAMETOOLONG;
   if (!guest_reaches(path, length)) return PREVIEW1_FAULT;
   struct plait_fs_thread *mine = plait_wasi_enter();
