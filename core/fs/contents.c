@@ -16,7 +16,7 @@
 #define HOLE_UNIT 4096u
 #define LEAST_PIECE 65536u
 #define WASTE 4096u
-#define LARGEST (1ull << 53)
+#define LARGEST_FILE (1ull << 53)
 
 /* Copies bytes that a writer may be changing. The caller checks the sequence afterwards. */
 #ifdef __SANITIZE_THREAD__
@@ -284,7 +284,7 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
     if (rc != 0) return rc;
     rc = usable_node(node) && (open == NULL || plait__fs_is_still_open(open, node, uses)) ? 0 : -PLAIT_EBADF;
     *position = resolve_position(inode, where, at, open);
-    if (rc == 0 && *position > LARGEST - length) rc = -PLAIT_EFBIG;
+    if (rc == 0 && *position > LARGEST_FILE - length) rc = -PLAIT_EFBIG;
     if (rc == 0 && !find_gap(inode, *position, *position + length, &shape.gap)) return 0;
     if (rc == 0) plan_extent(inode, *position + length, &shape);
     plait__fs_unlock(&inode, 1);
@@ -433,7 +433,7 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
 
 int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, double now) {
   struct plait_inode *inode = node.inode;
-  if (size > LARGEST) return -PLAIT_EFBIG;
+  if (size > LARGEST_FILE) return -PLAIT_EFBIG;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
   if (!usable_node(node)) {

@@ -128,9 +128,9 @@ static plait_ref_t enter(void) {
   if (ref == 0) {
     if ((ref = plait_heap_alloc_zeroed(sizeof(struct plait_fs_thread))) == 0) return 0;
     mine = plait_at(ref);
-    plait_put(&plait_self()->scratch, ref); /* recovery frees it, unless it is published: plait_fs_recover() */
+    plait_self_intend(ref); /* recovery frees it, unless it is published: plait_fs_recover() */
     atomic_store_explicit(place, ref, memory_order_release);
-    plait_put(&plait_self()->scratch, 0);
+    plait_self_intend(0);
   }
   /* If the former owner exited, its journal was recovered before its slot was reused. */
   if (plait_get(&mine->scratch) == 0) {

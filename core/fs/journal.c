@@ -215,6 +215,8 @@ void plait__fs_tx_abort(struct plait_fs_thread *mine, uint32_t keep) {
 
 /* ---- after an exit ---- */
 
+#if PLAIT_EXITS_NOTICED
+
 /* pre: the lock of the thread record is held, and the owner of the record has exited. */
 static void recover_journal(struct plait_fs_thread *thread_record) {
   if (plait_load(&thread_record->state) == 1) apply_journal(thread_record);
@@ -247,6 +249,8 @@ int plait__fs_recover_journals(plait_thread_t *unrecovered) {
   return 0;
 }
 
+#endif
+
 /* ---- locks ---- */
 
 /* Waits without reading anything that other threads write. */
@@ -264,6 +268,7 @@ int plait__fs_acquire(struct plait_lock *lock) {
     if (turns < LONGEST_TURN) turns *= 2;
   }
   int rc = plait_lock_acquire(lock);
+#if PLAIT_EXITS_NOTICED
   if (rc != PLAIT_LOCK_TAKEN_OVER) return rc;
   /*
    * A thread may have exited during recovery, and its exit is not known yet. Then the lock keeps an exited owner, so
@@ -272,6 +277,7 @@ int plait__fs_acquire(struct plait_lock *lock) {
   plait_thread_t unrecovered = 0;
   rc = plait__fs_recover_journals(&unrecovered);
   if (rc != 0) plait_lock_leave(lock, unrecovered);
+#endif
   return rc;
 }
 

@@ -325,6 +325,13 @@ static inline plait_ref_t plait_heap_zeroed_for(enum plait_heap_use use, uint32_
   plait_heap_use(before);
   return block;
 }
+#else /* a program that links Plait keeps no reserves */
+static inline enum plait_heap_use plait_heap_use(enum plait_heap_use use) {
+  return use;
+}
+static inline plait_ref_t plait_heap_alloc_for(enum plait_heap_use use, uint32_t size) {
+  return (void)use, plait_heap_alloc(size);
+}
 #endif
 
 /*

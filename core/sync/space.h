@@ -176,6 +176,20 @@ PLAIT_OF_THREAD(void *, thread_heap)
 int plait_self_holds(void);
 #endif
 
+/*
+ * Names a block that the calling thread has allocated and not published, 0 none (`scratch`). In a library nobody would
+ * free it: no exit is noticed.
+ */
+#ifdef PLAIT_HEAP_LIBRARY
+static inline void plait_self_intend(plait_ref_t block) {
+  (void)block;
+}
+#else
+static inline void plait_self_intend(plait_ref_t block) {
+  plait_put(&plait_self()->scratch, block);
+}
+#endif
+
 /* Whether the calling thread may wait on a word (a browser's main thread may not). */
 int plait_self_may_block(void);
 

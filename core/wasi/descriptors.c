@@ -9,7 +9,7 @@ static uint32_t limit_of(struct plait_wasi_program *program) {
 }
 
 /* The entry of a number, NULL if there is no chunk for it. */
-static struct plait_wasi_entry *entry_of(struct plait_wasi_program *program, uint32_t number) {
+static struct plait_wasi_entry *table_entry(struct plait_wasi_program *program, uint32_t number) {
   if (number >= PLAIT_WASI_NUMBER_LIMIT) return NULL;
   plait_ref_t chunk = plait_load(&program->chunks[number / PLAIT_WASI_CHUNK_ENTRIES]);
   return chunk == 0 ? NULL : (struct plait_wasi_entry *)plait_at(chunk) + number % PLAIT_WASI_CHUNK_ENTRIES;
@@ -41,7 +41,7 @@ static PLAIT_COLD uint64_t opening_under_lock(const struct plait_wasi_entry *ent
 }
 
 int plait_wasi_find(uint32_t number, struct plait_wasi_descriptor *found) {
-  struct plait_wasi_entry *entry = entry_of(plait_wasi_program(), number);
+  struct plait_wasi_entry *entry = table_entry(plait_wasi_program(), number);
   if (entry == NULL) return -PLAIT_EBADF;
   uint64_t opening = opening_of(entry);
   while (opening != 0 || (opening = opening_under_lock(entry)) != 0) {
@@ -90,7 +90,7 @@ static void put_opening(struct plait_wasi_entry *entry, uint64_t opening) {
 static uint32_t find_free(struct plait_wasi_program *program, uint32_t least) {
   uint32_t lowest = plait_get(&program->lowest), number = least > lowest ? least : lowest;
   for (; number < PLAIT_WASI_NUMBER_LIMIT; number++) {
-    struct plait_wasi_entry *entry = entry_of(program, number);
+    struct plait_wasi_entry *entry = table_entry(program, number);
     if (entry == NULL || plait_get64(&entry->opening) == 0) break;
   }
   if (least <= lowest) plait_put(&program->lowest, number);
@@ -104,7 +104,7 @@ int plait_wasi_add(
     int rc = lock_table(program);
     if (rc != 0) return rc;
     uint32_t number = find_free(program, least);
-    struct plait_wasi_entry *entry = entry_of(program, number);
+    struct plait_wasi_entry *entry = table_entry(program, number);
     int full = number >= limit_of(program);
     if (!full && entry != NULL) {
       put_words(entry, opening, name, name_length);
@@ -129,7 +129,7 @@ int plait_wasi_close(uint32_t number) {
   struct plait_wasi_program *program = plait_wasi_program();
   int rc = lock_table(program);
   if (rc != 0) return rc;
-  struct plait_wasi_entry *entry = entry_of(program, number);
+  struct plait_wasi_entry *entry = table_entry(program, number);
   uint64_t opening = entry == NULL ? 0 : plait_get64(&entry->opening);
   plait_ref_t name = 0;
   if (opening != 0) {
@@ -165,12 +165,12 @@ int plait_wasi_renumber(uint32_t from, uint32_t to, int moves) {
   if (rc != 0) return rc;
   if (to >= limit_of(program)) return moves ? -PLAIT_EBADF : -PLAIT_EMFILE;
   if (from == to) return 0;
-  if (entry_of(program, to) == NULL) {
+  if (table_entry(program, to) == NULL) {
     if (moves) return -PLAIT_EBADF;
     if ((rc = make_chunk(program, to)) != 0) return rc;
   }
   if (!moves && (rc = begin_sharing(&found)) != 0) return rc;
-  struct plait_wasi_entry *source = entry_of(program, from), *goal = entry_of(program, to);
+  struct plait_wasi_entry *source = table_entry(program, from), *goal = table_entry(program, to);
   uint64_t opening = pack(found.fd, found.uses), before = 0;
   plait_ref_t old_name = 0;
   if ((rc = lock_table(program)) == 0) {
@@ -203,7 +203,7 @@ int plait_wasi_set_rights(uint32_t number, uint64_t rights, uint64_t inheriting)
   struct plait_wasi_program *program = plait_wasi_program();
   int rc = lock_table(program);
   if (rc != 0) return rc;
-  struct plait_wasi_entry *entry = entry_of(program, number);
+  struct plait_wasi_entry *entry = table_entry(program, number);
   if (entry == NULL || plait_get64(&entry->opening) == 0) {
     rc = -PLAIT_EBADF;
   } else { /* only ever fewer, so it does not matter which of the two another thread sees first */
@@ -218,7 +218,7 @@ int plait_wasi_set_flags(uint32_t number, uint32_t flags) {
   struct plait_wasi_program *program = plait_wasi_program();
   int rc = lock_table(program);
   if (rc != 0) return rc;
-  struct plait_wasi_entry *entry = entry_of(program, number);
+  struct plait_wasi_entry *entry = table_entry(program, number);
   if (entry == NULL || plait_get64(&entry->opening) == 0) rc = -PLAIT_EBADF;
   else plait_put(&entry->flags, flags);
   plait_lock_release(&program->lock);
@@ -226,7 +226,7 @@ int plait_wasi_set_flags(uint32_t number, uint32_t flags) {
 }
 
 plait_ref_t plait_wasi_name(uint32_t number, uint32_t *length) {
-  struct plait_wasi_entry *entry = entry_of(plait_wasi_program(), number);
+  struct plait_wasi_entry *entry = table_entry(plait_wasi_program(), number);
   if (entry == NULL || opening_of(entry) == 0) return 0;
   *length = plait_load(&entry->name_length);
   return plait_load(&entry->name);

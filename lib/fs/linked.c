@@ -1,0 +1,188 @@
+/*
+ * linked: the program that Plait is linked into: its table of descriptors, its start, and what each call does first.
+ *
+ * A program that only prints contains none of fs. The calls that such a program makes (calls.c) reach files
+ * through `file_calls`. Nothing refers to the functions behind it but the start of the files, and only calls that need
+ * files refer to that. So the linker leaves out what is not used.
+ *
+ * Invariant: `file_calls` is null until the table has its first numbers. After that it never changes.
+ */
+#include "plait_fs.h"
+
+#define HOST(name) __attribute__((import_module("wasi_snapshot_preview1"), import_name(#name)))
+HOST(clock_time_get) uint32_t host_clock_time_get(uint32_t id, uint64_t precision, uint64_t *to);
+HOST(fd_read) uint32_t host_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read);
+HOST(fd_write) uint32_t host_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
+HOST(fd_fdstat_get) uint32_t host_fd_fdstat_get(uint32_t fd, void *to);
+#ifndef __EMSCRIPTEN__ /* its poll() is a system call */
+HOST(poll_oneoff) uint32_t host_poll_oneoff(
+    plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events);
+#endif
+
+#define CLOCK_PRECISION 1000000u /* nanoseconds: a file's times are no finer */
+
+double plait_wasi_now(void) {
+  uint64_t now = 0;
+  host_clock_time_get(0, CLOCK_PRECISION, &now);
+  return (double)now / 1e6;
+}
+
+uint32_t plait_wasi_host_read(uint32_t stream, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
+  return host_fd_read(stream, iovs, count, read);
+}
+
+uint32_t plait_wasi_host_write(uint32_t stream, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
+  return host_fd_write(stream, iovs, count, written);
+}
+
+uint32_t plait_wasi_host_is_terminal(uint32_t stream) {
+  uint64_t stat[FDSTAT_SIZE / 8] = {0};
+  return host_fd_fdstat_get(stream, stat) == 0 && (stat[0] & 255u) == FILETYPE_CHARACTERS;
+}
+
+#ifndef __EMSCRIPTEN__
+uint32_t plait_wasi_host_poll(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
+  return host_poll_oneoff(in, out, count, events);
+}
+#endif
+
+/* ---- the program ---- */
+
+static struct plait_wasi_program the_program;
+
+struct plait_wasi_program *plait_wasi_program(void) {
+  return &the_program;
+}
+
+/* pre: the thread has a slot, or the shared one: ready(). */
+struct plait_fs_thread *plait_wasi_enter(void) {
+  plait_ref_t ref = plait_get(&plait_fs()->threads[plait_thread_index(plait_self_id())]);
+  struct plait_fs_thread *mine = plait_at(ref);
+  if (ref != 0 && plait_get(&mine->thread) == plait_self_id()) return mine;
+  ref = plait_fs_enter();
+  return ref == 0 ? NULL : plait_at(ref);
+}
+
+/* The calls that a program makes without files, too. */
+struct file_calls {
+  uint32_t (*close)(uint32_t fd);
+  uint32_t (*fdstat_get)(uint32_t fd, plait_guest_t to);
+  uint32_t (*read)(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read);
+  uint32_t (*seek)(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to);
+  uint32_t (*write)(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
+};
+
+static const struct file_calls *file_calls;
+static plait_word_t files_started;
+static struct plait_lock starting;
+static plait_word_t closed_streams; /* bit n: the program closed stream n before it used a file */
+
+static const struct file_calls *calls_of_files(void) {
+  return __atomic_load_n(&file_calls, __ATOMIC_ACQUIRE);
+}
+
+/* An archive that the program was linked with; see PLAIT_PRELOAD. */
+extern const struct plait_preload plait_preload __attribute__((weak));
+
+static uint32_t files_close(uint32_t fd);
+static uint32_t files_fdstat_get(uint32_t fd, plait_guest_t to);
+static uint32_t files_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read);
+static uint32_t files_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to);
+static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
+static const struct file_calls all_calls = {files_close, files_fdstat_get, files_read, files_seek, files_write};
+
+static PLAIT_COLD int start_table(void) {
+  struct plait_fs_thread *mine = plait_wasi_enter();
+  if (mine == NULL) return 0;
+  mine->first[0] = '/';
+  int root = plait_fs_open(1, PLAIT_FS_MUST_DIR, 0, 0);
+  if (root < 0 || plait_preview1_start(root, "/") != 0) return 0;
+  for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++)
+    if (plait_get(&closed_streams) & 1u << i) plait_wasi_close(i);
+  if (&plait_preload != NULL) plait__tar_unpack(plait_preload.bytes, plait_preload.length);
+  return 1;
+}
+
+static PLAIT_COLD int start_files(void) {
+  plait_lock_acquire(&starting);
+  if (!plait_load(&files_started) && start_table()) {
+    __atomic_store_n(&file_calls, &all_calls, __ATOMIC_RELEASE);
+    atomic_store_explicit(&files_started, 1, memory_order_release);
+  }
+  plait_lock_release(&starting);
+  return plait_load(&files_started) != 0;
+}
+
+/*
+ * Before a call into fs: as ready(), and the files have started. Then done(). A thread that waits for the host may not
+ * be in between, because it may have the slot that many threads share.
+ */
+static int begin(void) {
+  int how = plait_self_id() != 0 ? 1 : ready();
+  if (how == 0 || plait_load(&files_started) || start_files()) return how;
+  done(how);
+  return 0;
+}
+
+/* What such a call is like. `expression`: its error. */
+#define IN_FILES(expression)               \
+  do {                                     \
+    int how = begin();                     \
+    if (how == 0) return PREVIEW1_ENOMEM;  \
+    uint32_t error = (expression);         \
+    done(how);                             \
+    return error;                          \
+  } while (0)
+
+static uint32_t files_close(uint32_t fd) {
+  IN_FILES(plait_preview1_fd_close(fd));
+}
+
+static uint32_t files_fdstat_get(uint32_t fd, plait_guest_t to) {
+  IN_FILES(plait_preview1_fd_fdstat_get(fd, to));
+}
+
+/* In Emscripten's C library a directory has a position, too: a cookie, for rewinddir() and seekdir(). */
+static uint32_t seek_number(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
+#ifdef __EMSCRIPTEN__
+  struct plait_wasi_descriptor found;
+  if (plait_wasi_find(fd, &found) == 0 && found.kind == PLAIT_WASI_DIRECTORY) {
+    double at = plait_fs_seek_as(found.fd, found.uses, (double)(int64_t)offset, (int)whence);
+    if (at < 0) return plait_preview1_error((int)at);
+    guest_store64(to, (uint64_t)at);
+    return 0;
+  }
+#endif
+  return plait_preview1_fd_seek(fd, offset, whence, to);
+}
+
+static uint32_t files_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
+  IN_FILES(seek_number(fd, offset, whence, to));
+}
+
+/* Looking a number up needs no slot. */
+static int is_stream(uint32_t fd, uint32_t right, struct plait_wasi_descriptor *found) {
+  return plait_wasi_find(fd, found) == 0 && found->kind == PLAIT_WASI_STREAM && (found->rights & RIGHT(right)) != 0;
+}
+
+static uint32_t files_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
+  struct plait_wasi_descriptor found;
+  if (is_stream(fd, RIGHT_FD_READ, &found)) return host_fd_read((uint32_t)found.fd, iovs, count, read);
+  IN_FILES(plait_preview1_fd_read(fd, iovs, count, read));
+}
+
+static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
+  struct plait_wasi_descriptor found;
+  if (is_stream(fd, RIGHT_FD_WRITE, &found)) return host_fd_write((uint32_t)found.fd, iovs, count, written);
+  IN_FILES(plait_preview1_fd_write(fd, iovs, count, written));
+}
+
+/* ---- what JavaScript, or the program's start, may call ---- */
+
+__attribute__((visibility("default"))) int plait_fs_unpack(const void *tar, size_t length) {
+  int how = begin();
+  if (how == 0) return -PLAIT_ENOMEM;
+  int rc = plait__tar_unpack(tar, length);
+  done(how);
+  return rc;
+}
