@@ -1,7 +1,8 @@
 /*
  * preview1_files: the calls of preview1 on open descriptors (fd_*).
  *
- * A directory is refused with BADF where preview1 wants a file, as other runtimes do.
+ * A directory is refused with BADF where preview1 wants a file, as other runtimes do. A linked program that reads one
+ * gets POSIX's ISDIR.
  */
 #include "preview1.h"
 
@@ -246,7 +247,9 @@ uint32_t plait_preview1_fd_datasync(uint32_t fd) {
 
 /* What is wrong with an access to the bytes of a descriptor: `right` is needed; `seeks`: at a position. */
 static uint32_t may_access(const struct plait_wasi_descriptor *found, uint32_t right, int seeks) {
-  if (found->kind == PLAIT_WASI_DIRECTORY) return PREVIEW1_EBADF;
+  int hosted = plait_get(&plait_wasi_program()->beneath) != 0;
+  if (found->kind == PLAIT_WASI_DIRECTORY)
+    return right == RIGHT_FD_READ && !hosted ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
   if (!(found->rights & RIGHT(right))) return PREVIEW1_ENOTCAPABLE;
   return found->kind == PLAIT_WASI_STREAM && seeks ? PREVIEW1_SPIPE : 0;
 }

@@ -5,15 +5,8 @@
 
 /* ---- reading and writing ---- */
 
-/* On a directory preview1 says EBADF, Linux EISDIR. */
-static uint32_t read_error(uint32_t fd, uint32_t error) {
-  struct plait_wasi_descriptor found;
-  if (error != PREVIEW1_EBADF || plait_wasi_find(fd, &found) != 0) return error;
-  return found.kind == PLAIT_WASI_DIRECTORY ? PREVIEW1_EISDIR : error;
-}
-
 PUBLIC __wasi_errno_t __wasi_fd_read(__wasi_fd_t fd, const __wasi_iovec_t *iovs, size_t count, __wasi_size_t *read) {
-  return (__wasi_errno_t)read_error(fd, plait_linked_fd_read(fd, ADDRESS(iovs), count, ADDRESS(read)));
+  return (__wasi_errno_t)plait_linked_fd_read(fd, ADDRESS(iovs), count, ADDRESS(read));
 }
 
 PUBLIC __wasi_errno_t __wasi_fd_write(
@@ -23,8 +16,7 @@ PUBLIC __wasi_errno_t __wasi_fd_write(
 
 PUBLIC __wasi_errno_t __wasi_fd_pread(
     __wasi_fd_t fd, const __wasi_iovec_t *iovs, size_t count, __wasi_filesize_t offset, __wasi_size_t *read) {
-  uint32_t error = plait_linked_fd_pread(fd, ADDRESS(iovs), count, offset, ADDRESS(read));
-  return (__wasi_errno_t)read_error(fd, error);
+  return (__wasi_errno_t)plait_linked_fd_pread(fd, ADDRESS(iovs), count, offset, ADDRESS(read));
 }
 
 PUBLIC __wasi_errno_t __wasi_fd_pwrite(
