@@ -98,7 +98,7 @@ LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nont
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
 $(BUILD)/plait_heap.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
-$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: core/malloc.c Makefile $(VENV)/.installed
+$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: lib/heap/malloc.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
 
@@ -106,7 +106,7 @@ $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a: $(BUILD)/lib%.a: $(BUI
 	@rm -f $@
 	$(ZIG) ar rcs $@ $<
 
-$(BUILD)/libplait_heap.so: core/malloc.c Makefile
+$(BUILD)/libplait_heap.so: lib/heap/malloc.c Makefile
 	@mkdir -p $(BUILD)
 	$(CC) -std=c17 -O2 -g -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden -ftls-model=initial-exec -fno-builtin-malloc \
 		$(DEPENDENCIES) -o $@ $< -pthread
@@ -263,7 +263,7 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
-include core/test/native.mk core/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk examples/heap/heap.mk
+include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \

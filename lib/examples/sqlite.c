@@ -2,7 +2,7 @@
  * sqlite: SQLite for WASI, with Plait's malloc: 100,000 rows in memory, an index, joins and sorting. SQLite's own count
  * of its memory is printed beside the heap's.
  */
-#include "../../core/plait_heap.h"
+#include "../plait_heap.h"
 #include "sqlite3.h"
 
 #include <inttypes.h>

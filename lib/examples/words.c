@@ -4,7 +4,7 @@
  *
  * It makes up a text, counts its words in a hash table that grows, prints the most frequent ones, and frees everything.
  */
-#include "../../core/plait_heap.h"
+#include "../plait_heap.h"
 
 #include <inttypes.h>
 #include <stdio.h>

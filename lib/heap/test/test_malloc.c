@@ -3,7 +3,7 @@
  * included. Under a sanitizer, which has a malloc of its own, the family has other names. See malloc.mk.
  */
 #define PLAIT_HEAP_LIBRARY 1 /* the layout that malloc.c is built with */
-#include "harness.h"
+#include "../../../core/test/harness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "../heap/internal.h"
-#include "../plait_heap.h"
+#include "../../../core/heap/internal.h"
+#include "../../plait_heap.h"
 
 static uint32_t live(void) {
   struct plait_heap_usage usage;

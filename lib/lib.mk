@@ -11,41 +11,41 @@ THREADS_CPU := generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_
 .PHONY: heap-examples heap-example-sqlite
 
 heap-examples: $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
-	@echo "== words.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words.wasm
-	@echo "== words.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/words-zig.wasm
-	@echo "== plain.c"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/plain.wasm
-	@echo "== plain.zig"; $(NODE) --no-warnings examples/heap/wasi.js $(EXAMPLES)/plain-zig.wasm
-	@echo "== threads.c"; $(NODE) examples/heap/threads.js $(EXAMPLES)/threads.wasm 4
+	@echo "== words.c"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/words.wasm
+	@echo "== words.zig"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/words-zig.wasm
+	@echo "== plain.c"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/plain.wasm
+	@echo "== plain.zig"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/plain-zig.wasm
+	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
-	@echo "== sqlite.c"; $(NODE) --no-warnings examples/heap/wasi.js $<
+	@echo "== sqlite.c"; $(NODE) --no-warnings lib/examples/wasi.js $<
 
-$(EXAMPLES)/words.wasm: examples/heap/words.c core/plait_heap.h $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/words.wasm: lib/examples/words.c lib/plait_heap.h $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< $(SINGLE) -o $@
 
-$(EXAMPLES)/words-zig.wasm: examples/heap/words.zig $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/words-zig.wasm: lib/examples/words.zig $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) build-exe -target wasm32-wasi -lc -O ReleaseSmall $< $(BUILD)/libplait_heap_single.a -femit-bin=$@
 
 # These keep their functions' names, for tools/heap-archives.js.
-$(EXAMPLES)/plain.wasm: examples/heap/plain.c $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/plain.wasm: lib/examples/plain.c $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-wasi -O2 -Wall -Wextra -Werror $< $(SINGLE) -o $@
 
-$(EXAMPLES)/plain-zig.wasm: examples/heap/plain.zig $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/plain-zig.wasm: lib/examples/plain.zig $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) build-exe -target wasm32-wasi -lc -O ReleaseSmall -fno-strip $< $(BUILD)/libplait_heap_single.a -femit-bin=$@
 
-$(EXAMPLES)/plain-threads.wasm: examples/heap/plain.c $(BUILD)/libplait_heap.a
+$(EXAMPLES)/plain-threads.wasm: lib/examples/plain.c $(BUILD)/libplait_heap.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-wasi -mcpu=$(THREADS_CPU) -O2 -Wall -Wextra -Werror -Wl,--import-memory -Wl,--shared-memory \
 		-Wl,--max-memory=4294901760 $< -Wl,--whole-archive $(BUILD)/libplait_heap.a -Wl,--no-whole-archive -o $@
 
-$(EXAMPLES)/threads.wasm: examples/heap/threads.c core/plait_heap.h $(BUILD)/libplait_heap.a
+$(EXAMPLES)/threads.wasm: lib/examples/threads.c lib/plait_heap.h $(BUILD)/libplait_heap.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-freestanding -mcpu=$(THREADS_CPU) -std=c17 -O2 -g0 -Wall -Wextra -Werror -ffreestanding \
 		-fvisibility=hidden -nostdlib -c $< -o $(EXAMPLES)/threads.o
@@ -62,6 +62,6 @@ $(SQLITE)/sqlite3.c:
 	@test -f $@ && touch $@
 
 # The crate brings a file system for WASI, too.
-$(EXAMPLES)/sqlite.wasm: examples/heap/sqlite.c $(SQLITE)/sqlite3.c core/plait_heap.h $(BUILD)/libplait_heap_single.a
+$(EXAMPLES)/sqlite.wasm: lib/examples/sqlite.c $(SQLITE)/sqlite3.c lib/plait_heap.h $(BUILD)/libplait_heap_single.a
 	$(ZIG) cc --target=wasm32-wasi -O2 -s -w -DSQLITE_THREADSAFE=0 -DSQLITE_OS_OTHER=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_TEMP_STORE=3 \
 		-D__wasi__ -I$(SQLITE) $< $(SQLITE)/sqlite3.c $(SQLITE)/wasm32-wasi-vfs.c $(SINGLE) -o $@

@@ -6,7 +6,7 @@
  *
  * Invariant: whoever takes a block out of the table, or has just allocated it, is the only one who knows it.
  */
-#include "../../core/plait_heap.h"
+#include "../plait_heap.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

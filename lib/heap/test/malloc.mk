@@ -8,7 +8,7 @@ malloc_flags_asan := $(malloc_flags_plain) $(foreach name,$(MALLOC_FAMILY),-D$(n
 malloc_flags_tsan := $(malloc_flags_asan)
 
 define malloc_rules
-$(BUILD)/native/$(1)/malloc/%.o: core/%.c core/test/native.mk core/test/malloc.mk
+$(BUILD)/native/$(1)/malloc/%.o: lib/heap/%.c core/test/native.mk lib/heap/test/malloc.mk
 	@mkdir -p $$(dir $$@)
 	@$$(CC) $$(PLAIT_NATIVE_FLAGS) $$(native_flags_$(1)) $$(malloc_flags_$(1)) $$(DEPENDENCIES) -c $$< -o $$@
 
