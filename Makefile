@@ -102,7 +102,7 @@ $(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: lib/heap/malloc.c Makefile $
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
 
-$(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a: $(BUILD)/lib%.a: $(BUILD)/%.o
+$(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_fs.a $(BUILD)/libplait_fs_single.a: $(BUILD)/lib%.a: $(BUILD)/%.o
 	@rm -f $@
 	$(ZIG) ar rcs $@ $<
 
@@ -263,7 +263,7 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
-include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk
+include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk lib/fs/fs.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \

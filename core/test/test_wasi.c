@@ -69,8 +69,9 @@ static int open_file(uint32_t fd, const char *path, uint32_t oflags, uint64_t ri
 }
 
 #define READS (RIGHT(RIGHT_FD_READ) | RIGHT(RIGHT_FD_SEEK) | RIGHT(RIGHT_FD_TELL) | RIGHT(RIGHT_POLL_FD_READWRITE))
-#define BOTH (READS | RIGHT(RIGHT_FD_WRITE) | RIGHT(RIGHT_FD_FDSTAT_SET_FLAGS) | RIGHT(RIGHT_FD_ALLOCATE) | \
-    RIGHT(RIGHT_FD_FILESTAT_GET))
+#define BOTH                                                                                     \
+  (READS | RIGHT(RIGHT_FD_WRITE) | RIGHT(RIGHT_FD_FDSTAT_SET_FLAGS) | RIGHT(RIGHT_FD_ALLOCATE) | \
+      RIGHT(RIGHT_FD_FILESTAT_GET))
 
 /* Writes the text: the bytes written, or the negative error. */
 static int write_text(uint32_t fd, const char *words) {
@@ -174,7 +175,8 @@ static void test_files(void) {
   CHECK(write_text(fd, "ab") == 2 && size_of(fd) == 12 && plait_preview1_fd_fdstat_set_flags(fd, 0) == 0);
   CHECK(plait_preview1_fd_fdstat_get(fd, at) == 0 && (guest_load(at) & 255) == FILETYPE_FILE);
   CHECK(plait_preview1_fd_fdstat_set_flags(fd, FDFLAG_SYNC) == PREVIEW1_EINVAL);
-  CHECK(plait_preview1_fd_allocate(fd, 100, 100) == 0 && size_of(fd) == 200 && plait_preview1_fd_allocate(fd, 0, 1) == 0);
+  CHECK(
+      plait_preview1_fd_allocate(fd, 100, 100) == 0 && size_of(fd) == 200 && plait_preview1_fd_allocate(fd, 0, 1) == 0);
   CHECK(size_of(fd) == 200 && plait_preview1_fd_allocate(fd, 0, 0) == PREVIEW1_EINVAL);
   CHECK(plait_preview1_fd_filestat_set_size(fd, 5) == PREVIEW1_ENOTCAPABLE);
   CHECK(plait_preview1_fd_advise(fd, 0, 0, 9) == PREVIEW1_EINVAL && plait_preview1_fd_sync(fd) == 0);
@@ -188,7 +190,8 @@ static void test_files(void) {
   CHECK(plait_preview1_path_symlink(text("/abs", PATH), 4, 3, text("l", SECOND), 1) == PREVIEW1_ENOTCAPABLE);
   CHECK(plait_preview1_path_symlink(text("f", PATH), 1, 3, text("l", SECOND), 1) == 0);
   CHECK(plait_preview1_path_readlink(3, text("l", PATH), 1, at, 9, at + 16) == 0 && guest_load(at + 16) == 1);
-  CHECK(plait_preview1_path_filestat_get(3, 0, text("l", PATH), 1, at) == 0 && guest_load64(at + 16) == FILETYPE_SYMLINK);
+  CHECK(
+      plait_preview1_path_filestat_get(3, 0, text("l", PATH), 1, at) == 0 && guest_load64(at + 16) == FILETYPE_SYMLINK);
   CHECK(plait_preview1_path_filestat_get(3, 1, text("l", PATH), 1, at) == 0 && guest_load64(at + 32) == 200);
   CHECK(plait_preview1_path_link(3, 0, text("f", PATH), 1, 3, text("h", SECOND), 1) == 0);
   CHECK(plait_preview1_path_rename(3, text("h", PATH), 1, 3, text("i", SECOND), 1) == 0);
@@ -290,7 +293,8 @@ static void *storm(void *argument) {
       case 1: rc = plait_wasi_close(number); break;
       case 2: rc = plait_wasi_share(number, other); break;
       case 3: rc = plait_wasi_renumber(number, other, (int)(test_random(&state) % 2)); break;
-      default: rc = plait_wasi_find(number, &found);
+      default:
+        rc = plait_wasi_find(number, &found);
         /* one entry's words: the rights were made from the descriptor */
         if (rc == 0) CHECK(found.rights == (uint32_t)found.fd && found.kind == PLAIT_WASI_FILE);
     }

@@ -46,8 +46,7 @@ int plait_wasi_find(uint32_t number, struct plait_wasi_descriptor *found) {
   uint64_t opening = opening_of(entry);
   while (opening != 0 || (opening = opening_under_lock(entry)) != 0) {
     *found = (struct plait_wasi_descriptor){number, (int)(uint32_t)opening, (uint32_t)(opening >> 32),
-        plait_load(&entry->kind), plait_load(&entry->flags),
-        atomic_load_explicit(&entry->rights, memory_order_acquire),
+        plait_load(&entry->kind), plait_load(&entry->flags), atomic_load_explicit(&entry->rights, memory_order_acquire),
         atomic_load_explicit(&entry->inheriting, memory_order_acquire)};
     /* An opening has a number once only, unless the same one returns; then it has the words that were read, too. */
     uint64_t now = opening_of(entry);
@@ -71,8 +70,8 @@ static int make_chunk(struct plait_wasi_program *program, uint32_t number) {
   return 0;
 }
 
-static void put_words(struct plait_wasi_entry *entry, const struct plait_wasi_descriptor *from, plait_ref_t name,
-    uint32_t name_length) {
+static void put_words(
+    struct plait_wasi_entry *entry, const struct plait_wasi_descriptor *from, plait_ref_t name, uint32_t name_length) {
   plait_put(&entry->kind, from->kind);
   plait_put(&entry->flags, from->flags);
   plait_put64(&entry->rights, from->rights);

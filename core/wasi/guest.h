@@ -47,8 +47,7 @@ static inline void guest_put(plait_guest_t at, const void *from, uint32_t length
 static inline int guest_read(int fd, uint32_t uses, plait_guest_t to, uint32_t length, double position) {
   return plait_fs_read_as(fd, uses, to, length, position);
 }
-static inline int guest_write(
-    int fd, uint32_t uses, plait_guest_t from, uint32_t length, double position, double now) {
+static inline int guest_write(int fd, uint32_t uses, plait_guest_t from, uint32_t length, double position, double now) {
   return plait_fs_write_as(fd, uses, from, length, position, now);
 }
 

@@ -11,17 +11,18 @@
 
 /* Errors: the numbers of `errno`. Columns: the core's name, preview1's number. */
 #define PLAIT_PREVIEW1_ERRNO_MAP(XX)                                                                                 \
-  XX(EPERM, 63) XX(ENOENT, 44) XX(EIO, 29) XX(ENXIO, 60) XX(EBADF, 8) XX(EAGAIN, 6) XX(ENOMEM, 48) XX(EACCES, 2)     \
-  XX(EBUSY, 10) XX(EEXIST, 20) XX(EXDEV, 75) XX(ENODEV, 43) XX(ENOTDIR, 54) XX(EISDIR, 31) XX(EINVAL, 28)            \
-  XX(ENFILE, 41) XX(EMFILE, 33) XX(ETXTBSY, 74) XX(EFBIG, 22) XX(ENOSPC, 51) XX(EROFS, 69) XX(EMLINK, 34)            \
-  XX(EPIPE, 64) XX(ENAMETOOLONG, 37) XX(ENOLCK, 46) XX(ENOTEMPTY, 55) XX(ELOOP, 32) XX(ENOTCAPABLE, 76)              \
-  XX(EILSEQ, 25) XX(ENOTSUP, 58) XX(ETIMEDOUT, 73) XX(ESTALE, 72) XX(EDQUOT, 19)
+  XX(EPERM, 63)                                                                                                      \
+  XX(ENOENT, 44) XX(EIO, 29) XX(ENXIO, 60) XX(EBADF, 8) XX(EAGAIN, 6) XX(ENOMEM, 48) XX(EACCES, 2) XX(EBUSY, 10)     \
+      XX(EEXIST, 20) XX(EXDEV, 75) XX(ENODEV, 43) XX(ENOTDIR, 54) XX(EISDIR, 31) XX(EINVAL, 28) XX(ENFILE, 41)       \
+          XX(EMFILE, 33) XX(ETXTBSY, 74) XX(EFBIG, 22) XX(ENOSPC, 51) XX(EROFS, 69) XX(EMLINK, 34) XX(EPIPE, 64)     \
+              XX(ENAMETOOLONG, 37) XX(ENOLCK, 46) XX(ENOTEMPTY, 55) XX(ELOOP, 32) XX(ENOTCAPABLE, 76) XX(EILSEQ, 25) \
+                  XX(ENOTSUP, 58) XX(ETIMEDOUT, 73) XX(ESTALE, 72) XX(EDQUOT, 19)
 
 enum {
 #define XX(name, number) PREVIEW1_##name = number,
   PLAIT_PREVIEW1_ERRNO_MAP(XX)
 #undef XX
-  PREVIEW1_FAULT = 21,
+      PREVIEW1_FAULT = 21,
   PREVIEW1_SPIPE = 70,
   PREVIEW1_NOTSOCK = 57,
 };
@@ -58,18 +59,16 @@ enum {
   RIGHT_PATH_UNLINK_FILE = 26,
   RIGHT_POLL_FD_READWRITE = 27,
 };
-#define RIGHTS_ANY                                                                                          \
-  (RIGHT(RIGHT_FD_FDSTAT_SET_FLAGS) | RIGHT(RIGHT_FD_FILESTAT_GET) | RIGHT(RIGHT_POLL_FD_READWRITE))
+#define RIGHTS_ANY (RIGHT(RIGHT_FD_FDSTAT_SET_FLAGS) | RIGHT(RIGHT_FD_FILESTAT_GET) | RIGHT(RIGHT_POLL_FD_READWRITE))
 #define RIGHTS_STREAM (RIGHTS_ANY | RIGHT(RIGHT_FD_READ) | RIGHT(RIGHT_FD_WRITE))
-#define RIGHTS_FILE                                                                                         \
-  (RIGHTS_STREAM | RIGHT(RIGHT_FD_DATASYNC) | RIGHT(RIGHT_FD_SEEK) | RIGHT(RIGHT_FD_SYNC) |                  \
-      RIGHT(RIGHT_FD_TELL) | RIGHT(RIGHT_FD_ADVISE) | RIGHT(RIGHT_FD_ALLOCATE) |                             \
-      RIGHT(RIGHT_FD_FILESTAT_SET_SIZE) | RIGHT(RIGHT_FD_FILESTAT_SET_TIMES))
+#define RIGHTS_FILE                                                                                                \
+  (RIGHTS_STREAM | RIGHT(RIGHT_FD_DATASYNC) | RIGHT(RIGHT_FD_SEEK) | RIGHT(RIGHT_FD_SYNC) | RIGHT(RIGHT_FD_TELL) | \
+      RIGHT(RIGHT_FD_ADVISE) | RIGHT(RIGHT_FD_ALLOCATE) | RIGHT(RIGHT_FD_FILESTAT_SET_SIZE) |                      \
+      RIGHT(RIGHT_FD_FILESTAT_SET_TIMES))
 #define RIGHTS_PATHS (RIGHT(RIGHT_PATH_FILESTAT_SET_TIMES + 1) - RIGHT(RIGHT_PATH_CREATE_DIRECTORY))
-#define RIGHTS_DIRECTORY                                                                                    \
-  (RIGHTS_ANY | RIGHTS_PATHS | RIGHT(RIGHT_FD_DATASYNC) | RIGHT(RIGHT_FD_SYNC) |                             \
-      RIGHT(RIGHT_FD_FILESTAT_SET_TIMES) | RIGHT(RIGHT_PATH_SYMLINK) | RIGHT(RIGHT_PATH_REMOVE_DIRECTORY) |  \
-      RIGHT(RIGHT_PATH_UNLINK_FILE))
+#define RIGHTS_DIRECTORY                                                                                              \
+  (RIGHTS_ANY | RIGHTS_PATHS | RIGHT(RIGHT_FD_DATASYNC) | RIGHT(RIGHT_FD_SYNC) | RIGHT(RIGHT_FD_FILESTAT_SET_TIMES) | \
+      RIGHT(RIGHT_PATH_SYMLINK) | RIGHT(RIGHT_PATH_REMOVE_DIRECTORY) | RIGHT(RIGHT_PATH_UNLINK_FILE))
 
 enum { FDFLAG_APPEND = 1, FDFLAG_DSYNC = 2, FDFLAG_NONBLOCK = 4, FDFLAG_RSYNC = 8, FDFLAG_SYNC = 16, FDFLAGS = 31 };
 enum { OFLAG_CREAT = 1, OFLAG_DIRECTORY = 2, OFLAG_EXCL = 4, OFLAG_TRUNC = 8, OFLAGS = 15 };
@@ -112,15 +111,13 @@ uint32_t plait_preview1_fd_fdstat_set_rights(uint32_t fd, uint64_t base, uint64_
 uint32_t plait_preview1_fd_filestat_get(uint32_t fd, plait_guest_t to);
 uint32_t plait_preview1_fd_filestat_set_size(uint32_t fd, uint64_t size);
 uint32_t plait_preview1_fd_filestat_set_times(uint32_t fd, uint64_t atime, uint64_t mtime, uint32_t flags);
-uint32_t plait_preview1_fd_pread(
-    uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read);
+uint32_t plait_preview1_fd_pread(uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read);
 uint32_t plait_preview1_fd_prestat_dir_name(uint32_t fd, plait_guest_t to, uint32_t length);
 uint32_t plait_preview1_fd_prestat_get(uint32_t fd, plait_guest_t to);
 uint32_t plait_preview1_fd_pwrite(
     uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t written);
 uint32_t plait_preview1_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read);
-uint32_t plait_preview1_fd_readdir(
-    uint32_t fd, plait_guest_t to, uint32_t length, uint64_t cookie, plait_guest_t used);
+uint32_t plait_preview1_fd_readdir(uint32_t fd, plait_guest_t to, uint32_t length, uint64_t cookie, plait_guest_t used);
 uint32_t plait_preview1_fd_renumber(uint32_t from, uint32_t to);
 uint32_t plait_preview1_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to);
 uint32_t plait_preview1_fd_sync(uint32_t fd);
@@ -129,8 +126,8 @@ uint32_t plait_preview1_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count
 uint32_t plait_preview1_path_create_directory(uint32_t fd, plait_guest_t path, uint32_t length);
 uint32_t plait_preview1_path_filestat_get(
     uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, plait_guest_t to);
-uint32_t plait_preview1_path_filestat_set_times(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length,
-    uint64_t atime, uint64_t mtime, uint32_t flags);
+uint32_t plait_preview1_path_filestat_set_times(
+    uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint64_t atime, uint64_t mtime, uint32_t flags);
 uint32_t plait_preview1_path_link(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint32_t new_fd,
     plait_guest_t new_path, uint32_t new_length);
 uint32_t plait_preview1_path_open(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint32_t oflags,
@@ -138,8 +135,8 @@ uint32_t plait_preview1_path_open(uint32_t fd, uint32_t lookup, plait_guest_t pa
 uint32_t plait_preview1_path_readlink(
     uint32_t fd, plait_guest_t path, uint32_t length, plait_guest_t to, uint32_t size, plait_guest_t used);
 uint32_t plait_preview1_path_remove_directory(uint32_t fd, plait_guest_t path, uint32_t length);
-uint32_t plait_preview1_path_rename(uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd,
-    plait_guest_t new_path, uint32_t new_length);
+uint32_t plait_preview1_path_rename(
+    uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd, plait_guest_t new_path, uint32_t new_length);
 uint32_t plait_preview1_path_symlink(
     plait_guest_t text, uint32_t text_length, uint32_t fd, plait_guest_t path, uint32_t length);
 uint32_t plait_preview1_path_unlink_file(uint32_t fd, plait_guest_t path, uint32_t length);

@@ -64,8 +64,7 @@ uint32_t plait_preview1_find(uint32_t fd, uint64_t rights, struct plait_wasi_des
 
 int plait_preview1_start(int directory, const char *name) {
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++) {
-    struct plait_wasi_descriptor stream = {
-        .fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_STREAM};
+    struct plait_wasi_descriptor stream = {.fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_STREAM};
     int rc = plait_wasi_add(&stream, i, 0, 0);
     if (rc < 0) return rc;
   }
@@ -248,8 +247,7 @@ uint32_t plait_preview1_fd_datasync(uint32_t fd) {
 /* What is wrong with an access to the bytes of a descriptor: `right` is needed; `seeks`: at a position. */
 static uint32_t may_access(const struct plait_wasi_descriptor *found, uint32_t right, int seeks) {
   int hosted = plait_get(&plait_wasi_program()->beneath) != 0;
-  if (found->kind == PLAIT_WASI_DIRECTORY)
-    return right == RIGHT_FD_READ && !hosted ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
+  if (found->kind == PLAIT_WASI_DIRECTORY) return right == RIGHT_FD_READ && !hosted ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
   if (!(found->rights & RIGHT(right))) return PREVIEW1_ENOTCAPABLE;
   return found->kind == PLAIT_WASI_STREAM && seeks ? PREVIEW1_SPIPE : 0;
 }
@@ -304,8 +302,7 @@ uint32_t plait_preview1_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count,
                                          : read_file(&found, iovs, count, -1, read);
 }
 
-uint32_t plait_preview1_fd_pread(
-    uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read) {
+uint32_t plait_preview1_fd_pread(uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read) {
   struct plait_wasi_descriptor found;
   uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0 || (error = may_access(&found, RIGHT_FD_READ, 1)) != 0) return error;
@@ -382,8 +379,7 @@ uint32_t plait_preview1_fd_readdir(
     struct {
       uint64_t next, inode;
       uint32_t length, type;
-    } head = {cookie, plait_get(&mine->result.number), bytes,
-        plait_preview1_filetype(plait_get(&mine->result.kind))};
+    } head = {cookie, plait_get(&mine->result.number), bytes, plait_preview1_filetype(plait_get(&mine->result.kind))};
     uint32_t part = length - done < DIRENT_SIZE ? length - done : DIRENT_SIZE;
     guest_put(to + done, &head, part);
     done += part;

@@ -41,8 +41,8 @@ uint32_t plait_preview1_path_filestat_get(
   return plait_preview1_error(rc);
 }
 
-uint32_t plait_preview1_path_filestat_set_times(uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length,
-    uint64_t atime, uint64_t mtime, uint32_t flags) {
+uint32_t plait_preview1_path_filestat_set_times(
+    uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint64_t atime, uint64_t mtime, uint32_t flags) {
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_FILESTAT_SET_TIMES), path, length, 0, &found, &at);
@@ -141,8 +141,8 @@ uint32_t plait_preview1_path_unlink_file(uint32_t fd, plait_guest_t path, uint32
   return remove_path(fd, RIGHT_PATH_UNLINK_FILE, path, length, 0);
 }
 
-uint32_t plait_preview1_path_rename(uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd,
-    plait_guest_t new_path, uint32_t new_length) {
+uint32_t plait_preview1_path_rename(
+    uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd, plait_guest_t new_path, uint32_t new_length) {
   struct plait_wasi_descriptor found;
   struct plait_fs_at from, to;
   uint32_t error = place(fd, RIGHT(RIGHT_PATH_RENAME_SOURCE), path, length, 0, &found, &from);

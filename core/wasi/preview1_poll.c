@@ -29,8 +29,7 @@ static void put_event(plait_guest_t to, plait_guest_t subscription, uint32_t tag
  * Puts an event for each subscription to what is no stream of the host, and counts them. `renamed`: whether a stream
  * has another number here than at the host.
  */
-static uint32_t put_ready(
-    plait_guest_t in, plait_guest_t out, uint32_t count, int *renamed) {
+static uint32_t put_ready(plait_guest_t in, plait_guest_t out, uint32_t count, int *renamed) {
   uint32_t ready = 0;
   for (uint32_t i = 0; i < count; i++) {
     plait_guest_t subscription = in + i * SUBSCRIPTION_SIZE;

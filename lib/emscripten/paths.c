@@ -312,8 +312,7 @@ static int make_node(int fd, const char *path, mode_t mode) {
   if ((mode & S_IFMT) != 0 && (mode & S_IFMT) != S_IFREG) return -PLAIT_EPERM;
   struct plait_fs_at at;
   int rc = resolve(&at, fd, path, 0);
-  if (rc == 0)
-    rc = plait_fs_open_at(&at, O_CREAT | O_EXCL | O_WRONLY, without_mask(mode), plait_wasi_now());
+  if (rc == 0) rc = plait_fs_open_at(&at, O_CREAT | O_EXCL | O_WRONLY, without_mask(mode), plait_wasi_now());
   return rc < 0 ? rc : plait_fs_close(rc);
 }
 

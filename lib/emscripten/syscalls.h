@@ -23,16 +23,16 @@
 #include <time.h>
 #include <wasi/api.h>
 
-#define SYSCALL(expression)                                         \
-  do {                                                              \
-    int how = begin();                                              \
-    if (how == 0) return -ENOMEM;                                   \
-    int rc = (expression);                                          \
-    done(how);                                                      \
-    return rc < 0 ? -(int)plait_preview1_error(rc) : rc;            \
+#define SYSCALL(expression)                              \
+  do {                                                   \
+    int how = begin();                                   \
+    if (how == 0) return -ENOMEM;                        \
+    int rc = (expression);                               \
+    done(how);                                           \
+    return rc < 0 ? -(int)plait_preview1_error(rc) : rc; \
   } while (0)
 
-#define FLAG_CLOEXEC 256u /* beside preview1's fdflags */
+#define FLAG_CLOEXEC 256u     /* beside preview1's fdflags */
 #define ALL_RIGHTS UINT64_MAX /* the access mode of the opening decides */
 
 #endif

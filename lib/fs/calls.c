@@ -8,10 +8,9 @@
 #ifdef __EMSCRIPTEN__
 #define NAMES(name, parameters)
 #else
-#define NAMES(name, parameters)                                                                      \
-  PUBLIC uint32_t __imported_wasi_snapshot_preview1_##name parameters                                 \
-      __attribute__((alias("plait_linked_" #name)));                                                 \
-  PUBLIC uint32_t zig_##name parameters __asm__(#name "|wasi_snapshot_preview1")                      \
+#define NAMES(name, parameters)                                                                                      \
+  PUBLIC uint32_t __imported_wasi_snapshot_preview1_##name parameters __attribute__((alias("plait_linked_" #name))); \
+  PUBLIC uint32_t zig_##name parameters __asm__(#name "|wasi_snapshot_preview1")                                     \
       __attribute__((alias("plait_linked_" #name)));
 #endif
 #define DEFINE(name, parameters, arguments)    \
@@ -73,8 +72,7 @@ DEFINE(fd_fdstat_set_flags, (uint32_t fd, uint32_t flags), (fd, flags))
 DEFINE(fd_fdstat_set_rights, (uint32_t fd, uint64_t base, uint64_t inheriting), (fd, base, inheriting))
 DEFINE(fd_filestat_get, (uint32_t fd, plait_guest_t to), (fd, to))
 DEFINE(fd_filestat_set_size, (uint32_t fd, uint64_t size), (fd, size))
-DEFINE(fd_filestat_set_times, (uint32_t fd, uint64_t atime, uint64_t mtime, uint32_t flags),
-    (fd, atime, mtime, flags))
+DEFINE(fd_filestat_set_times, (uint32_t fd, uint64_t atime, uint64_t mtime, uint32_t flags), (fd, atime, mtime, flags))
 DEFINE(fd_pread, (uint32_t fd, plait_guest_t iovs, uint32_t count, uint64_t offset, plait_guest_t read),
     (fd, iovs, count, offset, read))
 DEFINE(fd_prestat_dir_name, (uint32_t fd, plait_guest_t to, uint32_t length), (fd, to, length))
@@ -91,8 +89,7 @@ DEFINE(path_create_directory, (uint32_t fd, plait_guest_t path, uint32_t length)
 DEFINE(path_filestat_get, (uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, plait_guest_t to),
     (fd, lookup, path, length, to))
 DEFINE(path_filestat_set_times,
-    (uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint64_t atime, uint64_t mtime,
-        uint32_t flags),
+    (uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint64_t atime, uint64_t mtime, uint32_t flags),
     (fd, lookup, path, length, atime, mtime, flags))
 DEFINE(path_link,
     (uint32_t fd, uint32_t lookup, plait_guest_t path, uint32_t length, uint32_t new_fd, plait_guest_t new_path,
@@ -109,14 +106,12 @@ DEFINE(path_remove_directory, (uint32_t fd, plait_guest_t path, uint32_t length)
 DEFINE(path_rename,
     (uint32_t fd, plait_guest_t path, uint32_t length, uint32_t new_fd, plait_guest_t new_path, uint32_t new_length),
     (fd, path, length, new_fd, new_path, new_length))
-DEFINE(path_symlink,
-    (plait_guest_t text, uint32_t text_length, uint32_t fd, plait_guest_t path, uint32_t length),
+DEFINE(path_symlink, (plait_guest_t text, uint32_t text_length, uint32_t fd, plait_guest_t path, uint32_t length),
     (text, text_length, fd, path, length))
 DEFINE(path_unlink_file, (uint32_t fd, plait_guest_t path, uint32_t length), (fd, path, length))
 
 /* A thread that only sleeps needs no slot. */
-uint32_t plait_linked_poll_oneoff(
-    plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
+uint32_t plait_linked_poll_oneoff(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
   uint32_t clocks = 0;
   while (clocks < count && (guest_load(in + clocks * SUBSCRIPTION_SIZE + 8) & 255u) == 0) clocks++;
   if (clocks == count) return host_poll_oneoff(in, out, count, events);

@@ -15,8 +15,7 @@ HOST(fd_read) uint32_t host_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t co
 HOST(fd_write) uint32_t host_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
 HOST(fd_fdstat_get) uint32_t host_fd_fdstat_get(uint32_t fd, void *to);
 #ifndef __EMSCRIPTEN__ /* its poll() is a system call */
-HOST(poll_oneoff) uint32_t host_poll_oneoff(
-    plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events);
+HOST(poll_oneoff) uint32_t host_poll_oneoff(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events);
 #endif
 
 #define CLOCK_PRECISION 1000000u /* nanoseconds: a file's times are no finer */
@@ -125,13 +124,13 @@ static int begin(void) {
 }
 
 /* What such a call is like. `expression`: its error. */
-#define IN_FILES(expression)               \
-  do {                                     \
-    int how = begin();                     \
-    if (how == 0) return PREVIEW1_ENOMEM;  \
-    uint32_t error = (expression);         \
-    done(how);                             \
-    return error;                          \
+#define IN_FILES(expression)              \
+  do {                                    \
+    int how = begin();                    \
+    if (how == 0) return PREVIEW1_ENOMEM; \
+    uint32_t error = (expression);        \
+    done(how);                            \
+    return error;                         \
   } while (0)
 
 static uint32_t files_close(uint32_t fd) {

@@ -6,23 +6,27 @@
  * import from its host are defined here: calls.c, and lib/emscripten/. What stays the host's are clocks, random
  * numbers, arguments, the end of the program and the standard streams.
  */
+#ifdef __EMSCRIPTEN__
+#include "../emscripten/heap.c"
+#else
 #include "../heap/malloc.c"
+#endif
 
-#include "fs/journal.c"
-#include "fs/items.c"
-#include "fs/open_file.c"
-#include "fs/directory.c"
-#include "fs/path.c"
-#include "fs/contents.c"
-#include "fs/ranges.c"
-#include "fs/mounts.c"
-#include "fs/tree.c"
-#include "fs/open.c"
-#include "wasi/descriptors.c"
-#include "wasi/preview1_files.c"
+#include "../../core/fs/journal.c"
+#include "../../core/fs/items.c"
+#include "../../core/fs/open_file.c"
+#include "../../core/fs/directory.c"
+#include "../../core/fs/path.c"
+#include "../../core/fs/contents.c"
+#include "../../core/fs/ranges.c"
+#include "../../core/fs/mounts.c"
+#include "../../core/fs/tree.c"
+#include "../../core/fs/open.c"
+#include "../../core/wasi/descriptors.c"
+#include "../../core/wasi/preview1_files.c"
 #ifndef __EMSCRIPTEN__
-#include "wasi/preview1_paths.c"
-#include "wasi/preview1_poll.c"
+#include "../../core/wasi/preview1_paths.c"
+#include "../../core/wasi/preview1_poll.c"
 #endif
 
 #include "tar.c"

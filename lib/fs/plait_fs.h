@@ -26,7 +26,7 @@ struct plait_preload {
  *
  * It is unpacked at the first call that concerns files.
  */
-#define PLAIT_PRELOAD(array) \
+#define PLAIT_PRELOAD(array)                       \
   extern const struct plait_preload plait_preload; \
   const struct plait_preload plait_preload = {array, sizeof(array)};
 

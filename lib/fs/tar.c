@@ -5,14 +5,24 @@
  * Invariant: nothing outside `bytes` is read, whatever the archive says. A path is put into the thread's `first`, where
  * fs limits it. `..` never leaves the root directory.
  */
-#include "fs/internal.h"
+#include "../../core/fs/internal.h"
 
 #define BLOCK 512u
 #define LARGEST_SIZE (1ull << 53)
 #define LATEST 9200000000ull /* seconds: nanoseconds fit into 63 bits */
 
 /* Offsets in a header. */
-enum { NAME = 0, MODE = 100, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, LINK = 157, MAGIC = 257, PREFIX = 345 };
+enum {
+  NAME = 0,
+  MODE = 100,
+  SIZE = 124,
+  MTIME = 136,
+  CHECKSUM = 148,
+  TYPE = 156,
+  LINK = 157,
+  MAGIC = 257,
+  PREFIX = 345
+};
 
 struct words {
   const uint8_t *bytes;
@@ -86,8 +96,10 @@ static int read_pax(const uint8_t *at, uint64_t size, struct extension *extensio
   while (size > 0 && *at != 0) {
     uint64_t length = 0;
     uint32_t digits = 0;
-    while (digits < size && digits < 10 && at[digits] >= '0' && at[digits] <= '9') length = length * 10 + (at[digits++] - '0');
-    if (digits == 0 || length > size || length < digits + 3 || at[digits] != ' ' || at[length - 1] != '\n') return -PLAIT_EINVAL;
+    while (digits < size && digits < 10 && at[digits] >= '0' && at[digits] <= '9')
+      length = length * 10 + (at[digits++] - '0');
+    if (digits == 0 || length > size || length < digits + 3 || at[digits] != ' ' || at[length - 1] != '\n')
+      return -PLAIT_EINVAL;
     struct words key = {at + digits + 1, 0};
     uint32_t rest = (uint32_t)length - digits - 2; /* without the space and the end of the line */
     while (key.length < rest && key.bytes[key.length] != '=') key.length++;
