@@ -9,14 +9,41 @@
 
 #include "guest.h"
 
-/* Errors: the numbers of `errno`. Columns: the core's name, preview1's number. */
-#define PLAIT_PREVIEW1_ERRNO_MAP(XX)                                                                                 \
-  XX(EPERM, 63)                                                                                                      \
-  XX(ENOENT, 44) XX(EIO, 29) XX(ENXIO, 60) XX(EBADF, 8) XX(EAGAIN, 6) XX(ENOMEM, 48) XX(EACCES, 2) XX(EBUSY, 10)     \
-      XX(EEXIST, 20) XX(EXDEV, 75) XX(ENODEV, 43) XX(ENOTDIR, 54) XX(EISDIR, 31) XX(EINVAL, 28) XX(ENFILE, 41)       \
-          XX(EMFILE, 33) XX(ETXTBSY, 74) XX(EFBIG, 22) XX(ENOSPC, 51) XX(EROFS, 69) XX(EMLINK, 34) XX(EPIPE, 64)     \
-              XX(ENAMETOOLONG, 37) XX(ENOLCK, 46) XX(ENOTEMPTY, 55) XX(ELOOP, 32) XX(ENOTCAPABLE, 76) XX(EILSEQ, 25) \
-                  XX(ENOTSUP, 58) XX(ETIMEDOUT, 73) XX(ESTALE, 72) XX(EDQUOT, 19)
+/* `errno`. Columns: the core's name, preview1's number. */
+#define PLAIT_PREVIEW1_ERRNO_MAP(XX) \
+  XX(EPERM, 63)                      \
+  XX(ENOENT, 44)                     \
+  XX(EIO, 29)                        \
+  XX(ENXIO, 60)                      \
+  XX(EBADF, 8)                       \
+  XX(EAGAIN, 6)                      \
+  XX(ENOMEM, 48)                     \
+  XX(EACCES, 2)                      \
+  XX(EBUSY, 10)                      \
+  XX(EEXIST, 20)                     \
+  XX(EXDEV, 75)                      \
+  XX(ENODEV, 43)                     \
+  XX(ENOTDIR, 54)                    \
+  XX(EISDIR, 31)                     \
+  XX(EINVAL, 28)                     \
+  XX(ENFILE, 41)                     \
+  XX(EMFILE, 33)                     \
+  XX(ETXTBSY, 74)                    \
+  XX(EFBIG, 22)                      \
+  XX(ENOSPC, 51)                     \
+  XX(EROFS, 69)                      \
+  XX(EMLINK, 34)                     \
+  XX(EPIPE, 64)                      \
+  XX(ENAMETOOLONG, 37)               \
+  XX(ENOLCK, 46)                     \
+  XX(ENOTEMPTY, 55)                  \
+  XX(ELOOP, 32)                      \
+  XX(ENOTCAPABLE, 76)                \
+  XX(EILSEQ, 25)                     \
+  XX(ENOTSUP, 58)                    \
+  XX(ETIMEDOUT, 73)                  \
+  XX(ESTALE, 72)                     \
+  XX(EDQUOT, 19)
 
 enum {
 #define XX(name, number) PREVIEW1_##name = number,
