@@ -7,6 +7,7 @@
  *
  *     index.js            plait; plait/task and plait/heap are parts of it, and name what they show
  *     fs.js               plait/fs
+ *     linked.js           plait/linked
  *     chunk-*.js          what the two share
  *     plait.cjs           all of it for programs that require it; index.cjs, fs.cjs, … are the entries, and run what
  *     they need
@@ -30,7 +31,13 @@ const target = `${modules}/node`;
 /** Entries that index.js has in it. */
 const PARTS = ['task', 'heap'];
 /** Every entry, and its module. */
-const ENTRIES = { index: 'index.js', fs: 'fs/index.js', heap: 'heap/index.js', task: 'task/index.js' };
+const ENTRIES = {
+  index: 'index.js',
+  fs: 'fs/index.js',
+  heap: 'heap/index.js',
+  task: 'task/index.js',
+  linked: 'linked/index.js',
+};
 
 /** Node has no use for the file that browsers start threads from. */
 const withoutFile = {
@@ -76,6 +83,8 @@ function bundle(entryPoints, plugins, options = { splitting: true, format: 'esm'
 rmSync(target, { recursive: true, force: true });
 await bundle({ index: `${modules}/index.js`, fs: `${modules}/fs/index.js` }, [withoutFile, nodeThreads]);
 await bundle({ cli: `${modules}/cli/main.js` }, [library]);
+// It shares nothing that has state.
+await bundle({ linked: `${modules}/linked/index.js` }, []);
 
 // Required by its entries, it runs no module that they do not need.
 const lazily = Object.entries(ENTRIES).map(([name, file]) => `exports.${name} = () => require('${modules}/${file}');`);

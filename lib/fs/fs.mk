@@ -8,3 +8,32 @@ $(BUILD)/plait_fs.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
 $(BUILD)/plait_fs.o $(BUILD)/plait_fs_single.o: lib/fs/plait_fs.c lib/fs/fs.mk Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
+
+# ---- tests of the library: programs for WASI, by zig cc ----
+
+LIB_TEST := $(BUILD)/lib-test
+# The heap's functions must come before those of zig's C library.
+FILES := -Wl,--whole-archive $(BUILD)/libplait_fs_single.a -Wl,--no-whole-archive
+
+.PHONY: fs-library-test
+
+fs-library-test: $(BUILD)/dist.stamp $(LIB_TEST)/copy.wasm $(LIB_TEST)/print.wasm $(LIB_TEST)/print-alone.wasm
+	$(NODE) --no-warnings $(TEST_FLAGS) lib/fs/test/*.test.js
+
+$(LIB_TEST)/assets.tar:
+	@mkdir -p $(LIB_TEST)/tree/assets
+	@printf 'one\n' >$(LIB_TEST)/tree/assets/one.txt
+	@printf 'two\n' >$(LIB_TEST)/tree/assets/two.txt
+	tar -c --sort=name --format=ustar -f $@ -C $(LIB_TEST)/tree assets
+
+$(LIB_TEST)/copy.wasm: lib/fs/test/copy.c lib/fs/plait_fs.h $(LIB_TEST)/assets.tar $(BUILD)/libplait_fs_single.a
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror -Wno-c23-extensions --embed-dir=$(LIB_TEST) \
+		-Wl,--export=plait_fs_call $< $(FILES) -o $@
+
+$(LIB_TEST)/print.wasm: lib/fs/test/print.c $(BUILD)/libplait_fs_single.a
+	@mkdir -p $(LIB_TEST)
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< $(FILES) -o $@
+
+$(LIB_TEST)/print-alone.wasm: lib/fs/test/print.c $(VENV)/.installed
+	@mkdir -p $(LIB_TEST)
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< -o $@

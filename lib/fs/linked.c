@@ -74,6 +74,7 @@ struct file_calls {
 static const struct file_calls *file_calls;
 static plait_word_t files_started;
 static struct plait_lock starting;
+static plait_word64_t given_time;   /* bits of a double: the time in place of the host's, before it has started */
 static plait_word_t closed_streams; /* bit n: the program closed stream n before it used a file */
 
 static const struct file_calls *calls_of_files(void) {
@@ -98,7 +99,11 @@ static PLAIT_COLD int start_table(void) {
   if (root < 0 || plait_preview1_start(root, "/") != 0) return 0;
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++)
     if (plait_get(&closed_streams) & 1u << i) plait_wasi_close(i);
-  if (&plait_preload != NULL) plait__tar_unpack(plait_preload.bytes, plait_preload.length);
+  if (&plait_preload == NULL) return 1;
+  uint64_t bits = plait_get64(&given_time);
+  double now;
+  __builtin_memcpy(&now, &bits, sizeof now);
+  plait__tar_unpack(plait_preload.bytes, plait_preload.length, now != 0 ? now : plait_wasi_now());
   return 1;
 }
 
@@ -181,7 +186,7 @@ static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, pla
 __attribute__((visibility("default"))) int plait_fs_unpack(const void *tar, size_t length) {
   int how = begin();
   if (how == 0) return -PLAIT_ENOMEM;
-  int rc = plait__tar_unpack(tar, length);
+  int rc = plait__tar_unpack(tar, length, plait_wasi_now());
   done(how);
   return rc;
 }

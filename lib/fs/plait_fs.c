@@ -32,6 +32,7 @@
 #include "tar.c"
 #include "linked.c"
 #include "calls.c"
+#include "javascript.c"
 #ifdef __EMSCRIPTEN__
 #include "../emscripten/paths.c"
 #include "../emscripten/files.c"

@@ -186,11 +186,11 @@ static int read_header(const uint8_t *header, uint8_t *path, struct member *memb
 }
 
 /* See plait_fs_unpack(). pre: the thread has entered fs. */
-static int plait__tar_unpack(const void *tar, size_t length) {
+static int plait__tar_unpack(const void *tar, size_t length, double now) {
   const uint8_t *bytes = tar;
   struct extension extension = {.size = UINT64_MAX};
-  double now = plait_wasi_now();
-  for (size_t at = 0; length - at >= BLOCK;) {
+  size_t at = 0;
+  while (length - at >= BLOCK) {
     uint8_t path[256];
     struct member member;
     if (bytes[at] == 0 && number(bytes + at + CHECKSUM, 8) == 0) return 0; /* the end is marked by a block of zeros */
@@ -215,5 +215,5 @@ static int plait__tar_unpack(const void *tar, size_t length) {
     }
     if (rc != 0) return rc;
   }
-  return length % BLOCK == 0 || length >= BLOCK ? 0 : -PLAIT_EINVAL;
+  return at == length ? 0 : -PLAIT_EINVAL; /* GNU tar accepts an archive without an end mark, too */
 }
