@@ -33,7 +33,8 @@ void plait_preview1_put_filestat(plait_guest_t to) {
   struct plait_fs_result *result = &plait_wasi_enter()->result;
   guest_store64(to, 1);
   guest_store64(to + 8, plait_get(&result->number));
-  guest_store64(to + 16, plait_preview1_filetype(plait_get(&result->kind)));
+  int is_device = plait_wasi_stream_of(plait_get(&result->block)) >= 0;
+  guest_store64(to + 16, is_device ? FILETYPE_CHARACTERS : plait_preview1_filetype(plait_get(&result->kind)));
   guest_store64(to + 24, plait_get(&result->links));
   guest_store64(to + 32, plait_get64(&result->size));
   guest_store64(to + 40, plait_get64(&result->atime));

@@ -21,7 +21,8 @@
 #define PLAIT_WASI_CHUNK_ENTRIES 64u
 #define PLAIT_WASI_CHUNK_LIMIT 256u
 #define PLAIT_WASI_NUMBER_LIMIT (PLAIT_WASI_CHUNK_ENTRIES * PLAIT_WASI_CHUNK_LIMIT) /* numbers of one program */
-#define PLAIT_WASI_STREAMS 3u /* standard input, output and error; fs never uses their numbers */
+#define PLAIT_WASI_STREAMS 3u               /* standard input, output and error; fs never uses their numbers */
+#define PLAIT_WASI_FIRST_DEVICE 0x7fffff00u /* streams from here on are devices, which are not the host's; nor fs's */
 
 enum plait_wasi_kind {
   PLAIT_WASI_STREAM = 1,    /* a stream of the host */

@@ -67,11 +67,14 @@ static int number_file(int fd, uint32_t flags) {
   struct plait_wasi_descriptor opened = {.fd = fd, .uses = plait_fs_uses(fd), .rights = ALL_RIGHTS};
   struct plait_fs_at at = {.fd = fd, .uses = opened.uses};
   int rc = plait_fs_stat_at(&at, 1);
-  int directory = rc == 0 && plait_get(&plait_wasi_enter()->result.kind) == PLAIT_FS_DIRECTORY;
-  opened.kind = directory ? PLAIT_WASI_DIRECTORY : PLAIT_WASI_FILE;
+  struct plait_fs_result *result = &plait_wasi_enter()->result;
+  int directory = rc == 0 && plait_get(&result->kind) == PLAIT_FS_DIRECTORY;
+  int stream = rc == 0 ? plait_wasi_stream_of(plait_get(&result->block)) : -1;
+  opened.kind = directory ? PLAIT_WASI_DIRECTORY : stream < 0 ? PLAIT_WASI_FILE : PLAIT_WASI_STREAM;
   opened.flags = flags & O_CLOEXEC ? FLAG_CLOEXEC : 0;
+  if (stream >= 0) opened.fd = stream, opened.uses = 1;
   if (rc == 0) rc = plait_wasi_add(&opened, 0, 0, 0);
-  if (rc < 0) plait_fs_close_as(fd, opened.uses);
+  if (rc < 0 || stream >= 0) plait_fs_close(fd);
   return rc;
 }
 
@@ -110,6 +113,7 @@ static int put_stat(int rc, struct stat *to) {
   struct plait_fs_result *result = &plait_wasi_enter()->result;
   uint32_t kind = plait_get(&result->kind);
   mode_t type = kind == PLAIT_FS_DIRECTORY ? S_IFDIR : kind == PLAIT_FS_SYMLINK ? S_IFLNK : S_IFREG;
+  if (plait_wasi_stream_of(plait_get(&result->block)) >= 0) type = S_IFCHR;
   *to = (struct stat){.st_dev = 1,
       .st_ino = plait_get(&result->number),
       .st_mode = type | (plait_get(&result->mode) & 07777),

@@ -6,7 +6,7 @@
  * It returns a count, or a negative error of the core. Any thread that has an instance of the program may call it, also
  * before the program has started: the caller says what time it is, because node:wasi gives no time before the start.
  */
-#define LATEST_TIME 9.2e12 /* milliseconds: nanoseconds fit into 63 bits */
+#define LATEST_TIME 9.2e12     /* milliseconds: nanoseconds fit into 63 bits */
 #define CALL_LIST_BYTES 65536u /* the least size of the block for CALL_LIST */
 
 enum {
@@ -54,7 +54,8 @@ static int list_names(const struct plait_fs_at *at, uint64_t cookie, uint8_t *to
   return rc < 0 ? rc : count;
 }
 
-static double call_on_path(uint32_t call, uint32_t length, plait_ref_t block, uint32_t size, double number, double now) {
+static double call_on_path(
+    uint32_t call, uint32_t length, plait_ref_t block, uint32_t size, double number, double now) {
   struct plait_fs_thread *mine = plait_wasi_enter();
   struct plait_fs_at at = plait_fs_path(length);
   struct plait_fs_attributes new = {0};

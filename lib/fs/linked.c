@@ -26,24 +26,13 @@ double plait_wasi_now(void) {
   return (double)now / 1e6;
 }
 
-uint32_t plait_wasi_host_read(uint32_t stream, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
-  return host_fd_read(stream, iovs, count, read);
-}
-
-uint32_t plait_wasi_host_write(uint32_t stream, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
-  return host_fd_write(stream, iovs, count, written);
-}
-
-uint32_t plait_wasi_host_is_terminal(uint32_t stream) {
-  uint64_t stat[FDSTAT_SIZE / 8] = {0};
-  return host_fd_fdstat_get(stream, stat) == 0 && (stat[0] & 255u) == FILETYPE_CHARACTERS;
-}
-
 #ifndef __EMSCRIPTEN__
 uint32_t plait_wasi_host_poll(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
   return host_poll_oneoff(in, out, count, events);
 }
 #endif
+
+#include "devices.c"
 
 /* ---- the program ---- */
 
@@ -91,6 +80,13 @@ static uint32_t files_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_
 static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
 static const struct file_calls all_calls = {files_close, files_fdstat_get, files_read, files_seek, files_write};
 
+static double start_time(void) {
+  uint64_t bits = plait_get64(&given_time);
+  double now;
+  __builtin_memcpy(&now, &bits, sizeof now);
+  return now != 0 ? now : plait_wasi_now();
+}
+
 static PLAIT_COLD int start_table(void) {
   struct plait_fs_thread *mine = plait_wasi_enter();
   if (mine == NULL) return 0;
@@ -99,11 +95,9 @@ static PLAIT_COLD int start_table(void) {
   if (root < 0 || plait_preview1_start(root, "/") != 0) return 0;
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++)
     if (plait_get(&closed_streams) & 1u << i) plait_wasi_close(i);
-  if (&plait_preload == NULL) return 1;
-  uint64_t bits = plait_get64(&given_time);
-  double now;
-  __builtin_memcpy(&now, &bits, sizeof now);
-  plait__tar_unpack(plait_preload.bytes, plait_preload.length, now != 0 ? now : plait_wasi_now());
+  double now = start_time();
+  make_devices(mine, now);
+  if (&plait_preload != NULL) plait__tar_unpack(plait_preload.bytes, plait_preload.length, now);
   return 1;
 }
 
@@ -171,13 +165,13 @@ static int is_stream(uint32_t fd, uint32_t right, struct plait_wasi_descriptor *
 
 static uint32_t files_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
   struct plait_wasi_descriptor found;
-  if (is_stream(fd, RIGHT_FD_READ, &found)) return host_fd_read((uint32_t)found.fd, iovs, count, read);
+  if (is_stream(fd, RIGHT_FD_READ, &found)) return plait_wasi_host_read((uint32_t)found.fd, iovs, count, read);
   IN_FILES(plait_preview1_fd_read(fd, iovs, count, read));
 }
 
 static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
   struct plait_wasi_descriptor found;
-  if (is_stream(fd, RIGHT_FD_WRITE, &found)) return host_fd_write((uint32_t)found.fd, iovs, count, written);
+  if (is_stream(fd, RIGHT_FD_WRITE, &found)) return plait_wasi_host_write((uint32_t)found.fd, iovs, count, written);
   IN_FILES(plait_preview1_fd_write(fd, iovs, count, written));
 }
 
