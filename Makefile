@@ -95,6 +95,9 @@ $(WASM): $(BUILD)/plait.o
 LIBRARY_CC := $(ZIG) cc -std=c17 -O2 -finline-hint-functions -mllvm -disable-lsr -fno-unroll-loops -g0 -Wall -Wextra -Werror -fvisibility=hidden -nostdlib
 LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nontrapping_fptoint
 
+# Without threads, and with them.
+ARCHIVES := $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.a $(BUILD)/libplait_fs_single.a $(BUILD)/libplait_fs.a
+
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
 $(BUILD)/plait_heap.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
@@ -102,7 +105,7 @@ $(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: lib/heap/malloc.c Makefile $
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
 
-$(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_fs.a $(BUILD)/libplait_fs_single.a: $(BUILD)/lib%.a: $(BUILD)/%.o
+$(ARCHIVES): $(BUILD)/lib%.a: $(BUILD)/%.o
 	@rm -f $@
 	$(ZIG) ar rcs $@ $<
 
@@ -119,7 +122,7 @@ $(THREAD_TS): $(TS) tools/thread.js $(MODULES)
 	@$(NODE) tools/thread.js
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js tools/types.js package.json $(MODULES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js tools/types.js package.json $(MODULES) $(ARCHIVES)
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
@@ -127,6 +130,7 @@ $(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/
 	@$(NODE) tools/thread.js dist/core
 	@$(NODE) tools/bundle.js
 	@chmod +x dist/node/cli.js
+	@mkdir -p dist/lib && cp $(ARCHIVES) dist/lib
 	@touch $@
 
 layout:

@@ -27,7 +27,7 @@ try {
     .map(({ path }) => path)
     .filter(
       (path) =>
-        !/^(dist\/(?!types\/).+\.c?js|dist\/types\/.+\.d\.m?ts|dist\/types\/package\.json|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(
+        !/^((core|lib)\/.+\.[ch]|lib\/.+\.(md|py|rs|toml|zig)|dist\/lib\/.+\.a|dist\/(?!types\/).+\.c?js|dist\/types\/.+\.d\.m?ts|dist\/types\/package\.json|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(
           path,
         ),
     );

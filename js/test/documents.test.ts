@@ -10,7 +10,7 @@
  *   runs it.
  * - A block of sh runs in the page's folder. If a `text` block follows at once, its output must equal that block.
  * - `page.mjs` and `page-….mjs` are for browsers: they are bundled, so what they import must be there.
- * - A file named examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it.
+ * - A file named examples/… or lib/examples/… is an excerpt: its lines are in that file, in this order; the file's own suite runs it.
  *   That is how pages show bundlers, test runners, C and Zig.
  * - Lua is run by lua/test/readme_test.lua, in every Lua: pages of lua and docs/reference/lua*.md have it.
  *
@@ -101,7 +101,7 @@ function command(name: string, script: string): void {
 /** Whether a file is a module of JavaScript or TypeScript. */
 const isModule = (file: string): boolean => /\.[cm]?[jt]s$/.test(file);
 const isTyped = (file: string): boolean => /\.[cm]?ts$/.test(file);
-const isExcerpt = (file: string): boolean => file.startsWith('examples/');
+const isExcerpt = (file: string): boolean => /^(lib\/)?examples\//.test(file);
 const isForPages = (file: string): boolean => /^page(-\w+)?\.\w+$/.test(file);
 
 /** What a program says that it prints. */

@@ -49,8 +49,7 @@ int plait_wasi_stream_of(plait_ref_t inode) {
   for (uint32_t i = 0; i < DEVICES; i++) {
     if (device_inodes[i].inode != inode) continue;
     uint32_t now = plait_load(&((struct plait_inode *)plait_at(inode))->generation_kind);
-    if (now == device_inodes[i].generation_kind)
-      return (int)(i < PLAIT_WASI_STREAMS ? i : PLAIT_WASI_FIRST_DEVICE + i);
+    if (now == device_inodes[i].generation_kind) return (int)(i < PLAIT_WASI_STREAMS ? i : PLAIT_WASI_FIRST_DEVICE + i);
   }
   return -1;
 }
