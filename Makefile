@@ -163,7 +163,7 @@ debug-test: $(DEBUG)/.built
 
 # ---- what must hold ----
 
-check: build lint
+check: build lint $(BUILD)/lib-test/print.wasm $(BUILD)/lib-test/notes.wasm
 	$(PYTHON) tools/arrows.py
 	$(NODE) tools/abi.js --check
 	$(NODE) tools/waits.js $(WASM)

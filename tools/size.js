@@ -23,7 +23,12 @@ function closure(entry) {
   return [...seen].map((href) => readFileSync(new URL(href)));
 }
 
-const sizes = { 'plait.wasm': readFileSync(new URL('../build/plait.wasm', import.meta.url)).length };
+const bytesOf = (name) => readFileSync(new URL(`../build/${name}`, import.meta.url)).length;
+const sizes = {
+  'plait.wasm': bytesOf('plait.wasm'),
+  'a program that prints, with libplait_fs': bytesOf('lib-test/print.wasm'),
+  'a program with files, with libplait_fs': bytesOf('lib-test/notes.wasm'),
+};
 const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 for (const [name, target] of Object.entries(exports)) {
   const { node, default: page } = target.default ?? {};
