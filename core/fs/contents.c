@@ -274,9 +274,9 @@ static uint64_t resolve_position(
 
 /* Locks the inode when extents cover all bytes to be written. 0, and `position` is the resolved one. */
 static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node, enum where where, uint64_t *position,
-    uint32_t length, struct plait_fs_open *open) {
+    uint32_t length, struct plait_fs_open *open, uint32_t uses) {
   struct plait_inode *inode = node.inode;
-  uint32_t keep = plait_get(&mine->reserved_count), uses = open == NULL ? 0 : plait_load(&open->uses);
+  uint32_t keep = plait_get(&mine->reserved_count);
   struct shape shape, again;
   uint64_t at = *position;
   for (;;) {
@@ -313,11 +313,11 @@ static int lock_covered(struct plait_fs_thread *mine, struct plait__fs_node node
 static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node node);
 
 int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position,
-    plait_ref_t from, uint32_t length, struct plait_fs_open *open, double now) {
+    plait_ref_t from, uint32_t length, struct plait_fs_open *open, uint32_t uses, double now) {
   struct plait_inode *inode = node.inode;
   enum where where = position == UINT64_MAX ? AT_END : position == UINT64_MAX - 1 ? AT_POSITION : AT;
   if (length == 0) return 0;
-  int rc = lock_covered(mine, node, where, &position, length, open);
+  int rc = lock_covered(mine, node, where, &position, length, open, uses);
   if (rc != 0) {
     if (rc == -PLAIT_ENOSPC) trim_contents(mine, node);
     return rc;
@@ -431,7 +431,8 @@ static void trim_contents(struct plait_fs_thread *mine, struct plait__fs_node no
   plait__fs_tx_abort(mine, keep);
 }
 
-int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, double now) {
+int plait__fs_contents_resize(
+    struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, int extends, double now) {
   struct plait_inode *inode = node.inode;
   if (size > LARGEST_FILE) return -PLAIT_EFBIG;
   int rc = plait__fs_lock(&inode, 1);
@@ -441,6 +442,10 @@ int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_nod
     return -PLAIT_EBADF;
   }
   uint64_t old = plait_get64(&inode->size);
+  if (extends && size <= old) {
+    plait__fs_unlock(&inode, 1);
+    return 0;
+  }
   plait__fs_tx_begin(mine);
   if (size < old) {
     if (plait_get(&inode->pins) != 0) { /* mappings see zeros from here on */

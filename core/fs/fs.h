@@ -363,13 +363,11 @@ int plait_fs_close(int fd);
 /* The `uses` of an opening, 0 if the descriptor is not open. */
 uint32_t plait_fs_uses(int fd);
 
-/* As plait_fs_close(), of the opening with these `uses`. */
+/* As plait_fs_close(), of the opening with these `uses`. If others share it, there is one sharer less instead. */
 int plait_fs_close_as(int fd, uint32_t uses);
 
-/* One more number refers to the opening. -PLAIT_EBADF. */
+/* One more number refers to the opening, until plait_fs_close_as(). 0, -PLAIT_EBADF. */
 int plait_fs_share(int fd, uint32_t uses);
-/* One number less refers to it: 1. 0: it was the only one, so the caller closes the opening. -PLAIT_EBADF. */
-int plait_fs_unshare(int fd, uint32_t uses);
 
 /* The flags of an opening, and setting those that can change (PLAIT_FS_APPEND). -PLAIT_EBADF. */
 int plait_fs_flags(int fd, uint32_t uses);
@@ -437,6 +435,9 @@ int plait_fs_readlink_at(const struct plait_fs_at *at);
 
 int plait_fs_truncate(int target, double size, double now);
 int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now);
+
+/* Makes an open file at least `size` bytes long; the new ones are zeros. -PLAIT_EBADF: also if not open for writing. */
+int plait_fs_extend_as(int fd, uint32_t uses, double size, double now);
 
 /* Changes the attributes in `mask`. Times are seconds, and nanoseconds within the second. */
 int plait_fs_set(int target, int follow, uint32_t mask, uint32_t mode, uint32_t uid, uint32_t gid, double atime,

@@ -9,8 +9,10 @@ static int close_owned(plait_thread_t exited) {
   struct plait_fs_items *opens = &plait_fs()->opens;
   for (uint32_t i = 0; (i = plait__fs_find_owned(opens, exited, i)) != UINT32_MAX; i++) {
     plait_word_t *owner = plait__fs_owner(opens, i);
-    uint32_t whose = exited;
-    int rc = plait__fs_close_number(plait__fs_mine(), i, 0, 0);
+    uint32_t whose = exited, uses = plait_load(&plait__fs_descriptor(i)->uses);
+    /* Another thread may have closed it, and a third opened it again. */
+    if (plait_load(owner) != exited) continue;
+    int rc = plait__fs_close_number(plait__fs_mine(), i, 0, uses);
     if (rc == -PLAIT_ETIMEDOUT) return rc;
     /* Claimed and not opened, or closed and not released: the exited thread still owns it. */
     if (rc != 0) atomic_compare_exchange_strong_explicit(owner, &whose, 0, memory_order_acq_rel, memory_order_relaxed);
@@ -28,6 +30,9 @@ int plait_fs_recover(plait_thread_t exited) {
   if (has_record && (rc = plait__fs_recover_journal(thread_record, exited)) != 0) return rc;
   if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory for this thread's fs record: retry later */
   if ((rc = close_owned(exited)) != 0 || !has_record) return rc;
+  /* A program that was recovered first got what the journal contained only now. */
+  plait_thread_t program = plait_get(&thread_record->owner);
+  if (program != 0 && !plait_thread_alive(program) && (rc = close_owned(program)) != 0) return rc;
   struct plait_fs_items *inodes = &plait_fs()->inodes;
   for (uint32_t i = 0; (i = plait__fs_find_owned(inodes, exited, i)) != UINT32_MAX; i++)
     plait__fs_release_inode(plait__fs_item(inodes, sizeof(struct plait_inode), i));

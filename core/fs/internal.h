@@ -231,12 +231,14 @@ int plait__fs_find(struct plait_fs_thread *mine, const struct plait_fs_at *at, i
 int64_t plait__fs_contents_read(
     struct plait__fs_node node, uint64_t position, plait_ref_t to, uint32_t length, uint64_t *size);
 /*
- * Writes, and locks the inode meanwhile. `open`: the descriptor whose file position moves, or null. `position`:
- * UINT64_MAX is the end of the file, UINT64_MAX - 1 the file position.
+ * Writes, and locks the inode meanwhile. `open`: the descriptor whose file position moves, or null; `uses`: which
+ * opening. `position`: UINT64_MAX is the end of the file, UINT64_MAX - 1 the file position.
  */
 int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t position,
-    plait_ref_t from, uint32_t length, struct plait_fs_open *open, double now);
-int plait__fs_contents_resize(struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, double now);
+    plait_ref_t from, uint32_t length, struct plait_fs_open *open, uint32_t uses, double now);
+/* `extends`: a file that is long enough stays as it is. */
+int plait__fs_contents_resize(
+    struct plait_fs_thread *mine, struct plait__fs_node node, uint64_t size, int extends, double now);
 /* Replaces the whole contents. -PLAIT_EAGAIN: the file is mapped; truncate and write instead. */
 int plait__fs_contents_replace(
     struct plait_fs_thread *mine, struct plait__fs_node node, plait_ref_t from, uint32_t length, int given, double now);
@@ -282,8 +284,8 @@ int plait__fs_publish(struct plait_fs_thread *mine, struct plait__fs_place *plac
 /* ---- open.c ---- */
 
 /*
- * Closes a descriptor of any thread. `state`: the required state, 1 open or 2 a mapping; 0: either. `uses`: the opening
- * that is meant, 0 any.
+ * Closes a descriptor of any thread. `state`: the required state, 1 open or 2 a mapping; 0: any. `uses`: the opening
+ * that is meant, 0 any. With state 1 and `uses`, one number less refers to it: see plait_fs_close_as().
  */
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, uint32_t uses);
 /* Removes all watchers of the thread that owns the thread record. 0, -PLAIT_ETIMEDOUT. */

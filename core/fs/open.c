@@ -55,7 +55,7 @@ static int open_node(
   plait__fs_stage_open(mine, fd, 1, node, flags);
   plait__fs_tx_commit(mine, 0);
   plait__fs_unlock(&inode, 1);
-  return empties && pinned ? plait__fs_contents_resize(mine, node, 0, now) : 0;
+  return empties && pinned ? plait__fs_contents_resize(mine, node, 0, 0, now) : 0;
 }
 
 /* Whether the flags allow opening the inode that the walk has found. */
@@ -149,28 +149,17 @@ int plait_fs_set_flags(int fd, uint32_t uses, uint32_t flags) {
   return rc;
 }
 
-/* Adds to the number of sharers: the number before that. */
-static int change_sharers(int fd, uint32_t uses, uint32_t more) {
+int plait_fs_share(int fd, uint32_t uses) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   if (open == NULL) return plait__fs_not_open(fd);
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
-  rc = plait__fs_is_still_open(open, node, uses) ? (int)plait_get(&open->sharers) : -PLAIT_EBADF;
-  if (rc >= 0 && (rc != 0 || more == 1)) plait_put(&open->sharers, (uint32_t)rc + more);
+  if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
+  else plait_put(&open->sharers, plait_get(&open->sharers) + 1);
   plait__fs_unlock(&inode, 1);
   return rc;
-}
-
-int plait_fs_share(int fd, uint32_t uses) {
-  int before = change_sharers(fd, uses, 1);
-  return before < 0 ? before : 0;
-}
-
-int plait_fs_unshare(int fd, uint32_t uses) {
-  int before = change_sharers(fd, uses, UINT32_MAX);
-  return before < 0 ? before : before != 0;
 }
 
 int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t state, uint32_t wanted) {
@@ -179,7 +168,8 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   uint32_t uses = plait_load(&open->uses);
   if (wanted != 0 && uses != wanted) return -PLAIT_EBADF;
   /* If it is not open any more, its owner word is left alone: another thread may have closed it, a third reopen it. */
-  if (plait__fs_open_as((int)fd, uses, &node) == NULL) return plait__fs_mounted_close(fd);
+  if (plait__fs_open_as((int)fd, uses, &node) == NULL)
+    return wanted != 0 && state != 0 ? -PLAIT_EBADF : plait__fs_mounted_close(fd);
   if (state != 0 && plait_load(&open->state) != state) return -PLAIT_EBADF;
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
@@ -187,6 +177,12 @@ int plait__fs_close_number(struct plait_fs_thread *mine, uint32_t fd, uint32_t s
   if (plait_get(&open->uses) != uses) { /* another thread has closed it meanwhile */
     plait__fs_unlock(&inode, 1);
     return -PLAIT_EBADF;
+  }
+  /* Under the lock: another thread may be about to share it. */
+  if (state == PLAIT_FS_OPEN && wanted != 0 && plait_get(&open->sharers) != 0) {
+    plait_put(&open->sharers, plait_get(&open->sharers) - 1);
+    plait__fs_unlock(&inode, 1);
+    return 0;
   }
   int signals = plait__fs_ranges_release(mine, inode, fd); /* under the lock that taking one requires, too */
   plait__fs_tx_begin(mine);
@@ -244,11 +240,12 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   uint64_t size;
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (open == NULL) return plait__fs_not_open(fd);
-  if ((plait_load(&open->flags) & 3) == PLAIT_FS_WRONLY) return -PLAIT_EBADF;
+  uint32_t uses = wanted != 0 ? wanted : plait_load(&open->uses), mode = plait_load(&open->flags) & 3;
+  if (mode == PLAIT_FS_WRONLY || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's mode */
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
-  for (uint32_t uses = wanted != 0 ? wanted : plait_load(&open->uses);;) {
+  for (;;) {
     uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
@@ -266,15 +263,17 @@ int plait_fs_write_as(int fd, uint32_t uses, plait_ref_t from, uint32_t length, 
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   if (open == NULL) return plait__fs_not_open(fd);
+  if (uses == 0) uses = plait_load(&open->uses);
   uint32_t flags = plait_load(&open->flags);
-  if ((flags & 3) == 0) return -PLAIT_EBADF;
+  if ((flags & 3) == 0 || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's flags */
   if (length > MOST_AT_ONCE) length = MOST_AT_ONCE;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL; /* it would not fit into 64 bits, or have a special meaning */
   /*
    * With a position given, the file position stays. As in Linux, this holds even if APPEND puts the bytes at the end.
    */
   uint64_t at = flags & PLAIT_FS_APPEND ? UINT64_MAX : position >= 0 ? (uint64_t)position : UINT64_MAX - 1;
-  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, position >= 0 ? NULL : open, now);
+  if (position >= 0) open = NULL;
+  return (int)plait__fs_contents_write(plait__fs_mine(), node, at, from, length, open, uses, now);
 }
 
 PLAIT_EXPORT int plait_fs_write(int fd, plait_ref_t from, uint32_t length, double position, double now) {
@@ -361,8 +360,8 @@ PLAIT_EXPORT int plait_fs_write_file(
     if (place.node.inode == NULL) rc = write_new(mine, &place, mode, from, length, given, now);
     else rc = plait__fs_contents_replace(mine, place.node, from, length, given, now);
     if (rc == -PLAIT_EAGAIN) { /* the file is mapped */
-      rc = plait__fs_contents_resize(mine, place.node, 0, now);
-      if (rc == 0) rc = (int)plait__fs_contents_write(mine, place.node, 0, from, length, NULL, now);
+      rc = plait__fs_contents_resize(mine, place.node, 0, 0, now);
+      if (rc == 0) rc = (int)plait__fs_contents_write(mine, place.node, 0, from, length, NULL, 0, now);
       if (rc > 0) rc = 0;
     }
     if (!given) plait__fs_tx_abort(mine, 0);
@@ -381,9 +380,10 @@ int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now) 
     struct plait__fs_node node;
     int rc = plait__fs_find(mine, at, 1, &node);
     if (rc != 0) return rc;
-    if (at->fd >= 0 && (plait_load(&plait__fs_descriptor((uint32_t)at->fd)->flags) & 3) == 0) return -PLAIT_EINVAL;
+    int flags = at->fd >= 0 ? plait_fs_flags(at->fd, at->uses) : PLAIT_FS_RDWR;
+    if (flags < 0 || (flags & 3) == 0) return flags < 0 ? flags : -PLAIT_EINVAL;
     if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
-    rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, now);
+    rc = size > 9007199254740992.0 ? -PLAIT_EFBIG : plait__fs_contents_resize(mine, node, (uint64_t)size, 0, now);
     if (rc != -PLAIT_EBADF || at->fd >= 0) return rc; /* else another file has taken its name: walk again */
   }
 }
@@ -391,6 +391,16 @@ int plait_fs_truncate_at(const struct plait_fs_at *at, double size, double now) 
 PLAIT_EXPORT int plait_fs_truncate(int target, double size, double now) {
   struct plait_fs_at at = plait_fs_target(target);
   return plait_fs_truncate_at(&at, size, now);
+}
+
+int plait_fs_extend_as(int fd, uint32_t uses, double size, double now) {
+  struct plait__fs_node node;
+  int flags = plait_fs_flags(fd, uses);
+  if (flags < 0) return flags;
+  if ((flags & 3) == 0 || plait__fs_open_as(fd, uses, &node) == NULL) return -PLAIT_EBADF;
+  if (plait__fs_kind(node.generation_kind) != PLAIT_FS_FILE || !(size >= 0)) return -PLAIT_EINVAL;
+  if (size > 9007199254740992.0) return -PLAIT_EFBIG;
+  return plait__fs_contents_resize(plait__fs_mine(), node, (uint64_t)size, 1, now);
 }
 
 PLAIT_EXPORT int plait_fs_map(int fd) {

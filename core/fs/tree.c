@@ -214,7 +214,8 @@ int plait_fs_link_at(const struct plait_fs_at *from, int follow, const struct pl
     int done = 0;
     if ((rc = plait__fs_lock(set, 2)) == 0) {
       struct plait_inode *inode = node.inode;
-      if (plait_get(&parent->generation_kind) != place.parent.generation_kind || plait_get(&parent->links) == 0) {
+      if (plait_get(&parent->generation_kind) != place.parent.generation_kind || plait_get(&parent->links) == 0 ||
+          (from->fd >= 0 && plait_get(&inode->links) == 0)) { /* an open file without a name gets no other one */
         rc = -PLAIT_ENOENT;
       } else if (plait_get(&inode->generation_kind) == node.generation_kind && plait_get(&inode->links) != 0 &&
           plait__fs_has_room(parent) && still_there(&place, NULL)) {

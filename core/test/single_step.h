@@ -216,7 +216,7 @@ static inline uint64_t step_crash_points(const char *name, struct step_log *log,
 
 /* ---- running scenarios ---- */
 
-#define STEP_SCENARIOS 64u
+#define STEP_SCENARIOS 96u
 
 static struct step_child {
   pid_t id;

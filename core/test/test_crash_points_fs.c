@@ -13,15 +13,18 @@
 
 static plait_thread_t main_id, other;
 static int descriptor, second_descriptor;
+static plait_thread_t program; /* for which the actor opens files in some scenarios; recovered before it */
+static uint32_t uses;
 
 static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
 
 static void world(void) {
   step_begin(400);
   CHECK(plait_posix_map(60, 400) == 0 && plait_abi_init(400) == 0);
-  plait_thread_t *ids[] = {&main_id, &actor, &recoverer, &other};
-  for (int i = 0; i < 4; i++) {
+  plait_thread_t *ids[] = {&main_id, &program, &actor, &recoverer, &other};
+  for (int i = 0; i < 5; i++) {
     CHECK((*ids[i] = plait_slot_claim(0)) != 0);
+    if (ids[i] == &program) continue;
     as(*ids[i]);
     fs_mine();
   }
@@ -75,6 +78,20 @@ static void make_mapped(void) { make_large(), second_descriptor = plait_fs_map(d
 static void make_ranges(void) {
   make_own_file();
   CHECK(plait_fs_lock(descriptor, 2, 0, 100, 0) == 0 && plait_fs_lock(descriptor, 1, 200, 300, 0) == 0);
+}
+static void make_program(void) {
+  plait_put(&plait_slot_of(program)->role, PLAIT_ROLE_PROGRAM);
+  as(actor);
+  plait_put(&fs_mine()->owner, program);
+}
+static void make_file_of_program(void) {
+  make_program();
+  CHECK((descriptor = fs_open("/d/f", PLAIT_FS_RDWR)) >= 0);
+  uses = plait_fs_uses(descriptor);
+}
+static void make_shared(void) {
+  make_own_file(), uses = plait_fs_uses(descriptor);
+  CHECK(plait_fs_share(descriptor, uses) == 0);
 }
 static void make_many_opens(void) {
   as(actor);
@@ -145,6 +162,10 @@ static void do_replace(void) { fs_write("/e/g", 20000, 9); }
 static void do_open_truncate(void) { fs_open("/e/g", PLAIT_FS_RDWR | PLAIT_FS_TRUNC); }
 static void do_open(void) { fs_open("/e/g", 0); }
 static void do_close(void) { plait_fs_close(descriptor); }
+static void do_close_as(void) { plait_fs_close_as(descriptor, uses); }
+static void do_share(void) { plait_fs_share(descriptor, uses); }
+static void do_set_flags(void) { plait_fs_set_flags(descriptor, uses, PLAIT_FS_APPEND); }
+static void do_extend_as(void) { plait_fs_extend_as(descriptor, uses, 9000, NOW + 5); }
 static void do_map(void) { plait_fs_map(descriptor); }
 static void do_unmap(void) { plait_fs_unmap(second_descriptor); }
 static void do_set(void) { plait_fs_set(PLAIT_FS_PATH(fs_first("/e/g")), 1, 31, 0600, 5, 6, 1, 2, 3, 4, NOW + 5); }
@@ -245,6 +266,13 @@ static const struct scenario {
     {"create while threads watch", make_watch, do_create_empty},
     {"close behind a mount", make_mounted, do_mounted_close},
     {"close another's behind a mount", make_mounted_of_other, do_mounted_close},
+    {"open for a program", make_program, do_open},
+    {"create for a program", make_program, do_create_empty},
+    {"share and close", make_shared, do_close_as},
+    {"close a program's file", make_file_of_program, do_close_as},
+    {"share a program's file", make_file_of_program, do_share},
+    {"set flags", make_file_of_program, do_set_flags},
+    {"extend an open file", make_file_of_program, do_extend_as},
 };
 
 static uint64_t before, after; /* digests of the tree before and after the operation */
@@ -256,9 +284,17 @@ static uint64_t whole(void) {
   return fs_mix(fs_mix(fs_digest("/", 1, 0), fs_digest_mounts(actor)), watchers);
 }
 
+/* Recovery comes to the program's slot before the actor's. */
+static void end_program(void) {
+  as(main_id);
+  plait_thread_note_exit(program);
+  plait_abi_sweep();
+}
+
 static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
   /* only the next recoverer completes what an exited recoverer has left */
   int others_first = variant & 1, actor_first = variant & 2;
+  if (!others_first) end_program();
   if (others_first) { /* another thread meets every lock before recovery does */
     as(other);
     fs_digest("/", 1, 1);
@@ -267,6 +303,7 @@ static void aftermath(plait_thread_t last, uint32_t exits, uint32_t variant) {
   as(main_id);
   if (!actor_first) plait_abi_recover(last);
   plait_abi_recover(actor), plait_abi_recover(recoverer);
+  if (others_first) end_program();
   uint32_t lost = fs_check_all(0);
   if (lost > exits) snprintf(test_context + strlen(test_context), 40, " (%u blocks lost)", lost);
   CHECK(lost <= exits);

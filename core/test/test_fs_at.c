@@ -129,6 +129,11 @@ static void test_two_starts(void) {
   from = start(b, "l", 1);
   CHECK(plait_fs_readlink_at(&from) == 4 && memcmp(plait_at(plait_get(&fs_mine()->scratch)), "text", 4) == 0);
   CHECK(plait_fs_link_at(&from, 1, &to, NOW) == -PLAIT_ENOENT && fs_check_all(0) == 0);
+  /* An open file without a name gets no other one. */
+  from = (struct plait_fs_at){.fd = fs_open("/b/h", PLAIT_FS_RDWR)};
+  to.length = fs_second("again");
+  CHECK(plait_fs_link_at(&from, 0, &to, NOW) == 0 && fs_unlink("/b/h") == 0 && fs_unlink("/b/g") == 0);
+  CHECK(fs_unlink("/b/again") == 0 && plait_fs_link_at(&from, 0, &to, NOW) == -PLAIT_ENOENT);
 }
 
 static void test_openings(void) {
@@ -144,7 +149,7 @@ static void test_openings(void) {
   CHECK(plait_get64(&fs_mine()->result.size) == 110 && plait_fs_set_flags(fd, uses, 0) == 0);
   CHECK(plait_fs_seek_as(fd, uses, 0, 0) == 0 && plait_fs_write_as(fd, uses, bytes, 10, -1, NOW) == 10);
   CHECK(fs_stat("/f") == 0 && plait_get64(&fs_mine()->result.size) == 110);
-  CHECK(plait_fs_share(fd, uses) == 0 && plait_fs_unshare(fd, uses) == 1 && plait_fs_unshare(fd, uses) == 0);
+  CHECK(plait_fs_share(fd, uses) == 0 && plait_fs_close_as(fd, uses) == 0 && plait_fs_uses(fd) == uses);
   CHECK(plait_fs_close_as(fd, uses) == 0);
   /* The number is used again, for another file: the old opening is not it. */
   int again = fs_open("/f", PLAIT_FS_RDWR);

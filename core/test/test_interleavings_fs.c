@@ -12,6 +12,7 @@
 
 static plait_thread_t main_id, other, victim, heir;
 static int descriptor, claimed, result, then_result, forced;
+static uint32_t uses;
 static uint32_t taken;
 
 static void as(plait_thread_t thread) { plait_slot_enter(thread, 1); }
@@ -37,6 +38,11 @@ static void world(void) {
 static void make_nothing(void) {}
 static void make_open(void) { CHECK((descriptor = fs_open("/e/g", PLAIT_FS_RDWR)) >= 0); }
 static void make_open_read(void) { CHECK((descriptor = fs_open("/e/g", 0)) >= 0); }
+static void make_open_as(void) { make_open(), uses = plait_fs_uses(descriptor); }
+static void make_open_of_exited(void) {
+  as(victim), make_open_as();
+  CHECK(plait_thread_note_exit(victim));
+}
 static void make_exited(void) { CHECK(plait_thread_note_exit(victim)); }
 
 static void do_walk_link(void) { result = fs_stat("/d/soft/x"); }
@@ -44,6 +50,12 @@ static void do_readlink(void) { result = plait_fs_readlink(fs_first("/d/soft"));
 static void do_truncate(void) { result = fs_truncate("/e/g", 10); }
 static void do_walk_up(void) { result = fs_stat("/a/b/../mark"); }
 static void do_close(void) { result = plait_fs_close(descriptor); }
+static void do_close_as(void) { result = plait_fs_close_as(descriptor, uses); }
+static void do_write_as(void) {
+  result = plait_fs_write_as(descriptor, uses, plait_get(&fs_mine()->scratch), 500, -1, NOW);
+}
+static void do_extend(void) { result = plait_fs_extend_as(descriptor, uses, 4000, NOW); }
+static void do_recover(void) { result = plait_fs_recover(victim); }
 static void do_lock(void) { result = plait_fs_lock(descriptor, 2, 0, 10, 0); }
 static void do_recover_journals(void) {
   plait_thread_t unrecovered;
@@ -83,6 +95,15 @@ static void then_close_and_claim(void) { /* the claim stands for a third thread 
 static void then_close_and_open(void) {
   if (plait_fs_close(descriptor) != 0) return;
   CHECK((claimed = fs_open("/d/sub/x", PLAIT_FS_RDWR)) == descriptor);
+}
+static void then_close_and_open_again(void) {
+  if (plait_fs_close_as(descriptor, uses) != 0) return;
+  CHECK((claimed = fs_open("/e/g", 0)) == descriptor);
+}
+static void then_share(void) { then_result = plait_fs_share(descriptor, uses) == 0; }
+static void then_append(void) {
+  CHECK(plait_fs_write(descriptor, plait_get(&fs_mine()->scratch), 100, 9000, NOW) == 100);
+  then_result = 1;
 }
 static void then_lock(void) { plait_fs_lock(descriptor, 2, 0, 10, 0); }
 static void then_close(void) { plait_fs_close(descriptor); }
@@ -136,6 +157,29 @@ static void is_with_one(void) {
   CHECK(plait_fs_stat(claimed, 0) == 0);
   int with_new = result == 100 || plait_get64(&fs_mine()->result.size) == 500;
   CHECK(plait_fs_seek(claimed, 0, 1) == (with_new ? result : 0));
+  as(other);
+  CHECK(plait_fs_close(claimed) == 0);
+}
+/* What was opened meanwhile is another opening, of the same file: its position did not move. */
+static void is_with_its_own(void) {
+  CHECK(result == 500 || result == -PLAIT_EBADF);
+  if (claimed < 0) return;
+  CHECK(plait_fs_seek(claimed, 0, 1) == 0);
+  as(other);
+  CHECK(plait_fs_close(claimed) == 0);
+}
+static void is_shared_or_closed(void) {
+  CHECK(result == 0 && (plait_fs_uses(descriptor) == uses) == then_result);
+  if (then_result) CHECK(plait_fs_close_as(descriptor, uses) == 0 && plait_fs_uses(descriptor) == 0);
+}
+static void is_long(void) {
+  CHECK(result == 0 && fs_stat("/e/g") == 0);
+  CHECK(plait_get64(&fs_mine()->result.size) == (then_result ? 9100 : 4000));
+}
+static void is_open_by_other(void) {
+  CHECK(result == 0);
+  if (claimed < 0) return;
+  CHECK(plait_fs_uses(claimed) != 0 && plait_get(plait__fs_owner(&plait_fs()->opens, (uint32_t)claimed)) == other);
   as(other);
   CHECK(plait_fs_close(claimed) == 0);
 }
@@ -199,6 +243,12 @@ static const struct interleaving {
     {"read at the position, another closes and opens", make_open, do_read_on, then_close_and_open, is_with_one},
     {"read at the position of a read-only file, another closes and opens", make_open_read, do_read_on,
         then_close_and_open, is_with_one},
+    {"write at the position by uses, another opens the same file again", make_open_as, do_write_as,
+        then_close_and_open_again, is_with_its_own},
+    {"close by uses, another shares", make_open_as, do_close_as, then_share, is_shared_or_closed},
+    {"extend, another writes behind", make_open_as, do_extend, then_append, is_long},
+    {"recover, another closes and opens again", make_open_of_exited, do_recover, then_close_and_open_again,
+        is_open_by_other},
     {"rename into each other", make_nothing, do_cross, then_cross, is_no_ring},
 };
 

@@ -120,8 +120,7 @@ int plait_wasi_add(
 static int end_opening(uint64_t opening) {
   int fd = (int)(uint32_t)opening;
   if ((uint32_t)fd < PLAIT_WASI_STREAMS || (uint32_t)fd >= PLAIT_WASI_FIRST_DEVICE) return 0;
-  int rc = plait_fs_unshare(fd, (uint32_t)(opening >> 32));
-  return rc != 0 ? (rc > 0 ? 0 : rc) : plait_fs_close_as(fd, (uint32_t)(opening >> 32));
+  return plait_fs_close_as(fd, (uint32_t)(opening >> 32));
 }
 
 int plait_wasi_close(uint32_t number) {

@@ -226,11 +226,8 @@ uint32_t plait_preview1_fd_allocate(uint32_t fd, uint64_t offset, uint64_t lengt
   if (!(found.rights & RIGHT(RIGHT_FD_ALLOCATE))) return PREVIEW1_EBADF;
   if (length == 0 || offset >> 63 || length >> 63) return PREVIEW1_EINVAL;
   if (offset + length > LARGEST_OFFSET) return PREVIEW1_EFBIG;
-  struct plait_fs_at at = at_descriptor(&found);
-  int rc = plait_fs_stat_at(&at, 1);
-  if (rc == 0 && offset + length > plait_get64(&plait_wasi_enter()->result.size))
-    rc = plait_fs_truncate_at(&at, (double)(offset + length), plait_wasi_now());
-  return plait_preview1_error(rc);
+  double end = (double)(offset + length);
+  return plait_preview1_error(plait_fs_extend_as(found.fd, found.uses, end, plait_wasi_now()));
 }
 
 /* Files are in memory: there is nothing to wait for. */

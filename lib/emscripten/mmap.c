@@ -33,10 +33,6 @@ static int open_again(const struct plait_wasi_descriptor *found, int prot, int f
   return plait_fs_share(found->fd, found->uses);
 }
 
-static void close_again(struct mapping *mapping) {
-  if (plait_fs_unshare(mapping->fd, mapping->uses) == 0) plait_fs_close_as(mapping->fd, mapping->uses);
-}
-
 static int map_file(uint32_t fd, size_t length, int prot, int flags, off_t offset, void **to) {
   struct plait_wasi_descriptor found;
   int rc = plait_wasi_find(fd, &found);
@@ -54,7 +50,7 @@ static int map_file(uint32_t fd, size_t length, int prot, int flags, off_t offse
         : plait_fs_read_as(found.fd, found.uses, plait_ref(mapping->bytes), (uint32_t)length, (double)offset);
     if (got < 0) {
       free(mapping->bytes);
-      close_again(mapping);
+      plait_fs_close_as(mapping->fd, mapping->uses);
       rc = got;
     } else {
       plait_zero((uint8_t *)mapping->bytes + got, length - (size_t)got);
@@ -115,7 +111,7 @@ static int unmap_file(void *bytes, size_t length, int prot, int flags, off_t off
   if (mapping != NULL) *link = mapping->next;
   plait_lock_release(&mappings_lock);
   if (mapping != NULL) {
-    close_again(mapping);
+    plait_fs_close_as(mapping->fd, mapping->uses);
     free(mapping);
   }
   return rc;
