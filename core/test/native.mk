@@ -4,7 +4,7 @@
 CC ?= gcc
 BUILD ?= build
 PLAIT_NATIVE_SOURCES := $(wildcard core/platform/*.c core/sync/*.c core/heap/*.c core/fs/*.c core/task/*.c core/message/*.c) core/abi.c
-PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads test_wasi \
+PLAIT_NATIVE_TESTS := test_sync test_heap_blocks test_heap_limit test_heap_model test_heap_sparing test_heap_threads test_fs test_fs_at test_fs_many test_fs_threads test_wasi test_wasi_table \
 	test_task_queue test_task_workers test_task_ends test_task_abort test_task_threads test_message test_message_growth test_crash_points_task test_crash_points_heap test_crash_points_fs \
 	test_interleavings_heap test_interleavings_fs test_interleavings_task test_kill
 PLAIT_NATIVE_FLAGS := -std=c17 -Wall -Wextra -Werror -g -pthread
@@ -25,6 +25,8 @@ $(BUILD)/native/$(1)/%.o: %.c core/test/native.mk
 # A program's host is who links core/wasi: here its test.
 $(BUILD)/native/$(1)/test_wasi: $(patsubst %.c,$(BUILD)/native/$(1)/%.o,$(wildcard core/wasi/*.c))
 
+$(BUILD)/native/$(1)/test_wasi_table: $(BUILD)/native/$(1)/core/wasi/descriptors.o
+
 $(BUILD)/native/$(1)/test_%: $(BUILD)/native/$(1)/core/test/test_%.o $(PLAIT_NATIVE_SOURCES:%.c=$(BUILD)/native/$(1)/%.o)
 	@$(CC) $(PLAIT_NATIVE_FLAGS) $(native_flags_$(1)) $$^ -o $$@
 endef
@@ -39,7 +41,7 @@ native-test: $(PLAIT_NATIVE_TESTS:%=$(BUILD)/native/plain/%)
 	@$(call native_run,$^,)
 
 # Not those that single-step: a sanitizer turns one instruction into many.
-native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_crash_points_heap test_crash_points_fs test_interleavings_%,$(PLAIT_NATIVE_TESTS)))
+native-asan: $(patsubst %,$(BUILD)/native/asan/%,$(filter-out test_fs_many test_crash_points_heap test_crash_points_fs test_wasi_table test_interleavings_%,$(PLAIT_NATIVE_TESTS)))
 	@$(call native_run,$^,)
 
 # Threads only: ThreadSanitizer does not see the accesses of another process.

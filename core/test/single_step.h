@@ -104,6 +104,7 @@ static void step_on_trap(int number, siginfo_t *info, void *context) {
     step_other = NULL;
     registers[REG_EFL] &= ~STEP_TRAP;
     other();
+    if (step_other != NULL) registers[REG_EFL] |= STEP_TRAP; /* it has chosen a second instruction to stop after */
     return;
   }
   if (step_recording == NULL) {

@@ -40,20 +40,22 @@ static PLAIT_COLD uint64_t opening_under_lock(const struct plait_wasi_entry *ent
   return opening;
 }
 
+static struct plait_wasi_descriptor read_words(uint32_t number, struct plait_wasi_entry *entry, uint64_t opening) {
+  return (struct plait_wasi_descriptor){number, (int)(uint32_t)opening, (uint32_t)(opening >> 32),
+      plait_load(&entry->kind), plait_load(&entry->flags), atomic_load_explicit(&entry->rights, memory_order_acquire),
+      atomic_load_explicit(&entry->inheriting, memory_order_acquire)};
+}
+
 int plait_wasi_find(uint32_t number, struct plait_wasi_descriptor *found) {
   struct plait_wasi_entry *entry = table_entry(plait_wasi_program(), number);
   if (entry == NULL) return -PLAIT_EBADF;
-  uint64_t opening = opening_of(entry);
-  while (opening != 0 || (opening = opening_under_lock(entry)) != 0) {
-    *found = (struct plait_wasi_descriptor){number, (int)(uint32_t)opening, (uint32_t)(opening >> 32),
-        plait_load(&entry->kind), plait_load(&entry->flags), atomic_load_explicit(&entry->rights, memory_order_acquire),
-        atomic_load_explicit(&entry->inheriting, memory_order_acquire)};
-    /* An opening has a number once only, unless the same one returns; then it has the words that were read, too. */
-    uint64_t now = opening_of(entry);
-    if (now == opening) return 0;
-    opening = now;
+  for (;;) {
+    uint64_t turn = atomic_load_explicit(&entry->turn, memory_order_acquire), opening = opening_of(entry);
+    if (opening == 0 && (opening = opening_under_lock(entry)) == 0) return -PLAIT_EBADF;
+    *found = read_words(number, entry, opening);
+    /* Within a turn no words change, and no second opening gets the number. */
+    if (atomic_load_explicit(&entry->turn, memory_order_acquire) == turn) return 0;
   }
-  return -PLAIT_EBADF;
 }
 
 /* ---- changes, under the lock ---- */
@@ -70,8 +72,10 @@ static int make_chunk(struct plait_wasi_program *program, uint32_t number) {
   return 0;
 }
 
+/* Starts the entry's next turn. pre: `opening` is 0. */
 static void put_words(
     struct plait_wasi_entry *entry, const struct plait_wasi_descriptor *from, plait_ref_t name, uint32_t name_length) {
+  atomic_fetch_add_explicit(&entry->turn, 1, memory_order_acq_rel); /* before the words */
   plait_put(&entry->kind, from->kind);
   plait_put(&entry->flags, from->flags);
   plait_put64(&entry->rights, from->rights);
@@ -176,15 +180,18 @@ int plait_wasi_renumber(uint32_t from, uint32_t to, int moves) {
     if (plait_get64(&source->opening) != opening || (moves && before == 0)) {
       rc = -PLAIT_EBADF; /* closed meanwhile */
     } else {
-      put_opening(goal, 0); /* its words change */
+      plait_ref_t name = moves ? plait_get(&source->name) : 0;
+      found = read_words(from, source, opening); /* its rights may have changed */
       old_name = plait_get(&goal->name);
-      put_words(goal, &found, moves ? plait_get(&source->name) : 0, moves ? plait_get(&source->name_length) : 0);
-      put_opening(goal, opening);
+      put_opening(goal, 0); /* its words change */
+      /* If this thread exits, at no instant two numbers have the opening, or two entries the name. */
       if (moves) {
         put_opening(source, 0);
         plait_put(&source->name, 0);
         if (from < plait_get(&program->lowest)) plait_put(&program->lowest, from);
       }
+      put_words(goal, &found, name, plait_get(&source->name_length));
+      put_opening(goal, opening);
     }
     plait_lock_release(&program->lock);
   }
@@ -223,9 +230,14 @@ int plait_wasi_set_flags(uint32_t number, uint32_t flags) {
   return rc;
 }
 
-plait_ref_t plait_wasi_name(uint32_t number, uint32_t *length) {
-  struct plait_wasi_entry *entry = table_entry(plait_wasi_program(), number);
-  if (entry == NULL || opening_of(entry) == 0) return 0;
-  *length = plait_load(&entry->name_length);
-  return plait_load(&entry->name);
+int plait_wasi_name(uint32_t number, uint8_t *to, uint32_t size) {
+  struct plait_wasi_program *program = plait_wasi_program();
+  int rc = lock_table(program);
+  if (rc != 0) return rc;
+  struct plait_wasi_entry *entry = table_entry(program, number);
+  plait_ref_t name = entry == NULL || opening_of(entry) == 0 ? 0 : plait_get(&entry->name);
+  rc = name == 0 ? -PLAIT_EBADF : (int)plait_get(&entry->name_length);
+  if (rc > 0 && (uint32_t)rc <= size) plait_copy_near(to, plait_at(name), (uint32_t)rc);
+  plait_lock_release(&program->lock);
+  return rc;
 }

@@ -64,22 +64,22 @@ uint32_t plait_preview1_find(uint32_t fd, uint64_t rights, struct plait_wasi_des
 }
 
 int plait_preview1_start(int directory, const char *name) {
-  for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++) {
-    struct plait_wasi_descriptor stream = {.fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_STREAM};
-    int rc = plait_wasi_add(&stream, i, 0, 0);
-    if (rc < 0) return rc;
-  }
   uint32_t length = 0;
   while (name[length] != 0) length++;
-  plait_ref_t block = plait_heap_alloc(length);
+  plait_ref_t block = plait_heap_alloc(length); /* first: a caller that tries again finds no numbers taken */
   if (block == 0) return -PLAIT_ENOMEM;
   for (uint32_t i = 0; i < length; i++) ((uint8_t *)plait_at(block))[i] = (uint8_t)name[i];
+  int rc = 0;
+  for (uint32_t i = 0; i < PLAIT_WASI_STREAMS && rc >= 0; i++) {
+    struct plait_wasi_descriptor stream = {.fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_STREAM};
+    rc = plait_wasi_add(&stream, i, 0, 0);
+  }
   struct plait_wasi_descriptor opened = {.fd = directory,
       .uses = plait_fs_uses(directory),
       .kind = PLAIT_WASI_DIRECTORY,
       .rights = RIGHTS_DIRECTORY,
       .inheriting = RIGHTS_DIRECTORY | RIGHTS_FILE};
-  int rc = plait_wasi_add(&opened, PLAIT_WASI_STREAMS, block, length);
+  if (rc >= 0) rc = plait_wasi_add(&opened, PLAIT_WASI_STREAMS, block, length);
   if (rc < 0) plait_heap_free(block);
   return rc < 0 ? rc : 0;
 }
@@ -154,24 +154,26 @@ uint32_t plait_preview1_fd_fdstat_set_rights(uint32_t fd, uint64_t base, uint64_
 
 uint32_t plait_preview1_fd_prestat_get(uint32_t fd, plait_guest_t to) {
   struct plait_wasi_descriptor found;
-  uint32_t length, error = plait_preview1_find(fd, 0, &found);
+  uint32_t error = plait_preview1_find(fd, 0, &found);
   if (!guest_reaches(to, 8)) return PREVIEW1_FAULT;
   if (error != 0) return error;
-  if (plait_wasi_name(fd, &length) == 0) return PREVIEW1_EBADF;
+  int length = plait_wasi_name(fd, NULL, 0);
+  if (length < 0) return plait_preview1_error(length);
   guest_store(to, 0); /* a directory */
-  guest_store(to + 4, length);
+  guest_store(to + 4, (uint32_t)length);
   return 0;
 }
 
 uint32_t plait_preview1_fd_prestat_dir_name(uint32_t fd, plait_guest_t to, uint32_t size) {
   struct plait_wasi_descriptor found;
-  uint32_t length, error = plait_preview1_find(fd, 0, &found);
+  uint32_t error = plait_preview1_find(fd, 0, &found);
   if (error != 0) return error;
-  plait_ref_t name = plait_wasi_name(fd, &length);
-  if (name == 0) return PREVIEW1_EBADF;
-  if (size < length) return PREVIEW1_ENAMETOOLONG;
-  if (!guest_reaches(to, length)) return PREVIEW1_FAULT;
-  guest_put(to, plait_at(name), length);
+  uint8_t *name = plait_at(plait_get(&plait_wasi_enter()->scratch));
+  int length = plait_wasi_name(fd, name, PLAIT_FS_SCRATCH);
+  if (length < 0) return plait_preview1_error(length);
+  if (size < (uint32_t)length) return PREVIEW1_ENAMETOOLONG;
+  if (!guest_reaches(to, (uint32_t)length)) return PREVIEW1_FAULT;
+  guest_put(to, name, (uint32_t)length);
   return 0;
 }
 

@@ -39,7 +39,7 @@ struct plait_wasi_entry {
   plait_word_t flags;        /* preview1's fdflags that fs does not keep */
   plait_word_t name;         /* block with the path that it is preopened as, 0 none */
   plait_word_t name_length;  /* bytes of the name */
-  plait_word64_t unused;     /* zero */
+  plait_word64_t turn;       /* increases before the other words change, while `opening` is 0 */
 };
 _Static_assert(sizeof(struct plait_wasi_entry) == 48, "no padding");
 
@@ -88,7 +88,7 @@ int plait_wasi_renumber(uint32_t from, uint32_t to, int moves);
 int plait_wasi_set_rights(uint32_t number, uint64_t rights, uint64_t inheriting);
 int plait_wasi_set_flags(uint32_t number, uint32_t flags);
 
-/* The name that a number is preopened as: a block, and its length; 0 if it is not. */
-plait_ref_t plait_wasi_name(uint32_t number, uint32_t *length);
+/* Copies the name that a number is preopened as, if it has at most `size` bytes. Its length; -PLAIT_EBADF: it is not. */
+int plait_wasi_name(uint32_t number, uint8_t *to, uint32_t size);
 
 #endif
