@@ -267,7 +267,8 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	@tools/need.sh git git
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
-include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk lib/fs/fs.mk
+include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk lib/fs/fs.mk \
+	lib/emscripten/emscripten.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \
@@ -277,7 +278,7 @@ EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUI
 compile_commands.json:
 	@$(MAKE) --no-print-directory -nB $(EDITED) | $(PYTHON) tools/compile-commands.py >$@
 
--include $(shell find $(BUILD) -name node_modules -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -name node_modules -o -path $(BUILD)/emscripten \) -prune -o -name '*.d' -print 2>/dev/null)
 
 clean:
 	rm -rf $(BUILD) dist $(WASM_TS) $(THREAD_TS)
