@@ -23,7 +23,8 @@ static void add(uint32_t number, const char *path, const char *name) {
   uint32_t length = name == NULL ? 0 : (uint32_t)strlen(name);
   plait_ref_t block = name == NULL ? 0 : plait_heap_alloc(length);
   if (block != 0) memcpy(plait_at(block), name, length);
-  struct plait_wasi_descriptor opening = {.fd = fd, .uses = plait_fs_uses(fd), .kind = PLAIT_WASI_FILE, .rights = number};
+  struct plait_wasi_descriptor opening = {
+      .fd = fd, .uses = plait_fs_uses(fd), .kind = PLAIT_WASI_FILE, .rights = number};
   CHECK(fd >= 0 && plait_wasi_add(&opening, number, block, length) == (int)number);
 }
 

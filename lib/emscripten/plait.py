@@ -92,3 +92,5 @@ def linker_setup(ports, settings):
   if chosen['library'] == 'plait_fs' and settings.WASMFS:
     refuse('Plait has the files (files=1), so it cannot be linked with -sWASMFS')
   settings.MALLOC = 'none'
+  if chosen['library'] == 'plait_fs':
+    settings.FILESYSTEM = 0  # JavaScript's files would only make the program larger

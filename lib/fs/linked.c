@@ -11,7 +11,9 @@
 
 #define HOST(name) __attribute__((import_module("wasi_snapshot_preview1"), import_name(#name)))
 HOST(clock_time_get) uint32_t host_clock_time_get(uint32_t id, uint64_t precision, uint64_t *to);
+#ifndef __EMSCRIPTEN__ /* see lib/emscripten/input.c */
 HOST(fd_read) uint32_t host_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read);
+#endif
 HOST(fd_write) uint32_t host_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written);
 HOST(fd_fdstat_get) uint32_t host_fd_fdstat_get(uint32_t fd, void *to);
 #ifndef __EMSCRIPTEN__ /* its poll() is a system call */

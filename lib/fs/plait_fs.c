@@ -29,6 +29,9 @@
 #include "../../core/wasi/preview1_poll.c"
 #endif
 
+#ifdef __EMSCRIPTEN__
+#include "../emscripten/input.c"
+#endif
 #include "tar.c"
 #include "linked.c"
 #include "calls.c"
