@@ -33,7 +33,7 @@ THREAD_TS := js/src/task/thread.generated.ts
 MODULES := node_modules/.package-lock.json
 
 .PHONY: all build demo test list-test-parts test-random bench check lint format layout native-test native-asan \
-	native-tsan native-torture js-test node-test runtime-test heap-debug debug-test heap-library browser-test \
+	native-tsan native-torture js-test node-test runtime-test heap-debug debug-test lib heap-library browser-test \
 	bundlers-test runners-test fs-programs-test torture clean
 
 all: build
@@ -45,7 +45,7 @@ demo: build
 
 # Each part is run, whatever became of those before it; in the end comes a table.
 TEST_PARTS := check native-test native-asan native-tsan js-test node-test-26 debug-test malloc-plain malloc-asan malloc-tsan \
-	heap-examples heap-preload-short lua-test browser-test bundlers-test runners-test fs-programs-test
+	heap-examples fs-library-test heap-preload-short lua-test browser-test bundlers-test runners-test fs-programs-test
 
 test:
 	@$(NODE) tools/test-parts.js "$(MAKE)" $(TEST_PARTS)
@@ -97,6 +97,8 @@ LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nont
 
 # Without threads, and with them.
 ARCHIVES := $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.a $(BUILD)/libplait_fs_single.a $(BUILD)/libplait_fs.a
+
+lib: $(ARCHIVES) $(BUILD)/libplait_heap.so
 
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
