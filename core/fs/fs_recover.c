@@ -30,7 +30,7 @@ int plait_fs_recover(plait_thread_t exited) {
   if (has_record && (rc = plait__fs_recover_journal(thread_record, exited)) != 0) return rc;
   if (plait_fs_enter() == 0) return -PLAIT_ETIMEDOUT; /* no memory for this thread's fs record: retry later */
   if ((rc = close_owned(exited)) != 0 || !has_record) return rc;
-  /* A program that was recovered first got what the journal contained only now. */
+  /* What the thread has opened for a program that was recovered before. */
   plait_thread_t program = plait_get(&thread_record->owner);
   if (program != 0 && !plait_thread_alive(program) && (rc = close_owned(program)) != 0) return rc;
   struct plait_fs_items *inodes = &plait_fs()->inodes;

@@ -147,6 +147,11 @@ int plait__fs_not_open(int fd);
 /* Claims a free descriptor for the caller, and releases it. -PLAIT_ENFILE. */
 int plait__fs_claim_descriptor(struct plait_fs_thread *mine);
 void plait__fs_free_descriptor(uint32_t fd);
+/*
+ * Gives a descriptor that the thread has opened to its program, if it has one. After the transaction: until then, a
+ * journal that is applied again would change what the program's recovery has closed.
+ */
+void plait__fs_hand_over(struct plait_fs_thread *mine, uint32_t fd);
 /* Stages the opening of a descriptor on the node. */
 void plait__fs_stage_open(
     struct plait_fs_thread *mine, uint32_t fd, uint32_t state, struct plait__fs_node node, uint32_t flags);

@@ -99,7 +99,10 @@ int plait_fs_open_at(const struct plait_fs_at *at, uint32_t flags, uint32_t mode
     if (rc != -PLAIT_EAGAIN) break;
     rc = find_for_open(mine, at, flags, &place);
   } while (rc == 0);
-  if (rc == 0) return fd;
+  if (rc == 0) {
+    plait__fs_hand_over(mine, (uint32_t)fd);
+    return fd;
+  }
   if (plait_load(&plait__fs_descriptor((uint32_t)fd)->state) != 0) plait__fs_close_number(mine, (uint32_t)fd, 0, 0);
   else plait__fs_free_descriptor((uint32_t)fd);
   return rc;

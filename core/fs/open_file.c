@@ -56,7 +56,11 @@ void plait__fs_stage_open(
   plait__fs_tx_stage64(mine, &open->position, 0);
   plait__fs_tx_stage(mine, &open->uses, plait_get(&open->uses) + 1);
   plait__fs_tx_stage(mine, &open->state, state);
-  /* The thread has claimed it in its own name. */
-  if (plait_get(&mine->owner) != 0)
-    plait__fs_tx_stage(mine, plait__fs_owner(&plait_fs()->opens, fd), plait_get(&mine->owner));
+}
+
+void plait__fs_hand_over(struct plait_fs_thread *mine, uint32_t fd) {
+  uint32_t self = plait_self_id(), owner = plait_get(&mine->owner);
+  if (owner == 0) return;
+  atomic_compare_exchange_strong_explicit(
+      plait__fs_owner(&plait_fs()->opens, fd), &self, owner, memory_order_acq_rel, memory_order_relaxed);
 }
