@@ -469,6 +469,9 @@ void plait_fs_limit(double bytes, uint32_t files);
  * still has a conflicting lock.
  */
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
+int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms);
+/* Whether that lock could be taken, which changes nothing: 0, -PLAIT_EAGAIN. `kind`: 1 or 2. */
+int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end);
 
 /* Maps the file's bytes in one block: `result.block`, `result.size`. Returns a descriptor for plait_fs_unmap(). */
 int plait_fs_map(int fd);

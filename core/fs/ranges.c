@@ -80,7 +80,7 @@ int plait__fs_ranges_release(struct plait_fs_thread *mine, struct plait_inode *i
 }
 
 static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd,
-    int kind, uint64_t start, uint64_t end) {
+    uint32_t uses, int kind, uint64_t start, uint64_t end) {
   struct plait_inode *inode = node.inode;
   uint32_t keep = plait_get(&mine->reserved_count);
   /* The second is for the part after a hole. */
@@ -88,9 +88,7 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
               spare = plait__fs_tx_reserve(mine, sizeof(struct plait_fs_range));
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
-    if (plait_get(&inode->generation_kind) != node.generation_kind || plait_load(&open->state) != 1 ||
-        plait_get(&open->inode) != plait_ref(inode))
-      rc = -PLAIT_EBADF; /* closed meanwhile, and perhaps reopened on another file */
+    if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
     else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
@@ -110,21 +108,48 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
   return rc;
 }
 
-PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms) {
+/* Makes whole numbers of a range of bytes: 0, -PLAIT_EINVAL. */
+static int whole_range(double start, double end, uint64_t *first, uint64_t *last) {
+  if (!(start >= 0) || start > 9007199254740992.0 || !(end > start)) return -PLAIT_EINVAL;
+  *first = (uint64_t)start;
+  *last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
+  return *last > *first ? 0 : -PLAIT_EINVAL; /* less than one byte: such a lock could never be removed */
+}
+
+int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms) {
   struct plait_fs_thread *mine = plait__fs_mine();
   struct plait__fs_node node;
-  struct plait_fs_open *open = plait__fs_open_at(fd, &node);
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
+  uint64_t first, last;
   if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return plait__fs_not_open(fd);
-  if (kind < 0 || kind > 2 || !(start >= 0) || start > 9007199254740992.0 || !(end > start)) return -PLAIT_EINVAL;
-  uint64_t last = end >= 9007199254740992.0 ? UINT64_MAX : (uint64_t)end;
-  if (last <= (uint64_t)start) return -PLAIT_EINVAL; /* less than one byte: such a lock could never be removed */
+  if (uses == 0) uses = plait_load(&open->uses);
+  if (kind < 0 || kind > 2 || whole_range(start, end, &first, &last) != 0) return -PLAIT_EINVAL;
   for (double waited = 0;;) {
     uint32_t signal = plait_load(&node.inode->signal);
-    int rc = try_range(mine, node, open, (uint32_t)fd, kind, (uint64_t)start, last);
+    int rc = try_range(mine, node, open, (uint32_t)fd, uses, kind, first, last);
     if (rc != -PLAIT_EAGAIN || (timeout_ms >= 0 && waited >= timeout_ms) || !plait_self_may_block()) return rc;
     if (plait_platform_wait(&node.inode->signal, signal, SLICE_MS * 1000000) == PLAIT_WAIT_TIMED_OUT)
       waited += SLICE_MS;
   }
+}
+
+PLAIT_EXPORT int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms) {
+  return plait_fs_lock_as(fd, 0, kind, start, end, timeout_ms);
+}
+
+int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end) {
+  struct plait__fs_node node;
+  struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
+  uint64_t first, last;
+  if (open == NULL) return plait__fs_not_open(fd);
+  if (whole_range(start, end, &first, &last) != 0) return -PLAIT_EINVAL;
+  struct plait_inode *inode = node.inode;
+  int rc = plait__fs_lock(&inode, 1);
+  if (rc != 0) return rc;
+  if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
+  else if (range_conflicts(inode, (uint32_t)fd, kind == 2, first, last)) rc = -PLAIT_EAGAIN;
+  plait__fs_unlock(&inode, 1);
+  return rc;
 }
 
 PLAIT_COLD_END
