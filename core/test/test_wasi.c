@@ -305,6 +305,49 @@ static void *storm(void *argument) {
   return NULL;
 }
 
+/* Two vectors, as streams of C write: no other thread's bytes get in between. */
+static void *append_pairs(void *argument) {
+  uint64_t state = (uintptr_t)argument;
+  CHECK(plait_abi_enter() != 0);
+  plait_guest_t mine = plait_heap_alloc(64);
+  uint8_t letter = (uint8_t)('a' + (uintptr_t)argument);
+  memset(plait_at(mine + 32), letter, 16);
+  for (uint32_t i = 0, many = test_work(100000); i < many; i++) {
+    uint32_t first = test_random(&state) % 16;
+    guest_store(mine, mine + 32), guest_store(mine + 4, first);
+    guest_store(mine + 8, mine + 32), guest_store(mine + 12, 16 - first);
+    CHECK(plait_preview1_fd_write(4, mine, 2, mine + 16) == 0 && guest_load(mine + 16) == 16);
+  }
+  plait_abi_detach();
+  return NULL;
+}
+
+static void test_append(void) {
+  start(1);
+  CHECK(open_file(3, "f", OFLAG_CREAT, BOTH) == 4 && plait_preview1_fd_fdstat_set_flags(4, FDFLAG_APPEND) == 0);
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) CHECK(pthread_create(&threads[i], NULL, append_pairs, (void *)(uintptr_t)i) == 0);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  uint64_t size = size_of(4);
+  CHECK(size == 2 * 16 * (uint64_t)test_work(100000));
+  for (uint64_t place = 0; place < size; place += 16) {
+    guest_store(at, at + 64), guest_store(at + 4, 16);
+    CHECK(plait_preview1_fd_pread(4, at, 1, place, at + 16) == 0 && guest_load(at + 16) == 16);
+    for (uint32_t i = 1; i < 16; i++) CHECK(((uint8_t *)plait_at(at + 64))[i] == ((uint8_t *)plait_at(at + 64))[0]);
+  }
+}
+
+/* More bytes than a count can hold: vectors may lie in the same memory. */
+static void test_large_counts(void) {
+  start(1);
+  CHECK(open_file(3, "f", OFLAG_CREAT, BOTH) == 4 && plait_preview1_fd_allocate(4, 0, 1ull << 40) == 0);
+  plait_guest_t many = plait_heap_alloc(8 * 1100);
+  uint32_t length = 4u << 20;
+  plait_guest_t bytes = plait_heap_alloc(length);
+  for (uint32_t i = 0; i < 1100; i++) guest_store(many + 8 * i, bytes), guest_store(many + 8 * i + 4, length);
+  CHECK(plait_preview1_fd_read(4, many, 1100, at) == 0 && guest_load(at) == 0x7ffff000u);
+}
+
 static void test_storm(void) {
   start(1);
   plait_put(&program->limit, 40);
@@ -327,6 +370,8 @@ static const struct test tests[] = {
     {"reading a directory", test_readdir},
     {"polling", test_poll},
     {"errors", test_errors},
+    {"threads that append", test_append},
+    {"large counts", test_large_counts},
     {"threads with the same numbers", test_storm},
 };
 TEST_MAIN(tests)

@@ -7,6 +7,7 @@
 #include "preview1.h"
 
 #define LARGEST_OFFSET (1ull << 53) /* positions of fs are exact up to here */
+#define LARGEST_COUNT 0x7ffff000u   /* bytes that one call reads or writes, as in Linux */
 #define FIRST_NAMES 2u              /* cookies 0 and 1 are those of . and .. */
 
 uint32_t plait_preview1_error(int rc) {
@@ -252,13 +253,18 @@ static uint32_t may_access(const struct plait_wasi_descriptor *found, uint32_t r
   return found->kind == PLAIT_WASI_STREAM && seeks ? PREVIEW1_SPIPE : 0;
 }
 
+/* What is left of a vector: the sum over all of them is a count that preview1 can return. */
+static uint32_t capped(uint32_t length, uint32_t total) {
+  return length < LARGEST_COUNT - total ? length : LARGEST_COUNT - total;
+}
+
 /* Reads the program's vectors in turn. `position` < 0: at the file position. */
 static uint32_t read_file(const struct plait_wasi_descriptor *found, plait_guest_t iovs, uint32_t count,
     double position, plait_guest_t read) {
   uint32_t total = 0;
   for (uint32_t i = 0; i < count; i++) {
     plait_guest_t to = guest_load(iovs + IOVEC_SIZE * i);
-    uint32_t length = guest_load(iovs + IOVEC_SIZE * i + 4);
+    uint32_t length = capped(guest_load(iovs + IOVEC_SIZE * i + 4), total);
     if (length == 0) continue;
     uint32_t error = guest_reaches(to, length) ? 0 : PREVIEW1_FAULT;
     int got = error != 0 ? 0 : guest_read(found->fd, found->uses, to, length, position < 0 ? -1 : position + total);
@@ -272,13 +278,39 @@ static uint32_t read_file(const struct plait_wasi_descriptor *found, plait_guest
   return 0;
 }
 
-static uint32_t write_file(const struct plait_wasi_descriptor *found, plait_guest_t iovs, uint32_t count,
-    double position, plait_guest_t written) {
-  uint32_t total = 0;
-  double now = plait_wasi_now();
+/*
+ * Copies the vectors' bytes to the thread's scratch block, so that they are written at once: what a program's streams
+ * append comes in two vectors, and another thread's bytes may not get in between. The count; 0: one vector, or too many
+ * bytes, or some that are not in the program's memory.
+ */
+static uint32_t gather(plait_guest_t iovs, uint32_t count, uint8_t *to) {
+  uint32_t total = 0, filled = 0;
+  for (uint32_t i = 0; i < count; i++) filled += guest_load(iovs + IOVEC_SIZE * i + 4) != 0;
+  if (filled < 2) return 0;
   for (uint32_t i = 0; i < count; i++) {
     plait_guest_t from = guest_load(iovs + IOVEC_SIZE * i);
     uint32_t length = guest_load(iovs + IOVEC_SIZE * i + 4);
+    if (length > PLAIT_FS_SCRATCH - total || !guest_reaches(from, length)) return 0;
+    guest_get(to + total, from, length);
+    total += length;
+  }
+  return total;
+}
+
+static uint32_t write_file(const struct plait_wasi_descriptor *found, plait_guest_t iovs, uint32_t count,
+    double position, plait_guest_t written) {
+  double now = plait_wasi_now();
+  plait_ref_t scratch = plait_get(&plait_wasi_enter()->scratch);
+  uint32_t total = gather(iovs, count, plait_at(scratch));
+  if (total != 0) {
+    int put = plait_fs_write_as(found->fd, found->uses, scratch, total, position < 0 ? -1 : position, now);
+    if (put >= 0) guest_store(written, (uint32_t)put);
+    if (put != -PLAIT_ENOSPC) return plait_preview1_error(put);
+    total = 0; /* as much as there is room for */
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    plait_guest_t from = guest_load(iovs + IOVEC_SIZE * i);
+    uint32_t length = capped(guest_load(iovs + IOVEC_SIZE * i + 4), total);
     if (length == 0) continue;
     uint32_t error = guest_reaches(from, length) ? 0 : PREVIEW1_FAULT;
     double at = position < 0 ? -1 : position + total;
