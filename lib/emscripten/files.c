@@ -6,21 +6,25 @@
 /* ---- reading and writing ---- */
 
 PUBLIC __wasi_errno_t __wasi_fd_read(__wasi_fd_t fd, const __wasi_iovec_t *iovs, size_t count, __wasi_size_t *read) {
+  if (count > IOV_MAX) return PREVIEW1_EINVAL;
   return (__wasi_errno_t)plait_linked_fd_read(fd, ADDRESS(iovs), count, ADDRESS(read));
 }
 
 PUBLIC __wasi_errno_t __wasi_fd_write(
     __wasi_fd_t fd, const __wasi_ciovec_t *iovs, size_t count, __wasi_size_t *written) {
+  if (count > IOV_MAX) return PREVIEW1_EINVAL;
   return (__wasi_errno_t)plait_linked_fd_write(fd, ADDRESS(iovs), count, ADDRESS(written));
 }
 
 PUBLIC __wasi_errno_t __wasi_fd_pread(
     __wasi_fd_t fd, const __wasi_iovec_t *iovs, size_t count, __wasi_filesize_t offset, __wasi_size_t *read) {
+  if (count > IOV_MAX) return PREVIEW1_EINVAL;
   return (__wasi_errno_t)plait_linked_fd_pread(fd, ADDRESS(iovs), count, offset, ADDRESS(read));
 }
 
 PUBLIC __wasi_errno_t __wasi_fd_pwrite(
     __wasi_fd_t fd, const __wasi_ciovec_t *iovs, size_t count, __wasi_filesize_t offset, __wasi_size_t *written) {
+  if (count > IOV_MAX) return PREVIEW1_EINVAL;
   return (__wasi_errno_t)plait_linked_fd_pwrite(fd, ADDRESS(iovs), count, offset, ADDRESS(written));
 }
 
@@ -67,14 +71,21 @@ PUBLIC int __syscall_fadvise64(int fd, off_t offset, off_t length, int advice) {
 
 /* ---- numbers ---- */
 
-PUBLIC int __syscall_dup(int fd) {
-  SYSCALL(plait_wasi_share((uint32_t)fd, 0));
-}
-
 static int set_cloexec(uint32_t fd, int on) {
   struct plait_wasi_descriptor found;
   int rc = plait_wasi_find(fd, &found);
   return rc != 0 ? rc : plait_wasi_set_flags(fd, (found.flags & ~FLAG_CLOEXEC) | (on ? FLAG_CLOEXEC : 0));
+}
+
+/* Another number, of which FD_CLOEXEC is as `on` says. */
+static int share(uint32_t fd, uint32_t least, int on) {
+  int rc = plait_wasi_share(fd, least);
+  if (rc >= 0) set_cloexec((uint32_t)rc, on);
+  return rc;
+}
+
+PUBLIC int __syscall_dup(int fd) {
+  SYSCALL(share((uint32_t)fd, 0, 0));
 }
 
 static int duplicate(int from, int to, int flags) {
@@ -128,6 +139,21 @@ static int lock_range(const struct plait_wasi_descriptor *found, const struct fl
 }
 
 /*
+ * How long to wait for a lock within fs. A thread in the slot that many share must not: the lock's owner may need it.
+ * Nor may a browser's main thread. They try again: see try_again().
+ */
+static double patience(void) {
+  return plait_self_id() != SHARED_THREAD ? -1 : 0;
+}
+
+/* Whether a call that waits for a lock, and returned `rc`, is to be repeated. Waits a little. */
+static int try_again(int rc) {
+  if (!THREADS || rc != -EAGAIN) return 0; /* without threads nobody would unlock */
+  usleep(1000);
+  return 1;
+}
+
+/*
  * Locks. Those of POSIX belong to the process: threads of one program never exclude each other by them, so they are
  * only checked. Those of an opening (F_OFD_SETLK) do.
  */
@@ -147,12 +173,9 @@ static int lock_file(const struct plait_wasi_descriptor *found, int command, str
     if (gets) lock->l_type = F_UNLCK;
     return 0;
   }
-  if (!gets) return plait_fs_lock(found->fd, kind, start, end, command == F_OFD_SETLKW ? -1 : 0);
-  rc = plait_fs_lock(found->fd, kind, start, end, 0); /* it could be taken, so it is given back */
-  if (rc == 0) {
-    lock->l_type = F_UNLCK;
-    return plait_fs_lock(found->fd, 0, start, end, 0);
-  }
+  if (!gets) return plait_fs_lock_as(found->fd, found->uses, kind, start, end, command == F_OFD_SETLKW ? patience() : 0);
+  rc = plait_fs_may_lock(found->fd, found->uses, kind, start, end);
+  if (rc == 0) lock->l_type = F_UNLCK;
   if (rc == -PLAIT_EAGAIN) lock->l_pid = -1;
   return rc == -PLAIT_EAGAIN ? 0 : rc;
 }
@@ -165,9 +188,7 @@ static int control(int fd, int command, uintptr_t argument) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC:
       if ((intptr_t)argument < 0 || argument >= PLAIT_WASI_NUMBER_LIMIT) return -PLAIT_EINVAL;
-      rc = plait_wasi_share((uint32_t)fd, (uint32_t)argument);
-      if (rc >= 0) set_cloexec((uint32_t)rc, command == F_DUPFD_CLOEXEC);
-      return rc;
+      return share((uint32_t)fd, (uint32_t)argument, command == F_DUPFD_CLOEXEC);
     case F_GETFD: return found.flags & FLAG_CLOEXEC ? FD_CLOEXEC : 0;
     case F_SETFD: return set_cloexec((uint32_t)fd, argument & FD_CLOEXEC);
     case F_GETFL: return get_flags(&found);
@@ -182,12 +203,19 @@ static int control(int fd, int command, uintptr_t argument) {
   }
 }
 
+static int control_call(int fd, int command, uintptr_t argument) {
+  SYSCALL(control(fd, command, argument));
+}
+
 PUBLIC int __syscall_fcntl64(int fd, int command, ...) {
   va_list list;
   va_start(list, command);
   uintptr_t argument = va_arg(list, uintptr_t);
   va_end(list);
-  SYSCALL(control(fd, command, argument));
+  int rc;
+  do rc = control_call(fd, command, argument);
+  while (command == F_OFD_SETLKW && try_again(rc));
+  return rc;
 }
 
 static int lock_whole(int fd, int operation) {
@@ -197,7 +225,7 @@ static int lock_whole(int fd, int operation) {
   if (found.kind == PLAIT_WASI_STREAM) return 0;
   if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN) return -PLAIT_EINVAL;
   int kind = what == LOCK_UN ? 0 : what == LOCK_SH ? 1 : 2;
-  return plait_fs_lock(found.fd, kind, 0, 9007199254740992.0, operation & LOCK_NB ? 0 : -1);
+  return plait_fs_lock_as(found.fd, found.uses, kind, 0, 9007199254740992.0, operation & LOCK_NB ? 0 : patience());
 }
 
 static int flock_call(int fd, int operation) {
@@ -205,7 +233,9 @@ static int flock_call(int fd, int operation) {
 }
 
 PUBLIC int flock(int fd, int operation) {
-  int rc = flock_call(fd, operation);
+  int rc;
+  do rc = flock_call(fd, operation);
+  while (!(operation & LOCK_NB) && try_again(rc));
   if (rc >= 0) return 0;
   errno = -rc;
   return -1;
@@ -252,13 +282,16 @@ static int poll_all(struct pollfd *fds, nfds_t count) {
   return ready;
 }
 
-PUBLIC int __syscall_poll(struct pollfd *fds, nfds_t count, int timeout) {
-  (void)timeout;
+PUBLIC int __syscall_poll_nonblocking(struct pollfd *fds, nfds_t count) {
   SYSCALL(poll_all(fds, count));
 }
 
-PUBLIC int __syscall_poll_nonblocking(struct pollfd *fds, nfds_t count) {
-  return __syscall_poll(fds, count, 0);
+/* Programs also sleep by polling nothing. */
+PUBLIC int __syscall_poll(struct pollfd *fds, nfds_t count, int timeout) {
+  int rc = __syscall_poll_nonblocking(fds, count);
+  struct timespec time = {timeout / 1000, timeout % 1000 * 1000000L};
+  if (rc == 0 && timeout > 0) nanosleep(&time, NULL);
+  return rc;
 }
 
 /* ---- directories ---- */

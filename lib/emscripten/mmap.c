@@ -44,7 +44,8 @@ static int map_file(uint32_t fd, size_t length, int prot, int flags, off_t offse
   if (mapping == NULL) return -PLAIT_ENOMEM;
   rc = open_again(&found, prot, flags, mapping);
   if (rc == 0) {
-    mapping->bytes = aligned_alloc(UNIT, length);
+    size_t whole = (length + UNIT - 1) & ~(size_t)(UNIT - 1); /* programs use the last page to its end */
+    mapping->bytes = whole == 0 ? NULL : aligned_alloc(UNIT, whole);
     int got = mapping->bytes == NULL
         ? -PLAIT_ENOMEM
         : plait_fs_read_as(found.fd, found.uses, plait_ref(mapping->bytes), (uint32_t)length, (double)offset);
@@ -53,7 +54,7 @@ static int map_file(uint32_t fd, size_t length, int prot, int flags, off_t offse
       plait_fs_close_as(mapping->fd, mapping->uses);
       rc = got;
     } else {
-      plait_zero((uint8_t *)mapping->bytes + got, length - (size_t)got);
+      plait_zero((uint8_t *)mapping->bytes + got, whole - (size_t)got);
     }
   }
   if (rc != 0) {
@@ -76,12 +77,12 @@ static int write_back(struct mapping *mapping, const void *from, size_t length, 
   uint64_t size = plait_get64(&plait_wasi_enter()->result.size);
   if ((uint64_t)offset >= size) return 0;
   if (length > size - (uint64_t)offset) length = (size_t)(size - (uint64_t)offset);
-  int append = plait_fs_flags(mapping->fd, mapping->uses) & PLAIT_FS_APPEND;
-  if (append) plait_fs_set_flags(mapping->fd, mapping->uses, 0); /* else the bytes would go to the end */
-  rc = plait_fs_write_as(
-      mapping->fd, mapping->uses, plait_ref(from), (uint32_t)length, (double)offset, plait_wasi_now());
-  if (append) plait_fs_set_flags(mapping->fd, mapping->uses, PLAIT_FS_APPEND);
-  return rc < 0 ? rc : 0;
+  struct plait__fs_node node;
+  if (plait__fs_open_as(mapping->fd, mapping->uses, &node) == NULL) return -PLAIT_EBADF;
+  /* Not by the descriptor: if it appends, the bytes would go to the end. */
+  int64_t put = plait__fs_contents_write(plait__fs_mine(), node, (uint64_t)offset, plait_ref(from), (uint32_t)length,
+      NULL, 0, plait_wasi_now());
+  return put < 0 ? (int)put : 0;
 }
 
 /* The link to the mapping that starts at the address, or null. Under the lock. */

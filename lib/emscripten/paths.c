@@ -448,7 +448,10 @@ static int prepend_name(int fd, int parent, char *buffer, size_t *at) {
   return rc < 0 ? rc : -PLAIT_ENOENT;
 }
 
-/* Walks up from the working directory. `size` 0: for a name that does not fit. */
+/*
+ * Walks up from the working directory. -PLAIT_ENOENT: it was removed, or a directory above it was moved meanwhile.
+ * INT32_MIN: `size` is too small.
+ */
 static int working_path(char *to, size_t size) {
   char buffer[PLAIT_FS_PATH_MAX];
   size_t at = sizeof buffer;
@@ -481,7 +484,11 @@ PUBLIC int __syscall_getcwd(char *to, size_t size) {
   if (size == 0) return -EINVAL;
   int how = begin();
   if (how == 0) return -ENOMEM;
-  int rc = working_path(to, size);
+  int rc;
+  struct plait_fs_at here;
+  do rc = working_path(to, size);
+  while (rc == -PLAIT_ENOENT && resolve(&here, AT_FDCWD, ".", 0) == 0 && plait_fs_stat_at(&here, 1) == 0 &&
+      plait_get(&plait_wasi_enter()->result.links) != 0);
   done(how);
   return rc == INT32_MIN ? -ERANGE : rc < 0 ? -(int)plait_preview1_error(rc) : rc;
 }

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@
 #include <sys/statfs.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 #include <wasi/api.h>
 
 #define SYSCALL(expression)                              \

@@ -94,7 +94,11 @@ static PLAIT_COLD int start_table(void) {
   if (mine == NULL) return 0;
   mine->first[0] = '/';
   int root = plait_fs_open(1, PLAIT_FS_MUST_DIR, 0, 0);
-  if (root < 0 || plait_preview1_start(root, "/") != 0) return 0;
+  if (root < 0) return 0;
+  if (plait_preview1_start(root, "/") != 0) {
+    plait_fs_close(root);
+    return 0;
+  }
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS; i++)
     if (plait_get(&closed_streams) & 1u << i) plait_wasi_close(i);
   double now = start_time();
@@ -114,12 +118,13 @@ static PLAIT_COLD int start_files(void) {
 }
 
 /*
- * Before a call into fs: as ready(), and the files have started. Then done(). A thread that waits for the host may not
- * be in between, because it may have the slot that many threads share.
+ * Before a call into fs: as ready(), the files have started, and the thread has its fs record. Then done(). A thread
+ * that waits may not be in between, because it may have the slot that many threads share.
  */
 static int begin(void) {
   int how = plait_self_id() != 0 ? 1 : ready();
-  if (how == 0 || plait_load(&files_started) || start_files()) return how;
+  if (how == 0) return 0;
+  if ((plait_load(&files_started) || start_files()) && plait_wasi_enter() != NULL) return how;
   done(how);
   return 0;
 }
