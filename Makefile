@@ -98,18 +98,25 @@ LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nont
 # Without threads, and with them.
 ARCHIVES := $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.a $(BUILD)/libplait_fs_single.a $(BUILD)/libplait_fs.a
 
-lib: $(ARCHIVES) $(BUILD)/libplait_heap.so
+lib: $(ARCHIVES) $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap.so
 
-heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
+heap-library: $(BUILD)/libplait_heap.a $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
-$(BUILD)/plait_heap.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
-$(BUILD)/plait_heap.o $(BUILD)/plait_heap_single.o: lib/heap/malloc.c Makefile $(VENV)/.installed
+# An archive has two builds of one source: see lib/heap/names.c.
+HEAP_OBJECTS := $(foreach name,plait_heap plait_heap_single,$(BUILD)/$(name).o $(BUILD)/$(name)_strong.o)
+HEAP_THREADS := $(BUILD)/plait_heap.o $(BUILD)/plait_heap_strong.o
+
+$(HEAP_THREADS) $(BUILD)/plait_heap_pthread.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
+$(filter %_strong.o,$(HEAP_OBJECTS)): LIBRARY_NAMES := -DPLAIT_STRONG=1
+$(HEAP_OBJECTS): LIBRARY_SOURCE := lib/heap/malloc.c
+$(BUILD)/plait_heap_pthread.o: LIBRARY_SOURCE := lib/heap/pthread.c
+$(HEAP_OBJECTS) $(BUILD)/plait_heap_pthread.o: lib/heap/malloc.c lib/heap/pthread.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
-	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
+	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(LIBRARY_NAMES) $(DEPENDENCIES) -c $(LIBRARY_SOURCE) -o $@
 
-$(ARCHIVES): $(BUILD)/lib%.a: $(BUILD)/%.o
+$(ARCHIVES): $(BUILD)/lib%.a: $(BUILD)/%.o $(BUILD)/%_strong.o
 	@rm -f $@
-	$(ZIG) ar rcs $@ $<
+	$(ZIG) ar rcs $@ $^
 
 $(BUILD)/libplait_heap.so: lib/heap/malloc.c Makefile
 	@mkdir -p $(BUILD)

@@ -4,24 +4,51 @@
 EXAMPLES := $(BUILD)/examples
 SQLITE := $(EXAMPLES)/vendor/libsqlite3-sys/sqlite3
 SQLITE_CRATE := libsqlite3-sys = { version = "=0.30.1", features = ["bundled"] }
-# zig cc names its libc before what it is told to link, and the first malloc wins: only what is linked whole comes before it.
+# zig cc names its libc before what it is told to link, and of weak names the first wins: see lib/heap/names.c.
 SINGLE := -Wl,--whole-archive $(BUILD)/libplait_heap_single.a -Wl,--no-whole-archive
 THREADS_CPU := generic+atomics+bulk_memory+mutable_globals+sign_ext+nontrapping_fptoint
 
-.PHONY: heap-examples heap-example-sqlite
+WASI_RUN = $(NODE) --no-warnings lib/examples/wasi.js
 
-heap-examples: $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
-	@echo "== words.c"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/words.wasm
-	@echo "== words.zig"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/words-zig.wasm
-	@echo "== plain.c"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/plain.wasm
-	@echo "== plain.zig"; $(NODE) --no-warnings lib/examples/wasi.js $(EXAMPLES)/plain-zig.wasm
+# clang with Debian's wasi-libc
+WASI_CLANG ?= clang-19 --target=wasm32-wasi --sysroot=/usr
+WASI_SYSROOT := /usr/lib/wasm32-wasi/libc.a
+
+.PHONY: heap-examples heap-example-sqlite heap-toolchains
+
+# Programs that name nothing of Plait's, by zig and clang.
+heap-toolchains: $(patsubst %,$(EXAMPLES)/%.wasm,family own family-clang own-clang)
+	@for program in $^; do echo "== $$program"; $(WASI_RUN) $$program || exit 1; done
+
+$(EXAMPLES)/family.wasm: lib/heap/test/family.c $(BUILD)/libplait_heap_single.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) cc --target=wasm32-wasi -O2 -fno-builtin -Wall -Wextra -Werror $< $(SINGLE) -o $@
+
+# Not whole: the program has strong names of its own.
+$(EXAMPLES)/own.wasm: lib/heap/test/own.c $(BUILD)/libplait_heap_single.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) cc --target=wasm32-wasi -O2 -fno-builtin -Wall -Wextra -Werror $^ -o $@
+
+$(WASI_SYSROOT):
+	@tools/need.sh clang-19 clang-19 "test -e $@" wasi-libc
+	@tools/need.sh wasm-ld-19 lld-19 "ls /usr/lib/llvm-19/lib/clang/19/lib/wasi" libclang-rt-19-dev-wasm32
+
+$(EXAMPLES)/%-clang.wasm: lib/heap/test/%.c $(BUILD)/libplait_heap_single.a | $(WASI_SYSROOT)
+	@mkdir -p $(EXAMPLES)
+	$(WASI_CLANG) -O2 -fno-builtin -Wall -Wextra -Werror $^ -o $@
+
+heap-examples: heap-toolchains $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
+	@echo "== words.c"; $(WASI_RUN) $(EXAMPLES)/words.wasm
+	@echo "== words.zig"; $(WASI_RUN) $(EXAMPLES)/words-zig.wasm
+	@echo "== plain.c"; $(WASI_RUN) $(EXAMPLES)/plain.wasm
+	@echo "== plain.zig"; $(WASI_RUN) $(EXAMPLES)/plain-zig.wasm
 	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm
 
 heap-example-sqlite: $(EXAMPLES)/sqlite.wasm
-	@echo "== sqlite.c"; $(NODE) --no-warnings lib/examples/wasi.js $<
+	@echo "== sqlite.c"; $(WASI_RUN) $<
 
 $(EXAMPLES)/words.wasm: lib/examples/words.c lib/plait_heap.h $(BUILD)/libplait_heap_single.a
 	@mkdir -p $(EXAMPLES)

@@ -1,7 +1,7 @@
 /*
- * plait_heap: Plait's allocator for other programs. Link libplait_heap.a (wasm32) with --whole-archive, or preload
- * libplait_heap.so (Linux). Then malloc, calloc, realloc, free, aligned_alloc, posix_memalign and malloc_usable_size
- * are these functions. Any thread may call them. docs/guide/malloc.md says how to build and link.
+ * plait_heap: Plait's allocator for other programs. Link libplait_heap.a (wasm32) or preload
+ * libplait_heap.so (Linux). Then malloc and its family are these functions. Any thread may call them.
+ * docs/guide/malloc.md says how to build and link.
  *
  * - Blocks are aligned to 16 bytes. malloc(0) and realloc(block, 0) return a block that must be freed.
  * - If memory is exhausted, the functions return a null pointer, and posix_memalign returns ENOMEM. errno is set
@@ -23,15 +23,28 @@ extern "C" {
 void *malloc(size_t size);
 void *calloc(size_t count, size_t size);
 void *realloc(void *block, size_t size);
+void *reallocarray(void *block, size_t count, size_t size);
 void free(void *block);
 void *aligned_alloc(size_t alignment, size_t size);
+void *memalign(size_t alignment, size_t size);
 int posix_memalign(void **block, size_t alignment, size_t size);
+void *valloc(size_t size);
+void *pvalloc(size_t size);
 size_t malloc_usable_size(void *block);
 
+#ifdef __wasm__
+/* The same functions under names of their own: for a malloc that is built on this one. */
+void *plait_malloc(size_t size);
+void *plait_calloc(size_t count, size_t size);
+void *plait_realloc(void *block, size_t size);
+void plait_free(void *block);
+void *plait_aligned_alloc(size_t alignment, size_t size);
+#endif
+
 /*
- * A thread calls this before it ends, so that other threads can use what it has allocated from. For wasm32; natively it
- * happens automatically. Without the call, the free memory of exited threads stays unused until a thread frees into it.
- * And after 255 such threads, all later ones share one thread's slot.
+ * A thread calls this before it ends, so that other threads can use what it has allocated from. Where the C library has
+ * pthread keys, it happens automatically. Otherwise, without the call, the free memory of exited threads stays unused
+ * until a thread frees into it. And after 255 such threads, all later ones share one thread's slot.
  */
 void plait_heap_thread_done(void);
 

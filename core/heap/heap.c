@@ -136,14 +136,14 @@ PLAIT_EXPORT PLAIT_COLD enum plait_heap_place plait_heap_place(plait_ref_t block
 }
 
 /*
- * In the library for wasm32, malloc() and free() do the same as plait_heap_alloc() and plait_heap_free(). They are
- * called here, because the code is smaller without a second copy of the hot paths.
+ * In the library for wasm32, own_malloc() and own_free() of lib/heap/malloc.c do the same as plait_heap_alloc() and
+ * plait_heap_free(). They are called here, because the code is smaller without a second copy of the hot paths.
  */
 #if defined(PLAIT_HEAP_LIBRARY) && defined(__wasm__)
-void *malloc(size_t size);
-void free(void *block);
-#define ALLOC(size) plait_ref(malloc(size))
-#define FREE(block) free(plait_at(block))
+static void *own_malloc(size_t size);
+static void own_free(void *block);
+#define ALLOC(size) plait_ref(own_malloc(size))
+#define FREE(block) own_free(plait_at(block))
 #else
 #define ALLOC(size) plait_heap_alloc(size)
 #define FREE(block) plait_heap_free(block)

@@ -119,7 +119,7 @@ void plait_heap_stats(struct plait_heap_stats *out) {
 }
 
 void plait_heap_details(struct plait_heap_details *out) {
-  memset(out, 0, sizeof *out);
+  plait_zero_near(out, sizeof *out);
   for (uint32_t class = 0; class < PLAIT_HEAP_CLASS_COUNT; class++) out->classes[class].size = plait__class_size(class);
   count(&out->total, out);
   drop_empty(out);

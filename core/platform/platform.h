@@ -313,8 +313,9 @@ static inline void plait_zero(void *to, size_t count) {
   plait_zero_near(to, count);
 }
 
-/* The compiler may emit calls to these. */
+#ifndef PLAIT_HEAP_LIBRARY /* The compiler may emit calls to these. */
 void *memcpy(void *restrict to, const void *restrict from, size_t count);
 void *memset(void *to, int byte, size_t count);
+#endif
 
 #endif

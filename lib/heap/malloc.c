@@ -1,6 +1,8 @@
 /*
  * malloc: the heap for other programs, as one translation unit: libplait_heap.a (wasm32, with and without threads) and
- * libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the API.
+ * libplait_heap.so (Linux, for LD_PRELOAD). See plait_heap.h for the API, and names.c for the names of the family.
+ *
+ * Programs may replace any of the family. So nothing here calls the functions by their public names.
  *
  * A thread enters at its first call, which claims one of PLAIT_SLOT_LIMIT slots. One slot is shared by threads that
  * find no free slot, and by threads that have released theirs because they end. They use it in turn, under a lock of
@@ -13,8 +15,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "private.h"
+
+PRIVATE_FUNCTIONS_BEGIN
 #include "../../core/platform/posix.c"
 #include "../../core/platform/wasm.c"
+PRIVATE_END
+PRIVATE_BEGIN
 #include "../../core/sync/space.c"
 #include "../../core/sync/mutex.c"
 #include "../../core/heap/slices.c"
@@ -29,7 +36,13 @@
 #include "../../core/heap/stats.c"
 #include "../../core/heap/check.c"
 #include "../../core/heap/fast.h"
+PRIVATE_END
 #include "../plait_heap.h"
+#include "libc.h"
+
+#ifdef __wasm64__
+#error "Plait's heap needs wasm32: its references have 32 bits. Build without -sMEMORY64."
+#endif
 
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
 #define MOST_PAGES 65536u
@@ -38,14 +51,13 @@
 #define FIRST_SLOT 1u
 
 #ifdef __wasm__
-#define PUBLIC __attribute__((visibility("default")))
 #define THREADS (PLAIT_SLOT_LIMIT > 1)
 #define FIRST plait_platform_first()
+#define PAGE PLAIT_PAGE_SIZE
 #else
-#include <pthread.h>
-#define PUBLIC __attribute__((visibility("default")))
 #define THREADS 1
 #define FIRST plait_ref(plait_heap() + 1)
+#define PAGE ((size_t)getpagesize())
 #endif
 
 enum { NONE, READY, FAILED };
@@ -56,6 +68,27 @@ static struct plait_lock shared;
 /* How often a thread without a slot has called: once in so many calls it tries to claim one. */
 static _Thread_local uint32_t calls;
 #define ASK_EACH 256u
+
+/* ---- the end of a thread ---- */
+
+static _Thread_local int ends; /* the thread has released its slot, and gets no other */
+
+static PLAIT_COLD void leave_slot(void);
+
+/*
+ * Other keys' destructors, and the C library itself, may still free and allocate. They use the shared slot, because
+ * another slot would never be released.
+ */
+PUBLIC void plait_heap_thread_ends(void *value) {
+  (void)value;
+  leave_slot();
+  ends = 1;
+}
+
+/* In wasm32 the first thread that allocates is the program's, and may not be known to the C library yet. */
+PLAIT_TINY void started_thread(uint32_t index) {
+  if (HAS_KEYS && (PLAIT_EXITS_NOTICED || index > FIRST_SLOT)) plait_heap_key_set();
+}
 
 /* ---- the process ---- */
 
@@ -68,17 +101,10 @@ static int start_memory(void) {
 
 static void started_process(void) {
 }
-static void started_thread(void) {
-}
-#define ends 0
 #define has_space() 1
 
 #else
 
-static pthread_key_t at_exit_of_thread;
-static _Thread_local int ends; /* the thread has released its slot, and gets no other */
-
-static void thread_exits(void *value);
 static void before_fork(void);
 static void after_fork(void);
 static void after_fork_in_child(void);
@@ -88,7 +114,6 @@ static int start_memory(void) {
   uint32_t pages = MOST_PAGES;
   int rc;
   while ((rc = plait_posix_map_private(1, pages)) != 0 && pages > LEAST_PAGES) pages /= 2;
-  if (rc == 0 && pthread_key_create(&at_exit_of_thread, thread_exits) != 0) rc = -PLAIT_ENOMEM;
   if (rc == 0) rc = plait_space_init();
   return rc != 0 ? rc : plait_heap_init(FIRST, pages);
 }
@@ -101,10 +126,6 @@ static void started_process(void) {
 /* Whether there is a space. */
 PLAIT_TINY int has_space(void) {
   return plait_platform_base != NULL;
-}
-
-static void started_thread(void) {
-  pthread_setspecific(at_exit_of_thread, &at_exit_of_thread);
 }
 
 #endif
@@ -122,7 +143,8 @@ static PLAIT_COLD int start(void) {
     int rc = -PLAIT_EAGAIN; /* another thread was faster */
     lock_shared();
     if (plait_load_near(&state) == NONE) {
-      rc = start_memory();
+      rc = HAS_KEYS ? plait_heap_key_create() : 0;
+      if (rc == 0) rc = start_memory();
       if (rc == 0 && THREADS) plait_put(&plait_space()->slots[0].generation_state, SHARED_THREAD | PLAIT_SLOT_LIVE);
       near_store(&state, rc == 0 ? READY : FAILED, memory_order_seq_cst);
     }
@@ -157,7 +179,7 @@ static PLAIT_COLD int ready(void) {
   plait_thread_t self = !ends && calls++ % ASK_EACH == 0 ? plait_slot_claim(0) : 0;
   if (self != 0) {
     plait_slot_enter(self, may_block(self));
-    started_thread();
+    started_thread(plait_thread_index(self));
     return 1;
   }
   if (!THREADS) return 0;
@@ -173,7 +195,7 @@ static PLAIT_COLD void done(int how) {
   plait_lock_release(&shared);
 }
 
-void plait_heap_thread_done(void) {
+static PLAIT_COLD void leave_slot(void) {
   plait_thread_t self = plait_self_id();
   if (self == 0) return;
   plait_heap_leave();
@@ -182,16 +204,6 @@ void plait_heap_thread_done(void) {
 }
 
 #ifndef __wasm__
-
-/*
- * Other keys' destructors, and the C library itself, may still free and allocate. They use the shared slot, because
- * another slot would never be released.
- */
-static void thread_exits(void *value) {
-  (void)value;
-  plait_heap_thread_done();
-  ends = 1;
-}
 
 /* ---- fork ---- */
 
@@ -224,14 +236,15 @@ static void after_fork_in_child(void) {
 
 #endif
 
-/* ---- the API ---- */
+/* ---- the family ---- */
+
+static PLAIT_COLD void *no_memory(void) {
+  errno = ENOMEM;
+  return NULL;
+}
 
 PLAIT_TINY void *pointer(plait_ref_t block) {
-  if (block != 0) return plait_at(block);
-#ifndef __wasm__
-  errno = ENOMEM;
-#endif
-  return NULL;
+  return block != 0 ? plait_at(block) : no_memory();
 }
 
 /* The reference of a program's pointer; 0 for a pointer that cannot be a block. */
@@ -262,28 +275,17 @@ static PLAIT_ONCE void *malloc_more(size_t size) {
   return block != 0 ? plait_at(block) : malloc_cold(size);
 }
 
-PLAIT_TINY void *allocate(size_t size) {
+static PLAIT_ONCE void *own_malloc(size_t size) {
   plait_ref_t block = beyond(size) ? 0 : plait__alloc_small((uint32_t)size);
   return block != 0 ? plait_at(block) : malloc_more(size);
 }
 
-PUBLIC void *malloc(size_t size) {
-  return allocate(size);
-}
-
-/* malloc() for the rest of the family. Natively it is not malloc() itself, because a program may have replaced that. */
-#ifdef __wasm__
-#define own_malloc malloc
-#else
-#define own_malloc allocate
-#endif
-
 /* Needs no slot: a thread that only frees has none. */
-PUBLIC void free(void *block) {
+static PLAIT_ONCE void own_free(void *block) {
   if (has_space()) plait__free(reference(block));
 }
 
-PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
+static PLAIT_COLD void *own_calloc(size_t count, size_t size) {
   uint64_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > LARGEST) return pointer(0);
   void *block = own_malloc((size_t)bytes);
@@ -291,12 +293,12 @@ PUBLIC PLAIT_COLD void *calloc(size_t count, size_t size) {
   return block;
 }
 
-PUBLIC void *realloc(void *block, size_t size);
+static void *own_realloc(void *block, size_t size);
 
 static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
   int how = ready();
   int good = how != 0 && size <= LARGEST && plait__bind() != NULL;
-  block = !good ? pointer(0) : block == NULL ? pointer(plait__alloc_cold((uint32_t)size)) : realloc(block, size);
+  block = !good ? pointer(0) : block == NULL ? pointer(plait__alloc_cold((uint32_t)size)) : own_realloc(block, size);
   done(how);
   return block;
 }
@@ -306,33 +308,60 @@ static PLAIT_ONCE void *realloc_slow(struct plait_thread_heap *mine, void *block
   return block == NULL ? malloc_cold(size) : pointer(plait__realloc(mine, reference(block), (uint32_t)size));
 }
 
-PUBLIC void *realloc(void *block, size_t size) {
+static PLAIT_ONCE void *own_realloc(void *block, size_t size) {
   struct plait_thread_heap *mine = plait__mine();
   if (mine != NULL && !beyond(size) && plait__medium_grow(mine, reference(block), (uint32_t)size)) return block;
   return realloc_slow(mine, block, size);
 }
 
-PUBLIC PLAIT_COLD void *aligned_alloc(size_t alignment, size_t size) {
+static PLAIT_COLD void *own_reallocarray(void *block, size_t count, size_t size) {
+  if (size != 0 && count > LARGEST / size) return pointer(0);
+  return own_realloc(block, count * size);
+}
+
+PLAIT_TINY int is_power_of_two(size_t number) {
+  return number != 0 && (number & (number - 1)) == 0;
+}
+
+static PLAIT_COLD plait_ref_t allocate_aligned(size_t alignment, size_t size) {
   int how = ready(), good = how != 0 && size <= LARGEST && alignment <= 1u << 31;
-  void *block = pointer(good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0);
+  plait_ref_t block = good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0;
   done(how);
-#ifndef __wasm__
-  if (alignment == 0 || (alignment & (alignment - 1)) != 0) errno = EINVAL;
-#endif
   return block;
 }
 
-PUBLIC PLAIT_COLD int posix_memalign(void **block, size_t alignment, size_t size) {
-  if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0) return 22; /* EINVAL, everywhere */
-  void *got = aligned_alloc(alignment, size);
-  if (got == NULL) return 12; /* ENOMEM */
-  *block = got;
+static PLAIT_COLD void *own_aligned_alloc(size_t alignment, size_t size) {
+  void *block = pointer(allocate_aligned(alignment, size));
+  if (!is_power_of_two(alignment)) errno = EINVAL;
+  return block;
+}
+
+/* Leaves errno alone. */
+static PLAIT_COLD int own_posix_memalign(void **block, size_t alignment, size_t size) {
+  if (alignment < sizeof(void *) || !is_power_of_two(alignment)) return EINVAL;
+  plait_ref_t got = allocate_aligned(alignment, size);
+  if (got == 0) return ENOMEM;
+  *block = plait_at(got);
   return 0;
 }
 
-PUBLIC PLAIT_COLD size_t malloc_usable_size(void *block) {
+static PLAIT_COLD void *own_valloc(size_t size) {
+  return own_aligned_alloc(PAGE, size);
+}
+
+static PLAIT_COLD void *own_pvalloc(size_t size) {
+  return size > LARGEST ? pointer(0) : own_aligned_alloc(PAGE, (size + PAGE - 1) & ~(PAGE - 1));
+}
+
+static PLAIT_COLD size_t own_malloc_usable_size(void *block) {
   if (block == NULL || plait_load_near(&state) != READY) return 0;
   return plait_heap_size(reference(block));
+}
+
+/* ---- what only Plait has ---- */
+
+PUBLIC void plait_heap_thread_done(void) {
+  leave_slot();
 }
 
 PUBLIC void plait_heap_usage(struct plait_heap_usage *out) {
@@ -348,24 +377,7 @@ PUBLIC int plait_heap_is_whole(void) {
   return whole;
 }
 
-#ifndef __wasm__
-
-PUBLIC void *memalign(size_t alignment, size_t size) {
-  return aligned_alloc(alignment, size);
-}
-
-PUBLIC void *valloc(size_t size) {
-  return aligned_alloc((size_t)getpagesize(), size);
-}
-
-PUBLIC void *pvalloc(size_t size) {
-  size_t page = (size_t)getpagesize();
-  return size > LARGEST ? pointer(0) : aligned_alloc(page, (size + page - 1) & ~(page - 1));
-}
-
-PUBLIC void *reallocarray(void *block, size_t count, size_t size) {
-  if (size != 0 && count > LARGEST / size) return pointer(0);
-  return realloc(block, count * size);
-}
-
+#include "names.c"
+#if !KEYS_APART
+#include "pthread.c"
 #endif
