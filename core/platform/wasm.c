@@ -18,35 +18,19 @@ __attribute__((always_inline)) uint32_t plait_platform_pages(void) {
   return (uint32_t)__builtin_wasm_memory_size(0);
 }
 
-#ifdef __EMSCRIPTEN__
-
-#include <emscripten/heap.h>
-
-/*
- * Without threads Emscripten's JavaScript has to be told, because growth detaches its views. With threads it looks
- * itself. If the memory cannot grow, its own function ends the program (-sABORTING_MALLOC), or fails, too.
- */
-int64_t plait_platform_grow(uint32_t pages) {
-  size_t before = __builtin_wasm_memory_grow(0, pages);
-  if (before == (size_t)-1) {
-    uint64_t size = ((uint64_t)plait_platform_pages() + pages) * PLAIT_PAGE_SIZE;
-    emscripten_resize_heap(size < UINT32_MAX ? (size_t)size : UINT32_MAX);
-    return -PLAIT_ENOMEM;
-  }
-#ifndef __EMSCRIPTEN_SHARED_MEMORY__
-  emscripten_notify_memory_growth(0);
-#endif
-  return (int64_t)before;
-}
-
+/* Emscripten's JavaScript has to be told, because growth detaches its views. With threads it looks itself. */
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_SHARED_MEMORY__)
+void emscripten_notify_memory_growth(size_t memory);
 #else
+#define emscripten_notify_memory_growth(memory) (void)0
+#endif
 
 __attribute__((always_inline)) int64_t plait_platform_grow(uint32_t pages) {
   size_t before = __builtin_wasm_memory_grow(0, pages);
-  return before == (size_t)-1 ? -PLAIT_ENOMEM : (int64_t)before;
+  if (before == (size_t)-1) return -PLAIT_ENOMEM;
+  emscripten_notify_memory_growth(0);
+  return (int64_t)before;
 }
-
-#endif
 
 #ifdef __wasm_atomics__
 

@@ -23,6 +23,7 @@
 
 #elif defined(__EMSCRIPTEN__)
 
+#include <emscripten/heap.h>
 #include <errno.h>
 #ifdef __EMSCRIPTEN_PTHREADS__
 #define HAS_KEYS 1

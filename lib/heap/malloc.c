@@ -11,6 +11,9 @@
  * Invariants: `state` is READY before any thread has a slot. A process has one space, which is never unmapped. Lock
  * order: `shared`, then the heap's lock.
  */
+#ifdef __wasm64__
+#error "Plait's heap needs wasm32: its references have 32 bits. Build without -sMEMORY64."
+#endif
 #define PLAIT_HEAP_LIBRARY 1
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -39,10 +42,6 @@ PRIVATE_BEGIN
 PRIVATE_END
 #include "../plait_heap.h"
 #include "libc.h"
-
-#ifdef __wasm64__
-#error "Plait's heap needs wasm32: its references have 32 bits. Build without -sMEMORY64."
-#endif
 
 #define LARGEST (UINT32_MAX - PLAIT_SLICE_SIZE)
 #define MOST_PAGES 65536u
@@ -239,6 +238,9 @@ static void after_fork_in_child(void) {
 /* ---- the family ---- */
 
 static PLAIT_COLD void *no_memory(void) {
+#ifdef __EMSCRIPTEN__
+  emscripten_resize_heap(UINT32_MAX); /* fails, and ends the program if -sABORTING_MALLOC says so */
+#endif
   errno = ENOMEM;
   return NULL;
 }
