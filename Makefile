@@ -103,14 +103,14 @@ lib: $(ARCHIVES) $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap.so
 heap-library: $(BUILD)/libplait_heap.a $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
 # An archive has two builds of one source: see lib/heap/names.c.
-HEAP_OBJECTS := $(foreach name,plait_heap plait_heap_single,$(BUILD)/$(name).o $(BUILD)/$(name)_strong.o)
-HEAP_THREADS := $(BUILD)/plait_heap.o $(BUILD)/plait_heap_strong.o
+LIBRARY_OBJECTS := $(foreach archive,$(ARCHIVES),$(archive:$(BUILD)/lib%.a=$(BUILD)/%.o) $(archive:$(BUILD)/lib%.a=$(BUILD)/%_strong.o))
 
-$(HEAP_THREADS) $(BUILD)/plait_heap_pthread.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
-$(filter %_strong.o,$(HEAP_OBJECTS)): LIBRARY_NAMES := -DPLAIT_STRONG=1
-$(HEAP_OBJECTS): LIBRARY_SOURCE := lib/heap/malloc.c
+$(filter-out %_single.o %_single_strong.o,$(LIBRARY_OBJECTS)) $(BUILD)/plait_heap_pthread.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
+$(filter %_strong.o,$(LIBRARY_OBJECTS)): LIBRARY_NAMES := -DPLAIT_STRONG=1
+$(filter $(BUILD)/plait_heap%,$(LIBRARY_OBJECTS)): LIBRARY_SOURCE := lib/heap/malloc.c
+$(filter $(BUILD)/plait_fs%,$(LIBRARY_OBJECTS)): LIBRARY_SOURCE := lib/fs/plait_fs.c
 $(BUILD)/plait_heap_pthread.o: LIBRARY_SOURCE := lib/heap/pthread.c
-$(HEAP_OBJECTS) $(BUILD)/plait_heap_pthread.o: lib/heap/malloc.c lib/heap/pthread.c Makefile $(VENV)/.installed
+$(LIBRARY_OBJECTS) $(BUILD)/plait_heap_pthread.o: lib/heap/malloc.c lib/heap/pthread.c lib/fs/plait_fs.c Makefile $(VENV)/.installed
 	@mkdir -p $(BUILD)
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(LIBRARY_NAMES) $(DEPENDENCIES) -c $(LIBRARY_SOURCE) -o $@
 

@@ -154,7 +154,8 @@ static void test_openings(void) {
   int second = fs_open("/f", PLAIT_FS_RDWR);
   uint32_t seconds = plait_fs_uses(second);
   CHECK(plait_fs_lock_as(fd, uses, 2, 0, 100, 0) == 0 && plait_fs_may_lock(fd, uses, 2, 0, 10) == 0);
-  CHECK(plait_fs_may_lock(second, seconds, 1, 5, 6) == -PLAIT_EAGAIN && plait_fs_may_lock(second, seconds, 2, 100, 101) == 0);
+  CHECK(plait_fs_may_lock(second, seconds, 1, 5, 6) == -PLAIT_EAGAIN &&
+      plait_fs_may_lock(second, seconds, 2, 100, 101) == 0);
   CHECK(plait_fs_lock_as(second, seconds + 2, 1, 200, 300, 0) == -PLAIT_EBADF && plait_fs_close(second) == 0);
   CHECK(plait_fs_close_as(fd, uses) == 0);
   /* The number is used again, for another file: the old opening is not it. */

@@ -10,14 +10,15 @@
 #define LARGEST_COUNT 0x7ffff000u   /* bytes that one call reads or writes, as in Linux */
 #define FIRST_NAMES 2u              /* cookies 0 and 1 are those of . and .. */
 
-uint32_t plait_preview1_error(int rc) {
-  static const uint8_t numbers[] = {
+static const uint8_t error_numbers[] = {
 #define XX(name, number) [PLAIT_##name] = number,
-      PLAIT_PREVIEW1_ERRNO_MAP(XX)
+    PLAIT_PREVIEW1_ERRNO_MAP(XX)
 #undef XX
-  };
+};
+
+uint32_t plait_preview1_error(int rc) {
   if (rc >= 0) return 0;
-  uint32_t number = (uint32_t)-rc < sizeof numbers ? numbers[-rc] : 0;
+  uint32_t number = (uint32_t)-rc < sizeof error_numbers ? error_numbers[-rc] : 0;
   return number != 0 ? number : PREVIEW1_EIO;
 }
 

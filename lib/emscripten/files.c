@@ -173,7 +173,8 @@ static int lock_file(const struct plait_wasi_descriptor *found, int command, str
     if (gets) lock->l_type = F_UNLCK;
     return 0;
   }
-  if (!gets) return plait_fs_lock_as(found->fd, found->uses, kind, start, end, command == F_OFD_SETLKW ? patience() : 0);
+  if (!gets)
+    return plait_fs_lock_as(found->fd, found->uses, kind, start, end, command == F_OFD_SETLKW ? patience() : 0);
   rc = plait_fs_may_lock(found->fd, found->uses, kind, start, end);
   if (rc == 0) lock->l_type = F_UNLCK;
   if (rc == -PLAIT_EAGAIN) lock->l_pid = -1;

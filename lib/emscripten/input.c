@@ -6,14 +6,14 @@
 #include <emscripten.h>
 
 /* The bytes read, 0 at the end, or -1. */
-EM_JS(int, plait_read_input, (uint8_t * to, uint32_t length), {
+EM_JS(int, plait_read_input, (uint8_t *to, uint32_t length), {
   if (Module['stdin']) {
     var done = 0;
     while (done < length) {
       var byte = Module['stdin']();
-      if (byte === null || byte === undefined) break;
+      if (byte == = null || byte == = undefined) break;
       HEAPU8[to + done++] = byte;
-      if (byte === 10) break;
+      if (byte == = 10) break;
     }
     return done;
   }
@@ -25,9 +25,10 @@ EM_JS(int, plait_read_input, (uint8_t * to, uint32_t length), {
       var count = fs.readSync(0, bytes, 0, bytes.length, null);
       HEAPU8.set(bytes.subarray(0, count), to);
       return count;
-    } catch (error) {
-      if (error.code === 'EOF') return 0;
-      if (error.code !== 'EAGAIN') return -1;
+    }
+    catch(error) {
+      if (error.code == = 'EOF') return 0;
+      if (error.code != = 'EAGAIN') return -1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10); // a terminal that does not block
     }
   }

@@ -80,8 +80,8 @@ static int write_back(struct mapping *mapping, const void *from, size_t length, 
   struct plait__fs_node node;
   if (plait__fs_open_as(mapping->fd, mapping->uses, &node) == NULL) return -PLAIT_EBADF;
   /* Not by the descriptor: if it appends, the bytes would go to the end. */
-  int64_t put = plait__fs_contents_write(plait__fs_mine(), node, (uint64_t)offset, plait_ref(from), (uint32_t)length,
-      NULL, 0, plait_wasi_now());
+  int64_t put = plait__fs_contents_write(
+      plait__fs_mine(), node, (uint64_t)offset, plait_ref(from), (uint32_t)length, NULL, 0, plait_wasi_now());
   return put < 0 ? (int)put : 0;
 }
 

@@ -13,15 +13,15 @@
   PUBLIC uint32_t zig_##name parameters __asm__(#name "|wasi_snapshot_preview1")                                     \
       __attribute__((alias("plait_linked_" #name)));
 #endif
-#define DEFINE(name, parameters, arguments)    \
-  uint32_t plait_linked_##name parameters {    \
-    IN_FILES(plait_preview1_##name arguments); \
-  }                                            \
+#define DEFINE(name, parameters, arguments)        \
+  static uint32_t plait_linked_##name parameters { \
+    IN_FILES(plait_preview1_##name arguments);     \
+  }                                                \
   NAMES(name, parameters)
 
 /* ---- with or without files ---- */
 
-uint32_t plait_linked_fd_close(uint32_t fd) {
+static uint32_t plait_linked_fd_close(uint32_t fd) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->close(fd);
   if (fd >= PLAIT_WASI_STREAMS || plait_load(&closed_streams) & 1u << fd) return PREVIEW1_EBADF;
@@ -35,28 +35,28 @@ static int is_open_stream(uint32_t fd) {
   return fd < PLAIT_WASI_STREAMS && !(plait_load(&closed_streams) & 1u << fd);
 }
 
-uint32_t plait_linked_fd_fdstat_get(uint32_t fd, plait_guest_t to) {
+static uint32_t plait_linked_fd_fdstat_get(uint32_t fd, plait_guest_t to) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->fdstat_get(fd, to);
   return is_open_stream(fd) ? host_fd_fdstat_get(fd, plait_at(to)) : PREVIEW1_EBADF;
 }
 NAMES(fd_fdstat_get, (uint32_t fd, plait_guest_t to))
 
-uint32_t plait_linked_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
+static uint32_t plait_linked_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->read(fd, iovs, count, read);
   return is_open_stream(fd) ? host_fd_read(fd, iovs, count, read) : PREVIEW1_EBADF;
 }
 NAMES(fd_read, (uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read))
 
-uint32_t plait_linked_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
+static uint32_t plait_linked_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->seek(fd, offset, whence, to);
   return is_open_stream(fd) ? PREVIEW1_SPIPE : PREVIEW1_EBADF;
 }
 NAMES(fd_seek, (uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to))
 
-uint32_t plait_linked_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
+static uint32_t plait_linked_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->write(fd, iovs, count, written);
   return is_open_stream(fd) ? host_fd_write(fd, iovs, count, written) : PREVIEW1_EBADF;
@@ -111,7 +111,7 @@ DEFINE(path_symlink, (plait_guest_t text, uint32_t text_length, uint32_t fd, pla
 DEFINE(path_unlink_file, (uint32_t fd, plait_guest_t path, uint32_t length), (fd, path, length))
 
 /* A thread that only sleeps needs no slot. */
-uint32_t plait_linked_poll_oneoff(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
+static uint32_t plait_linked_poll_oneoff(plait_guest_t in, plait_guest_t out, uint32_t count, plait_guest_t events) {
   uint32_t clocks = 0;
   while (clocks < count && (guest_load(in + clocks * SUBSCRIPTION_SIZE + 8) & 255u) == 0) clocks++;
   if (clocks == count) return host_poll_oneoff(in, out, count, events);

@@ -4,11 +4,6 @@
 
 fs-library: $(BUILD)/libplait_fs.a $(BUILD)/libplait_fs_single.a
 
-$(BUILD)/plait_fs.o: LIBRARY_CPU := $(LIBRARY_CPU)+atomics
-$(BUILD)/plait_fs.o $(BUILD)/plait_fs_single.o: lib/fs/plait_fs.c lib/fs/fs.mk Makefile $(VENV)/.installed
-	@mkdir -p $(BUILD)
-	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(DEPENDENCIES) -c $< -o $@
-
 # ---- tests of the library: programs for WASI, by zig cc ----
 
 LIB_TEST := $(BUILD)/lib-test

@@ -184,7 +184,7 @@ static uint32_t files_write(uint32_t fd, plait_guest_t iovs, uint32_t count, pla
 
 /* ---- what JavaScript, or the program's start, may call ---- */
 
-__attribute__((visibility("default"))) int plait_fs_unpack(const void *tar, size_t length) {
+PUBLIC int plait_fs_unpack(const void *tar, size_t length) {
   int how = begin();
   if (how == 0) return -PLAIT_ENOMEM;
   int rc = plait__tar_unpack(tar, length, plait_wasi_now());

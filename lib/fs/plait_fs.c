@@ -6,12 +6,9 @@
  * import from its host are defined here: calls.c, and lib/emscripten/. What stays the host's are clocks, random
  * numbers, arguments, the end of the program and the standard streams.
  */
-#ifdef __EMSCRIPTEN__
-#include "../emscripten/heap.c"
-#else
 #include "../heap/malloc.c"
-#endif
 
+PRIVATE_BEGIN
 #include "../../core/fs/journal.c"
 #include "../../core/fs/items.c"
 #include "../../core/fs/open_file.c"
@@ -28,6 +25,8 @@
 #include "../../core/wasi/preview1_paths.c"
 #include "../../core/wasi/preview1_poll.c"
 #endif
+
+PRIVATE_END
 
 #ifdef __EMSCRIPTEN__
 #include "../emscripten/input.c"
