@@ -5,15 +5,16 @@
  */
 #include <emscripten.h>
 
-/* The bytes read, 0 at the end, or -1. */
+/* The bytes read, 0 at the end, or -1. clang-format would take the JavaScript for C. */
+/* clang-format off */
 EM_JS(int, plait_read_input, (uint8_t *to, uint32_t length), {
   if (Module['stdin']) {
     var done = 0;
     while (done < length) {
       var byte = Module['stdin']();
-      if (byte == = null || byte == = undefined) break;
+      if (byte === null || byte === undefined) break;
       HEAPU8[to + done++] = byte;
-      if (byte == = 10) break;
+      if (byte === 10) break;
     }
     return done;
   }
@@ -27,12 +28,13 @@ EM_JS(int, plait_read_input, (uint8_t *to, uint32_t length), {
       return count;
     }
     catch(error) {
-      if (error.code == = 'EOF') return 0;
-      if (error.code != = 'EAGAIN') return -1;
+      if (error.code === 'EOF') return 0;
+      if (error.code !== 'EAGAIN') return -1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10); // a terminal that does not block
     }
   }
-});
+})
+/* clang-format on */
 
 static uint32_t host_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
   uint32_t total = 0;

@@ -21,8 +21,8 @@ static inline _Noreturn void fail(const char *why) {
   exit(1);
 }
 
-#define CHECK(what) \
-  do {              \
+#define CHECK(what)                     \
+  do {                                  \
     if (!(what)) fail("wrong: " #what); \
   } while (0)
 

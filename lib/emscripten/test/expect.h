@@ -6,12 +6,12 @@
 
 static int failures;
 
-#define EXPECT(what)                                                  \
-  do {                                                                \
-    if (!(what)) {                                                    \
-      printf("%s:%d: expected: %s\n", __FILE__, __LINE__, #what);     \
-      __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);             \
-    }                                                                 \
+#define EXPECT(what)                                              \
+  do {                                                            \
+    if (!(what)) {                                                \
+      printf("%s:%d: expected: %s\n", __FILE__, __LINE__, #what); \
+      __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);         \
+    }                                                             \
   } while (0)
 
 /* The program's exit code. */

@@ -37,8 +37,7 @@ static void check(void *unused) {
 
 int main(void) {
   for (int i = 0; i < 2; i++)
-    emscripten_wasm_worker_post_function_vi(
-        emscripten_create_wasm_worker(stacks[i], sizeof stacks[i]), work, i);
+    emscripten_wasm_worker_post_function_vi(emscripten_create_wasm_worker(stacks[i], sizeof stacks[i]), work, i);
   for (int i = 0; i < 1000; i++) free(malloc(1 + i));
   check(NULL);
   emscripten_exit_with_live_runtime();
