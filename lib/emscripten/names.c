@@ -12,12 +12,15 @@ OFFER(emscripten_builtin_memalign, own_aligned_alloc);
 OFFER(emscripten_builtin_posix_memalign, own_posix_memalign);
 
 /*
- * -sSAFE_HEAP asks for the end of the memory that programs may use; -sMAIN_MODULE for the function alone. It is no
- * way to move that end.
+ * The word that says how far programs may use the memory. -sSAFE_HEAP compares addresses with it. Before the heap
+ * starts, it is the heap's start: the start-up code of -sWASM_WORKERS moves it, to take a block of its own.
  */
-static uintptr_t memory_end;
-
 static uintptr_t *own_get_sbrk_ptr(void) {
+  static uintptr_t memory_end;
+  if (plait_get(&plait_heap()->first) == 0) {
+    if (taken == 0) taken = plait_platform_first();
+    return &taken;
+  }
   memory_end = (uintptr_t)plait_platform_pages() * PAGE;
   return &memory_end;
 }

@@ -51,7 +51,7 @@ PRIVATE_END
 
 #ifdef __wasm__
 #define THREADS (PLAIT_SLOT_LIMIT > 1)
-#define FIRST plait_platform_first()
+#define FIRST (taken > plait_platform_first() ? (plait_ref_t)taken : plait_platform_first())
 #define PAGE PLAIT_PAGE_SIZE
 #else
 #define THREADS 1
@@ -92,6 +92,9 @@ PLAIT_TINY void started_thread(uint32_t index) {
 /* ---- the process ---- */
 
 #ifdef __wasm__
+
+/* Start-up code has taken what lies below, if this is not 0: see lib/emscripten/names.c. */
+static uintptr_t taken;
 
 /* The linker has reserved memory for the statics already. */
 static int start_memory(void) {
