@@ -23,7 +23,7 @@ PLAIT_COLD int plait_heap_init(plait_ref_t first, uint32_t maximum_pages) {
   plait__spans_clear();
   plait__classes_init();
   /* if the memory has more than the statics need; else it grows at the first request */
-  plait__extend(index, plait_platform_pages());
+  plait__extend(index, plait_platform_first_pages());
   return 0;
 }
 

@@ -239,6 +239,9 @@ plait_ref_t plait_platform_first(void);
 /* The current number of pages of the space. Any thread. */
 uint32_t plait_platform_pages(void);
 
+/* How many pages belong to the space at its start. In a library other code may have added pages before that. */
+uint32_t plait_platform_first_pages(void);
+
 /*
  * Adds pages and returns the index of the first new one, or -PLAIT_ENOMEM. Any thread, also concurrently. pre: where
  * exits are noticed (PLAIT_EXITS_NOTICED), the caller holds no lock. New bytes are zero.

@@ -80,6 +80,10 @@ plait_ref_t plait_platform_first(void) {
   return 64;
 }
 
+uint32_t plait_platform_first_pages(void) {
+  return plait_platform_pages();
+}
+
 uint32_t plait_platform_pages(void) {
   return atomic_load(&posix_head()->pages);
 }

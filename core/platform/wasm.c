@@ -14,6 +14,15 @@ plait_ref_t plait_platform_first(void) {
   return ((plait_ref_t)(uintptr_t)&__heap_base + 63u) & ~63u;
 }
 
+uint32_t plait_platform_first_pages(void) {
+#if PLAIT_PLATFORM_ALONE
+  return plait_platform_pages();
+#else
+  extern uint8_t __heap_end; /* set by the linker: the end of the memory that the module starts with */
+  return (uint32_t)((uintptr_t)&__heap_end / PLAIT_PAGE_SIZE);
+#endif
+}
+
 __attribute__((always_inline)) uint32_t plait_platform_pages(void) {
   return (uint32_t)__builtin_wasm_memory_size(0);
 }

@@ -26,8 +26,7 @@ EM_JS(int, plait_read_input, (uint8_t *to, uint32_t length), {
       var count = fs.readSync(0, bytes, 0, bytes.length, null);
       HEAPU8.set(bytes.subarray(0, count), to);
       return count;
-    }
-    catch(error) {
+    } catch (error) {
       if (error.code === 'EOF') return 0;
       if (error.code !== 'EAGAIN') return -1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10); // a terminal that does not block

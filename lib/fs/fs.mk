@@ -12,7 +12,7 @@ FILES := -Wl,--whole-archive $(BUILD)/libplait_fs_single.a -Wl,--no-whole-archiv
 
 .PHONY: fs-library-test
 
-fs-library-test: $(BUILD)/dist.stamp $(LIB_TEST)/notes.wasm $(LIB_TEST)/copy.wasm $(LIB_TEST)/print.wasm $(LIB_TEST)/print-alone.wasm
+fs-library-test: $(BUILD)/dist.stamp $(LIB_TEST)/notes.wasm $(LIB_TEST)/copy.wasm $(LIB_TEST)/print.wasm $(LIB_TEST)/print-alone.wasm $(LIB_TEST)/two-heaps.wasm
 	$(NODE) --no-warnings lib/examples/notes.mjs $(LIB_TEST)/notes.wasm
 	$(NODE) --no-warnings $(TEST_FLAGS) lib/fs/test/*.test.js
 
@@ -37,3 +37,8 @@ $(LIB_TEST)/print-alone.wasm: lib/fs/test/print.c $(VENV)/.installed
 $(LIB_TEST)/notes.wasm: lib/examples/notes.c $(BUILD)/libplait_fs_single.a
 	@mkdir -p $(LIB_TEST)
 	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror -Wl,--export=plait_fs_call $< $(FILES) -o $@
+
+# Not linked whole: the program keeps zig's malloc.
+$(LIB_TEST)/two-heaps.wasm: lib/fs/test/two-heaps.c $(BUILD)/libplait_fs_single.a
+	@mkdir -p $(LIB_TEST)
+	$(ZIG) cc --target=wasm32-wasi -O2 -s -Wall -Wextra -Werror $< $(BUILD)/libplait_fs_single.a -o $@

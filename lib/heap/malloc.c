@@ -91,14 +91,31 @@ PLAIT_TINY void started_thread(uint32_t index) {
 
 /* ---- the process ---- */
 
+static void *own_malloc(size_t size);
+
 #ifdef __wasm__
 
-/* Start-up code has taken what lies below, if this is not 0: see lib/emscripten/names.c. */
+void *malloc(size_t size);
+
+/*
+ * What lies below belongs to others, if this is not 0: to start-up code (lib/emscripten/names.c), or to the program's
+ * own malloc.
+ */
 static uintptr_t taken;
 
-/* The linker has reserved memory for the statics already. */
+/*
+ * The linker has reserved memory for the statics already. What lies behind them, up to the end of the memory that the
+ * module starts with, is for its malloc. If that is another one, this heap starts with a page of its own.
+ */
 static int start_memory(void) {
-  return plait_heap_init(FIRST, MOST_PAGES);
+  void *(*volatile the_malloc)(size_t) = malloc;
+  if (the_malloc == own_malloc) return plait_heap_init(FIRST, MOST_PAGES);
+  int64_t at = plait_platform_grow(1);
+  if (at < 0) return -PLAIT_ENOMEM;
+  taken = (uintptr_t)at * PAGE;
+  int rc = plait_heap_init(FIRST, MOST_PAGES);
+  plait__extend((uint32_t)at, (uint32_t)at + 1);
+  return rc;
 }
 
 static void started_process(void) {

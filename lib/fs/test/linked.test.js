@@ -159,6 +159,10 @@ test('a damaged archive is refused', () => {
   expect(wrong);
 });
 
+test('a program that keeps its own malloc', () => {
+  assert.equal(load('two-heaps.wasm').start(), 0);
+});
+
 test('a program imports clocks, streams and its end, and a printing one contains no files', () => {
   for (const name of ['copy.wasm', 'print.wasm'])
     for (const { module, name: imported } of WebAssembly.Module.imports(load(name).module)) {
