@@ -1,0 +1,5 @@
+/**
+ * The test programs: {name, sources, flags, wasi, args, threads, long, strict}. Without `sources` it is NAME.c.
+ * `wasi` are flags for wasi-libc alone. `threads` needs pthreads. `long` ones run only when they are named.
+ */
+export const PROGRAMS = [{ name: 'open' }, { name: 'paths' }];

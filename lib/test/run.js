@@ -1,0 +1,174 @@
+/**
+ * Runs the test programs of this folder: node run.js TOOLCHAIN [PROGRAM ...]
+ *
+ * Each program is built natively and by the toolchain (zig, clang or emscripten), linked with libplait_fs as
+ * docs/guide/files.md says. Both run in an empty file system. What they print must be equal, line by line.
+ * The differences are in build/lib-test/TOOLCHAIN/PROGRAM.diff. All programs are run, whatever becomes of one.
+ */
+
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { PROGRAMS } from './programs.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const BUILT = join(ROOT, 'build/lib-test');
+const LIMIT_MS = 600_000;
+/** What a linked module may import: no call that concerns files. */
+const ALLOWED = new Set(
+  ('clock_time_get clock_res_get proc_exit random_get sched_yield poll_oneoff fd_read fd_write fd_fdstat_get ' +
+    'args_get args_sizes_get environ_get environ_sizes_get').split(' '),
+);
+
+const execute = promisify(execFile);
+
+/** @returns what the command printed, and how it ended */
+async function run(command, args, cwd) {
+  const started = Date.now();
+  const end = await execute(command, args, { cwd, timeout: LIMIT_MS, maxBuffer: 2 ** 28 }).catch((error) => error);
+  const how = end.killed ? `no end within ${LIMIT_MS / 1000} s` : (end.signal ?? end.code ?? 0);
+  return { text: end.stdout ?? '', errors: end.stderr || (end.message ?? ''), how, ms: Date.now() - started };
+}
+
+async function build(command, args) {
+  const { how, errors } = await run(command, args, ROOT);
+  if (how !== 0) throw new Error(`does not build: ${command} ${args.join(' ')}\n${errors}`);
+}
+
+const sourcesOf = (program) => program.sources ?? [`lib/test/${program.name}.c`];
+const flagsOf = (program) => [...(program.strict === false ? ['-w'] : ['-Wall', '-Wextra', '-Werror']), ...(program.flags ?? [])];
+
+/** Each toolchain: what it can build, how it links, how its programs start. */
+const TOOLCHAINS = {
+  native: {
+    async build(program, to) {
+      const cc = (process.env.CC ?? 'cc').split(' ');
+      await build(cc[0], [...cc.slice(1), '-O2', ...flagsOf(program), ...sourcesOf(program), '-o', to, '-pthread', '-lm']);
+    },
+    start: (program, file) => [file, program.args ?? []],
+  },
+  zig: wasi('.venv/bin/python', ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'], [
+    '-Wl,--whole-archive',
+    'build/libplait_fs_single.a',
+    '-Wl,--no-whole-archive',
+  ]),
+  clang: wasi(process.env.CLANG ?? 'clang-19', ['--target=wasm32-wasi', `--sysroot=${process.env.WASI_SYSROOT ?? '/usr'}`, '-s'], [
+    'build/libplait_fs_single.a',
+  ]),
+  emscripten: {
+    threads: true,
+    async build(program, to) {
+      const port = `${join(ROOT, 'lib/emscripten/plait.py')}:files=1`;
+      const threads = program.threads ? ['-pthread', '-sPROXY_TO_PTHREAD', '-sEXIT_RUNTIME'] : [];
+      await build(join(ROOT, 'tools/emscripten-run.sh'), [
+        'emcc', '-O2', ...flagsOf(program), ...sourcesOf(program), `--use-port=${port}`, ...threads, '-sALLOW_MEMORY_GROWTH',
+        '-sSTACK_SIZE=1MB', '-Wno-pthreads-mem-growth', '-o', `${to}.cjs`,
+      ]);
+      checkImports(`${to}.wasm`, (name) => !/^__syscall|^fd_(?!read|write)|^path_/.test(name));
+    },
+    start: (program, file) => [process.env.EMSCRIPTEN_NODE ?? process.execPath, [`${file}.cjs`, ...(program.args ?? [])]],
+  },
+};
+
+function wasi(command, args, libraries) {
+  return {
+    async build(program, to) {
+      const emulation = ['-D_WASI_EMULATED_MMAN', '-D_WASI_EMULATED_PROCESS_CLOCKS', '-D_WASI_EMULATED_SIGNAL', '-D_WASI_EMULATED_GETPID'];
+      const emulated = ['-lwasi-emulated-mman', '-lwasi-emulated-process-clocks', '-lwasi-emulated-signal', '-lwasi-emulated-getpid'];
+      await build(command, [
+        ...args, '-O2', ...flagsOf(program), ...(program.wasi ?? []), ...emulation, ...sourcesOf(program), ...libraries, ...emulated,
+        '-Wl,-z,stack-size=1048576', '-o', to,
+      ]);
+      checkImports(to, (name) => ALLOWED.has(name));
+    },
+    start: (program, file) => [process.execPath, ['--no-warnings', join(ROOT, 'lib/examples/wasi.js'), file, ...(program.args ?? [])]],
+  };
+}
+
+function checkImports(file, isAllowed) {
+  const imports = WebAssembly.Module.imports(new WebAssembly.Module(readFileSync(file)));
+  const others = imports.filter(({ kind, name }) => kind === 'function' && !isAllowed(name)).map(({ name }) => name);
+  if (others.length > 0) throw new Error(`imports ${others.join(', ')}`);
+}
+
+/** A folder in memory, where the host has one. */
+const emptyFolder = () => mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'plait-'));
+
+async function transcriptOf(program, name) {
+  const toolchain = TOOLCHAINS[name];
+  const file = join(BUILT, name, program.name);
+  mkdirSync(join(BUILT, name), { recursive: true });
+  await toolchain.build(program, file);
+  const folder = emptyFolder();
+  try {
+    const { text, errors, how, ms } = await run(...toolchain.start(program, file), folder);
+    writeFileSync(`${file}.txt`, text);
+    return { lines: [...text.split('\n'), `ended: ${how}`], errors, ms };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Pairs of lines that differ. A line that only one of both has is set against nothing, if the rest then is equal again. */
+function differencesOf(right, wrong) {
+  const differences = [];
+  const REACH = 40;
+  let i = 0;
+  let j = 0;
+  while (i < right.length || j < wrong.length) {
+    if (right[i] === wrong[j]) {
+      i++;
+      j++;
+      continue;
+    }
+    let [skipRight, skipWrong] = [1, 1];
+    search: for (let sum = 1; sum < REACH; sum++) {
+      for (let a = 0; a <= sum; a++) {
+        if (right[i + a] !== undefined && right[i + a] === wrong[j + sum - a]) {
+          [skipRight, skipWrong] = [a, sum - a];
+          break search;
+        }
+      }
+    }
+    for (let k = 0; k < Math.max(skipRight, skipWrong); k++) {
+      differences.push([k < skipRight ? right[i + k] : undefined, k < skipWrong ? wrong[j + k] : undefined]);
+    }
+    i += skipRight;
+    j += skipWrong;
+  }
+  return differences;
+}
+
+/** @returns one cell of the table */
+async function compare(program, name) {
+  const file = join(BUILT, name, program.name);
+  try {
+    const native = await transcriptOf(program, 'native');
+    const tested = await transcriptOf(program, name);
+    const differences = differencesOf(native.lines, tested.lines);
+    const shown = differences.map(([right, wrong]) => `- ${right ?? ''}\n+ ${wrong ?? ''}\n`).join('');
+    writeFileSync(`${file}.diff`, `${shown}${tested.errors}`);
+    return { text: differences.length === 0 ? 'equal' : `${differences.length} lines differ`, ok: differences.length === 0, lines: native.lines.length, ms: tested.ms };
+  } catch (error) {
+    writeFileSync(`${file}.diff`, String(error.message));
+    return { text: error.message.split('\n')[0].slice(0, 70), ok: false, lines: 0, ms: 0 };
+  }
+}
+
+const [toolchain, ...names] = process.argv.slice(2);
+if (!(toolchain in TOOLCHAINS)) {
+  console.error(`usage: run.js ${Object.keys(TOOLCHAINS).join('|')} [PROGRAM ...]`);
+  process.exit(2);
+}
+const chosen = names.length > 0 ? (program) => names.includes(program.name) : (program) => !program.long;
+let failed = 0;
+for (const program of PROGRAMS.filter(chosen)) {
+  if (program.threads && !TOOLCHAINS[toolchain].threads && toolchain !== 'native') continue;
+  const { text, ok, lines, ms } = await compare(program, toolchain);
+  if (!ok) failed++;
+  console.log(`${toolchain.padEnd(11)}${program.name.padEnd(14)}${String(lines).padStart(6)} lines ${String(ms).padStart(7)} ms  ${text}`);
+}
+process.exitCode = failed === 0 ? 0 : 1;
