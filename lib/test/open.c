@@ -42,8 +42,9 @@ int main(void) {
           printf("|%s", flags[i].name);
           all |= flags[i].flag;
         }
-        /* Linux says that O_TRUNC without writing is undefined, and O_EXCL without O_CREAT. */
-        if ((all & O_TRUNC && modes[mode].mode == O_RDONLY) || (all & O_EXCL && !(all & O_CREAT))) {
+        /* Undefined: O_TRUNC without writing and O_EXCL without O_CREAT. Linux's versions differ in O_CREAT and O_DIRECTORY. */
+        if ((all & O_TRUNC && modes[mode].mode == O_RDONLY) || (all & O_EXCL && !(all & O_CREAT)) ||
+            (all & O_CREAT && all & O_DIRECTORY)) {
           printf(": left out\n");
           continue;
         }

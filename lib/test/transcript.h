@@ -22,11 +22,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What wasi-libc does not have, whatever is beneath it. */
+/* For what wasi-libc does not have, whatever is beneath it. The native build to compare with leaves it out, too. */
+#ifndef WASI
 #ifdef __wasi__
 #define WASI 1
 #else
 #define WASI 0
+#endif
 #endif
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
