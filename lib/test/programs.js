@@ -11,4 +11,5 @@ export const PROGRAMS = [
   { name: 'deep' },
   { name: 'descriptors' },
   { name: 'stdio' },
+  { name: 'threads', threads: true },
 ];

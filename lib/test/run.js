@@ -64,7 +64,7 @@ const TOOLCHAINS = {
         'emcc', '-O2', ...flagsOf(program), ...sourcesOf(program), `--use-port=${port}`, ...threads, '-sALLOW_MEMORY_GROWTH',
         '-sSTACK_SIZE=1MB', '-Wno-pthreads-mem-growth', '-o', `${to}.cjs`,
       ]);
-      checkImports(`${to}.wasm`, (name) => !/^__syscall|^fd_(?!read|write)|^path_/.test(name));
+      checkImports(`${to}.wasm`, (name) => !/^__syscall|^fd_(?!(read|write|fdstat_get)$)|^path_/.test(name));
     },
     start: (program, file) => [process.env.EMSCRIPTEN_NODE ?? process.execPath, [`${file}.cjs`, ...(program.args ?? [])]],
   },
