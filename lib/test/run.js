@@ -7,7 +7,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +17,9 @@ import { PROGRAMS } from './programs.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BUILT = join(ROOT, 'build/lib-test');
+/** What every program is made of beside its sources. */
+const HEADERS = ['lib/test/transcript.h', 'lib/test/workers.h'];
+const ARCHIVES = ['build/libplait_fs_single.a', 'build/libplait_fs.a'];
 const LIMIT_MS = 600_000;
 /** What a linked module may import: no call that concerns files. */
 const ALLOWED = new Set(
@@ -34,18 +37,25 @@ async function run(command, args, cwd) {
   return { text: end.stdout ?? '', errors: end.stderr || (end.message ?? ''), how, ms: Date.now() - started };
 }
 
-async function build(command, args) {
+/** Builds the file, unless it is newer than what it is made of and was made by the same command. */
+async function build(to, program, command, args) {
+  const line = [command, ...args].join(' ');
+  const made = `${to}.command`;
+  const parts = [...sourcesOf(program), ...HEADERS, ...ARCHIVES].map((path) => join(ROOT, path)).filter(existsSync);
+  const newest = Math.max(...parts.map((path) => statSync(path).mtimeMs));
+  if (existsSync(made) && statSync(made).mtimeMs > newest && readFileSync(made, 'utf8') === line) return;
   const { how, errors } = await run(command, args, ROOT);
-  if (how !== 0) throw new Error(`does not build: ${command} ${args.join(' ')}\n${errors}`);
+  if (how !== 0) throw new Error(`does not build: ${line}\n${errors}`);
+  writeFileSync(made, line);
 }
 
 const sourcesOf = (program) => program.sources ?? [`lib/test/${program.name}.c`];
-const flagsOf = (program) => [...(program.strict === false ? ['-w'] : ['-Wall', '-Wextra', '-Werror']), ...(program.flags ?? [])];
+const flagsOf = (program) => ['-Wall', '-Wextra', ...(program.package ? [] : ['-Werror']), ...(program.flags ?? [])];
 
 /** Each toolchain: what it can build, how it links, how its programs start. */
 const TOOLCHAINS = {
   native: native([]),
-  'native-wasi': native(['-DWASI=1']),
+  'native-wasi': native(['-DWASI=1'], (program) => program.wasi ?? []),
   zig: wasi('.venv/bin/python', ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'], [
     '-Wl,--whole-archive',
     'build/libplait_fs_single.a',
@@ -56,11 +66,10 @@ const TOOLCHAINS = {
   ]),
   emscripten: {
     native: 'native',
-    threads: true,
     async build(program, to) {
       const port = `${join(ROOT, 'lib/emscripten/plait.py')}:files=1`;
       const threads = program.threads ? ['-pthread', '-sPROXY_TO_PTHREAD', '-sEXIT_RUNTIME'] : [];
-      await build(join(ROOT, 'tools/emscripten-run.sh'), [
+      await build(to, program, join(ROOT, 'tools/emscripten-run.sh'), [
         'emcc', '-O2', ...flagsOf(program), ...sourcesOf(program), `--use-port=${port}`, ...threads, '-sALLOW_MEMORY_GROWTH',
         '-sSTACK_SIZE=1MB', '-Wno-pthreads-mem-growth', '-o', `${to}.cjs`,
       ]);
@@ -70,12 +79,12 @@ const TOOLCHAINS = {
   },
 };
 
-function native(flags) {
+function native(flags, more = () => []) {
   return {
     async build(program, to) {
       const cc = (process.env.CC ?? 'cc').split(' ');
-      const all = [...cc.slice(1), '-O2', ...flags, ...flagsOf(program), ...sourcesOf(program)];
-      await build(cc[0], [...all, '-o', to, '-pthread', '-lm']);
+      const all = [...cc.slice(1), '-O2', ...flags, ...flagsOf(program), ...more(program), ...sourcesOf(program)];
+      await build(to, program, cc[0], [...all, '-o', to, '-pthread', '-lm']);
     },
     start: (program, file) => [file, program.args ?? []],
   };
@@ -87,8 +96,8 @@ function wasi(command, args, libraries) {
     async build(program, to) {
       const emulation = ['-D_WASI_EMULATED_MMAN', '-D_WASI_EMULATED_PROCESS_CLOCKS', '-D_WASI_EMULATED_SIGNAL', '-D_WASI_EMULATED_GETPID'];
       const emulated = ['-lwasi-emulated-mman', '-lwasi-emulated-process-clocks', '-lwasi-emulated-signal', '-lwasi-emulated-getpid'];
-      await build(command, [
-        ...args, '-O2', ...flagsOf(program), ...(program.wasi ?? []), ...emulation, ...sourcesOf(program), ...libraries, ...emulated,
+      await build(to, program, command, [
+        ...args, '-O2', ...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...emulation, ...sourcesOf(program), ...libraries, ...emulated,
         '-Wl,-z,stack-size=1048576', '-o', to,
       ]);
       checkImports(to, (name) => ALLOWED.has(name));
@@ -176,10 +185,10 @@ if (!(toolchain in TOOLCHAINS)) {
   console.error(`usage: run.js ${Object.keys(TOOLCHAINS).join('|')} [PROGRAM ...]`);
   process.exit(2);
 }
-const chosen = names.length > 0 ? (program) => names.includes(program.name) : (program) => !program.long;
+const chosen = names.length > 0 ? (program) => names.includes(program.name) : (program) => !program.package;
 let failed = 0;
 for (const program of PROGRAMS.filter(chosen)) {
-  if (program.threads && !TOOLCHAINS[toolchain].threads && toolchain !== 'native') continue;
+  if (program.on !== undefined && !program.on.includes(toolchain)) continue;
   const { text, ok, lines, ms } = await compare(program, toolchain);
   if (!ok) failed++;
   console.log(`${toolchain.padEnd(11)}${program.name.padEnd(14)}${String(lines).padStart(6)} lines ${String(ms).padStart(7)} ms  ${text}`);
