@@ -45,7 +45,7 @@ demo: build
 
 # Each part is run, whatever became of those before it; in the end comes a table.
 TEST_PARTS := check native-test native-asan native-tsan js-test node-test-26 debug-test malloc-plain malloc-asan malloc-tsan \
-	heap-examples fs-library-test heap-preload-short lua-test browser-test bundlers-test runners-test fs-programs-test
+	heap-examples fs-library-test lib-programs-test heap-preload-short lua-test browser-test bundlers-test runners-test fs-programs-test
 
 test:
 	@$(NODE) tools/test-parts.js "$(MAKE)" $(TEST_PARTS)
@@ -277,7 +277,7 @@ fs-programs-test: $(BUILD)/test.stamp $(PROGRAMS)
 	$(NODE) $(TEST_FLAGS) $(BUILD)/test/programs/*.test.js
 
 include core/test/native.mk lib/heap/test/malloc.mk core/test/preload.mk lua/lua.mk core/test/fuzz.mk lib/lib.mk lib/fs/fs.mk \
-	lib/emscripten/emscripten.mk
+	lib/emscripten/emscripten.mk lib/test/programs.mk
 
 # For clangd: the command that compiles each file.
 EDITED := $(addprefix $(FUZZ)/,$(FUZZ_TARGETS) decode fs) $(BUILD)/plait.o $(BUILD)/libplait_heap.so \

@@ -42,4 +42,6 @@ const ACCEPTED = [
 ];
 
 export const isAccepted = (program, toolchain, line) =>
-  ACCEPTED.some((one) => one.program === program && one.on.includes(toolchain) && line !== undefined && one.line.test(line));
+  ACCEPTED.some(
+    (one) => one.program === program && one.on.includes(toolchain) && line !== undefined && one.line.test(line),
+  );

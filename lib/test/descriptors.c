@@ -131,12 +131,16 @@ static void standard_output(void) {
 static void lock(const char *what, int fd, int command, short type, long start, long length) {
   struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
   int rc = fcntl(fd, command, &lock);
-  printf("%s %s %ld+%ld: %s", what, type == F_RDLCK ? "read" : type == F_WRLCK ? "write" : "unlock", start, length, outcome(rc));
+  printf("%s %s %ld+%ld: %s", what,
+      type == F_RDLCK       ? "read"
+          : type == F_WRLCK ? "write"
+                            : "unlock",
+      start, length, outcome(rc));
   if (rc == 0 && (command == F_GETLK || command == F_OFD_GETLK)) {
-    if (lock.l_type == F_UNLCK)
-      printf(" free");
+    if (lock.l_type == F_UNLCK) printf(" free");
     else
-      printf(" %s %lld+%lld", lock.l_type == F_RDLCK ? "read" : "write", (long long)lock.l_start, (long long)lock.l_len);
+      printf(
+          " %s %lld+%lld", lock.l_type == F_RDLCK ? "read" : "write", (long long)lock.l_start, (long long)lock.l_len);
   }
   printf("\n");
 }

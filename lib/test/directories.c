@@ -18,8 +18,7 @@ static int read_some(DIR *stream, int limit) {
   uint32_t sum = hash(names, (size_t)count * sizeof *names);
   if (count < 20)
     for (int i = 0; i < count; i++) printf(" %s", names[i]);
-  else
-    printf(" sum %u", sum);
+  else printf(" sum %u", sum);
   memset(names, 0, sizeof names);
   printf(" (%d)\n", count);
   return count;
@@ -37,8 +36,7 @@ static void kinds(void) {
     int type = S_ISREG(stat.st_mode) ? DT_REG : S_ISDIR(stat.st_mode) ? DT_DIR : DT_LNK;
     if (entry->d_type != type || (entry->d_ino != stat.st_ino && strcmp(entry->d_name, "..") != 0))
       printf("%s is wrong\n", entry->d_name), wrong++;
-    else
-      right++;
+    else right++;
   }
   printf("%d right, %d wrong\n", right, wrong);
   closedir(stream);
@@ -233,8 +231,8 @@ static void working_directories(void) {
   static char now[PATH_MAX];
   size_t skip = strcmp(top, "/") == 0 ? 0 : strlen(top);
 #endif
-  static const char *const steps[] = {"dir", "sub", "..", "../dir/./sub", ".", "../..", "to-dir", "..", "to-dir/sub", "../inner", "none",
-      "../../to-dir/up", "../..", "empty", "../empty/", "..", "loop", "dangling", "dir/up"};
+  static const char *const steps[] = {"dir", "sub", "..", "../dir/./sub", ".", "../..", "to-dir", "..", "to-dir/sub",
+      "../inner", "none", "../../to-dir/up", "../..", "empty", "../empty/", "..", "loop", "dangling", "dir/up"};
   for (int i = 0; i < COUNT(steps); i++) {
     int rc = chdir(steps[i]);
     printf("chdir \"%s\": %s", steps[i], outcome(rc));

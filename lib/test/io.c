@@ -10,10 +10,8 @@ static ssize_t get(int fd, size_t length) {
   memset(buffer, '#', sizeof buffer);
   ssize_t got = read(fd, buffer, length);
   printf("  read %zu: ", length);
-  if (got < 0)
-    printf("%s\n", errno_name(errno));
-  else
-    bytes(buffer, (size_t)got), printf(" (%zd)\n", got);
+  if (got < 0) printf("%s\n", errno_name(errno));
+  else bytes(buffer, (size_t)got), printf(" (%zd)\n", got);
   return got;
 }
 
@@ -31,10 +29,8 @@ static void positions(void) {
         errno = 0;
         long long at = lseek(fd, offsets[i], whences[w]);
         printf("from %d lseek(%lld, %d): ", from * 5, offsets[i], w);
-        if (at == -1)
-          printf("%s", errno_name(errno));
-        else
-          printf("%lld", at);
+        if (at == -1) printf("%s", errno_name(errno));
+        else printf("%lld", at);
         printf(", at %lld\n", (long long)lseek(fd, 0, SEEK_CUR));
       }
     }
@@ -257,10 +253,8 @@ static void times_of(const char *name) {
   long long times[] = {stat.st_atim.tv_sec, stat.st_mtim.tv_sec};
   for (int i = 0; i < 2; i++) {
     long nanoseconds = i == 0 ? stat.st_atim.tv_nsec : stat.st_mtim.tv_nsec;
-    if (times[i] > now.tv_sec - 3600 && times[i] <= now.tv_sec + 1)
-      printf(" now");
-    else
-      printf(" %lld.%09ld", times[i], nanoseconds);
+    if (times[i] > now.tv_sec - 3600 && times[i] <= now.tv_sec + 1) printf(" now");
+    else printf(" %lld.%09ld", times[i], nanoseconds);
   }
   printf("\n");
 }

@@ -1,9 +1,10 @@
 /* names: rename, link, unlink and symlink, of everything over everything. */
 #include "transcript.h"
 
-static const char *const things[] = {"none", "file", "other", "hard-1", "hard-2", "dir", "dir/inner", "dir/sub", "dir/sub/deep", "empty",
-    "empty-2", "to-file", "to-dir", "to-dir/sub", "dangling", "loop", "dir/new", "dir/sub/new", "empty/new", "file/new", "none/new",
-    "to-dir/new", "dangling/new", ".", "dir/.", "dir/..", "empty/.", "dir/", "empty/", "none/", "file/", "to-dir/", "dir/sub/../../empty"};
+static const char *const things[] = {"none", "file", "other", "hard-1", "hard-2", "dir", "dir/inner", "dir/sub",
+    "dir/sub/deep", "empty", "empty-2", "to-file", "to-dir", "to-dir/sub", "dangling", "loop", "dir/new", "dir/sub/new",
+    "empty/new", "file/new", "none/new", "to-dir/new", "dangling/new", ".", "dir/.", "dir/..", "empty/.", "dir/",
+    "empty/", "none/", "file/", "to-dir/", "dir/sub/../../empty"};
 
 static void set_up(void) {
   populate();

@@ -10,8 +10,8 @@ static const struct {
   int mode;
   const char *name;
 } modes[] = {{O_RDONLY, "RDONLY"}, {O_WRONLY, "WRONLY"}, {O_RDWR, "RDWR"}};
-static const char *const subjects[] = {
-    "none", "file", "dir", "to-file", "to-dir", "dangling", "dangling-deep", "loop", "none/x", "file/x", "file/", "none/", "dir/", "to-dir/"};
+static const char *const subjects[] = {"none", "file", "dir", "to-file", "to-dir", "dangling", "dangling-deep", "loop",
+    "none/x", "file/x", "file/", "none/", "dir/", "to-dir/"};
 
 /* What one may do by a descriptor of this mode. */
 static void use(int fd) {
@@ -20,10 +20,8 @@ static void use(int fd) {
   if (fstat(fd, &stat) != 0) printf(" fstat %s", errno_name(errno));
   printf(" %c%lld", kind_of(stat.st_mode), S_ISDIR(stat.st_mode) ? 0 : (long long)stat.st_size);
   ssize_t got = read(fd, buffer, 3);
-  if (got < 0)
-    printf(" read %s", errno_name(errno));
-  else
-    printf(" read %zd", got);
+  if (got < 0) printf(" read %s", errno_name(errno));
+  else printf(" read %zd", got);
   got = write(fd, "+", 1);
   printf(" write %s", outcome(got));
   off_t at = lseek(fd, 0, SEEK_CUR);
@@ -42,7 +40,7 @@ int main(void) {
           printf("|%s", flags[i].name);
           all |= flags[i].flag;
         }
-        /* Undefined: O_TRUNC without writing and O_EXCL without O_CREAT. Linux's versions differ in O_CREAT and O_DIRECTORY. */
+        /* Undefined: O_TRUNC without writing, O_EXCL without O_CREAT. O_CREAT|O_DIRECTORY differs between Linux's versions. */
         if ((all & O_TRUNC && modes[mode].mode == O_RDONLY) || (all & O_EXCL && !(all & O_CREAT)) ||
             (all & O_CREAT && all & O_DIRECTORY)) {
           printf(": left out\n");

@@ -2,11 +2,12 @@
 #include "transcript.h"
 
 static char name255[256], name256[257], slashes[300], path4095[4096], path4096[4097];
-static const char *const short_paths[] = {"", "/", ".", "..", "./", "../", "file", "file/", "file/.", "file/..", "file/x", "dir",
-    "dir/", "dir/.", "dir/..", "dir/../file", "dir/inner", "dir/sub/..", "dir/sub/../inner", "dir//inner", "./file", "dir/./inner",
-    "none", "none/", "none/x", "none/../file", "none/.", "to-file", "to-file/", "to-file/x", "to-dir", "to-dir/", "to-dir/.",
-    "to-dir/inner", "to-dir/../file", "to-dir/up", "dir/up", "dangling", "dangling/", "dangling/x", "dangling-deep", "loop", "loop/",
-    "loop/x", "empty", "empty/", "empty/.", "empty/..", "inner", "sub", "up"};
+static const char *const short_paths[] = {"", "/", ".", "..", "./", "../", "file", "file/", "file/.", "file/..",
+    "file/x", "dir", "dir/", "dir/.", "dir/..", "dir/../file", "dir/inner", "dir/sub/..", "dir/sub/../inner",
+    "dir//inner", "./file", "dir/./inner", "none", "none/", "none/x", "none/../file", "none/.", "to-file", "to-file/",
+    "to-file/x", "to-dir", "to-dir/", "to-dir/.", "to-dir/inner", "to-dir/../file", "to-dir/up", "dir/up", "dangling",
+    "dangling/", "dangling/x", "dangling-deep", "loop", "loop/", "loop/x", "empty", "empty/", "empty/.", "empty/..",
+    "inner", "sub", "up"};
 static const char *paths[COUNT(short_paths) + 5];
 
 enum { CWD, TOP, DIRECTORY, PLAIN, CLOSED, REMOVED, BASES };
@@ -41,10 +42,8 @@ static const char *shown(const char *path) {
 static void do_stat(int base, const char *path, int flags) {
   struct stat stat;
   int rc = fstatat(base, path, &stat, flags);
-  if (rc != 0)
-    printf("%s", errno_name(errno));
-  else
-    printf("%c%lld", kind_of(stat.st_mode), S_ISDIR(stat.st_mode) ? 0 : (long long)stat.st_size);
+  if (rc != 0) printf("%s", errno_name(errno));
+  else printf("%c%lld", kind_of(stat.st_mode), S_ISDIR(stat.st_mode) ? 0 : (long long)stat.st_size);
 }
 
 static int changed;
@@ -55,40 +54,42 @@ static void call(int which, int base, const char *path) {
   int fd;
   changed = 1;
   switch (which) {
-  case 0: printf("fstatat: "), do_stat(base, path, 0), changed = 0; break;
-  case 1: printf("fstatat NOFOLLOW: "), do_stat(base, path, AT_SYMLINK_NOFOLLOW), changed = 0; break;
-  case 2:
-    fd = openat(base, path, O_RDONLY);
-    printf("openat: %s", outcome(fd));
-    if (fd >= 0) close(fd);
-    changed = 0;
-    break;
-  case 3:
-    fd = openat(base, path, O_RDWR | O_CREAT, 0666);
-    printf("openat CREAT: %s", outcome(fd));
-    if (fd >= 0) close(fd);
-    break;
-  case 4: printf("mkdirat: %s", outcome(mkdirat(base, path, 0777))); break;
-  case 5: printf("unlinkat: %s", outcome(unlinkat(base, path, 0))); break;
-  case 6: printf("unlinkat REMOVEDIR: %s", outcome(unlinkat(base, path, AT_REMOVEDIR))); break;
-  case 7: printf("renameat from: %s", outcome(renameat(base, path, AT_FDCWD, "empty/new"))); break;
-  case 8: printf("renameat file to: %s", outcome(renameat(AT_FDCWD, "file", base, path))); break;
-  case 9: printf("renameat dir to: %s", outcome(renameat(AT_FDCWD, "dir", base, path))); break;
-  case 10: printf("linkat from: %s", outcome(linkat(base, path, AT_FDCWD, "empty/new", 0))); break;
-  case 11: printf("linkat from FOLLOW: %s", outcome(linkat(base, path, AT_FDCWD, "empty/new", AT_SYMLINK_FOLLOW))); break;
-  case 12: printf("linkat to: %s", outcome(linkat(AT_FDCWD, "file", base, path, 0))); break;
-  case 13: printf("symlinkat: %s", outcome(symlinkat("target", base, path))); break;
-  case 14:
-    length = readlinkat(base, path, text, sizeof text);
-    if (length < 0)
-      printf("readlinkat: %s", errno_name(errno));
-    else
-      printf("readlinkat: %.*s", (int)length, text);
-    changed = 0;
-    break;
-  case 15: printf("faccessat: %s", outcome(faccessat(base, path, R_OK, 0))), changed = 0; break;
-  case 16: printf("utimensat: %s", outcome(utimensat(base, path, NULL, 0))), changed = 0; break;
-  case 17: printf("utimensat NOFOLLOW: %s", outcome(utimensat(base, path, NULL, AT_SYMLINK_NOFOLLOW))), changed = 0; break;
+    case 0: printf("fstatat: "), do_stat(base, path, 0), changed = 0; break;
+    case 1: printf("fstatat NOFOLLOW: "), do_stat(base, path, AT_SYMLINK_NOFOLLOW), changed = 0; break;
+    case 2:
+      fd = openat(base, path, O_RDONLY);
+      printf("openat: %s", outcome(fd));
+      if (fd >= 0) close(fd);
+      changed = 0;
+      break;
+    case 3:
+      fd = openat(base, path, O_RDWR | O_CREAT, 0666);
+      printf("openat CREAT: %s", outcome(fd));
+      if (fd >= 0) close(fd);
+      break;
+    case 4: printf("mkdirat: %s", outcome(mkdirat(base, path, 0777))); break;
+    case 5: printf("unlinkat: %s", outcome(unlinkat(base, path, 0))); break;
+    case 6: printf("unlinkat REMOVEDIR: %s", outcome(unlinkat(base, path, AT_REMOVEDIR))); break;
+    case 7: printf("renameat from: %s", outcome(renameat(base, path, AT_FDCWD, "empty/new"))); break;
+    case 8: printf("renameat file to: %s", outcome(renameat(AT_FDCWD, "file", base, path))); break;
+    case 9: printf("renameat dir to: %s", outcome(renameat(AT_FDCWD, "dir", base, path))); break;
+    case 10: printf("linkat from: %s", outcome(linkat(base, path, AT_FDCWD, "empty/new", 0))); break;
+    case 11:
+      printf("linkat from FOLLOW: %s", outcome(linkat(base, path, AT_FDCWD, "empty/new", AT_SYMLINK_FOLLOW)));
+      break;
+    case 12: printf("linkat to: %s", outcome(linkat(AT_FDCWD, "file", base, path, 0))); break;
+    case 13: printf("symlinkat: %s", outcome(symlinkat("target", base, path))); break;
+    case 14:
+      length = readlinkat(base, path, text, sizeof text);
+      if (length < 0) printf("readlinkat: %s", errno_name(errno));
+      else printf("readlinkat: %.*s", (int)length, text);
+      changed = 0;
+      break;
+    case 15: printf("faccessat: %s", outcome(faccessat(base, path, R_OK, 0))), changed = 0; break;
+    case 16: printf("utimensat: %s", outcome(utimensat(base, path, NULL, 0))), changed = 0; break;
+    case 17:
+      printf("utimensat NOFOLLOW: %s", outcome(utimensat(base, path, NULL, AT_SYMLINK_NOFOLLOW))), changed = 0;
+      break;
   }
 }
 

@@ -7,7 +7,16 @@
  */
 
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,12 +28,17 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BUILT = join(ROOT, 'build/lib-test');
 /** What every program is made of beside its sources. */
 const HEADERS = ['lib/test/transcript.h', 'lib/test/workers.h'];
-const ARCHIVES = ['build/libplait_fs_single.a', 'build/libplait_fs.a'];
+const PORT = 'lib/emscripten';
+const PORT_FILES = readdirSync(join(ROOT, PORT)).map((name) => join(PORT, name));
+const ARCHIVE = 'build/libplait_fs_single.a';
+const SYSROOT = process.env.WASI_SYSROOT ?? '/usr';
 const LIMIT_MS = 600_000;
 /** What a linked module may import: no call that concerns files. */
 const ALLOWED = new Set(
-  ('clock_time_get clock_res_get proc_exit random_get sched_yield poll_oneoff fd_read fd_write fd_fdstat_get ' +
-    'args_get args_sizes_get environ_get environ_sizes_get').split(' '),
+  (
+    'clock_time_get clock_res_get proc_exit random_get sched_yield poll_oneoff fd_read fd_write fd_fdstat_get ' +
+    'args_get args_sizes_get environ_get environ_sizes_get'
+  ).split(' '),
 );
 
 const execute = promisify(execFile);
@@ -41,7 +55,9 @@ async function run(command, args, cwd) {
 async function build(to, program, command, args) {
   const line = [command, ...args].join(' ');
   const made = `${to}.command`;
-  const parts = [...sourcesOf(program), ...HEADERS, ...ARCHIVES].map((path) => join(ROOT, path)).filter(existsSync);
+  const parts = [...sourcesOf(program), ...HEADERS, ARCHIVE, ...PORT_FILES]
+    .map((path) => join(ROOT, path))
+    .filter(existsSync);
   const newest = Math.max(...parts.map((path) => statSync(path).mtimeMs));
   if (existsSync(made) && statSync(made).mtimeMs > newest && readFileSync(made, 'utf8') === line) return;
   const { how, errors } = await run(command, args, ROOT);
@@ -56,26 +72,24 @@ const flagsOf = (program) => ['-Wall', '-Wextra', ...(program.package ? [] : ['-
 const TOOLCHAINS = {
   native: native([]),
   'native-wasi': native(['-DWASI=1'], (program) => program.wasi ?? []),
-  zig: wasi('.venv/bin/python', ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'], [
-    '-Wl,--whole-archive',
-    'build/libplait_fs_single.a',
-    '-Wl,--no-whole-archive',
-  ]),
-  clang: wasi(process.env.CLANG ?? 'clang-19', ['--target=wasm32-wasi', `--sysroot=${process.env.WASI_SYSROOT ?? '/usr'}`, '-s'], [
-    'build/libplait_fs_single.a',
-  ]),
+  // zig cc names its libc before what it is told to link: only what is linked whole comes before it.
+  zig: wasi(
+    '.venv/bin/python',
+    ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'],
+    ['-Wl,--whole-archive', ARCHIVE, '-Wl,--no-whole-archive'],
+  ),
+  clang: wasi(process.env.CLANG ?? 'clang-19', ['--target=wasm32-wasi', `--sysroot=${SYSROOT}`, '-s'], [ARCHIVE]),
   emscripten: {
     native: 'native',
     async build(program, to) {
-      const port = `${join(ROOT, 'lib/emscripten/plait.py')}:files=1`;
+      const port = `--use-port=${join(ROOT, PORT, 'plait.py')}:files=1`;
       const threads = program.threads ? ['-pthread', '-sPROXY_TO_PTHREAD', '-sEXIT_RUNTIME'] : [];
-      await build(to, program, join(ROOT, 'tools/emscripten-run.sh'), [
-        'emcc', '-O2', ...flagsOf(program), ...sourcesOf(program), `--use-port=${port}`, ...threads, '-sALLOW_MEMORY_GROWTH',
-        '-sSTACK_SIZE=1MB', '-Wno-pthreads-mem-growth', '-o', `${to}.cjs`,
-      ]);
+      const link = [port, ...threads, '-sALLOW_MEMORY_GROWTH', '-sSTACK_SIZE=1MB', '-Wno-pthreads-mem-growth'];
+      const args = ['-O2', ...flagsOf(program), ...sourcesOf(program), ...link, '-o', `${to}.cjs`];
+      await build(to, program, join(ROOT, 'tools/emscripten-run.sh'), ['emcc', ...args]);
       checkImports(`${to}.wasm`, (name) => !/^__syscall|^fd_(?!(read|write|fdstat_get)$)|^path_/.test(name));
     },
-    start: (program, file) => [process.env.EMSCRIPTEN_NODE ?? process.execPath, [`${file}.cjs`, ...(program.args ?? [])]],
+    start: (_, file) => [process.env.EMSCRIPTEN_NODE ?? process.execPath, [`${file}.cjs`]],
   },
 };
 
@@ -86,23 +100,24 @@ function native(flags, more = () => []) {
       const all = [...cc.slice(1), '-O2', ...flags, ...flagsOf(program), ...more(program), ...sourcesOf(program)];
       await build(to, program, cc[0], [...all, '-o', to, '-pthread', '-lm']);
     },
-    start: (program, file) => [file, program.args ?? []],
+    start: (_, file) => [file, []],
   };
 }
 
+/** The parts of wasi-libc that a program must ask for. */
+const EMULATED = ['mman', 'process-clocks', 'signal', 'getpid'];
+
 function wasi(command, args, libraries) {
+  const defines = EMULATED.map((part) => `-D_WASI_EMULATED_${part.replace('-', '_').toUpperCase()}`);
+  const after = [...libraries, ...EMULATED.map((part) => `-lwasi-emulated-${part}`), '-Wl,-z,stack-size=1048576'];
   return {
     native: 'native-wasi',
     async build(program, to) {
-      const emulation = ['-D_WASI_EMULATED_MMAN', '-D_WASI_EMULATED_PROCESS_CLOCKS', '-D_WASI_EMULATED_SIGNAL', '-D_WASI_EMULATED_GETPID'];
-      const emulated = ['-lwasi-emulated-mman', '-lwasi-emulated-process-clocks', '-lwasi-emulated-signal', '-lwasi-emulated-getpid'];
-      await build(to, program, command, [
-        ...args, '-O2', ...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...emulation, ...sourcesOf(program), ...libraries, ...emulated,
-        '-Wl,-z,stack-size=1048576', '-o', to,
-      ]);
+      const flags = [...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...defines];
+      await build(to, program, command, [...args, '-O2', ...flags, ...sourcesOf(program), ...after, '-o', to]);
       checkImports(to, (name) => ALLOWED.has(name));
     },
-    start: (program, file) => [process.execPath, ['--no-warnings', join(ROOT, 'lib/examples/wasi.js'), file, ...(program.args ?? [])]],
+    start: (_, file) => [process.execPath, ['--no-warnings', join(ROOT, 'lib/examples/wasi.js'), file]],
   };
 }
 
@@ -191,6 +206,7 @@ for (const program of PROGRAMS.filter(chosen)) {
   if (program.on !== undefined && !program.on.includes(toolchain)) continue;
   const { text, ok, lines, ms } = await compare(program, toolchain);
   if (!ok) failed++;
-  console.log(`${toolchain.padEnd(11)}${program.name.padEnd(14)}${String(lines).padStart(6)} lines ${String(ms).padStart(7)} ms  ${text}`);
+  const figures = `${String(lines).padStart(6)} lines ${String(ms).padStart(7)} ms`;
+  console.log(`${toolchain.padEnd(11)}${program.name.padEnd(14)}${figures}  ${text}`);
 }
 process.exitCode = failed === 0 ? 0 : 1;

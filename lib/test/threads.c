@@ -1,6 +1,6 @@
 /*
- * threads: files that several threads use at once. What each thread did is added up at the end, so the transcript does not
- * depend on their order. THREADS and ROUNDS scale it.
+ * threads: files that several threads use at once. The transcript holds sums, which do not depend on the threads' order.
+ * THREADS and ROUNDS scale it.
  */
 #include "transcript.h"
 #include <pthread.h>
@@ -16,10 +16,10 @@
 
 static atomic_int wrong;
 
-#define CHECK(condition)                                                                        \
-  do {                                                                                          \
-    if (!(condition) && atomic_fetch_add(&wrong, 1) < 20)                                       \
-      printf("line %d: %s (%s)\n", __LINE__, #condition, errno_name(errno));                    \
+#define CHECK(condition)                                                     \
+  do {                                                                       \
+    if (!(condition) && atomic_fetch_add(&wrong, 1) < 20)                    \
+      printf("line %d: %s (%s)\n", __LINE__, #condition, errno_name(errno)); \
   } while (0)
 
 static void run(const char *name, void *(*body)(void *), int threads) {
@@ -67,9 +67,10 @@ static void *append(void *argument) {
   CHECK(fd >= 0);
   char line[300];
   for (int i = 0; i < LINES; i++) {
-    int length = snprintf(line, sizeof line, "%d %d %.*s\n", me, i, i % 200, "....................................................."
-                          "...................................................................................................."
-                          "..............................................................................");
+    int length = snprintf(line, sizeof line, "%d %d %.*s\n", me, i, i % 200,
+        "....................................................."
+        "...................................................................................................."
+        "..............................................................................");
     CHECK(write(fd, line, (size_t)length) == length);
   }
   close(fd);
@@ -158,44 +159,44 @@ static void *storm(void *argument) {
     snprintf(b, sizeof b, "storm/%u/%u", seed >> 14 & 1, seed >> 16 & 15);
     int fd, rc;
     switch (seed >> 24 & 7) {
-    case 0:
-    case 1:
-      fd = open(a, O_CREAT | O_EXCL | O_WRONLY, 0666);
-      if (fd >= 0) atomic_fetch_add(&made, 1), close(fd);
-      CHECK(fd >= 0 || errno == EEXIST);
-      break;
-    case 2:
-      rc = unlink(a);
-      if (rc == 0) atomic_fetch_add(&removed, 1);
-      CHECK(rc == 0 || errno == ENOENT);
-      break;
-    case 3:
-    case 4:
-      rc = rename(a, b);
-      if (rc == 0) atomic_fetch_add(&moved, 1);
-      CHECK(rc == 0 || errno == ENOENT);
-      break;
-    case 5:
-      rc = link(a, b);
-      if (rc == 0) atomic_fetch_add(&linked, 1);
-      CHECK(rc == 0 || errno == ENOENT || errno == EEXIST);
-      break;
-    case 6: {
-      struct stat stat;
-      rc = fstatat(AT_FDCWD, a, &stat, 0);
-      CHECK(rc == 0 ? S_ISREG(stat.st_mode) : errno == ENOENT);
-      break;
-    }
-    case 7: {
-      DIR *stream = opendir(seed >> 8 & 1 ? "storm/0" : "storm/1");
-      CHECK(stream != NULL);
-      if (stream == NULL) break;
-      int names = 0;
-      while (readdir(stream) != NULL) names++;
-      CHECK(names >= 2 && names <= 60);
-      closedir(stream);
-      break;
-    }
+      case 0:
+      case 1:
+        fd = open(a, O_CREAT | O_EXCL | O_WRONLY, 0666);
+        if (fd >= 0) atomic_fetch_add(&made, 1), close(fd);
+        CHECK(fd >= 0 || errno == EEXIST);
+        break;
+      case 2:
+        rc = unlink(a);
+        if (rc == 0) atomic_fetch_add(&removed, 1);
+        CHECK(rc == 0 || errno == ENOENT);
+        break;
+      case 3:
+      case 4:
+        rc = rename(a, b);
+        if (rc == 0) atomic_fetch_add(&moved, 1);
+        CHECK(rc == 0 || errno == ENOENT);
+        break;
+      case 5:
+        rc = link(a, b);
+        if (rc == 0) atomic_fetch_add(&linked, 1);
+        CHECK(rc == 0 || errno == ENOENT || errno == EEXIST);
+        break;
+      case 6: {
+        struct stat stat;
+        rc = fstatat(AT_FDCWD, a, &stat, 0);
+        CHECK(rc == 0 ? S_ISREG(stat.st_mode) : errno == ENOENT);
+        break;
+      }
+      case 7: {
+        DIR *stream = opendir(seed >> 8 & 1 ? "storm/0" : "storm/1");
+        CHECK(stream != NULL);
+        if (stream == NULL) break;
+        int names = 0;
+        while (readdir(stream) != NULL) names++;
+        CHECK(names >= 2 && names <= 60);
+        closedir(stream);
+        break;
+      }
     }
   }
   return NULL;
@@ -205,7 +206,8 @@ static void *storm(void *argument) {
 
 static void *move_directories(void *argument) {
   uint32_t seed = (uint32_t)(intptr_t)argument * 104729u + 5;
-  static const char *const places[] = {"tree/a", "tree/b", "tree/c", "tree/a/b", "tree/b/a", "tree/a/c", "tree/c/b", "tree/b/c", "tree/c/a"};
+  static const char *const places[] = {
+      "tree/a", "tree/b", "tree/c", "tree/a/b", "tree/b/a", "tree/a/c", "tree/c/b", "tree/b/c", "tree/c/a"};
   for (int i = 0; i < 3000 * ROUNDS; i++) {
     seed = seed * 1664525u + 1013904223u;
     const char *from = places[(seed >> 8) % COUNT(places)], *to = places[(seed >> 16) % COUNT(places)];
@@ -250,7 +252,8 @@ static void short_lives(void) {
   mkdir("lives", 0777);
   for (int i = 0; i < SHORT_LIVED; i += AT_ONCE) {
     pthread_t started[AT_ONCE];
-    for (int k = 0; k < AT_ONCE; k++) CHECK(pthread_create(&started[k], NULL, short_life, (void *)(intptr_t)(i + k)) == 0);
+    for (int k = 0; k < AT_ONCE; k++)
+      CHECK(pthread_create(&started[k], NULL, short_life, (void *)(intptr_t)(i + k)) == 0);
     for (int k = 0; k < AT_ONCE; k++) {
       void *fd;
       CHECK(pthread_join(started[k], &fd) == 0);

@@ -1,5 +1,5 @@
 /*
- * transcript: what the test programs of this folder share. Each prints what every call returned and the name of its errno.
+ * transcript: what the test programs of this folder share. Each prints what every call returned, and errno's name.
  * The same program, built natively and run in an empty folder, prints what is right. So a transcript must hold nothing
  * that differs from run to run: no inode numbers, no times, no numbers of descriptors.
  *
@@ -39,11 +39,43 @@ static const char *errno_name(int error) {
     const char *name;
   } names[] = {
 #define NAME(error) {error, #error}
-      NAME(EACCES), NAME(EAGAIN), NAME(EBADF), NAME(EBUSY), NAME(EDEADLK), NAME(EEXIST), NAME(EFAULT), NAME(EFBIG),
-      NAME(EINTR), NAME(EINVAL), NAME(EIO), NAME(EISDIR), NAME(ELOOP), NAME(EMFILE), NAME(EMLINK), NAME(ENAMETOOLONG),
-      NAME(ENFILE), NAME(ENODEV), NAME(ENOENT), NAME(ENOLCK), NAME(ENOMEM), NAME(ENOSPC), NAME(ENOSYS), NAME(ENOTDIR),
-      NAME(ENOTEMPTY), NAME(ENOTSUP), NAME(ENOTTY), NAME(ENXIO), NAME(EOVERFLOW), NAME(EPERM), NAME(EPIPE),
-      NAME(ERANGE), NAME(EROFS), NAME(ESPIPE), NAME(ESRCH), NAME(ETXTBSY), NAME(EXDEV),
+      NAME(EACCES),
+      NAME(EAGAIN),
+      NAME(EBADF),
+      NAME(EBUSY),
+      NAME(EDEADLK),
+      NAME(EEXIST),
+      NAME(EFAULT),
+      NAME(EFBIG),
+      NAME(EINTR),
+      NAME(EINVAL),
+      NAME(EIO),
+      NAME(EISDIR),
+      NAME(ELOOP),
+      NAME(EMFILE),
+      NAME(EMLINK),
+      NAME(ENAMETOOLONG),
+      NAME(ENFILE),
+      NAME(ENODEV),
+      NAME(ENOENT),
+      NAME(ENOLCK),
+      NAME(ENOMEM),
+      NAME(ENOSPC),
+      NAME(ENOSYS),
+      NAME(ENOTDIR),
+      NAME(ENOTEMPTY),
+      NAME(ENOTSUP),
+      NAME(ENOTTY),
+      NAME(ENXIO),
+      NAME(EOVERFLOW),
+      NAME(EPERM),
+      NAME(EPIPE),
+      NAME(ERANGE),
+      NAME(EROFS),
+      NAME(ESPIPE),
+      NAME(ESRCH),
+      NAME(ETXTBSY),
+      NAME(EXDEV),
 #undef NAME
   };
   for (int i = 0; i < COUNT(names); i++)
@@ -57,10 +89,8 @@ static const char *errno_name(int error) {
 #define SAY(call) (errno = 0, say(#call, (long long)(call)))
 
 __attribute__((unused)) static long long say(const char *what, long long result) {
-  if (result == -1)
-    printf("%s: %s\n", what, errno_name(errno));
-  else
-    printf("%s: %lld\n", what, result);
+  if (result == -1) printf("%s: %s\n", what, errno_name(errno));
+  else printf("%s: %lld\n", what, result);
   return result;
 }
 
@@ -94,10 +124,8 @@ __attribute__((unused)) static void bytes(const char *from, size_t length) {
   for (size_t i = 0; i < length;) {
     size_t run = 1;
     while (i + run < length && from[i + run] == from[i]) run++;
-    if (from[i] >= ' ' && from[i] < 127)
-      printf("%c", from[i]);
-    else
-      printf("\\%d", (unsigned char)from[i]);
+    if (from[i] >= ' ' && from[i] < 127) printf("%c", from[i]);
+    else printf("\\%d", (unsigned char)from[i]);
     if (run > 3) printf("{%zu}", run);
     i += run > 3 ? run : 1;
   }

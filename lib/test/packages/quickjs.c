@@ -15,13 +15,17 @@ static const char script[] =
     "tell(lines, sum, file.eof()); file.seek(-30, std.SEEK_END); tell(file.readAsString()); file.close();\n"
     "const error = {}; tell(std.open(here + 'none', 'r', error), error.errno === std.Error.ENOENT);\n"
     "tell(os.mkdir(here + 'dir'), os.mkdir(here + 'dir') < 0);\n"
-    "for (let i = 0; i < 50; i++) { const f = std.open(`${here}dir/${i}`, 'w'); f.puts(JSON.stringify({ i, a: Array(i).fill(i) })); f.close(); }\n"
+    "for (let i = 0; i < 50; i++) { const f = std.open(`${here}dir/${i}`, 'w'); "
+    "f.puts(JSON.stringify({ i, a: Array(i).fill(i) })); f.close(); }\n"
     "const [names, code] = os.readdir(here + 'dir'); tell(names.length, code);\n"
-    "tell(names.filter((n) => n[0] !== '.').map((n) => JSON.parse(std.loadFile(`${here}dir/${n}`)).a.length).sort((a, b) => a - b).join(' '));\n"
-    "tell(os.rename(here + 'dir/7', here + 'seven'), os.stat(here + 'seven')[0].size, os.remove(here + 'dir/8'), os.stat(here + 'dir/8')[1] !== 0);\n"
+    "tell(names.filter((n) => n[0] !== '.').map((n) => "
+    "JSON.parse(std.loadFile(`${here}dir/${n}`)).a.length).sort((a, b) => a - b).join(' '));\n"
+    "tell(os.rename(here + 'dir/7', here + 'seven'), os.stat(here + 'seven')[0].size, os.remove(here + "
+    "'dir/8'), os.stat(here + 'dir/8')[1] !== 0);\n"
     "const fd = os.open(here + 'bytes', os.O_RDWR | os.O_CREAT | os.O_TRUNC);\n"
     "const bytes = new Uint8Array(100000).map((_, i) => i * 7);\n"
-    "tell(os.write(fd, bytes.buffer, 0, bytes.length), os.seek(fd, 500, std.SEEK_SET), os.read(fd, bytes.buffer, 0, 3), bytes.subarray(0, 3).join());\n"
+    "tell(os.write(fd, bytes.buffer, 0, bytes.length), os.seek(fd, 500, std.SEEK_SET), os.read(fd, "
+    "bytes.buffer, 0, 3), bytes.subarray(0, 3).join());\n"
     "tell(os.close(fd));\n";
 
 static JSValue tell_values(JSContext *context, JSValueConst this, int count, JSValueConst *values) {

@@ -48,7 +48,8 @@ static void *own_database(void *argument) {
           k + worker->number, k % 17, k % 5 == 4 ? "rollback" : "commit");
       query(worker, db, sql, 0);
     }
-    query(worker, db, "begin; savepoint s; delete from t; rollback to s; update t set b = b || 'x' where a % 3 = 0; commit", 0);
+    query(worker, db,
+        "begin; savepoint s; delete from t; rollback to s; update t set b = b || 'x' where a % 3 = 0; commit", 0);
     query(worker, db, "pragma integrity_check", 1);
     query(worker, db, "select count(*) || ' ' || sum(length(b)) || ' ' || max(b) from t", 1);
     query(worker, db, "vacuum", 0);
@@ -67,7 +68,8 @@ static void *one_database(void *argument) {
   sqlite3 *db = database(worker, "shared.db");
   char sql[200];
   for (int i = 0; i < 50 * ROUNDS; i++) {
-    snprintf(sql, sizeof sql, "begin immediate; insert into t values (%d, %d); update total set n = n + 1; commit", worker->number, i);
+    snprintf(sql, sizeof sql, "begin immediate; insert into t values (%d, %d); update total set n = n + 1; commit",
+        worker->number, i);
     query(worker, db, sql, 0);
   }
   sqlite3_close(db);
@@ -79,7 +81,8 @@ static void share(const char *journal) {
   char sql[100];
   unlink("shared.db");
   sqlite3 *db = database(worker, "shared.db");
-  snprintf(sql, sizeof sql, "pragma journal_mode = %s; create table t (a, b); create table total (n); insert into total values (0)", journal);
+  snprintf(sql, sizeof sql,
+      "pragma journal_mode = %s; create table t (a, b); create table total (n); insert into total values (0)", journal);
   query(worker, db, sql, 0);
   sqlite3_close(db);
   work(one_database);

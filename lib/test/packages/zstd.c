@@ -11,7 +11,8 @@
 
 /* Text-like bytes, which compress to a part of their size. */
 static void make_input(const char *name, uint32_t seed, size_t size) {
-  static const char *const words[] = {"alpha ", "beta ", "gamma, ", "delta\n", "the ", "of ", "thread ", "file ", "0x", "; "};
+  static const char *const words[] = {
+      "alpha ", "beta ", "gamma, ", "delta\n", "the ", "of ", "thread ", "file ", "0x", "; "};
   FILE *file = fopen(name, "w");
   for (size_t length = 0; length < size;) {
     seed = seed * 1664525u + 1013904223u;
