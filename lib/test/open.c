@@ -40,7 +40,7 @@ int main(void) {
           printf("|%s", flags[i].name);
           all |= flags[i].flag;
         }
-        /* Undefined: O_TRUNC without writing, O_EXCL without O_CREAT. O_CREAT|O_DIRECTORY differs between Linux's versions. */
+        /* Undefined, or different between Linux's versions. */
         if ((all & O_TRUNC && modes[mode].mode == O_RDONLY) || (all & O_EXCL && !(all & O_CREAT)) ||
             (all & O_CREAT && all & O_DIRECTORY)) {
           printf(": left out\n");

@@ -1,5 +1,5 @@
-# Programs that know nothing of Plait, over libplait_fs: targets for the top Makefile to include, after lib.mk. The native
-# build of each says what is right. lib/test/run.js says how they are built.
+# Programs that know nothing of Plait, over libplait_fs: targets for the top Makefile to include, after lib.mk. The
+# native build of each says what is right. lib/test/run.js says how they are built.
 #
 #   lib-programs-test    what is quick, by zig cc and by clang with Debian's wasi-libc: part of make test
 #   lib-test-long        SQLite, Lua, zstd and QuickJS from crates, too
@@ -7,13 +7,14 @@
 
 LIB_TEST := $(BUILD)/lib-test
 LIB_TEST_PACKAGES := sqlite lua zstd quickjs
-LIB_TEST_CRATES := libsqlite3-sys = { version = "=0.30.1", features = ["bundled"] }\nlua-src = "=551.1.0"\nzstd-sys = "=2.1.3"\nrquickjs-sys = "=0.14.0"
+LIB_TEST_CRATES := $(SQLITE_CRATE)\nlua-src = "=551.1.0"\nzstd-sys = "=2.1.3"\nrquickjs-sys = "=0.14.0"
 CLANG ?= clang-19
 
 .PHONY: lib-programs-test lib-test-long lib-test-emscripten lib-test-clang
 
 # lib_test(toolchains, programs): runs them all, and fails in the end if one failed.
-lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/run.js $$toolchain $(2) || failed=1; done; exit $$failed
+lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/run.js $$toolchain $(2) || failed=1; done; \
+	exit $$failed
 
 lib-programs-test: $(ARCHIVES) lib-test-clang
 	@$(call lib_test,zig clang,)

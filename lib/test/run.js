@@ -68,6 +68,9 @@ async function build(to, program, command, args) {
 const sourcesOf = (program) => program.sources ?? [`lib/test/${program.name}.c`];
 const flagsOf = (program) => ['-Wall', '-Wextra', ...(program.package ? [] : ['-Werror']), ...(program.flags ?? [])];
 
+/** The parts of wasi-libc that a program must ask for. */
+const EMULATED = ['mman', 'process-clocks', 'signal', 'getpid'];
+
 /** Each toolchain: what it can build, how it links, how its programs start. */
 const TOOLCHAINS = {
   native: native([]),
@@ -103,9 +106,6 @@ function native(flags, more = () => []) {
     start: (_, file) => [file, []],
   };
 }
-
-/** The parts of wasi-libc that a program must ask for. */
-const EMULATED = ['mman', 'process-clocks', 'signal', 'getpid'];
 
 function wasi(command, args, libraries) {
   const defines = EMULATED.map((part) => `-D_WASI_EMULATED_${part.replace('-', '_').toUpperCase()}`);
@@ -145,7 +145,7 @@ async function transcriptOf(program, name) {
   }
 }
 
-/** Pairs of lines that differ. A line that only one of both has is set against nothing, if the rest then is equal again. */
+/** Pairs of lines that differ. A line that only one of both has is paired with nothing. */
 function differencesOf(right, wrong) {
   const differences = [];
   const REACH = 40;

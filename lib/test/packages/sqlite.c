@@ -1,6 +1,6 @@
 /*
- * sqlite: SQLite on its unix VFS, with each kind of journal, on four threads: each with a database of its own, then all on one.
- * The database files must be those of the native build, byte for byte.
+ * sqlite: SQLite on its unix VFS, with each kind of journal, on four threads. First each has a database of its own, then
+ * all share one. The database files must be those of the native build, byte for byte.
  */
 #include "../workers.h"
 #include "sqlite3.h"
@@ -49,7 +49,9 @@ static void *own_database(void *argument) {
       query(worker, db, sql, 0);
     }
     query(worker, db,
-        "begin; savepoint s; delete from t; rollback to s; update t set b = b || 'x' where a % 3 = 0; commit", 0);
+        "begin; savepoint s; delete from t; rollback to s; "
+        "update t set b = b || 'x' where a % 3 = 0; commit",
+        0);
     query(worker, db, "pragma integrity_check", 1);
     query(worker, db, "select count(*) || ' ' || sum(length(b)) || ' ' || max(b) from t", 1);
     query(worker, db, "vacuum", 0);

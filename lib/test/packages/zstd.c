@@ -1,6 +1,6 @@
 /*
- * zstd: files compressed and decompressed as zstd -T4 does: four workers for one file. Then four threads, one file each.
- * What is written must be what the native build writes, byte for byte.
+ * zstd: files compressed and decompressed as zstd -T4 does, with four workers for one file. Then four threads, with one
+ * file each. What is written must be what the native build writes, byte for byte.
  */
 #include "../workers.h"
 #include "zstd.h"
