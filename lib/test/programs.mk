@@ -13,8 +13,8 @@ CLANG ?= clang-19
 .PHONY: lib-programs-test lib-test-long lib-test-emscripten lib-test-clang
 
 # lib_test(toolchains, programs): runs them all, and fails in the end if one failed.
-lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/run.js $$toolchain $(2) || failed=1; done; \
-	exit $$failed
+lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/run.js $$toolchain $(2) || failed=1; \
+	done; exit $$failed
 
 lib-programs-test: $(ARCHIVES) lib-test-clang
 	@$(call lib_test,zig clang,)

@@ -120,9 +120,9 @@ static void blocks(void) {
   rewind(file);
   memset(block, 0, sizeof block);
   SAY(fread(block, 1, 4001, file));
-  SAY(fread((char *)block + 4001, 1, sizeof block, file));
+  SAY(fread((char *)block + 4001, 1, sizeof block - 4001, file));
   printf("%u\n", hash(block, sizeof block - 4001));
-  SAY(fread(block, 1, 10, file));
+  SAY(fread(block, 1, 30, file));
   SAY(feof(file) != 0);
   SAY(fclose(file));
   file = fopen("blocks", "r");

@@ -1,5 +1,6 @@
 /*
- * threads: files that several threads use at once. The transcript holds sums, whatever the threads' order is. THREADS and ROUNDS scale it.
+ * threads: files that several threads use at once. The transcript holds sums, which do not depend on the order of the
+ * threads. THREADS and ROUNDS scale it.
  */
 #include "transcript.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * sqlite: SQLite on its unix VFS, with each kind of journal, on four threads. First each has a database of its own, then
- * all share one. The database files must be those of the native build, byte for byte.
+ * sqlite: SQLite on its unix VFS, with each kind of journal, on four threads. First each thread has a database of its
+ * own, then all share one. The database files must be those of the native build, byte for byte.
  */
 #include "../workers.h"
 #include "sqlite3.h"
