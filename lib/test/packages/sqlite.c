@@ -44,7 +44,8 @@ static void *own_database(void *argument) {
     for (int k = 0; k < 20 * ROUNDS; k++) {
       snprintf(sql, sizeof sql,
           "begin; with recursive n(i) as (select 1 union all select i + 1 from n where i < 200) "
-          "insert into t(b, c) select hex(i * 7919 + %d), zeroblob(i %% 50) from n; delete from t where a %% 17 = %d; %s",
+          "insert into t(b, c) select hex(i * 7919 + %d), zeroblob(i %% 50) from n; "
+          "delete from t where a %% 17 = %d; %s",
           k + worker->number, k % 17, k % 5 == 4 ? "rollback" : "commit");
       query(worker, db, sql, 0);
     }
