@@ -86,6 +86,11 @@ int plait_preview1_start(int directory, const char *name) {
   return rc < 0 ? rc : 0;
 }
 
+/* Whether paths are confined. If not, the program expects POSIX's errors. */
+static int is_hosted(void) {
+  return plait_get(&plait_wasi_program()->beneath) != 0;
+}
+
 static struct plait_fs_at at_descriptor(const struct plait_wasi_descriptor *found) {
   return (struct plait_fs_at){.fd = found->fd, .uses = found->uses};
 }
@@ -200,7 +205,10 @@ uint32_t plait_preview1_fd_filestat_get(uint32_t fd, plait_guest_t to) {
 uint32_t plait_preview1_fd_filestat_set_size(uint32_t fd, uint64_t size) {
   struct plait_wasi_descriptor found;
   uint32_t error = find_file(fd, RIGHT(RIGHT_FD_FILESTAT_SET_SIZE), &found);
-  if (error != 0) return error == PREVIEW1_SPIPE ? PREVIEW1_EINVAL : error;
+  /* To POSIX, a descriptor that is open for something else is an invalid argument. */
+  int is_open = error == PREVIEW1_ENOTCAPABLE || (error != 0 && plait_wasi_find(fd, &found) == 0);
+  if (error == PREVIEW1_SPIPE || (is_open && !is_hosted())) return PREVIEW1_EINVAL;
+  if (error != 0) return error;
   if (size > LARGEST_OFFSET) return size >> 63 ? PREVIEW1_EINVAL : PREVIEW1_EFBIG;
   struct plait_fs_at at = at_descriptor(&found);
   return plait_preview1_error(plait_fs_truncate_at(&at, (double)size, plait_wasi_now()));
@@ -248,8 +256,8 @@ uint32_t plait_preview1_fd_datasync(uint32_t fd) {
 
 /* What is wrong with an access to the bytes of a descriptor: `right` is needed; `seeks`: at a position. */
 static uint32_t may_access(const struct plait_wasi_descriptor *found, uint32_t right, int seeks) {
-  int hosted = plait_get(&plait_wasi_program()->beneath) != 0;
-  if (found->kind == PLAIT_WASI_DIRECTORY) return right == RIGHT_FD_READ && !hosted ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
+  if (found->kind == PLAIT_WASI_DIRECTORY)
+    return right == RIGHT_FD_READ && !is_hosted() ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
   if (!(found->rights & RIGHT(right))) return PREVIEW1_ENOTCAPABLE;
   return found->kind == PLAIT_WASI_STREAM && seeks ? PREVIEW1_SPIPE : 0;
 }
@@ -403,6 +411,7 @@ uint32_t plait_preview1_fd_readdir(
     int rc = cookie < FIRST_NAMES ? plait_fs_stat_at(&at, 1) : plait_fs_next_at(&at, cookie - FIRST_NAMES);
     if (rc < 0) return plait_preview1_error(rc);
     if (cookie < FIRST_NAMES) {
+      if (plait_get(&mine->result.links) == 0) break; /* the directory was removed: it lists nothing */
       cookie++;
     } else {
       if (rc == 0) break;

@@ -6,11 +6,13 @@
 /* Lets the program's path start at a directory that has the rights. `second`: which of the thread's two paths. */
 static uint32_t place(uint32_t fd, uint64_t rights, plait_guest_t path, uint32_t length, uint32_t second,
     struct plait_wasi_descriptor *found, struct plait_fs_at *at) {
+  /* In the order of Linux: what is wrong with the path comes first. */
+  if (length >= PLAIT_FS_PATH_MAX) return PREVIEW1_ENAMETOOLONG;
+  if (length == 0) return PREVIEW1_ENOENT;
   uint32_t error = plait_preview1_find(fd, 0, found);
   if (error != 0) return error;
   if (found->kind != PLAIT_WASI_DIRECTORY) return PREVIEW1_ENOTDIR;
   if ((found->rights & rights) != rights) return PREVIEW1_ENOTCAPABLE;
-  if (length >= PLAIT_FS_PATH_MAX) return PREVIEW1_ENAMETOOLONG;
   if (!guest_reaches(path, length)) return PREVIEW1_FAULT;
   struct plait_fs_thread *mine = plait_wasi_enter();
   uint8_t *to = second ? mine->second : mine->first;
@@ -117,7 +119,8 @@ uint32_t plait_preview1_path_readlink(
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   if (!guest_reaches(to, size) || !guest_reaches(used, 4)) return PREVIEW1_FAULT;
-  uint32_t error = place(fd, RIGHT(RIGHT_PATH_READLINK), path, length, 0, &found, &at);
+  uint32_t error = plait_preview1_find(fd, 0, &found); /* before the path, as in Linux, which may take an empty one */
+  if (error == 0) error = place(fd, RIGHT(RIGHT_PATH_READLINK), path, length, 0, &found, &at);
   if (error != 0) return error;
   int rc = plait_fs_readlink_at(&at);
   if (rc < 0) return plait_preview1_error(rc);

@@ -317,6 +317,7 @@ static int read_names(int fd, uint8_t *to, size_t size) {
     uint64_t next = cookie + 1;
     rc = cookie < FIRST_NAMES ? plait_fs_stat_at(&at, 1) : plait_fs_next_at(&at, cookie - FIRST_NAMES);
     if (rc < 0) return rc;
+    if (cookie < FIRST_NAMES && plait_get(&mine->result.links) == 0) break; /* the directory was removed */
     if (cookie >= FIRST_NAMES) {
       if (rc == 0) break;
       name = plait_at(plait_get(&mine->scratch)), length = plait_get(&mine->result.bytes);
