@@ -119,7 +119,8 @@ uint32_t plait_preview1_path_readlink(
   struct plait_wasi_descriptor found;
   struct plait_fs_at at;
   if (!guest_reaches(to, size) || !guest_reaches(used, 4)) return PREVIEW1_FAULT;
-  uint32_t error = plait_preview1_find(fd, 0, &found); /* before the path, as in Linux, which may take an empty one */
+  /* As in Linux, where an empty path may name the descriptor itself. */
+  uint32_t error = length == 0 ? plait_preview1_find(fd, 0, &found) : 0;
   if (error == 0) error = place(fd, RIGHT(RIGHT_PATH_READLINK), path, length, 0, &found, &at);
   if (error != 0) return error;
   int rc = plait_fs_readlink_at(&at);
