@@ -470,7 +470,10 @@ void plait_fs_limit(double bytes, uint32_t files);
  */
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
 int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms);
-/* Whether that lock could be taken, which changes nothing: 0, -PLAIT_EAGAIN. `kind`: 1 or 2. */
+/*
+ * Whether that lock could be taken, which changes nothing: 0, -PLAIT_EAGAIN. `kind`: 1 or 2. The first lock that is in
+ * the way is in `result`: `kind`, `size` its start, `held` its end (UINT64_MAX: the end of the file).
+ */
 int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end);
 
 /* Maps the file's bytes in one block: `result.block`, `result.size`. Returns a descriptor for plait_fs_unmap(). */

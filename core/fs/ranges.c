@@ -22,13 +22,17 @@ void plait__fs_ranges_signal(struct plait_inode *inode) {
   plait_platform_notify(&inode->signal, UINT32_MAX);
 }
 
-static int range_conflicts(struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
+/* The lock of another descriptor that excludes this one, with the lowest start; NULL if there is none. */
+static struct plait_fs_range *find_conflict(
+    struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
+  struct plait_fs_range *first = NULL;
   for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL;
       at = range_at(plait_get(&at->next))) {
     if (plait_get(&at->fd) == fd || plait_get64(&at->start) >= end || plait_get64(&at->end) <= start) continue;
-    if (exclusive || plait_get(&at->exclusive)) return 1;
+    if (!exclusive && !plait_get(&at->exclusive)) continue;
+    if (first == NULL || plait_get64(&at->start) < plait_get64(&first->start)) first = at;
   }
-  return 0;
+  return first;
 }
 
 static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd,
@@ -89,7 +93,7 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
     if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
-    else if (kind != 0 && range_conflicts(inode, fd, kind == 2, start, end)) rc = -PLAIT_EAGAIN;
+    else if (kind != 0 && find_conflict(inode, fd, kind == 2, start, end) != NULL) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
       freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
       /* frees the spare if it was not needed: a reserved block is named exactly once at every instant */
@@ -146,8 +150,15 @@ int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end)
   struct plait_inode *inode = node.inode;
   int rc = plait__fs_lock(&inode, 1);
   if (rc != 0) return rc;
+  struct plait_fs_range *conflict = NULL;
   if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
-  else if (range_conflicts(inode, (uint32_t)fd, kind == 2, first, last)) rc = -PLAIT_EAGAIN;
+  else if ((conflict = find_conflict(inode, (uint32_t)fd, kind == 2, first, last)) != NULL) rc = -PLAIT_EAGAIN;
+  if (conflict != NULL) {
+    struct plait_fs_result *result = &plait__fs_mine()->result;
+    plait_put(&result->kind, plait_get(&conflict->exclusive) ? 2 : 1);
+    plait_put64(&result->size, plait_get64(&conflict->start));
+    plait_put64(&result->held, plait_get64(&conflict->end));
+  }
   plait__fs_unlock(&inode, 1);
   return rc;
 }

@@ -177,8 +177,15 @@ static int lock_file(const struct plait_wasi_descriptor *found, int command, str
     return plait_fs_lock_as(found->fd, found->uses, kind, start, end, command == F_OFD_SETLKW ? patience() : 0);
   rc = plait_fs_may_lock(found->fd, found->uses, kind, start, end);
   if (rc == 0) lock->l_type = F_UNLCK;
-  if (rc == -PLAIT_EAGAIN) lock->l_pid = -1;
-  return rc == -PLAIT_EAGAIN ? 0 : rc;
+  if (rc != -PLAIT_EAGAIN) return rc;
+  struct plait_fs_result *conflict = &plait_wasi_enter()->result;
+  uint64_t first = plait_get64(&conflict->size), last = plait_get64(&conflict->held);
+  *lock = (struct flock){.l_type = plait_get(&conflict->kind) == 2 ? F_WRLCK : F_RDLCK,
+      .l_whence = SEEK_SET,
+      .l_start = (off_t)first,
+      .l_len = last == UINT64_MAX ? 0 : (off_t)(last - first),
+      .l_pid = -1};
+  return 0;
 }
 
 static int control(int fd, int command, uintptr_t argument) {

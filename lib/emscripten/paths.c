@@ -38,6 +38,7 @@ static int resolve(struct plait_fs_at *at, int fd, const char *path, int second)
     if (length == PLAIT_FS_PATH_MAX - 1) return -PLAIT_ENAMETOOLONG;
     to[length] = (uint8_t)path[length];
   }
+  if (length == 0) return -PLAIT_ENOENT;
   *at = second ? plait_fs_second_path(length) : plait_fs_path(length);
   return path[0] == '/' ? 0 : start_at(at, fd);
 }
@@ -242,15 +243,19 @@ PUBLIC int __syscall_utimensat(int fd, const char *path, const struct timespec t
   SYSCALL(set_times(fd, path, times, flags));
 }
 
-static int access_path(int fd, const char *path, int mode) {
+static int access_path(int fd, const char *path, int mode, int flags) {
   struct plait_fs_at at;
-  int rc = resolve(&at, fd, path, 0);
-  return rc != 0 ? rc : mode & ~7 ? -PLAIT_EINVAL : plait_fs_access_at(&at, (uint32_t)mode);
+  int rc = resolve_or_descriptor(&at, fd, path, flags);
+  if (rc != 0 || mode & ~7) return rc != 0 ? rc : -PLAIT_EINVAL;
+  if (!(flags & AT_SYMLINK_NOFOLLOW)) return plait_fs_access_at(&at, (uint32_t)mode);
+  rc = plait_fs_stat_at(&at, 0);
+  return rc != 0 || plait_get(&plait_wasi_enter()->result.kind) == PLAIT_FS_SYMLINK
+      ? rc
+      : plait_fs_access_at(&at, (uint32_t)mode);
 }
 
 PUBLIC int __syscall_faccessat(int fd, const char *path, int mode, int flags) {
-  (void)flags;
-  SYSCALL(access_path(fd, path, mode));
+  SYSCALL(access_path(fd, path, mode, flags));
 }
 
 static int truncate_path(const char *path, off_t size) {
@@ -381,8 +386,10 @@ PUBLIC int __syscall_symlinkat(const char *text, int fd, const char *path) {
 
 static int read_link_at(int fd, const char *path, char *to, size_t size) {
   struct plait_fs_at at;
+  struct plait_wasi_descriptor found;
   if (size == 0) return -PLAIT_EINVAL;
-  int rc = resolve(&at, fd, path, 0);
+  int rc = path[0] == 0 && fd != AT_FDCWD ? plait_wasi_find((uint32_t)fd, &found) : 0; /* before the empty path */
+  if (rc == 0) rc = resolve(&at, fd, path, 0);
   if (rc != 0 || (rc = plait_fs_readlink_at(&at)) < 0) return rc;
   uint32_t length = (uint32_t)rc < size ? (uint32_t)rc : (uint32_t)size;
   plait_copy_near(to, plait_at(plait_get(&plait_wasi_enter()->scratch)), length);
