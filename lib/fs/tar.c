@@ -117,7 +117,10 @@ static int read_pax(const uint8_t *at, uint64_t size, struct extension *extensio
 
 static int put_path(uint8_t *to, struct words path) {
   if (path.length >= PLAIT_FS_PATH_MAX) return -PLAIT_ENAMETOOLONG;
-  plait_copy_near(to, path.bytes, path.length);
+  for (uint32_t i = 0; i < path.length; i++) { /* a pax header may contain zeros, which no program could name */
+    if (path.bytes[i] == 0) return -PLAIT_EINVAL;
+    to[i] = path.bytes[i];
+  }
   return 0;
 }
 
