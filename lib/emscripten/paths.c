@@ -422,7 +422,7 @@ static int change_to_path(const char *path) {
 
 static int change_to_descriptor(int fd) {
   struct plait_fs_at at;
-  int rc = resolve(&at, fd, ".", 0);
+  int rc = fd == AT_FDCWD ? -PLAIT_EBADF : resolve(&at, fd, ".", 0);
   return rc != 0 ? rc : change_directory(&at);
 }
 
