@@ -218,7 +218,7 @@ static void test_linked(void) {
 static void test_readdir(void) {
   start(1);
   for (int i = 0; i < 20; i++) {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "name-%d", i);
     CHECK(open_file(3, name, OFLAG_CREAT, BOTH) >= 0);
   }
