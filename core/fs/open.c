@@ -291,7 +291,8 @@ double plait_fs_seek_as(int fd, uint32_t uses, double offset, int whence) {
   uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
   for (;;) {
     double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
-    if (whence < 0 || whence > 2 || !(base + offset >= 0) || base + offset > 9007199254740992.0) return -PLAIT_EINVAL;
+    /* Not `base + offset`, which may be rounded. */
+    if (whence < 0 || whence > 2 || !(offset >= -base) || offset > 9007199254740992.0 - base) return -PLAIT_EINVAL;
     int moved = move_position(open, node, uses, &at, (uint64_t)(base + offset));
     if (moved != 0) return moved < 0 ? moved : base + offset;
   }

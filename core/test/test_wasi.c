@@ -172,6 +172,11 @@ static void test_files(void) {
   CHECK(guest_load64(at) == 6 && reads(fd, "6789", 100) && reads(fd, "", 100));
   CHECK(plait_preview1_fd_seek(fd, (uint64_t)-11, 2, at) == PREVIEW1_EINVAL);
   CHECK(plait_preview1_fd_seek(fd, 0, 7, at) == PREVIEW1_EINVAL);
+  uint64_t farthest = 1ull << 53; /* from there on a double does not hold each number */
+  CHECK(plait_preview1_fd_seek(fd, farthest + 1, 0, at) == PREVIEW1_EINVAL);
+  CHECK(plait_preview1_fd_seek(fd, farthest, 0, at) == 0 && plait_preview1_fd_seek(fd, 1, 1, at) == PREVIEW1_EINVAL);
+  CHECK(plait_preview1_fd_seek(fd, 0 - farthest - 1, 1, at) == PREVIEW1_EINVAL);
+  CHECK(plait_preview1_fd_seek(fd, 0 - farthest, 1, at) == 0 && guest_load64(at) == 0);
   CHECK(plait_preview1_fd_fdstat_set_flags(fd, FDFLAG_APPEND) == 0 && plait_preview1_fd_seek(fd, 0, 0, at) == 0);
   CHECK(write_text(fd, "ab") == 2 && size_of(fd) == 12 && plait_preview1_fd_fdstat_set_flags(fd, 0) == 0);
   CHECK(plait_preview1_fd_fdstat_get(fd, at) == 0 && (guest_load(at) & 255) == FILETYPE_FILE);

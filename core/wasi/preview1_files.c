@@ -379,6 +379,8 @@ uint32_t plait_preview1_fd_seek(uint32_t fd, uint64_t offset, uint32_t whence, p
   int tells = offset == 0 && whence == 1 && (found.rights & RIGHT(RIGHT_FD_TELL)) != 0;
   if (!tells && !(found.rights & RIGHT(RIGHT_FD_SEEK))) return PREVIEW1_ENOTCAPABLE;
   if (!guest_reaches(to, 8)) return PREVIEW1_FAULT;
+  /* A double holds no larger one exactly. */
+  if (offset + LARGEST_OFFSET > 2 * LARGEST_OFFSET) return PREVIEW1_EINVAL;
   double at = plait_fs_seek_as(found.fd, found.uses, (double)(int64_t)offset, (int)(whence > 2 ? 3 : whence));
   if (at < 0) return plait_preview1_error((int)at);
   guest_store64(to, (uint64_t)at);
