@@ -88,7 +88,7 @@ int plait_wasi_renumber(uint32_t from, uint32_t to, int moves);
 int plait_wasi_set_rights(uint32_t number, uint64_t rights, uint64_t inheriting);
 int plait_wasi_set_flags(uint32_t number, uint32_t flags);
 
-/* Copies the name that a number is preopened as, if it has at most `size` bytes. Its length; -PLAIT_EBADF: it is not. */
+/* Copies the name that a number is preopened as, if it has at most `size` bytes. Returns its length, -PLAIT_EBADF. */
 int plait_wasi_name(uint32_t number, uint8_t *to, uint32_t size);
 
 #endif
