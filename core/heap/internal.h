@@ -121,7 +121,7 @@ uint32_t plait__span_find(uint32_t slices);
 
 /*
  * Whether a free span of at least `slices` starts at `index`, and the calling thread may take it. Makes free what is
- * FREED there, if needed. Under the lock.
+ * FREED there, if needed. 1, or 0 if not, or -1 if growth of the memory would make it so. Under the lock.
  */
 int plait__make_free(uint32_t index, uint32_t slices);
 

@@ -69,20 +69,26 @@ PLAIT_ONCE int plait__large_free(struct plait_slice *slice, plait_ref_t block) {
 }
 
 int plait__large_resize(plait_ref_t block, uint32_t size) {
-  uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE;
-  if (size > UINT32_MAX - PLAIT_SLICE_SIZE || plait__heap_lock() != 0) return 0;
-  uint32_t want = slices_for(size + offset), tag = plait__tag_of(index), have = plait__rest(tag);
-  /* the slices that are added or removed */
-  uint32_t stay = want < have ? want : have, part = index + stay, slices = want + have - 2 * stay;
-  int is_block = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
-  int fits = is_block && (want <= have || plait__make_free(part, slices));
+  uint32_t index = block / PLAIT_SLICE_SIZE, offset = block % PLAIT_SLICE_SIZE, want, tag, part, slices;
+  int fits;
+  if (size > UINT32_MAX - PLAIT_SLICE_SIZE) return 0;
+  do {
+    if (plait__heap_lock() != 0) return 0;
+    want = slices_for(size + offset), tag = plait__tag_of(index);
+    uint32_t have = plait__rest(tag), stay = want < have ? want : have;
+    part = index + stay, slices = want + have - 2 * stay; /* the slices that are added or removed */
+    fits = plait__kind(tag) == PLAIT__LARGE && plait_get(&plait__slice(index)->used) == offset;
+    if (fits && want > have) fits = plait__make_free(part, slices);
+    if (fits < 0 && !plait__room_more(NULL, slices)) return 0;
+  } while (fits < 0);
   if (fits && slices != 0) {
-    if (want > have) plait__span_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* no block owns them yet */
+    int longer = part != index + want;
+    if (longer) plait__span_take(part, slices, plait__tag(PLAIT__FREED, slices)); /* no block owns them yet */
     else plait__tag_set(part, plait__tag(PLAIT__FREED, slices));
     /* The commit: an exchange, because another thread may free the block now. acq_rel, as there. */
     fits = near_compare_exchange(
         &plait__slice(index)->tag, &tag, plait__tag(PLAIT__LARGE, want), memory_order_acq_rel, memory_order_relaxed);
-    if (fits == (want < have)) plait__span_free(part, slices);
+    if (fits != longer) plait__span_free(part, slices);
     else plait__tag_set(part, PLAIT__NONE);
   }
   plait__heap_unlock();

@@ -212,7 +212,7 @@ static PLAIT_ONCE int region_cover(struct plait_thread_heap *theap, uint32_t ind
   uint32_t need = have < total ? (total - have + PLAIT_SLICE_SIZE - 1) / PLAIT_SLICE_SIZE : 1;
   if (need < least) need = least;
   if (more < need) more = need;
-  while ((at = index != 0 ? index + slices : plait__span_find(more)) == 0 || !plait__make_free(at, more)) {
+  while ((at = index != 0 ? index + slices : plait__span_find(more)) == 0 || plait__make_free(at, more) <= 0) {
     if (more == need) return 0;
     more = need;
   }

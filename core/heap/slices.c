@@ -133,18 +133,22 @@ PLAIT_ONCE uint32_t plait__span_find(uint32_t slices) {
   if (!may_take(slices)) return 0;
   /*
    * A list of several lengths may hold no span that is long enough. It is searched to its end, because each of its
-   * spans is longer than 1 MiB.
+   * spans is longer than 1 MiB. The span at the end of the memory is taken last: so the block in front of it can grow.
    */
+  uint32_t end = plait_get(&heap->end), last = 0;
   for (uint32_t mask = plait_get(&heap->span_mask) & ~0u << span_bin(slices); mask != 0; mask &= mask - 1) {
     struct plait_link *list = &heap->span_bins[__builtin_ctz(mask)];
     plait_ref_t ref = plait_get(&list->next);
     if (ref == plait_ref(list)) plait_put(&heap->span_mask, plait_get(&heap->span_mask) & ~(mask & -mask));
     for (; ref != plait_ref(list); ref = plait_get(&plait__link(ref)->next)) {
       struct plait_slice *slice = plait_at(ref);
-      if (plait__rest(plait_get(&slice->tag)) >= slices) return plait_get(&slice->owner);
+      uint32_t length = plait__rest(plait_get(&slice->tag)), index = plait_get(&slice->owner);
+      if (length < slices) continue;
+      if (index + length != end) return index;
+      last = index;
     }
   }
-  return 0;
+  return last;
 }
 
 inline void plait__touch(uint32_t behind) {
@@ -211,7 +215,7 @@ int plait__make_free(uint32_t index, uint32_t slices) {
     else if (plait__kind(tag) != PLAIT__FREE || length != 0) return 0;
     length = plait__rest(plait__tag_of(index));
   }
-  return length >= slices && may_take(slices);
+  return length >= slices ? may_take(slices) : -1; /* the memory ends there */
 }
 
 /* ---- metadata memory ---- */

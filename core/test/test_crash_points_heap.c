@@ -194,6 +194,11 @@ static void do_large(void) { get(20, 100000), drop(2), get(21, 300000), drop(5),
 static void do_large_resize(void) {
   resize(0, 200000), resize(0, 400000), resize(0, 90000), resize(3, 66000), resize(3, 160000), resize(2, 30000);
 }
+/* The last block of the memory grows with it. Metadata for that lies in the hole behind the first block. */
+static void make_last(void) {
+  as(other), fill(10, 16), as(actor), fill(0, 100000), fill(1, 300000), fill(2, 150000), drop(1);
+}
+static void do_grow_last(void) { resize(2, 800000), resize(2, 140 * PLAIT_SLICE_SIZE); }
 /*
  * Two large blocks that other threads have freed lie behind one of the actor's. Another one lies behind a region of the
  * actor's.
@@ -271,6 +276,7 @@ static const struct scenario {
     {"drain", make_remote, do_drain, 4, 60},
     {"large blocks", make_large, do_large, 4, 80},
     {"resize large blocks", make_large, do_large_resize, 4, 80},
+    {"grow the last block", make_last, do_grow_last, 4, 200},
     {"grow over blocks whose free is deferred", make_deferred, do_grow_over, 4, 80},
     {"make a region longer over a block whose free is deferred", make_deferred_behind, do_extend_over, 4, 80},
     {"aligned large blocks", make_large, do_large_aligned, 4, 80},

@@ -277,19 +277,19 @@ PLAIT_TINY plait_ref_t reference(const void *block) {
   return plait_ref(block);
 }
 
-static PLAIT_COLD void *malloc_cold(size_t size) {
-  int how = ready();
-  void *block = pointer(how != 0 && size <= LARGEST ? plait__alloc_cold((uint32_t)size) : 0);
-  done(how);
-  return block;
-}
-
 /*
  * Whether the size exceeds what the heap's numbers can express. Where a size has 32 bits, the heap itself refuses sizes
  * that are too large.
  */
 PLAIT_TINY int beyond(size_t size) {
   return sizeof size != sizeof(plait_ref_t) && size > LARGEST;
+}
+
+static PLAIT_COLD void *malloc_cold(size_t size) {
+  int how = ready();
+  void *block = pointer(how != 0 && !beyond(size) ? plait__alloc_cold((uint32_t)size) : 0);
+  done(how);
+  return block;
 }
 
 static PLAIT_ONCE void *malloc_more(size_t size) {
@@ -309,7 +309,7 @@ static PLAIT_ONCE void own_free(void *block) {
 
 static PLAIT_COLD void *own_calloc(size_t count, size_t size) {
   uint64_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes) || bytes > LARGEST) return pointer(0);
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > LARGEST) bytes = UINT32_MAX; /* too large, too */
   void *block = own_malloc((size_t)bytes);
   if (block != NULL && !plait__is_zero((uint32_t)bytes)) plait_zero_near(block, (size_t)bytes);
   return block;
@@ -319,10 +319,11 @@ static void *own_realloc(void *block, size_t size);
 
 static PLAIT_COLD void *realloc_cold(void *block, size_t size) {
   int how = ready();
-  int good = how != 0 && size <= LARGEST && plait__bind() != NULL;
-  block = !good ? pointer(0) : block == NULL ? pointer(plait__alloc_cold((uint32_t)size)) : own_realloc(block, size);
+  int good = how != 0 && !beyond(size) && plait__bind() != NULL;
+  plait_ref_t got = 0;
+  if (good) got = block == NULL ? plait__alloc_cold((uint32_t)size) : reference(own_realloc(block, size));
   done(how);
-  return block;
+  return pointer(got);
 }
 
 static PLAIT_ONCE void *realloc_slow(struct plait_thread_heap *mine, void *block, size_t size) {
@@ -337,33 +338,22 @@ static PLAIT_ONCE void *own_realloc(void *block, size_t size) {
 }
 
 static PLAIT_COLD void *own_reallocarray(void *block, size_t count, size_t size) {
-  if (size != 0 && count > LARGEST / size) return pointer(0);
-  return own_realloc(block, count * size);
-}
-
-PLAIT_TINY int is_power_of_two(size_t number) {
-  return number != 0 && (number & (number - 1)) == 0;
-}
-
-static PLAIT_COLD plait_ref_t allocate_aligned(size_t alignment, size_t size) {
-  int how = ready(), good = how != 0 && size <= LARGEST && alignment <= 1u << 31;
-  plait_ref_t block = good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0;
-  done(how);
-  return block;
+  return own_realloc(block, size != 0 && count > LARGEST / size ? UINT32_MAX : count * size);
 }
 
 static PLAIT_COLD void *own_aligned_alloc(size_t alignment, size_t size) {
-  void *block = pointer(allocate_aligned(alignment, size));
-  if (!is_power_of_two(alignment)) errno = EINVAL;
+  int how = ready(), good = how != 0 && !beyond(size | alignment);
+  void *block = pointer(good ? plait_heap_alloc_aligned((uint32_t)size, (uint32_t)alignment) : 0);
+  done(how);
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) errno = EINVAL;
   return block;
 }
 
-/* Leaves errno alone. */
 static PLAIT_COLD int own_posix_memalign(void **block, size_t alignment, size_t size) {
-  if (alignment < sizeof(void *) || !is_power_of_two(alignment)) return EINVAL;
-  plait_ref_t got = allocate_aligned(alignment, size);
-  if (got == 0) return ENOMEM;
-  *block = plait_at(got);
+  if (alignment < sizeof(void *)) return EINVAL;
+  void *got = own_aligned_alloc(alignment, size);
+  if (got == NULL) return errno;
+  *block = got;
   return 0;
 }
 
@@ -376,8 +366,7 @@ static PLAIT_COLD void *own_pvalloc(size_t size) {
 }
 
 static PLAIT_COLD size_t own_malloc_usable_size(void *block) {
-  if (block == NULL || plait_load_near(&state) != READY) return 0;
-  return plait_heap_size(reference(block));
+  return has_space() ? plait_heap_size(reference(block)) : 0;
 }
 
 /* ---- what only Plait has ---- */
