@@ -69,7 +69,14 @@ def lib_name(settings):
   return f'lib{chosen["library"]}{threads_of(settings)[0]}-{sources_hash()}.a'
 
 
+def refuse(reason):
+  utils.exit_with_error(f'--use-port=plait.py: {reason}')
+
+
 def get(ports, settings, shared):
+  if settings.MEMORY64:
+    refuse('Plait has 32-bit addresses, so it cannot be linked with -sMEMORY64')
+
   def create(final):
     ports.build_port(ROOT, final, 'plait', srcs=SOURCES[chosen['library']], flags=FLAGS + threads_of(settings)[1])
 
@@ -80,13 +87,7 @@ def clear(ports, settings, shared):
   shared.cache.erase_lib(lib_name(settings))
 
 
-def refuse(reason):
-  utils.exit_with_error(f'--use-port=plait.py: {reason}')
-
-
 def linker_setup(ports, settings):
-  if settings.MEMORY64:
-    refuse('Plait has 32-bit addresses, so it cannot be linked with -sMEMORY64')
   if 'MALLOC' in user_settings and settings.MALLOC != 'none':
     refuse(f'Plait is the malloc, so it cannot be linked with -sMALLOC={settings.MALLOC}')
   if chosen['library'] == 'plait_fs' and settings.WASMFS:

@@ -18,12 +18,12 @@ const LIMIT_MS = 600_000;
 
 const execute = promisify(execFile);
 
-/** @returns what the command printed, and its exit code */
+/** @returns what the command printed, its standard output alone, and its exit code */
 export async function run(command, parameters, cwd) {
   const options = { cwd, timeout: LIMIT_MS, maxBuffer: 2 ** 26 };
   const { stdout, stderr, code, killed } = await execute(command, parameters, options).catch((error) => error);
   assert.ok(!killed, `no end within ${LIMIT_MS / 1000} s: ${command} ${parameters.join(' ')}`);
-  return { text: `${stdout}${stderr}`, code: code ?? 0 };
+  return { text: `${stdout}${stderr}`, stdout, code: code ?? 0 };
 }
 
 /** The same in the change-root. */

@@ -2,9 +2,15 @@
 #ifndef EXPECT_H
 #define EXPECT_H
 
+#include <errno.h>
 #include <stdio.h>
 
 static int failures;
+
+/* The compiler takes malloc for a function that leaves errno as it is. So errno is read out of its sight. */
+static inline __attribute__((noinline)) int last_error(void) {
+  return errno;
+}
 
 #define EXPECT(what)                                              \
   do {                                                            \

@@ -11,6 +11,7 @@ const GROWS = '-sALLOW_MEMORY_GROWTH';
 /** Main may start four threads without returning to its event loop. */
 const POOL = '-pthread -sPTHREAD_POOL_SIZE=5';
 const JS = '-sEXPORTED_FUNCTIONS=_main,_malloc';
+const FOR_SIDE = '-sEXPORTED_FUNCTIONS=_main,_malloc,_free,_memcpy,_strlen';
 
 export const PROGRAMS = [
   { source: 'family.c', flags: `-O2 ${GROWS}` },
@@ -49,7 +50,7 @@ export const PROGRAMS = [
   { source: 'exhausted.c', flags: `-O2 -sABORTING_MALLOC=1 -sMAXIMUM_MEMORY=64MB ${GROWS}`, aborts: 'OOM' },
   { source: 'wasm-workers.c', flags: '-O2 -sWASM_WORKERS' },
   { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=1 ${GROWS}`, side: 'side-module.c' },
-  { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=2 ${GROWS}`, side: 'side-module.c' },
+  { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=2 ${GROWS} ${FOR_SIDE}`, side: 'side-module.c' },
   { source: 'family.c', flags: '-sMEMORY64', refused: 'cannot be linked with -sMEMORY64' },
   { source: 'family.c', flags: '-sMALLOC=mimalloc', refused: 'cannot be linked with -sMALLOC=mimalloc' },
 ];

@@ -7,7 +7,7 @@
 
 #include "expect.h"
 
-static int allocated, freed;
+static _Atomic int allocated, freed;
 
 void *malloc(size_t size) {
   allocated++;
@@ -20,12 +20,13 @@ void free(void *block) {
 }
 
 int main(void) {
+  int allocated_before = allocated, freed_before = freed; /* by Emscripten's start */
   char *text = strdup("counted");
-  EXPECT(allocated == 1);
+  EXPECT(allocated == allocated_before + 1);
   free(text);
-  EXPECT(freed == 1);
+  EXPECT(freed == freed_before + 1);
   void *zeroed = calloc(10, 10);
   free(zeroed);
-  EXPECT(freed == 2);
+  EXPECT(freed == freed_before + 2);
   return expected("wrapper");
 }
