@@ -32,6 +32,7 @@ static void check(void *unused) {
       EXPECT(block[0] == index + 1 && block[15 + i] == index + 1);
       free(block);
     }
+  emscripten_terminate_all_wasm_workers(); /* otherwise Node goes on */
   emscripten_force_exit(expected("wasm-workers"));
 }
 
