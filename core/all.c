@@ -31,6 +31,7 @@
 #include "fs/mounts.c"
 #include "fs/tree.c"
 #include "fs/open.c"
+#include "fs/remove_tree.c"
 #include "fs/fs_recover.c"
 #include "fs/check.c"
 #include "task/registry.c"

@@ -419,6 +419,11 @@ int plait_fs_rmdir(uint32_t length, double now);
 int plait_fs_unlink(uint32_t length, double now);
 /* Either of them. */
 int plait_fs_remove_at(const struct plait_fs_at *at, int is_rmdir, double now);
+/*
+ * Removes all that is in the directory, however deep; the directory itself stays. -PLAIT_EBUSY: a mount covers a
+ * directory in it. -PLAIT_ENOTDIR: also for a link.
+ */
+int plait_fs_empty(uint32_t length, double now);
 int plait_fs_rename(uint32_t from, uint32_t to, double now);
 int plait_fs_rename_at(const struct plait_fs_at *from, const struct plait_fs_at *to, double now);
 int plait_fs_link(uint32_t from, uint32_t to, double now);

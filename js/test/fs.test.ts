@@ -479,3 +479,15 @@ test('invalid limits are refused, and the present ones stay', () => {
 });
 
 checkAtEnd();
+
+both('a tree that is too deep for a path is removed', (fs, root, note) => {
+  const chain = `d/`.repeat(1000);
+  for (const name of ['a', 'b', 'c', 'e']) fs.mkdirSync(`${root}/${name}/${chain}`, { recursive: true });
+  fs.writeFileSync(`${root}/e/${chain}file`, 'x');
+  fs.renameSync(`${root}/e`, `${root}/c/${chain}next`);
+  fs.renameSync(`${root}/c`, `${root}/b/${chain}next`);
+  fs.renameSync(`${root}/b`, `${root}/a/${chain}next`);
+  note(attempt(() => fs.statSync(`${root}/a/${chain}next/${chain}next/${chain}next/${chain}file`)));
+  fs.rmSync(`${root}/a`, { recursive: true });
+  note(fs.readdirSync(root));
+});

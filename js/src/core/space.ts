@@ -123,6 +123,7 @@ export interface Core {
   plait_fs_unmount(length: number): number;
   plait_fs_mount_buffer(): number;
   plait_fs_mount_text(index: number, to: number): number;
+  plait_fs_empty(length: number, now: number): number;
   plait_fs_locate(length: number, how: number, second: number): number;
   plait_fs_mounted_open(mount: number, host: number, flags: number, device: number, file: number): number;
   plait_fs_mounted_close(fd: number): number;

@@ -238,6 +238,13 @@ export class TreeFs extends SyncFs {
     const { mounts } = this.volume;
     const held = this.#quietly(() => mounts.hold(path, false) ?? null, true); // null: in memory
     if (held === undefined) return;
+    if (held === null) {
+      // Also where no path can name what lies in it.
+      const rc = this.volume.core.plait_fs_empty(this.volume.first(path), Date.now());
+      if (rc === 0 || rc === -Errno.ENOENT || rc === -Errno.ENOTDIR) return;
+      if (rc !== -Errno.EBUSY) throw this.volume.error(rc, 'rmdir', path);
+      // There is a mount in it: go on name by name, into the mount.
+    }
     if (held !== null) mounts.calls.enter(held);
     try {
       if (held?.isDirectory === false) return;
