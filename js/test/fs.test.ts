@@ -480,14 +480,18 @@ test('invalid limits are refused, and the present ones stay', () => {
 
 checkAtEnd();
 
-both('a tree that is too deep for a path is removed', (fs, root, note) => {
-  const chain = `d/`.repeat(1000);
-  for (const name of ['a', 'b', 'c', 'e']) fs.mkdirSync(`${root}/${name}/${chain}`, { recursive: true });
-  fs.writeFileSync(`${root}/e/${chain}file`, 'x');
-  fs.renameSync(`${root}/e`, `${root}/c/${chain}next`);
-  fs.renameSync(`${root}/c`, `${root}/b/${chain}next`);
-  fs.renameSync(`${root}/b`, `${root}/a/${chain}next`);
-  note(attempt(() => fs.statSync(`${root}/a/${chain}next/${chain}next/${chain}next/${chain}file`)));
-  fs.rmSync(`${root}/a`, { recursive: true });
-  note(fs.readdirSync(root));
+// Not beside node:fs: that of Node 20 fails.
+test('a tree that is too deep for a path is removed', () => {
+  const chain = 'd/'.repeat(1000);
+  const top = '/deep';
+  for (const name of ['a', 'b', 'c']) ours.mkdirSync(`${top}/${name}/${chain}`, { recursive: true });
+  ours.writeFileSync(`${top}/c/${chain}file`, 'x');
+  ours.renameSync(`${top}/c`, `${top}/b/${chain}next`);
+  ours.renameSync(`${top}/b`, `${top}/a/${chain}next`);
+  ours.mkdirSync(`${top}/e/${chain}`, { recursive: true });
+  ours.renameSync(`${top}/a`, `${top}/e/${chain}next`);
+  ours.rmSync(`${top}/e`, { recursive: true });
+  assert.deepEqual(ours.readdirSync(top), []);
+  ours.rmSync(top, { recursive: true });
+  ours.check();
 });
