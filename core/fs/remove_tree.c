@@ -36,7 +36,7 @@ static int push_level(struct levels *levels, struct plait__fs_node directory) {
   return 0;
 }
 
-/* The next name of the level, as the path in `first`: 1, 0 at the end. */
+/* The next name of the level, as the path in `second`: 1, 0 at the end. The binding knows what is in `first`. */
 static int next_name(struct plait_fs_thread *mine, struct level *level, struct plait_fs_at *at) {
   struct plait__fs_read read = {.inode = level->directory.inode};
   int rc;
@@ -46,8 +46,8 @@ static int next_name(struct plait_fs_thread *mine, struct level *level, struct p
   } while (plait__fs_read_retry(&read));
   if (rc != 1) return rc == -PLAIT_ENOENT ? 0 : rc; /* another thread has removed the directory */
   uint32_t length = plait_get(&mine->result.bytes);
-  plait_copy_near(mine->first, plait_at(plait_get(&mine->scratch)), length);
-  *at = plait_fs_path(length);
+  plait_copy_near(mine->second, plait_at(plait_get(&mine->scratch)), length);
+  *at = plait_fs_second_path(length);
   at->directory = plait_ref(level->directory.inode);
   at->generation_kind = level->directory.generation_kind;
   return 1;
