@@ -31,6 +31,14 @@
 #endif
 #endif
 
+#ifdef __EMSCRIPTEN__
+/* Its root directory is not empty: it has /dev, /home and /tmp. */
+__attribute__((constructor)) static void enter_empty_folder(void) {
+  mkdir("/work", 0777);
+  chdir("/work");
+}
+#endif
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *errno_name(int error) {
