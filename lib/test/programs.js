@@ -37,6 +37,7 @@ export const PROGRAMS = [
   { name: 'deep' },
   { name: 'descriptors' },
   { name: 'stdio' },
+  { name: 'others', on: ['emscripten'] },
   { name: 'threads', threads: true, on: ['emscripten'] },
   {
     name: 'sqlite',
@@ -54,7 +55,13 @@ export const PROGRAMS = [
     flags: [`-I${LUA}`, '-w'],
     // Without setjmp: the script raises no errors.
     wasi: ['-Dluai_jmpbuf=int', '-DLUAI_THROW(L,c)=abort()', '-DLUAI_TRY(L,c,a)={a}'],
-    wasm: ['-Dl_system(command)=0', '-Dlua_tmpnam(b,e)={e=1;}', '-DLUA_TMPNAMBUFSIZE=1', '-Dtmpfile=no_tmpfile'],
+    wasm: [
+      '-Ilib/test/packages/wasi',
+      '-Dl_system(command)=0',
+      '-Dlua_tmpnam(b,e)={e=1;}',
+      '-DLUA_TMPNAMBUFSIZE=1',
+      '-Dtmpfile=no_tmpfile',
+    ],
   },
   {
     name: 'zstd',

@@ -81,6 +81,7 @@ static void *interpret(void *argument) {
 }
 
 int main(void) {
+  fresh();
   printf("%s\n", LUA_RELEASE);
   work(interpret);
   show_tree();

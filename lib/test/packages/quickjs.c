@@ -75,6 +75,7 @@ static void *interpret(void *argument) {
 }
 
 int main(void) {
+  fresh();
   work(interpret);
   show_tree();
   return 0;

@@ -99,6 +99,7 @@ static void share(const char *journal) {
 }
 
 int main(void) {
+  fresh();
   printf("SQLite %s\n", sqlite3_libversion());
   work(own_database);
   share("delete");

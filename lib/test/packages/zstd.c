@@ -89,6 +89,7 @@ static void *one_file_each(void *argument) {
 }
 
 int main(void) {
+  fresh();
   printf("zstd %s\n", ZSTD_versionString());
   struct worker *worker = &workers[0];
   make_input("large", 99, (6u << 20) * ROUNDS);
