@@ -98,9 +98,9 @@ LIBRARY_CPU := generic+bulk_memory+bulk_memory_opt+mutable_globals+sign_ext+nont
 # Without threads, and with them.
 ARCHIVES := $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.a $(BUILD)/libplait_fs_single.a $(BUILD)/libplait_fs.a
 
-lib: $(ARCHIVES) $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap.so
+lib: $(ARCHIVES) $(BUILD)/libplait_heap_pthread.a $(BUILD)/libplait_heap.so
 
-heap-library: $(BUILD)/libplait_heap.a $(BUILD)/plait_heap_pthread.o $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
+heap-library: $(BUILD)/libplait_heap.a $(BUILD)/libplait_heap_pthread.a $(BUILD)/libplait_heap_single.a $(BUILD)/libplait_heap.so
 
 # An archive has two builds of one source: see lib/heap/names.c.
 LIBRARY_OBJECTS := $(foreach archive,$(ARCHIVES),$(archive:$(BUILD)/lib%.a=$(BUILD)/%.o) $(archive:$(BUILD)/lib%.a=$(BUILD)/%_strong.o))
@@ -115,6 +115,8 @@ $(LIBRARY_OBJECTS) $(BUILD)/plait_heap_pthread.o: lib/heap/malloc.c lib/heap/pth
 	$(LIBRARY_CC) --target=wasm32-freestanding -mcpu=$(LIBRARY_CPU) $(LIBRARY_NAMES) $(DEPENDENCIES) -c $(LIBRARY_SOURCE) -o $@
 
 $(ARCHIVES): $(BUILD)/lib%.a: $(BUILD)/%.o $(BUILD)/%_strong.o
+$(BUILD)/libplait_heap_pthread.a: $(BUILD)/plait_heap_pthread.o
+$(ARCHIVES) $(BUILD)/libplait_heap_pthread.a:
 	@rm -f $@
 	$(ZIG) ar rcs $@ $^
 
@@ -131,7 +133,7 @@ $(THREAD_TS): $(TS) tools/thread.js $(MODULES)
 	@$(NODE) tools/thread.js
 	@touch $@
 
-$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js tools/types.js package.json $(MODULES) $(ARCHIVES)
+$(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/tsconfig.json tools/bundle.js tools/thread.js tools/types.js package.json $(MODULES) $(ARCHIVES) $(BUILD)/libplait_heap_pthread.a
 	@mkdir -p $(BUILD)
 	$(PYTHON) tools/layout.py --check
 	node_modules/.bin/tsc -b js/src
@@ -139,7 +141,7 @@ $(BUILD)/dist.stamp: $(TS) $(WASM_TS) $(THREAD_TS) js/tsconfig.base.json js/src/
 	@$(NODE) tools/thread.js dist/core
 	@$(NODE) tools/bundle.js
 	@chmod +x dist/node/cli.js
-	@mkdir -p dist/lib && cp $(ARCHIVES) dist/lib
+	@mkdir -p dist/lib && cp $(ARCHIVES) $(BUILD)/libplait_heap_pthread.a dist/lib
 	@touch $@
 
 layout:

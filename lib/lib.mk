@@ -14,7 +14,12 @@ WASI_RUN = $(NODE) --no-warnings lib/examples/wasi.js
 WASI_CLANG ?= clang-19 --target=wasm32-wasi --sysroot=/usr
 WASI_SYSROOT := /usr/lib/wasm32-wasi/libc.a
 
-.PHONY: heap-examples heap-example-sqlite heap-toolchains
+# Debian's Rust, which has the standard library for both targets
+RUSTC ?= /usr/bin/rustc
+RUST_FLAGS := --edition 2021 -O -D warnings
+RUST_LIBRARIES := /usr/lib/rustlib/wasm32-wasi/lib /usr/lib/rustlib/wasm32-unknown-unknown/lib
+
+.PHONY: heap-examples heap-example-sqlite heap-toolchains heap-rust
 
 # Programs that name nothing of Plait's, by zig and clang.
 heap-toolchains: $(foreach name,family grow own,$(EXAMPLES)/$(name).wasm $(EXAMPLES)/$(name)-clang.wasm)
@@ -37,11 +42,34 @@ $(EXAMPLES)/%-clang.wasm: lib/heap/test/%.c $(BUILD)/libplait_heap_single.a | $(
 	@mkdir -p $(EXAMPLES)
 	$(WASI_CLANG) -O2 -fno-builtin -Wall -Wextra -Werror $^ -o $@
 
-heap-examples: heap-toolchains $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
+# As the build script does: it links the archive into the crate.
+heap-rust: $(EXAMPLES)/wasm32-wasi/vectors.wasm $(EXAMPLES)/wasm32-unknown-unknown/vectors.wasm
+	@for program in $^; do echo "== $$program"; $(NODE) lib/heap/test/run.js $$program || exit 1; done
+
+$(RUST_LIBRARIES):
+	@tools/need.sh $(RUSTC) rustc "test -e $@" libstd-rust-dev-wasm32
+	@tools/need.sh wasm-ld-14 lld-14
+
+$(EXAMPLES)/%/libplait_alloc.rlib: lib/rust/plait-alloc/src/lib.rs $(BUILD)/libplait_heap_single.a | $(RUST_LIBRARIES)
+	@mkdir -p $(@D)
+	$(RUSTC) $(RUST_FLAGS) --target $* --crate-type rlib --crate-name plait_alloc -L $(BUILD) -l static=plait_heap_single $< -o $@
+
+$(EXAMPLES)/%/vectors.wasm: lib/examples/vectors.rs $(EXAMPLES)/%/libplait_alloc.rlib
+	$(RUSTC) $(RUST_FLAGS) --target $* -C linker=wasm-ld-14 --extern plait_alloc=$(@D)/libplait_alloc.rlib $< -o $@
+
+.PRECIOUS: $(EXAMPLES)/%/libplait_alloc.rlib
+
+$(EXAMPLES)/lists.wasm: lib/examples/lists.zig lib/zig/plait.zig $(BUILD)/libplait_heap_single.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) build-exe -target wasm32-wasi -O ReleaseSmall --dep plait -Mroot=$< -Mplait=lib/zig/plait.zig \
+		$(BUILD)/libplait_heap_single.a -femit-bin=$@
+
+heap-examples: heap-toolchains heap-rust $(EXAMPLES)/lists.wasm $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
 	@echo "== words.c"; $(WASI_RUN) $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(WASI_RUN) $(EXAMPLES)/words-zig.wasm
 	@echo "== plain.c"; $(WASI_RUN) $(EXAMPLES)/plain.wasm
 	@echo "== plain.zig"; $(WASI_RUN) $(EXAMPLES)/plain-zig.wasm
+	@echo "== lists.zig"; $(WASI_RUN) $(EXAMPLES)/lists.wasm
 	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js

@@ -39,6 +39,7 @@ void *plait_calloc(size_t count, size_t size);
 void *plait_realloc(void *block, size_t size);
 void plait_free(void *block);
 void *plait_aligned_alloc(size_t alignment, size_t size);
+size_t plait_malloc_usable_size(void *block);
 #endif
 
 /*

@@ -20,7 +20,7 @@ const build = new URL('../build/', import.meta.url);
 const FAMILY =
   /^(malloc|calloc|realloc|free|reallocarray|aligned_alloc|(posix_)?memalign|p?valloc|malloc_usable_size)$/;
 /** What the archives give besides. */
-const ARCHIVE = /^(plait_(malloc|calloc|realloc|free|aligned_alloc|heap_\w+)|sbrk|errno|__libc_\w+|__reallocarray)$/;
+const ARCHIVE = /^(plait_\w+|sbrk|errno|__libc_\w+|__reallocarray)$/;
 const NATIVE = /^plait_heap_\w+$/;
 /** Any C compiler may call these. */
 const GIVEN = /^mem(cpy|set|move|cmp)$/;

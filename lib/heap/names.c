@@ -33,6 +33,7 @@ OFFER(plait_calloc, own_calloc);
 OFFER(plait_realloc, own_realloc);
 OFFER(plait_free, own_free);
 OFFER(plait_aligned_alloc, own_aligned_alloc);
+OFFER(plait_malloc_usable_size, own_malloc_usable_size);
 
 /* What C libraries call in place of a program's malloc. musl's __reallocarray is another name of reallocarray. */
 OFFER(__libc_malloc, own_malloc);

@@ -30,4 +30,4 @@ for (const { module: from, name } of WebAssembly.Module.imports(module)) {
 }
 const { exports } = new WebAssembly.Instance(module, imports);
 memory = exports.memory;
-exports._start();
+process.exitCode = exports._start ? exports._start() : exports.main(0, 0); // Rust's own target has no start function
