@@ -14,24 +14,31 @@ const NS_PER_US = 1000;
 
 const { about, of } = openResults('graphs');
 
-/** What the programs are called in the charts. */
-const NAMES = { plait: 'Plait' };
-const titleOf = (name) => NAMES[name] ?? name;
-const namesIn = (question) => about(question).rows.map(({ name }) => name);
+const PLAIT = 'plait';
+
+/** The rows of a question: their names, there and in the chart, and their colors. The first color is always Plait's. */
+function entrantsOf(question) {
+  const peers = about(question).rows.filter(({ name }) => name !== PLAIT);
+  return about(question).rows.map(({ name: key }) => ({
+    key,
+    name: key === PLAIT ? 'Plait' : key,
+    color: peers.findIndex(({ name }) => name === key) + 1,
+  }));
+}
 
 /** Operations per microsecond of all threads, by their number. */
 function perThreads(question, title) {
   const counts = about(question).columns.map(({ key }) => Number(key.slice('ns'.length)));
-  const series = namesIn(question).map((name) => ({
-    name: titleOf(name),
-    points: counts.map((count) => ({ x: count, y: NS_PER_US / of(question, `ns${count}`, [name])[0] })),
+  const series = entrantsOf(question).map((entrant) => ({
+    ...entrant,
+    points: counts.map((count) => ({ x: count, y: NS_PER_US / of(question, `ns${count}`, [entrant.key])[0] })),
   }));
   return lines({ title, x: 'threads', y: 'operations per µs', series, note: noteOf(question) });
 }
 
 /** Nanoseconds of an operation; shorter is better. */
 function perSystem(question, key, title) {
-  const rows = namesIn(question).map((name) => ({ name: titleOf(name), value: of(question, key, [name])[0] }));
+  const rows = entrantsOf(question).map((entrant) => ({ ...entrant, value: of(question, key, [entrant.key])[0] }));
   return bars({ title, x: 'ns per operation, shorter is better', rows, note: noteOf(question) });
 }
 

@@ -4,20 +4,31 @@ const WIDTH = 640;
 const HEIGHT = 360;
 const LEFT = 64;
 const RIGHT = 136;
-const TOP = 48;
+const TOP = 60;
 const BOTTOM = 64;
 const BAR = 28;
 const GAP = 16;
 const NAME_WIDTH = 120;
 
+/** The first color is for the series that is emphasized. People who see fewer colors can tell them apart, too. */
 const THEMES = {
-  light: { paper: '#ffffff', ink: '#1f2328', faint: '#59636e', grid: '#d1d9e0' },
-  dark: { paper: '#0d1117', ink: '#f0f6fc', faint: '#9198a1', grid: '#3d444d' },
+  light: {
+    paper: '#ffffff',
+    ink: '#1f2328',
+    faint: '#59636e',
+    grid: '#d1d9e0',
+    colors: ['#d55e00', '#0b6fa4', '#14815f', '#8455b5', '#6e6e6e'],
+  },
+  dark: {
+    paper: '#0d1117',
+    ink: '#f0f6fc',
+    faint: '#9198a1',
+    grid: '#3d444d',
+    colors: ['#ff8c42', '#56b4e9', '#3ec79a', '#c39bea', '#a8a8a8'],
+  },
 };
-/** The first is Plait's. All can be told apart on both papers, and by people who see fewer colors. */
-const COLORS = ['#d55e00', '#0b84c4', '#1a9e77', '#9a6fc4', '#8a8a8a'];
 
-/** A chart of `series` [{ name, points: [{ x, y }] }]: y over x, from 0. */
+/** A chart of `series` [{ name, color, points: [{ x, y }] }]: y over x, from 0. `color`: an index of the theme's. */
 export function lines({ title, x, y, series, note }) {
   const points = series.flatMap((each) => each.points);
   const xs = [...new Set(points.map((point) => point.x))];
@@ -26,7 +37,7 @@ export function lines({ title, x, y, series, note }) {
   const up = (value) => HEIGHT - BOTTOM - (value / scale.top) * (HEIGHT - TOP - BOTTOM);
   const labels = apart(series.map(({ points: own }) => up(own.at(-1).y)));
   return (theme) => {
-    const { ink, faint, grid } = THEMES[theme];
+    const { ink, faint, grid, colors } = THEMES[theme];
     const parts = [];
     for (const value of scale.ticks) {
       parts.push(rule(LEFT, up(value), WIDTH - RIGHT, up(value), grid));
@@ -35,30 +46,32 @@ export function lines({ title, x, y, series, note }) {
     for (const value of xs) parts.push(text(across(value), HEIGHT - BOTTOM + 20, String(value), faint, 'middle'));
     parts.push(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 38, x, ink, 'middle'));
     parts.push(text(LEFT, TOP - 10, y, ink, 'start'));
-    series.forEach(({ name, points: own }, i) => {
+    series.forEach(({ name, color, points: own }, i) => {
       const path = own.map((point) => `${round(across(point.x))},${round(up(point.y))}`).join(' ');
-      parts.push(`<polyline points="${path}" fill="none" stroke="${COLORS[i]}" stroke-width="2.5"/>`);
+      parts.push(`<polyline points="${path}" fill="none" stroke="${colors[color]}" stroke-width="2.5"/>`);
       for (const point of own) {
-        parts.push(`<circle cx="${round(across(point.x))}" cy="${round(up(point.y))}" r="3.5" fill="${COLORS[i]}"/>`);
+        parts.push(
+          `<circle cx="${round(across(point.x))}" cy="${round(up(point.y))}" r="3.5" fill="${colors[color]}"/>`,
+        );
       }
-      parts.push(text(WIDTH - RIGHT + 12, labels[i] + 4, name, COLORS[i], 'start'));
+      parts.push(text(WIDTH - RIGHT + 12, labels[i] + 4, name, colors[color], 'start'));
     });
     return page(theme, HEIGHT, title, note, parts);
   };
 }
 
-/** A chart of `rows` [{ name, value }]: one bar each, with its value. */
+/** A chart of `rows` [{ name, color, value }]: one bar each, with its value. */
 export function bars({ title, x, rows, note }) {
   const height = TOP + rows.length * (BAR + GAP) + BOTTOM;
   const most = Math.max(...rows.map(({ value }) => value));
   return (theme) => {
-    const { ink, faint } = THEMES[theme];
-    const parts = rows.flatMap(({ name, value }, i) => {
+    const { ink, faint, colors } = THEMES[theme];
+    const parts = rows.flatMap(({ name, color, value }, i) => {
       const at = TOP + i * (BAR + GAP);
       const width = Math.max(1, (value / most) * (WIDTH - NAME_WIDTH - RIGHT));
       return [
         text(NAME_WIDTH - 8, at + BAR / 2 + 4, name, ink, 'end'),
-        `<rect x="${NAME_WIDTH}" y="${at}" width="${round(width)}" height="${BAR}" rx="2" fill="${COLORS[i]}"/>`,
+        `<rect x="${NAME_WIDTH}" y="${at}" width="${round(width)}" height="${BAR}" rx="2" fill="${colors[color]}"/>`,
         text(NAME_WIDTH + width + 8, at + BAR / 2 + 4, short(value), ink, 'start'),
       ];
     });

@@ -1,5 +1,6 @@
 /** One block that grows by half and half again: how large does the memory become? */
 
+import { reasonOf } from '../harness/failure.js';
 import { buildAll, HEAPS, sampleOf } from './questions/emscripten.js';
 
 export default {
@@ -13,7 +14,8 @@ export default {
     return { versions };
   },
 
-  measure: (entrant) => sampleOf(entrant.file),
+  /** To have no memory for such a block is an answer, Plait's too. */
+  measure: (entrant) => sampleOf(entrant.file).catch((error) => ({ mib: reasonOf(error) })),
 
   conclude: (rows, { versions }) => ({ rows, notes: [], versions, threads: 'one thread' }),
 };

@@ -4,26 +4,37 @@ import { statSync } from 'node:fs';
 import { buildAll, FILES, HEAPS } from './questions/emscripten.js';
 
 const NOTHING = { name: 'none', flags: ['-sMALLOC=none', '-sERROR_ON_UNDEFINED_SYMBOLS=0', '-Wno-undefined'] };
-const FLAGS = ['-O3', '-pthread'];
 
 const bytesOf = ({ file }) => statSync(file.replace(/\.js$/, '.wasm')).size;
 
+/** Each allocator's code: the module of family.c, less the one without an allocator. */
+function codeOf(flags) {
+  const { entrants } = buildAll('family', [...HEAPS, NOTHING], flags);
+  const none = bytesOf(entrants.at(-1));
+  return Object.fromEntries(HEAPS.map(({ name }, i) => [name, bytesOf(entrants[i]) - none]));
+}
+
 export default {
-  title: 'The malloc family beyond a module without one; a module of files.c with its heap and its files',
+  title: 'Code of the malloc family; a module of files.c with its heap and its files',
   entrants: [],
   columns: [
-    { key: 'heap', label: 'malloc family, bytes', digits: 0, ratio: true },
+    { key: 'single', label: 'malloc family, bytes', digits: 0, ratio: true },
+    { key: 'threaded', label: 'with -pthread, bytes', digits: 0, ratio: true },
     { key: 'module', label: 'heap and files, bytes', digits: 0, ratio: true },
   ],
 
   prepare() {
-    const heaps = buildAll('family', [...HEAPS, NOTHING], FLAGS);
-    const files = buildAll('files', FILES, [...FLAGS, '-sFORCE_FILESYSTEM']);
-    const none = bytesOf(heaps.entrants.pop());
-    const samples = Object.fromEntries(heaps.entrants.map((each) => [each.name, { heap: bytesOf(each) - none }]));
-    for (const each of files.entrants) samples[each.name] = { ...samples[each.name], module: bytesOf(each) };
-    this.entrants.push(...Object.keys(samples).map((name) => ({ name })));
-    return { versions: files.versions, samples };
+    const single = codeOf(['-O2', '-sALLOW_MEMORY_GROWTH']);
+    const threaded = codeOf(['-O2', '-pthread']);
+    const files = buildAll('files', FILES, ['-O2', '-pthread', '-sFORCE_FILESYSTEM']);
+    const modules = Object.fromEntries(files.entrants.map((each) => [each.name, bytesOf(each)]));
+    const names = new Set([...Object.keys(single), ...Object.keys(modules)]);
+    const samples = [...names].map((name) => [
+      name,
+      { single: single[name], threaded: threaded[name], module: modules[name] },
+    ]);
+    this.entrants.push(...[...names].map((name) => ({ name })));
+    return { versions: files.versions, samples: Object.fromEntries(samples) };
   },
 
   measure: ({ name }, { samples }) => samples[name],

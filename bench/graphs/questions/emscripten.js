@@ -57,7 +57,10 @@ export function buildAll(source, entrants, flags, sources = []) {
 
 /** Runs a program. @returns the sample that it prints; it ends with another code than 0 if an answer was wrong */
 export async function sampleOf(file, ...parameters) {
-  const { stdout } = await execute(process.execPath, [file, ...parameters.map(String)]);
+  const running = execute(process.execPath, [file, ...parameters.map(String)]);
+  const { stdout } = await running.catch((error) => {
+    throw new Error(error.stderr.trim() || error.message);
+  });
   return JSON.parse(stdout);
 }
 

@@ -16,7 +16,7 @@ const MIB = 2 ** 20;
 const THREADS = [1, 2, 4];
 
 /** As the modes of workload.c are numbered. */
-const WORKLOADS = [
+export const WORKLOADS = [
   ['small', '16\u2013128 B, random replacement among 4096 blocks a thread'],
   ['article', '1000\u20132023 B, a ring of 1024 blocks a thread'],
   ['mixed', '8 B\u201332 KiB, log-distributed, random replacement among 2048 blocks a thread'],
