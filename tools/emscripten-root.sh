@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# emscripten-root.sh [DIR]: Debian sid with Emscripten 6, for a change-root, in DIR, $EMSCRIPTEN_ROOT or build/emscripten.
+# emscripten-root.sh [DIR]: Debian sid with Emscripten 6, for a change-root. DIR is $EMSCRIPTEN_ROOT, if that is set,
+# or build/emscripten.
 #
 # Does nothing if DIR is complete. Needs root, debootstrap, 3 GiB of disk and some minutes. The packages come from the
 # mirror that apt uses here, and apt checks their signatures. emscripten-run.sh runs commands in DIR.

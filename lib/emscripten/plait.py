@@ -26,7 +26,7 @@ SOURCES = {
 }
 # All that these include is in these folders.
 FOLDERS = ['core', 'lib']
-# As the Makefile's LIBRARY_CC: what is to be inline says so. A warning of a newer compiler must not fail a user's build.
+# As the Makefile's LIBRARY_CC: what is to be inline says so. A warning of a newer compiler must not fail a build.
 FLAGS = ['-std=c17', '-finline-hint-functions', '-fno-unroll-loops', '-fvisibility=hidden', '-mbulk-memory', '-w']
 
 variants = {'plait-mt': {'PTHREADS': 1}}

@@ -18,7 +18,8 @@ static char *volatile kept;
 
 int main() {
   std::map<std::string, std::vector<int>> map;
-  for (int i = 0; i < 5000; i++) map["a key that is longer than a small string " + std::to_string(i % 700)].push_back(i);
+  const std::string prefix = "a key that is longer than a small string ";
+  for (int i = 0; i < 5000; i++) map[prefix + std::to_string(i % 700)].push_back(i);
   size_t total = 0;
   for (const auto &entry : map) total += entry.second.size();
   EXPECT(total == 5000);
