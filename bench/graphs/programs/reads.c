@@ -17,6 +17,7 @@ static _Atomic uint64_t reads;
 /* How many bytes were read. */
 static uint64_t read_for(int fd, double ns) {
   uint64_t count = 0, sum = 0;
+  CHECK(lseek(fd, 0, SEEK_SET) == 0);
   for (double end = now_ns() + ns; now_ns() < end; count += CHUNK) {
     if (count % BYTES + CHUNK > BYTES - CHUNK) CHECK(lseek(fd, 0, SEEK_SET) == 0);
     for (int i = 0; i < CHUNK; i++) {
