@@ -269,7 +269,7 @@ enum where { AT = 0, AT_END = 1, AT_POSITION = 2 };
 static uint64_t resolve_position(
     struct plait_inode *inode, enum where where, uint64_t position, struct plait_fs_open *open) {
   if (where == AT_END) return plait_get64(&inode->size);
-  return where == AT_POSITION && open != NULL ? plait_get64(&open->position) : position;
+  return where == AT_POSITION && open != NULL ? plait__fs_position(plait_get64(&open->position)) : position;
 }
 
 /* Locks the inode when extents cover all bytes to be written. 0, and `position` is the resolved one. */
@@ -330,7 +330,8 @@ int64_t plait__fs_contents_write(struct plait_fs_thread *mine, struct plait__fs_
   put_bytes(inode, position, end, plait_at(from));
   if (end > size) plait__fs_tx_stage64(mine, &inode->size, end);
   plait__fs_stage_times(mine, inode, now, 1);
-  if (open != NULL && where != AT) plait__fs_tx_stage64(mine, &open->position, end);
+  if (open != NULL && where != AT)
+    plait__fs_tx_stage64(mine, &open->position, plait__fs_tag_position(plait_get(&open->uses), end));
   plait__fs_tx_commit(mine, plait_get(&mine->reserved_count));
   plait__fs_unlock(&inode, 1);
   return (int64_t)length;

@@ -32,6 +32,7 @@
 #define PLAIT_FS_NAME_MAX 255u
 #define PLAIT_FS_LINK_DEPTH 40u
 #define PLAIT_FS_SCRATCH 65536u
+#define PLAIT_FS_POSITION_BITS 54u
 #define PLAIT_FS_MOUNT_MAX 20480u
 #define PLAIT_FS_CHUNK_ITEMS 64u
 #define PLAIT_FS_CHUNK_TABLE_SIZE 1024u
@@ -170,14 +171,18 @@ struct plait_fs_open {
   plait_word_t inode;           /* the open inode; 0 for a mounted file */
   plait_word_t generation_kind; /* the inode's, when it was opened */
   plait_word_t flags;           /* enum plait_fs_flag */
-  plait_word64_t position;      /* file position: where the next read or write without a position starts */
-  plait_word_t uses;            /* increases each time the descriptor is opened or closed */
-  plait_word_t mount;           /* mounted file: number of the mount */
-  plait_word64_t device;        /* mounted file: with `file`, identifies it in the backend */
-  plait_word64_t file;          /* mounted file: see `device` */
-  plait_word_t host;            /* mounted file: the backend's descriptor in the opening thread */
-  plait_word_t sharers;         /* how many more numbers a WASI program has for this opening */
-  plait_word_t unused[2];       /* zero */
+  /*
+   * the low PLAIT_FS_POSITION_BITS: the file position, where the next read or write without a position starts; above
+   * them the low bits of `uses`, so that a compare-and-swap never moves the position of another opening
+   */
+  plait_word64_t position;
+  plait_word_t uses;      /* increases each time the descriptor is opened or closed */
+  plait_word_t mount;     /* mounted file: number of the mount */
+  plait_word64_t device;  /* mounted file: with `file`, identifies it in the backend */
+  plait_word64_t file;    /* mounted file: see `device` */
+  plait_word_t host;      /* mounted file: the backend's descriptor in the opening thread */
+  plait_word_t sharers;   /* how many more numbers a WASI program has for this opening */
+  plait_word_t unused[2]; /* zero */
 };
 _Static_assert(sizeof(struct plait_fs_open) == 64, "one cache line");
 

@@ -140,6 +140,13 @@ struct plait_fs_open *plait__fs_descriptor(uint32_t fd);
 struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node);
 /* The same, if it is the opening with these `uses` (0: any). */
 struct plait_fs_open *plait__fs_open_as(int fd, uint32_t uses, struct plait__fs_node *node);
+/* The `position` word of the opening with these `uses`, and the position in it. */
+static inline uint64_t plait__fs_tag_position(uint32_t uses, uint64_t position) {
+  return (uint64_t)uses << PLAIT_FS_POSITION_BITS | position;
+}
+static inline uint64_t plait__fs_position(uint64_t word) {
+  return word & ((1ull << PLAIT_FS_POSITION_BITS) - 1);
+}
 /* Whether the descriptor is still open on the node, since it had these `uses`. Under the inode's lock. */
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses);
 /* The error for a descriptor that is not open here: -PLAIT_EBADF, or -PLAIT_EREMOTE for a mounted file's. */

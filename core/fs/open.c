@@ -220,20 +220,28 @@ PLAIT_EXPORT int plait_fs_unmap(int fd) {
   return plait__fs_close_number(plait__fs_mine(), (uint32_t)fd, 2, 0);
 }
 
+/* The file position of the opening: 1, or 0 if it is another opening by now. */
+static int get_position(struct plait_fs_open *open, uint32_t uses, uint64_t *position) {
+  uint64_t word = atomic_load_explicit(&open->position, memory_order_acquire);
+  *position = plait__fs_position(word);
+  return word == plait__fs_tag_position(uses, *position);
+}
+
 /*
- * Moves the file position from `from` to `to`. 1, or 0 if the position has changed; then `from` is the current one.
- * Holds the inode's lock, because a write reads and moves the position in one transaction under it, and a close takes
- * it, too.
+ * Moves the file position from `from` to `to`. 1, or 0 if the position has changed. Holds the inode's lock if the file
+ * is open for writing: a write reads and moves the position in one transaction under it.
  */
 static int move_position(
-    struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t *from, uint64_t to) {
+    struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses, uint64_t from, uint64_t to) {
   struct plait_inode *inode = node.inode;
-  int rc = plait__fs_lock(&inode, 1);
+  uint64_t seen = plait__fs_tag_position(uses, from), new = plait__fs_tag_position(uses, to);
+  int locks = (plait_load(&open->flags) & 3) != 0, rc = locks ? plait__fs_lock(&inode, 1) : 0;
   if (rc != 0) return rc;
-  if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
+  if (locks && !plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
   else
-    rc = atomic_compare_exchange_strong_explicit(&open->position, from, to, memory_order_acq_rel, memory_order_relaxed);
-  plait__fs_unlock(&inode, 1);
+    rc = atomic_compare_exchange_strong_explicit(
+        &open->position, &seen, new, memory_order_acq_rel, memory_order_relaxed);
+  if (locks) plait__fs_unlock(&inode, 1);
   return rc;
 }
 
@@ -248,14 +256,14 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
   if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
-  for (;;) {
-    uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
+  for (uint64_t at; get_position(open, uses, &at);) {
     int64_t count = plait__fs_contents_read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
     /* Of two concurrent reads from one descriptor, each returns different bytes. */
-    int moved = move_position(open, node, uses, &at, at + (uint64_t)count);
+    int moved = move_position(open, node, uses, at, at + (uint64_t)count);
     if (moved != 0) return moved < 0 ? moved : (int)count;
   }
+  return -PLAIT_EBADF;
 }
 
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
@@ -288,14 +296,14 @@ double plait_fs_seek_as(int fd, uint32_t uses, double offset, int whence) {
   struct plait_fs_open *open = plait__fs_open_as(fd, uses, &node);
   if (open == NULL) return plait__fs_not_open(fd);
   if (uses == 0) uses = plait_load(&open->uses);
-  uint64_t at = atomic_load_explicit(&open->position, memory_order_acquire);
-  for (;;) {
+  for (uint64_t at; get_position(open, uses, &at);) {
     double base = whence == 0 ? 0 : (double)(whence == 1 ? at : plait_get64(&node.inode->size));
     /* Not `base + offset`, which may be rounded. */
     if (whence < 0 || whence > 2 || !(offset >= -base) || offset > 9007199254740992.0 - base) return -PLAIT_EINVAL;
-    int moved = move_position(open, node, uses, &at, (uint64_t)(base + offset));
+    int moved = move_position(open, node, uses, at, (uint64_t)(base + offset));
     if (moved != 0) return moved < 0 ? moved : base + offset;
   }
+  return -PLAIT_EBADF;
 }
 
 double plait_fs_seek(int fd, double offset, int whence) {

@@ -53,8 +53,9 @@ void plait__fs_stage_open(
   plait__fs_tx_stage(mine, &open->generation_kind, node.generation_kind);
   plait__fs_tx_stage(mine, &open->flags, flags);
   plait__fs_tx_stage(mine, &open->sharers, 0);
-  plait__fs_tx_stage64(mine, &open->position, 0);
-  plait__fs_tx_stage(mine, &open->uses, plait_get(&open->uses) + 1);
+  uint32_t uses = plait_get(&open->uses) + 1;
+  plait__fs_tx_stage64(mine, &open->position, plait__fs_tag_position(uses, 0));
+  plait__fs_tx_stage(mine, &open->uses, uses);
   plait__fs_tx_stage(mine, &open->state, state);
 }
 

@@ -495,7 +495,7 @@ export const FsOpen = {
   generationKind: 8,
   /** enum plait_fs_flag */
   flags: 12,
-  /** file position: where the next read or write without a position starts */
+  /** the low PLAIT_FS_POSITION_BITS: the file position, where the next read or write without a position starts; above them the low bits of `uses`, so that a compare-and-swap never moves the position of another opening */
   position: 16,
   /** increases each time the descriptor is opened or closed */
   uses: 24,
@@ -971,6 +971,7 @@ export const FS_PATH_MAX = 4096;
 export const FS_NAME_MAX = 255;
 export const FS_LINK_DEPTH = 40;
 export const FS_SCRATCH = 65536;
+export const FS_POSITION_BITS = 54;
 export const FS_MOUNT_MAX = 20480;
 export const FS_CHUNK_ITEMS = 64;
 export const FS_CHUNK_TABLE_SIZE = 1024;
