@@ -64,13 +64,14 @@ $(EXAMPLES)/lists.wasm: lib/examples/lists.zig lib/zig/plait.zig $(BUILD)/libpla
 	$(ZIG) build-exe -target wasm32-wasi -O ReleaseSmall --dep plait -Mroot=$< -Mplait=lib/zig/plait.zig \
 		$(BUILD)/libplait_heap_single.a -femit-bin=$@
 
-heap-examples: heap-toolchains heap-rust $(EXAMPLES)/lists.wasm $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
+heap-examples: heap-toolchains heap-rust $(EXAMPLES)/lists.wasm $(EXAMPLES)/reach.wasm $(patsubst %,$(EXAMPLES)/%.wasm,words words-zig plain plain-zig plain-threads threads) $(BUILD)/libplait_heap.so $(WASM)
 	@echo "== words.c"; $(WASI_RUN) $(EXAMPLES)/words.wasm
 	@echo "== words.zig"; $(WASI_RUN) $(EXAMPLES)/words-zig.wasm
 	@echo "== plain.c"; $(WASI_RUN) $(EXAMPLES)/plain.wasm
 	@echo "== plain.zig"; $(WASI_RUN) $(EXAMPLES)/plain-zig.wasm
 	@echo "== lists.zig"; $(WASI_RUN) $(EXAMPLES)/lists.wasm
 	@echo "== threads.c"; $(NODE) lib/examples/threads.js $(EXAMPLES)/threads.wasm 4
+	@echo "== reach.c"; $(NODE) lib/heap/test/reach.js $(EXAMPLES)/reach.wasm
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-instance.js
 	@WASM_LD="$(WASM_LD)" $(NODE) tools/heap-archives.js
 	@$(NODE) tools/waits.js $(BUILD)/plait_heap.o $(EXAMPLES)/instance.wasm
@@ -99,6 +100,13 @@ $(EXAMPLES)/plain-threads.wasm: lib/examples/plain.c $(BUILD)/libplait_heap.a
 	@mkdir -p $(EXAMPLES)
 	$(ZIG) cc --target=wasm32-wasi -mcpu=$(THREADS_CPU) -O2 -Wall -Wextra -Werror -Wl,--import-memory -Wl,--shared-memory \
 		-Wl,--max-memory=4294901760 $< -Wl,--whole-archive $(BUILD)/libplait_heap.a -Wl,--no-whole-archive -o $@
+
+$(EXAMPLES)/reach.wasm: lib/heap/test/reach.c $(BUILD)/libplait_heap.a
+	@mkdir -p $(EXAMPLES)
+	$(ZIG) cc --target=wasm32-freestanding -mcpu=$(THREADS_CPU) -std=c17 -O2 -g0 -Wall -Wextra -Werror -ffreestanding \
+		-fvisibility=hidden -nostdlib -c $< -o $(EXAMPLES)/reach.o
+	$(WASM_LD) --no-entry --import-memory --shared-memory --max-memory=4294967296 -z stack-size=16384 --strip-all \
+		--export=__stack_pointer --export=__wasm_init_tls $(EXAMPLES)/reach.o $(BUILD)/libplait_heap.a -o $@
 
 $(EXAMPLES)/threads.wasm: lib/examples/threads.c lib/plait_heap.h $(BUILD)/libplait_heap.a
 	@mkdir -p $(EXAMPLES)

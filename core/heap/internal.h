@@ -59,7 +59,8 @@ PLAIT_TINY uint32_t plait__mark(plait_ref_t header) {
  * From here on the caller reaches all memory that the heap has now (see platform.h). Needed with the lock, because
  * other threads may have grown the heap in the meantime: everything that the caller finds lies below `end`. A thread
  * that accesses a single thing without the lock reaches for that alone. A thread reaches what it allocates from, for
- * one of three reasons: it had the lock when that became its own, it reached for it then, or it did when it entered.
+ * one of three reasons: it had the lock when that became its own, it reached for it then, or it did when it entered. So
+ * it has asked for the memory's size since the memory of its blocks was grown. Engines need that for the program, too.
  */
 PLAIT_TINY void plait__reach(void) {
 #ifdef __wasm_atomics__
