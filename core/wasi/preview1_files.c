@@ -73,7 +73,9 @@ int plait_preview1_start(int directory, const char *name) {
   for (uint32_t i = 0; i < length; i++) ((uint8_t *)plait_at(block))[i] = (uint8_t)name[i];
   int rc = 0;
   for (uint32_t i = 0; i < PLAIT_WASI_STREAMS && rc >= 0; i++) {
-    struct plait_wasi_descriptor stream = {.fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_STREAM};
+    uint64_t right = i == 0 ? RIGHT(RIGHT_FD_READ) : RIGHT(RIGHT_FD_WRITE);
+    struct plait_wasi_descriptor stream = {
+        .fd = (int)i, .uses = 1, .kind = PLAIT_WASI_STREAM, .rights = RIGHTS_ANY | right};
     rc = plait_wasi_add(&stream, i, 0, 0);
   }
   struct plait_wasi_descriptor opened = {.fd = directory,
@@ -258,7 +260,7 @@ uint32_t plait_preview1_fd_datasync(uint32_t fd) {
 static uint32_t may_access(const struct plait_wasi_descriptor *found, uint32_t right, int seeks) {
   if (found->kind == PLAIT_WASI_DIRECTORY)
     return right == RIGHT_FD_READ && !is_hosted() ? PREVIEW1_EISDIR : PREVIEW1_EBADF;
-  if (!(found->rights & RIGHT(right))) return PREVIEW1_ENOTCAPABLE;
+  if (!(found->rights & RIGHT(right))) return is_hosted() ? PREVIEW1_ENOTCAPABLE : PREVIEW1_EBADF;
   return found->kind == PLAIT_WASI_STREAM && seeks ? PREVIEW1_SPIPE : 0;
 }
 

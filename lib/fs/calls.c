@@ -45,7 +45,7 @@ NAMES(fd_fdstat_get, (uint32_t fd, plait_guest_t to))
 static uint32_t plait_linked_fd_read(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->read(fd, iovs, count, read);
-  return is_open_stream(fd) ? host_fd_read(fd, iovs, count, read) : PREVIEW1_EBADF;
+  return fd == 0 && is_open_stream(fd) ? host_fd_read(fd, iovs, count, read) : PREVIEW1_EBADF;
 }
 NAMES(fd_read, (uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t read))
 
@@ -59,7 +59,7 @@ NAMES(fd_seek, (uint32_t fd, uint64_t offset, uint32_t whence, plait_guest_t to)
 static uint32_t plait_linked_fd_write(uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written) {
   const struct file_calls *files = calls_of_files();
   if (files != NULL) return files->write(fd, iovs, count, written);
-  return is_open_stream(fd) ? host_fd_write(fd, iovs, count, written) : PREVIEW1_EBADF;
+  return fd != 0 && is_open_stream(fd) ? host_fd_write(fd, iovs, count, written) : PREVIEW1_EBADF;
 }
 NAMES(fd_write, (uint32_t fd, plait_guest_t iovs, uint32_t count, plait_guest_t written))
 
