@@ -3,7 +3,10 @@
 import { statSync } from 'node:fs';
 import { buildAll, FILES, HEAPS } from './questions/emscripten.js';
 
-const NOTHING = { name: 'none', flags: ['-sMALLOC=none', '-sERROR_ON_UNDEFINED_SYMBOLS=0', '-Wno-undefined'] };
+const NOTHING = {
+  name: 'none',
+  flags: ['-sMALLOC=none', '-sERROR_ON_UNDEFINED_SYMBOLS=0', '-sWARN_ON_UNDEFINED_SYMBOLS=0'],
+};
 
 const bytesOf = ({ file }) => statSync(file.replace(/\.js$/, '.wasm')).size;
 

@@ -87,6 +87,10 @@ def clear(ports, settings, shared):
   shared.cache.erase_lib(lib_name(settings))
 
 
+def process_args(ports):
+  return ['-I' + os.path.join(ROOT, 'lib'), '-I' + os.path.join(ROOT, 'lib', 'fs')]  # plait_heap.h, plait_fs.h
+
+
 def linker_setup(ports, settings):
   if 'MALLOC' in user_settings and settings.MALLOC != 'none':
     refuse(f'Plait is the malloc, so it cannot be linked with -sMALLOC={settings.MALLOC}')

@@ -1,5 +1,5 @@
 /**
- * The programs, each with the flags that it is built with beside --use-port. None of them names a symbol of Plait.
+ * The programs, each with the flags that it is built with beside --use-port. None but usage.c names a symbol of Plait.
  *
  *     source, flags
  *     side      the source of a side module that it loads
@@ -51,6 +51,8 @@ export const PROGRAMS = [
   { source: 'wasm-workers.c', flags: '-O2 -sWASM_WORKERS' },
   { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=1 ${GROWS}`, side: 'side-module.c' },
   { source: 'main-module.c', flags: `-O2 -sMAIN_MODULE=2 ${GROWS} ${FOR_SIDE}`, side: 'side-module.c' },
+  { source: 'usage.c', flags: '-O2' },
+  { source: 'usage.c', flags: '-O2 -pthread' },
   { source: 'family.c', flags: '-sMEMORY64', refused: 'cannot be linked with -sMEMORY64' },
   { source: 'family.c', flags: '-sMALLOC=mimalloc', refused: 'cannot be linked with -sMALLOC=mimalloc' },
 ];
