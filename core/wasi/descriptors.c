@@ -127,6 +127,29 @@ static int end_opening(uint64_t opening) {
   return plait_fs_close_as(fd, (uint32_t)(opening >> 32));
 }
 
+int plait_wasi_describe(int fd, struct plait_wasi_descriptor *opened) {
+  *opened = (struct plait_wasi_descriptor){.fd = fd, .uses = plait_fs_uses(fd)};
+  struct plait_fs_at at = {.fd = fd, .uses = opened->uses};
+  int rc = plait_fs_stat_at(&at, 1);
+  if (rc != 0) {
+    plait_fs_close_as(fd, opened->uses);
+    return rc;
+  }
+  struct plait_fs_result *result = &plait_wasi_enter()->result;
+  int stream = plait_wasi_stream_of(plait_get(&result->block));
+  opened->kind = plait_get(&result->kind) == PLAIT_FS_DIRECTORY ? PLAIT_WASI_DIRECTORY : PLAIT_WASI_FILE;
+  if (stream < 0) return 0;
+  plait_fs_close_as(fd, opened->uses);
+  opened->fd = stream, opened->uses = 1, opened->kind = PLAIT_WASI_STREAM;
+  return 0;
+}
+
+int plait_wasi_number(const struct plait_wasi_descriptor *opened) {
+  int rc = plait_wasi_add(opened, 0, 0, 0);
+  if (rc < 0) end_opening(pack(opened->fd, opened->uses));
+  return rc;
+}
+
 int plait_wasi_close(uint32_t number) {
   struct plait_wasi_program *program = plait_wasi_program();
   int rc = lock_table(program);

@@ -51,12 +51,6 @@ static inline int guest_write(int fd, uint32_t uses, plait_guest_t from, uint32_
   return plait_fs_write_as(fd, uses, from, length, position, now);
 }
 
-/* The calling thread's fs record, which is made at its first call; NULL without memory. */
-struct plait_fs_thread *plait_wasi_enter(void);
-
-/* The stream that a program gets when it opens this inode, which is that of a device; -1: it is a file. */
-int plait_wasi_stream_of(plait_ref_t inode);
-
 /* Milliseconds since 1970. */
 double plait_wasi_now(void);
 

@@ -80,18 +80,14 @@ static uint32_t flags_of(uint32_t lookup, uint32_t oflags, uint64_t base, uint32
 
 /* Gives a new opening of fs a number: 0, or an error after it was closed again. */
 static uint32_t number_opening(int fd, uint64_t base, uint64_t inheriting, uint32_t fdflags, plait_guest_t to) {
-  struct plait_wasi_descriptor opened = {.fd = fd, .uses = plait_fs_uses(fd), .inheriting = inheriting};
-  struct plait_fs_at at = {.fd = fd, .uses = opened.uses};
-  int rc = plait_fs_stat_at(&at, 1);
-  struct plait_fs_result *result = &plait_wasi_enter()->result;
-  int directory = rc == 0 && plait_get(&result->kind) == PLAIT_FS_DIRECTORY;
-  int stream = rc == 0 ? plait_wasi_stream_of(plait_get(&result->block)) : -1;
-  opened.kind = directory ? PLAIT_WASI_DIRECTORY : stream < 0 ? PLAIT_WASI_FILE : PLAIT_WASI_STREAM;
-  opened.rights = base & (directory ? RIGHTS_DIRECTORY : RIGHTS_FILE);
-  opened.flags = fdflags & ~(uint32_t)FDFLAG_APPEND;
-  if (stream >= 0) opened.fd = stream, opened.uses = 1;
-  if (rc == 0) rc = plait_wasi_add(&opened, 0, 0, 0);
-  if (rc < 0 || stream >= 0) plait_fs_close(fd);
+  struct plait_wasi_descriptor opened;
+  int rc = plait_wasi_describe(fd, &opened);
+  if (rc == 0) {
+    opened.rights = base & (opened.kind == PLAIT_WASI_DIRECTORY ? RIGHTS_DIRECTORY : RIGHTS_FILE);
+    opened.inheriting = inheriting;
+    opened.flags = fdflags & ~(uint32_t)FDFLAG_APPEND;
+    rc = plait_wasi_number(&opened);
+  }
   if (rc < 0) return plait_preview1_error(rc);
   guest_store(to, (uint32_t)rc);
   return 0;

@@ -1,5 +1,6 @@
 /*
- * wasi: what a WASI program sees: descriptors, directories that it may open files in, and the calls of preview1 over fs.
+ * wasi: what a WASI program sees: descriptors, directories that it may open files in, and the calls of preview1 over
+ * fs.
  *
  * A program is the unit that descriptors belong to. All its threads share one table. Preview1 itself is only the outer
  * layer (preview1.h): the table, and everything that acts on the core's own memory, knows nothing of its numbers.
@@ -51,6 +52,9 @@ struct plait_wasi_program {
   plait_word_t chunks[PLAIT_WASI_CHUNK_LIMIT]; /* each a block of PLAIT_WASI_CHUNK_ENTRIES entries, 0 none yet */
 };
 
+/* The calling thread's fs record, which is made at its first call; NULL without memory. */
+struct plait_fs_thread *plait_wasi_enter(void);
+
 /* The calling thread's program. */
 struct plait_wasi_program *plait_wasi_program(void);
 
@@ -71,6 +75,18 @@ int plait_wasi_find(uint32_t number, struct plait_wasi_descriptor *found);
  * table, 0 none. -PLAIT_EMFILE, -PLAIT_ENOMEM: the opening is still the caller's.
  */
 int plait_wasi_add(const struct plait_wasi_descriptor *opening, uint32_t least, plait_ref_t name, uint32_t name_length);
+
+/* The stream that a program gets when it opens this inode, which is that of a device; -1: it is a file. The host's. */
+int plait_wasi_stream_of(plait_ref_t inode);
+
+/*
+ * Describes a new opening of fs: a file, a directory, or the stream of a device, for which the opening is closed. No
+ * rights and no flags. 0, or an error after it was closed.
+ */
+int plait_wasi_describe(int fd, struct plait_wasi_descriptor *opened);
+
+/* Gives what was described the lowest free number. If there is none, it is closed: -PLAIT_EMFILE, -PLAIT_ENOMEM. */
+int plait_wasi_number(const struct plait_wasi_descriptor *opened);
 
 /* Releases a number, and closes the opening if no other number shares it. 0, -PLAIT_EBADF. */
 int plait_wasi_close(uint32_t number);

@@ -1,7 +1,7 @@
 /*
  * input: standard input in Emscripten's programs. Emscripten's own is part of JavaScript's files, which these programs
- * do not have. Node reads descriptor 0. Elsewhere `Module.stdin` is asked byte by byte, as Emscripten documents it; without
- * one the input is empty.
+ * do not have. Node reads descriptor 0. Elsewhere `Module.stdin` is asked byte by byte, as Emscripten documents it.
+ * Without one the input is empty.
  */
 #include <emscripten.h>
 

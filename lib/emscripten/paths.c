@@ -65,18 +65,12 @@ PUBLIC mode_t __syscall_umask(mode_t mask) {
 /* ---- opening ---- */
 
 static int number_file(int fd, uint32_t flags) {
-  struct plait_wasi_descriptor opened = {.fd = fd, .uses = plait_fs_uses(fd), .rights = ALL_RIGHTS};
-  struct plait_fs_at at = {.fd = fd, .uses = opened.uses};
-  int rc = plait_fs_stat_at(&at, 1);
-  struct plait_fs_result *result = &plait_wasi_enter()->result;
-  int directory = rc == 0 && plait_get(&result->kind) == PLAIT_FS_DIRECTORY;
-  int stream = rc == 0 ? plait_wasi_stream_of(plait_get(&result->block)) : -1;
-  opened.kind = directory ? PLAIT_WASI_DIRECTORY : stream < 0 ? PLAIT_WASI_FILE : PLAIT_WASI_STREAM;
+  struct plait_wasi_descriptor opened;
+  int rc = plait_wasi_describe(fd, &opened);
+  if (rc != 0) return rc;
+  opened.rights = ALL_RIGHTS;
   opened.flags = flags & O_CLOEXEC ? FLAG_CLOEXEC : 0;
-  if (stream >= 0) opened.fd = stream, opened.uses = 1;
-  if (rc == 0) rc = plait_wasi_add(&opened, 0, 0, 0);
-  if (rc < 0 || stream >= 0) plait_fs_close(fd);
-  return rc;
+  return plait_wasi_number(&opened);
 }
 
 static int open_path(int fd, const char *path, uint32_t flags, mode_t mode) {

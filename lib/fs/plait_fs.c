@@ -1,6 +1,6 @@
 /*
  * plait_fs: libplait_fs as one translation unit: the heap as malloc, and files in the memory of the program that links
- * it. docs/guide/files.md says how to build and link.
+ * it. docs/guide/linked-files.md says how to build and link.
  *
  * The program's C library calls preview1 (wasi-libc) or Linux's system calls (Emscripten). The functions that it would
  * import from its host are defined here: calls.c, and lib/emscripten/. What stays the host's are clocks, random

@@ -2,7 +2,7 @@
  * Runs the test programs of this folder: node run.js TOOLCHAIN [PROGRAM ...]
  *
  * Each program is built natively and by the toolchain (zig, clang or emscripten), linked with libplait_fs as
- * docs/guide/files.md says. Both run in an empty file system. What they print must be equal, line by line.
+ * docs/guide/linked-files.md says. Both run in an empty file system. What they print must be equal, line by line.
  * The differences are in build/lib-test/TOOLCHAIN/PROGRAM.diff. All programs are run, whatever becomes of one.
  */
 
