@@ -11,7 +11,7 @@ export default {
   ],
 
   prepare() {
-    const { entrants, versions } = buildAll('files', FILES, [...THREADED, '-sFORCE_FILESYSTEM']);
+    const { entrants, versions } = buildAll('files', FILES, THREADED);
     this.entrants.push(...entrants);
     return { versions };
   },

@@ -29,7 +29,7 @@ export default {
   prepare() {
     const single = codeOf(['-O2', '-sALLOW_MEMORY_GROWTH']);
     const threaded = codeOf(['-O2', '-pthread']);
-    const files = buildAll('files', FILES, ['-O2', '-pthread', '-sFORCE_FILESYSTEM']);
+    const files = buildAll('files', FILES, ['-O2', '-pthread']);
     const modules = Object.fromEntries(files.entrants.map((each) => [each.name, bytesOf(each)]));
     const names = new Set([...Object.keys(single), ...Object.keys(modules)]);
     const samples = [...names].map((name) => [

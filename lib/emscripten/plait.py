@@ -96,6 +96,8 @@ def linker_setup(ports, settings):
     refuse(f'Plait is the malloc, so it cannot be linked with -sMALLOC={settings.MALLOC}')
   if chosen['library'] == 'plait_fs' and settings.WASMFS:
     refuse('Plait has the files (files=1), so it cannot be linked with -sWASMFS')
+  if chosen['library'] == 'plait_fs' and settings.FORCE_FILESYSTEM:
+    refuse("files=1 takes the place of JavaScript's FS, so it cannot be linked with -sFORCE_FILESYSTEM")
   settings.MALLOC = 'none'
   if chosen['library'] == 'plait_fs':
     settings.FILESYSTEM = 0  # JavaScript's files would only make the program larger
