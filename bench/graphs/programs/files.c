@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES = 50, PIECES = 8, PIECE = 512, ROUNDS = 20, WARM = 10, OPERATIONS = FILES * (2 * PIECES + 8) };
+enum { FILES = 50, PIECES = 8, PIECE = 512, ROUNDS = 40, WARM = 60, OPERATIONS = FILES * (2 * PIECES + 8) };
 
 static void fill(char *piece, int round, int file, int index) {
   memset(piece, 'a' + (round + file + index) % 26, PIECE);
