@@ -105,17 +105,11 @@ static uintptr_t taken;
 
 /*
  * The linker has reserved memory for the statics already. What lies behind them, up to the end of the memory that the
- * module starts with, is for its malloc. If that is another one, this heap starts with a page of its own.
+ * module starts with, is for its malloc. If that is another one, this heap starts where the memory ends now.
  */
 static int start_memory(void) {
-  void *(*volatile the_malloc)(size_t) = malloc;
-  if (the_malloc == own_malloc) return plait_heap_init(FIRST, MOST_PAGES);
-  int64_t at = plait_platform_grow(1);
-  if (at < 0) return -PLAIT_ENOMEM;
-  taken = (uintptr_t)at * PAGE;
-  int rc = plait_heap_init(FIRST, MOST_PAGES);
-  plait__extend((uint32_t)at, (uint32_t)at + 1);
-  return rc;
+  if (malloc != own_malloc) taken = (uintptr_t)plait_platform_pages() * PAGE;
+  return plait_heap_init(FIRST, MOST_PAGES);
 }
 
 static void started_process(void) {
