@@ -105,10 +105,13 @@ static uintptr_t taken;
 
 /*
  * The linker has reserved memory for the statics already. What lies behind them, up to the end of the memory that the
- * module starts with, is for its malloc. If that is another one, this heap starts where the memory ends now.
+ * module starts with, is for its malloc. If that is another one, this heap starts where the memory ends now. Emscripten
+ * has no other heap there (-sMALLOC=none): what lies over this one are wrappers of the program's own.
  */
 static int start_memory(void) {
+#ifndef __EMSCRIPTEN__
   if (malloc != own_malloc) taken = (uintptr_t)plait_platform_pages() * PAGE;
+#endif
   return plait_heap_init(FIRST, MOST_PAGES);
 }
 

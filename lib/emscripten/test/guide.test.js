@@ -1,24 +1,31 @@
 /** The commands of docs/guide/emscripten.md, as a reader pastes them: emcc in the change-root, node on this machine. */
 
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderOf, inside, ROOT, run } from './emscripten.js';
 
 const page = readFileSync(join(ROOT, 'docs/guide/emscripten.md'), 'utf8');
-const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({ language, text }));
+/** A block whose first line is a comment with a name is that file; the others are commands. */
+const blocks = [...page.matchAll(/^```(?:cpp|text)\n([\s\S]*?)^```$/gm)].map(([, text]) => ({
+  text,
+  file: text.match(/^\/\/ (\S+)\n/)?.[1],
+}));
 
 test('the guide', async () => {
   const folder = folderOf('guide');
-  if (!existsSync(join(folder, 'plait'))) symlinkSync(ROOT, join(folder, 'plait'));
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
+  for (const link of ['plait', 'node_modules/plait'])
+    if (!existsSync(join(folder, link))) symlinkSync(ROOT, join(folder, link));
   writeFileSync(join(folder, 'program.c'), '#include <stdlib.h>\nint main(void) { free(malloc(1)); }\n');
-  for (const { text } of blocks.filter(({ language }) => language === 'cpp')) {
-    const [, file] = text.match(/^\/\/ (\S+)\n/);
-    writeFileSync(join(folder, file), text);
-  }
+  copyFileSync(join(ROOT, 'lib/examples/notes.c'), join(folder, 'notes.c'));
+  for (const { text, file } of blocks.filter(({ file }) => file)) writeFileSync(join(folder, file), text);
   const printed = [];
-  const commands = blocks.filter(({ language }) => language === 'text').flatMap(({ text }) => text.trim().split('\n'));
+  const commands = blocks
+    .filter(({ file }) => !file)
+    .flatMap(({ text }) => text.replace(/\\\n */g, '').trim().split('\n'));
+  commands.push('node read.mjs');
   for (const command of commands) {
     const [program, ...parameters] = command.split(' ');
     const { text, code } =
@@ -28,5 +35,6 @@ test('the guide', async () => {
     assert.equal(code, 0, `${command}\n${text}`);
     if (program === 'node') printed.push(text);
   }
-  assert.deepEqual(printed, ['100\n']);
+  const names = '1.txt\n2.txt\n3.txt\n';
+  assert.deepEqual(printed, ['100\n', names, `${names}note 2\n\n`]);
 });
