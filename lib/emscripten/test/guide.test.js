@@ -24,7 +24,12 @@ test('the guide', async () => {
   const printed = [];
   const commands = blocks
     .filter(({ file }) => !file)
-    .flatMap(({ text }) => text.replace(/\\\n */g, '').trim().split('\n'));
+    .flatMap(({ text }) =>
+      text
+        .replace(/\\\n */g, '')
+        .trim()
+        .split('\n'),
+    );
   commands.push('node read.mjs');
   for (const command of commands) {
     const [program, ...parameters] = command.split(' ');
