@@ -39,4 +39,6 @@ PRIVATE_END
 #include "../emscripten/paths.c"
 #include "../emscripten/files.c"
 #include "../emscripten/mmap.c"
+#else
+#include "wasix.c"
 #endif

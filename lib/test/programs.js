@@ -5,6 +5,7 @@
  *     flags       for all compilers
  *     wasi        for wasi-libc, and for the native build to compare with
  *     wasm        for wasi-libc alone
+ *     wasix       for WASIX's C library, which has pthreads
  *     on          toolchains that can build it; otherwise all
  *     threads     it needs pthreads where there are any
  *     package     it is made of a crate's sources, which programs.mk fetches; not part of `make test`
@@ -38,7 +39,8 @@ export const PROGRAMS = [
   { name: 'descriptors' },
   { name: 'stdio' },
   { name: 'others', on: ['emscripten'] },
-  { name: 'threads', threads: true, on: ['emscripten'] },
+  { name: 'threads', threads: true, on: ['emscripten', 'wasix'] },
+  { name: 'reuse', threads: true, on: ['emscripten', 'wasix'] },
   {
     name: 'sqlite',
     package: true,

@@ -4,13 +4,14 @@
 #   lib-programs-test    what is quick, by zig cc and by clang with Debian's wasi-libc: part of make test
 #   lib-test-long        SQLite, Lua, zstd and QuickJS from crates, too
 #   lib-test-emscripten  all of them by Emscripten (after make emscripten-root)
+#   lib-test-threads     those with threads by clang and WASIX's C library, which has pthreads; fetches it into build/
 
 LIB_TEST := $(BUILD)/lib-test
 LIB_TEST_PACKAGES := sqlite lua zstd quickjs
 LIB_TEST_CRATES := $(SQLITE_CRATE)\nlua-src = "=551.1.0"\nzstd-sys = "=2.1.3"\nrquickjs-sys = "=0.14.0"
 CLANG ?= clang-19
 
-.PHONY: lib-programs-test lib-test-long lib-test-emscripten lib-test-clang
+.PHONY: lib-programs-test lib-test-long lib-test-emscripten lib-test-threads lib-test-clang
 
 # lib_test(toolchains, programs): runs them all, and fails in the end if one failed.
 lib_test = failed=0; for toolchain in $(1); do CLANG=$(CLANG) $(NODE) lib/test/run.js $$toolchain $(2) || failed=1; \
@@ -25,6 +26,11 @@ lib-test-long: $(ARCHIVES) lib-test-clang $(LIB_TEST)/vendor/.fetched
 lib-test-emscripten: $(LIB_TEST)/vendor/.fetched
 	@$(call lib_test,emscripten,)
 	@$(call lib_test,emscripten,$(LIB_TEST_PACKAGES))
+
+lib-test-threads: $(ARCHIVES) $(BUILD)/libplait_heap_pthread.a lib-test-clang $(LIB_TEST)/vendor/.fetched
+	@tools/wasix-sysroot.sh
+	@$(call lib_test,wasix,)
+	@$(call lib_test,wasix,zstd)
 
 lib-test-clang:
 	@tools/need.sh $(CLANG) $(CLANG) "test -e /usr/lib/wasm32-wasi/libc.a" wasi-libc

@@ -1,7 +1,7 @@
 /**
  * Runs the test programs of this folder: node run.js TOOLCHAIN [PROGRAM ...]
  *
- * Each program is built natively and by the toolchain (zig, clang or emscripten), linked with libplait_fs as
+ * Each program is built natively and by the toolchain (zig, clang, emscripten or wasix), linked with libplait_fs as
  * docs/guide/linked-files.md says. Both run in an empty file system. What they print must be equal, line by line.
  * The differences are in build/lib-test/TOOLCHAIN/PROGRAM.diff. All programs are run, whatever becomes of one.
  */
@@ -31,7 +31,10 @@ const HEADERS = ['lib/test/transcript.h', 'lib/test/workers.h'];
 const PORT = 'lib/emscripten';
 const PORT_FILES = readdirSync(join(ROOT, PORT)).map((name) => join(PORT, name));
 const ARCHIVE = 'build/libplait_fs_single.a';
+const ARCHIVES = [ARCHIVE, 'build/libplait_fs.a', 'build/libplait_heap_pthread.a'];
+const CLANG = process.env.CLANG ?? 'clang-19';
 const SYSROOT = process.env.WASI_SYSROOT ?? '/usr';
+const WASIX = process.env.WASIX_SYSROOT ?? 'build/wasix/usr';
 const LIMIT_MS = 600_000;
 /** What a linked module may import: no call that concerns files. */
 const ALLOWED = new Set(
@@ -55,7 +58,7 @@ async function run(command, args, cwd) {
 async function build(to, program, command, args) {
   const line = [command, ...args].join(' ');
   const made = `${to}.command`;
-  const parts = [...sourcesOf(program), ...HEADERS, ARCHIVE, ...PORT_FILES]
+  const parts = [...sourcesOf(program), ...HEADERS, ...ARCHIVES, ...PORT_FILES]
     .map((path) => join(ROOT, path))
     .filter(existsSync);
   const newest = Math.max(...parts.map((path) => statSync(path).mtimeMs));
@@ -71,6 +74,13 @@ const flagsOf = (program) => ['-Wall', '-Wextra', ...(program.package ? [] : ['-
 /** Emscripten's imports that concern files: all system calls but those that ask who and where the program is. */
 const FILE_CALLS = /^__syscall_(?!gete?[ug]id32$|getp?pid$|uname$)|^fd_(?!(read|write|fdstat_get)$)|^path_/;
 
+/** As docs/guide/linked-files.md says, with the limits of lib/examples/wasi-threads.js. */
+const THREADS = ['-pthread', '-matomics', '-mbulk-memory'];
+const MEMORY = [
+  '-Wl,--import-memory,--export-memory,--shared-memory',
+  '-Wl,--initial-memory=16777216,--max-memory=2147483648,-z,stack-size=1048576',
+];
+
 /** The parts of wasi-libc that a program must ask for. */
 const EMULATED = ['mman', 'process-clocks', 'signal', 'getpid'];
 
@@ -84,7 +94,7 @@ const TOOLCHAINS = {
     ['-m', 'ziglang', 'cc', '--target=wasm32-wasi', '-s'],
     ['-Wl,--whole-archive', ARCHIVE, '-Wl,--no-whole-archive'],
   ),
-  clang: wasi(process.env.CLANG ?? 'clang-19', ['--target=wasm32-wasi', `--sysroot=${SYSROOT}`, '-s'], [ARCHIVE]),
+  clang: wasi(CLANG, ['--target=wasm32-wasi', `--sysroot=${SYSROOT}`, '-s'], [ARCHIVE]),
   emscripten: {
     native: 'native',
     async build(program, to) {
@@ -96,6 +106,19 @@ const TOOLCHAINS = {
       checkImports(`${to}.wasm`, (name) => !FILE_CALLS.test(name));
     },
     start: (_, file) => [process.env.EMSCRIPTEN_NODE ?? process.execPath, [`${file}.cjs`]],
+  },
+  // clang with WASIX's C library: only programs with threads, because the others are the same with wasi-libc.
+  wasix: {
+    native: 'native',
+    builds: (program) => program.threads === true,
+    async build(program, to) {
+      const flags = [...THREADS, '-DWASI=0', '-DHERE="/"', ...flagsOf(program), ...(program.wasix ?? [])];
+      const link = [...MEMORY, ARCHIVES[1], '-Wl,--whole-archive', ARCHIVES[2], '-Wl,--no-whole-archive'];
+      const args = [...flags, ...sourcesOf(program), 'lib/test/wasix.c', ...link, '-o', to];
+      await build(to, program, CLANG, ['--target=wasm32-wasi', `--sysroot=${WASIX}`, '-s', '-O2', ...args]);
+      checkImports(to, (name) => ALLOWED.has(name) || name === 'thread-spawn' || name === 'thread_exit');
+    },
+    start: (_, file) => [process.execPath, ['--no-warnings', join(ROOT, 'lib/examples/wasi-threads.js'), file]],
   },
 };
 
@@ -110,13 +133,20 @@ function native(flags, more = () => []) {
   };
 }
 
+function defines() {
+  return EMULATED.map((part) => `-D_WASI_EMULATED_${part.replace('-', '_').toUpperCase()}`);
+}
+
+function emulated() {
+  return EMULATED.map((part) => `-lwasi-emulated-${part}`);
+}
+
 function wasi(command, args, libraries) {
-  const defines = EMULATED.map((part) => `-D_WASI_EMULATED_${part.replace('-', '_').toUpperCase()}`);
-  const after = [...libraries, ...EMULATED.map((part) => `-lwasi-emulated-${part}`), '-Wl,-z,stack-size=1048576'];
+  const after = [...libraries, ...emulated(), '-Wl,-z,stack-size=1048576'];
   return {
     native: 'native-wasi',
     async build(program, to) {
-      const flags = [...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...defines];
+      const flags = [...flagsOf(program), ...(program.wasi ?? []), ...(program.wasm ?? []), ...defines()];
       await build(to, program, command, [...args, '-O2', ...flags, ...sourcesOf(program), ...after, '-o', to]);
       checkImports(to, (name) => ALLOWED.has(name));
     },
@@ -207,6 +237,7 @@ const chosen = names.length > 0 ? (program) => names.includes(program.name) : (p
 let failed = 0;
 for (const program of PROGRAMS.filter(chosen)) {
   if (program.on !== undefined && !program.on.includes(toolchain)) continue;
+  if (TOOLCHAINS[toolchain].builds?.(program) === false) continue;
   const { text, ok, lines, ms } = await compare(program, toolchain);
   if (!ok) failed++;
   const figures = `${String(lines).padStart(6)} lines ${String(ms).padStart(7)} ms`;

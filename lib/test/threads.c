@@ -34,10 +34,10 @@ static void run(const char *name, void *(*body)(void *), int threads) {
 static void *own_files(void *argument) {
   int me = (int)(intptr_t)argument;
   char name[40], other[40];
-  snprintf(name, sizeof name, "own-%d", me);
+  snprintf(name, sizeof name, HERE "own-%d", me);
   CHECK(mkdir(name, 0777) == 0);
   for (int i = 0; i < 300 * ROUNDS; i++) {
-    snprintf(name, sizeof name, "own-%d/%d", me, i % 40);
+    snprintf(name, sizeof name, HERE "own-%d/%d", me, i % 40);
     FILE *file = fopen(name, "w");
     CHECK(file != NULL);
     if (file == NULL) continue;
@@ -50,7 +50,7 @@ static void *own_files(void *argument) {
     while (fscanf(file, "%d %d %d", &a, &b, &c) == 3) lines += a == me && b == i && c == lines;
     CHECK(lines == 20);
     fclose(file);
-    snprintf(other, sizeof other, "own-%d/renamed", me);
+    snprintf(other, sizeof other, HERE "own-%d/renamed", me);
     if (i % 5 == 0) CHECK(rename(name, other) == 0);
     if (i % 5 == 1) CHECK(unlink(name) == 0);
   }
@@ -63,7 +63,7 @@ static void *own_files(void *argument) {
 
 static void *append(void *argument) {
   int me = (int)(intptr_t)argument;
-  int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0666);
+  int fd = open(HERE "log", O_WRONLY | O_CREAT | O_APPEND, 0666);
   CHECK(fd >= 0);
   char line[300];
   for (int i = 0; i < LINES; i++) {
@@ -80,7 +80,7 @@ static void *append(void *argument) {
 static void check_log(void) {
   int next[64] = {0}, lines = 0, who, which;
   char line[300];
-  FILE *file = fopen("log", "r");
+  FILE *file = fopen(HERE "log", "r");
   while (file != NULL && fgets(line, sizeof line, file) != NULL) {
     lines++;
     CHECK(sscanf(line, "%d %d", &who, &which) == 2 && who >= 0 && who < THREADS && next[who]++ == which);
@@ -109,7 +109,7 @@ static void *read_shared(void *argument) {
 }
 
 static void prepare_shared(void) {
-  shared = open("numbers", O_RDWR | O_CREAT | O_TRUNC, 0666);
+  shared = open(HERE "numbers", O_RDWR | O_CREAT | O_TRUNC, 0666);
   for (uint32_t i = 0; i < BYTES; i++) CHECK(write(shared, &i, sizeof i) == sizeof i);
   lseek(shared, 0, SEEK_SET);
 }
@@ -155,8 +155,8 @@ static void *storm(void *argument) {
   char a[40], b[40];
   for (int i = 0; i < 5000 * ROUNDS; i++) {
     seed = seed * 1664525u + 1013904223u;
-    snprintf(a, sizeof a, "storm/%u/%u", seed >> 8 & 1, seed >> 10 & 15);
-    snprintf(b, sizeof b, "storm/%u/%u", seed >> 14 & 1, seed >> 16 & 15);
+    snprintf(a, sizeof a, HERE "storm/%u/%u", seed >> 8 & 1, seed >> 10 & 15);
+    snprintf(b, sizeof b, HERE "storm/%u/%u", seed >> 14 & 1, seed >> 16 & 15);
     int fd, rc;
     switch (seed >> 24 & 7) {
       case 0:
@@ -188,7 +188,7 @@ static void *storm(void *argument) {
         break;
       }
       case 7: {
-        DIR *stream = opendir(seed >> 8 & 1 ? "storm/0" : "storm/1");
+        DIR *stream = opendir(seed >> 8 & 1 ? HERE "storm/0" : HERE "storm/1");
         CHECK(stream != NULL);
         if (stream == NULL) break;
         int names = 0;
@@ -206,8 +206,8 @@ static void *storm(void *argument) {
 
 static void *move_directories(void *argument) {
   uint32_t seed = (uint32_t)(intptr_t)argument * 104729u + 5;
-  static const char *const places[] = {
-      "tree/a", "tree/b", "tree/c", "tree/a/b", "tree/b/a", "tree/a/c", "tree/c/b", "tree/b/c", "tree/c/a"};
+  static const char *const places[] = {HERE "tree/a", HERE "tree/b", HERE "tree/c", HERE "tree/a/b", HERE "tree/b/a",
+      HERE "tree/a/c", HERE "tree/c/b", HERE "tree/b/c", HERE "tree/c/a"};
   for (int i = 0; i < 3000 * ROUNDS; i++) {
     seed = seed * 1664525u + 1013904223u;
     const char *from = places[(seed >> 8) % COUNT(places)], *to = places[(seed >> 16) % COUNT(places)];
@@ -234,7 +234,7 @@ static int count_directories(const char *name) {
 static void *short_life(void *argument) {
   int me = (int)(intptr_t)argument;
   char name[40];
-  snprintf(name, sizeof name, "lives/%d", me % 50);
+  snprintf(name, sizeof name, HERE "lives/%d", me % 50);
   int fd = open(name, O_RDWR | O_CREAT | O_APPEND, 0666);
   CHECK(fd >= 0);
   CHECK(write(fd, "x", 1) == 1);
@@ -249,7 +249,7 @@ static void short_lives(void) {
   enum { AT_ONCE = 8 };
   static int left[SHORT_LIVED];
   int open_files = 0;
-  mkdir("lives", 0777);
+  mkdir(HERE "lives", 0777);
   for (int i = 0; i < SHORT_LIVED; i += AT_ONCE) {
     pthread_t started[AT_ONCE];
     for (int k = 0; k < AT_ONCE; k++)
@@ -264,7 +264,7 @@ static void short_lives(void) {
   for (int i = 0; i < 50; i++) {
     char name[40];
     struct stat stat;
-    snprintf(name, sizeof name, "lives/%d", i);
+    snprintf(name, sizeof name, HERE "lives/%d", i);
     if (fstatat(AT_FDCWD, name, &stat, 0) == 0) total += stat.st_size;
   }
   /* Descriptors belong to the process, not to the thread that opened them. */
@@ -284,15 +284,15 @@ int main(void) {
   prepare_shared();
   run("read by one descriptor", read_shared, THREADS);
   check_shared();
-  shared = open("written", O_RDWR | O_CREAT | O_TRUNC, 0666);
+  shared = open(HERE "written", O_RDWR | O_CREAT | O_TRUNC, 0666);
   run("write by one descriptor", write_shared, THREADS);
   check_written();
-  mkdir("storm", 0777), mkdir("storm/0", 0777), mkdir("storm/1", 0777);
+  mkdir(HERE "storm", 0777), mkdir(HERE "storm/0", 0777), mkdir(HERE "storm/1", 0777);
   run("storm", storm, THREADS);
   CHECK(made > 0 && moved > 0 && removed > 0 && linked > 0);
-  mkdir("tree", 0777), mkdir("tree/a", 0777), mkdir("tree/b", 0777), mkdir("tree/c", 0777);
+  mkdir(HERE "tree", 0777), mkdir(HERE "tree/a", 0777), mkdir(HERE "tree/b", 0777), mkdir(HERE "tree/c", 0777);
   run("moves", move_directories, THREADS);
-  CHECK(count_directories("tree") >= 2 && count_directories("tree") <= 4);
+  CHECK(count_directories(HERE "tree") >= 2 && count_directories(HERE "tree") <= 4);
   short_lives();
   /* Everything can be found, and removed. */
   fresh();

@@ -39,6 +39,11 @@ __attribute__((constructor)) static void enter_empty_folder(void) {
 }
 #endif
 
+/* Before the paths of threads. A C library may make absolute ones of relative ones in a buffer that all threads share. */
+#ifndef HERE
+#define HERE ""
+#endif
+
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char *errno_name(int error) {

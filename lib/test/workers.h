@@ -53,7 +53,7 @@ __attribute__((unused)) static void tell_file(struct worker *worker, const char 
   int fd = open(path, O_RDONLY);
   for (ssize_t got; fd >= 0 && (got = read(fd, buffer, sizeof buffers[0])) > 0; size += got)
     sum = sum * 31 + hash(buffer, (size_t)got);
-  tell(worker, "%s: %lld bytes, %u\n", path, size, sum);
+  tell(worker, "%s: %lld bytes, %u\n", path + sizeof HERE - 1, size, sum);
   if (fd >= 0) close(fd);
 }
 

@@ -35,7 +35,7 @@ static void *own_database(void *argument) {
   static const char *const journals[] = {"delete", "truncate", "persist", "memory", "wal", "off"};
   for (int j = 0; j < COUNT(journals); j++) {
     char name[40], sql[300];
-    snprintf(name, sizeof name, "own-%d-%s.db", worker->number, journals[j]);
+    snprintf(name, sizeof name, HERE "own-%d-%s.db", worker->number, journals[j]);
     sqlite3 *db = database(worker, name);
     snprintf(sql, sizeof sql, "pragma journal_mode = %s", journals[j]);
     query(worker, db, sql, 1);
@@ -60,7 +60,7 @@ static void *own_database(void *argument) {
     tell_file(worker, name);
     db = database(worker, name);
     query(worker, db, "select count(*) || ' ' || sum(length(b)) || ' ' || max(b) from t", 1);
-    query(worker, db, "attach 'attached.db' as other", 0);
+    query(worker, db, "attach '" HERE "attached.db' as other", 0);
     sqlite3_close(db);
   }
   return NULL;
@@ -68,7 +68,7 @@ static void *own_database(void *argument) {
 
 static void *one_database(void *argument) {
   struct worker *worker = argument;
-  sqlite3 *db = database(worker, "shared.db");
+  sqlite3 *db = database(worker, HERE "shared.db");
   char sql[200];
   for (int i = 0; i < 50 * ROUNDS; i++) {
     snprintf(sql, sizeof sql, "begin immediate; insert into t values (%d, %d); update total set n = n + 1; commit",
@@ -82,15 +82,15 @@ static void *one_database(void *argument) {
 static void share(const char *journal) {
   struct worker *worker = &workers[0];
   char sql[100];
-  unlink("shared.db");
-  sqlite3 *db = database(worker, "shared.db");
+  unlink(HERE "shared.db");
+  sqlite3 *db = database(worker, HERE "shared.db");
   snprintf(sql, sizeof sql,
       "pragma journal_mode = %s; create table t (a, b); create table total (n); insert into total values (0)", journal);
   query(worker, db, sql, 0);
   sqlite3_close(db);
   work(one_database);
   *worker = (struct worker){.number = 0};
-  db = database(worker, "shared.db");
+  db = database(worker, HERE "shared.db");
   query(worker, db, "select n from total", 1);
   query(worker, db, "select count(*) || ' ' || count(distinct a * 100000 + b) || ' ' || sum(b) from t", 1);
   query(worker, db, "pragma integrity_check", 1);

@@ -73,9 +73,9 @@ static void unpack(struct worker *worker, const char *from, const char *to) {
 static void *one_file_each(void *argument) {
   struct worker *worker = argument;
   char in[40], packed[40], out[40];
-  snprintf(in, sizeof in, "in-%d", worker->number);
-  snprintf(packed, sizeof packed, "in-%d.zst", worker->number);
-  snprintf(out, sizeof out, "out-%d", worker->number);
+  snprintf(in, sizeof in, HERE "in-%d", worker->number);
+  snprintf(packed, sizeof packed, HERE "in-%d.zst", worker->number);
+  snprintf(out, sizeof out, HERE "out-%d", worker->number);
   make_input(in, (uint32_t)worker->number + 1, (1u << 20) * ROUNDS);
   static const int levels[] = {1, 3, 9};
   for (int i = 0; i < COUNT(levels); i++) {
@@ -92,17 +92,17 @@ int main(void) {
   fresh();
   printf("zstd %s\n", ZSTD_versionString());
   struct worker *worker = &workers[0];
-  make_input("large", 99, (6u << 20) * ROUNDS);
+  make_input(HERE "large", 99, (6u << 20) * ROUNDS);
 #if WASI
   int threads = 0;
 #else
   int threads = 4;
 #endif
-  pack(worker, "large", "large.zst", 3, threads);
-  unpack(worker, "large.zst", "large.out");
-  tell_file(worker, "large");
-  tell_file(worker, "large.zst");
-  tell_file(worker, "large.out");
+  pack(worker, HERE "large", HERE "large.zst", 3, threads);
+  unpack(worker, HERE "large.zst", HERE "large.out");
+  tell_file(worker, HERE "large");
+  tell_file(worker, HERE "large.zst");
+  tell_file(worker, HERE "large.out");
   printf("%.*s", (int)worker->length, worker->text);
   work(one_file_each);
   return 0;
