@@ -147,12 +147,12 @@ struct plait_fs_entry {
   plait_word_t name[];          /* the bytes, padded with zeros to a whole word */
 };
 
-/* A lock on a range of a file's bytes. It belongs to a descriptor, as with flock(). */
+/* A lock on a range of a file's bytes. It belongs to a descriptor. Only locks of one family exclude each other. */
 struct plait_fs_range {
   plait_word_t next;      /* next lock on the same inode */
   plait_word_t fd;        /* descriptor */
   plait_word_t exclusive; /* 1: exclusive; 0: shared */
-  plait_word_t unused;    /* zero */
+  plait_word_t family;    /* PLAIT_FS_FLOCK: of flock(); 0: of a range */
   plait_word64_t start;   /* first byte */
   plait_word64_t end;     /* first byte after the range */
 };
@@ -475,9 +475,10 @@ void plait_fs_limit(double bytes, uint32_t files);
 
 /*
  * Locks bytes `start` to `end` of an open file for the descriptor, and replaces its earlier locks there. `kind`: 0
- * unlock, 1 shared, 2 exclusive. Waits for up to `timeout_ms` (negative: forever). -PLAIT_EAGAIN: another descriptor
- * still has a conflicting lock.
+ * unlock, 1 shared, 2 exclusive; with PLAIT_FS_FLOCK: in a family of its own, as flock() is apart from fcntl(). Waits
+ * for up to `timeout_ms` (negative: forever). -PLAIT_EAGAIN: another descriptor still has a conflicting lock.
  */
+#define PLAIT_FS_FLOCK 4
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
 int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms);
 /*

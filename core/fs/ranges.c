@@ -2,8 +2,8 @@
  * ranges: advisory locks on ranges of a file's bytes, for programs that agree on them.
  *
  * Invariants
- * - The list of an inode changes under the inode's lock, each time by a journal. If two locks overlap, both are shared
- *   and belong to different descriptors. Locks of one descriptor never overlap.
+ * - The list of an inode changes under the inode's lock, each time by a journal. If two locks of one family overlap,
+ *   both are shared and belong to different descriptors. Locks of one descriptor and family never overlap.
  * - Locks end with their descriptor: a close removes them first, and recovery closes the descriptors of a thread that
  *   has exited.
  */
@@ -12,6 +12,7 @@
 PLAIT_COLD_BEGIN
 
 #define SLICE_MS 10
+#define ALL UINT32_MAX /* families */
 
 static struct plait_fs_range *range_at(plait_ref_t ref) {
   return ref == 0 ? NULL : plait_at(ref);
@@ -22,40 +23,49 @@ void plait__fs_ranges_signal(struct plait_inode *inode) {
   plait_platform_notify(&inode->signal, UINT32_MAX);
 }
 
+static uint32_t family_of(int kind) {
+  return (uint32_t)kind & PLAIT_FS_FLOCK;
+}
+
+static uint32_t is_exclusive(int kind) {
+  return (kind & 3) == 2;
+}
+
 /* The lock of another descriptor that excludes this one, with the lowest start; NULL if there is none. */
 static struct plait_fs_range *find_conflict(
-    struct plait_inode *inode, uint32_t fd, int exclusive, uint64_t start, uint64_t end) {
+    struct plait_inode *inode, uint32_t fd, int kind, uint64_t start, uint64_t end) {
   struct plait_fs_range *first = NULL;
   for (struct plait_fs_range *at = range_at(plait_get(&inode->ranges)); at != NULL;
       at = range_at(plait_get(&at->next))) {
     if (plait_get(&at->fd) == fd || plait_get64(&at->start) >= end || plait_get64(&at->end) <= start) continue;
-    if (!exclusive && !plait_get(&at->exclusive)) continue;
+    if (plait_get(&at->family) != family_of(kind) || (!is_exclusive(kind) && !plait_get(&at->exclusive))) continue;
     if (first == NULL || plait_get64(&at->start) < plait_get64(&first->start)) first = at;
   }
   return first;
 }
 
 static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, plait_ref_t block, uint32_t fd,
-    uint32_t exclusive, uint64_t start, uint64_t end) {
+    uint32_t exclusive, uint32_t family, uint64_t start, uint64_t end) {
   struct plait_fs_range *range = plait_at(block);
   plait_put(&range->next, plait__fs_tx_staged(mine, &inode->ranges));
   plait_put(&range->fd, fd);
   plait_put(&range->exclusive, exclusive);
-  plait_put(&range->unused, 0);
+  plait_put(&range->family, family);
   plait_put64(&range->start, start);
   plait_put64(&range->end, end);
   plait__fs_tx_stage(mine, &inode->ranges, block);
 }
 
-/* Unlocks `start` to `end` for the descriptor. `spare`: a reserved block for the part after a hole. */
-static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint64_t start,
-    uint64_t end, plait_ref_t spare, uint32_t keep) {
+/* Unlocks `start` to `end` for the descriptor, in one family or in ALL of them. `spare`: a reserved block for the part after a hole. */
+static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint32_t family,
+    uint64_t start, uint64_t end, plait_ref_t spare, uint32_t keep) {
   int freed = 0;
   plait_word_t *link = &inode->ranges;
   for (plait_ref_t ref; (ref = plait_get(link)) != 0;) {
     struct plait_fs_range *range = plait_at(ref);
     uint64_t from = plait_get64(&range->start), to = plait_get64(&range->end);
-    if (plait_get(&range->fd) != fd || from >= end || to <= start) {
+    int is_other = plait_get(&range->fd) != fd || (family != ALL && plait_get(&range->family) != family);
+    if (is_other || from >= end || to <= start) {
       link = &range->next;
       continue;
     }
@@ -69,7 +79,7 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
       continue;
     }
     int split = from < start && to > end;
-    if (split) add_range(mine, inode, spare, fd, plait_get(&range->exclusive), end, to);
+    if (split) add_range(mine, inode, spare, fd, plait_get(&range->exclusive), family, end, to);
     if (from < start) plait__fs_tx_stage64(mine, &range->end, start);
     else plait__fs_tx_stage64(mine, &range->start, end);
     plait__fs_tx_commit(mine, split ? keep : plait_get(&mine->reserved_count));
@@ -80,7 +90,7 @@ static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode,
 }
 
 int plait__fs_ranges_release(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd) {
-  return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, 0, UINT64_MAX, 0, 0);
+  return plait_get(&inode->ranges) != 0 && carve_ranges(mine, inode, fd, ALL, 0, UINT64_MAX, 0, 0);
 }
 
 static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, struct plait_fs_open *open, uint32_t fd,
@@ -93,15 +103,15 @@ static int try_range(struct plait_fs_thread *mine, struct plait__fs_node node, s
   int rc = lock == 0 || spare == 0 ? -PLAIT_ENOLCK : plait__fs_lock(&inode, 1), freed = 0;
   if (rc == 0) {
     if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
-    else if (kind != 0 && find_conflict(inode, fd, kind == 2, start, end) != NULL) rc = -PLAIT_EAGAIN;
+    else if ((kind & 3) != 0 && find_conflict(inode, fd, kind, start, end) != NULL) rc = -PLAIT_EAGAIN;
     if (rc == 0) {
-      freed = carve_ranges(mine, inode, fd, start, end, spare, keep + 1);
+      freed = carve_ranges(mine, inode, fd, family_of(kind), start, end, spare, keep + 1);
       /* frees the spare if it was not needed: a reserved block is named exactly once at every instant */
       plait__fs_tx_abort(mine, keep + 1);
-      if (kind != 0) {
+      if ((kind & 3) != 0) {
         plait__fs_tx_begin(mine);
         plait__fs_tx_target(mine, inode);
-        add_range(mine, inode, lock, fd, kind == 2, start, end);
+        add_range(mine, inode, lock, fd, is_exclusive(kind), family_of(kind), start, end);
         plait__fs_tx_commit(mine, keep);
       }
     }
@@ -127,7 +137,8 @@ int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, 
   uint64_t first, last;
   if (open == NULL || plait_load(&open->state) != PLAIT_FS_OPEN) return plait__fs_not_open(fd);
   if (uses == 0) uses = plait_load(&open->uses);
-  if (kind < 0 || kind > 2 || whole_range(start, end, &first, &last) != 0) return -PLAIT_EINVAL;
+  if ((kind & ~PLAIT_FS_FLOCK) < 0 || (kind & ~PLAIT_FS_FLOCK) > 2 || whole_range(start, end, &first, &last) != 0)
+    return -PLAIT_EINVAL;
   for (double waited = 0;;) {
     uint32_t signal = plait_load(&node.inode->signal);
     int rc = try_range(mine, node, open, (uint32_t)fd, uses, kind, first, last);
@@ -152,7 +163,7 @@ int plait_fs_may_lock(int fd, uint32_t uses, int kind, double start, double end)
   if (rc != 0) return rc;
   struct plait_fs_range *conflict = NULL;
   if (!plait__fs_is_still_open(open, node, uses)) rc = -PLAIT_EBADF;
-  else if ((conflict = find_conflict(inode, (uint32_t)fd, kind == 2, first, last)) != NULL) rc = -PLAIT_EAGAIN;
+  else if ((conflict = find_conflict(inode, (uint32_t)fd, kind, first, last)) != NULL) rc = -PLAIT_EAGAIN;
   if (conflict != NULL) {
     struct plait_fs_result *result = &plait__fs_mine()->result;
     plait_put(&result->kind, plait_get(&conflict->exclusive) ? 2 : 1);

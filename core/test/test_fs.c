@@ -310,6 +310,16 @@ static void test_ranges(void) {
       plait_get64(&fs_mine()->result.size) == 0);
   int root = fs_open("/", 0);
   CHECK(root >= 0 && plait_fs_lock(root, 2, 0, 1, 0) == 0); /* on a directory, too */
+  /* flock() is apart from locks of ranges: of others, and of the same descriptor */
+  CHECK(plait_fs_lock(a, 0, 0, 1e300, 0) == 0 && plait_fs_lock(b, 0, 0, 1e300, 0) == 0);
+  CHECK(plait_fs_lock(a, 2, 100, 200, 0) == 0 && plait_fs_lock(b, PLAIT_FS_FLOCK | 2, 0, 1e300, 0) == 0 &&
+      plait_fs_lock(a, PLAIT_FS_FLOCK | 1, 0, 1e300, 0) == -PLAIT_EAGAIN && plait_fs_lock(a, 2, 200, 300, 0) == 0);
+  CHECK(plait_fs_lock(b, PLAIT_FS_FLOCK, 0, 1e300, 0) == 0 && plait_fs_lock(b, 1, 150, 151, 0) == -PLAIT_EAGAIN &&
+      plait_fs_lock(a, PLAIT_FS_FLOCK | 1, 0, 1e300, 0) == 0 && plait_fs_lock(a, 0, 0, 1e300, 0) == 0 &&
+      plait_fs_lock(b, PLAIT_FS_FLOCK | 2, 0, 1e300, 0) == -PLAIT_EAGAIN && plait_fs_lock(b, 2, 90, 310, 0) == 0);
+  CHECK(plait_fs_lock(a, PLAIT_FS_FLOCK, 0, 1e300, 0) == 0 && plait_fs_lock(b, 0, 0, 1e300, 0) == 0);
+  CHECK(plait_fs_lock(a, 3, 0, 1, 0) == -PLAIT_EINVAL && plait_fs_lock(a, 8, 0, 1, 0) == -PLAIT_EINVAL &&
+      plait_fs_lock(a, -1, 0, 1, 0) == -PLAIT_EINVAL);
   CHECK(fs_check_all(0) == 0);
   CHECK(plait_fs_close(a) == 0 && plait_fs_lock(b, 2, 0, 1e300, 0) == 0 && plait_fs_close(root) == 0);
   CHECK(plait_fs_close(b) == 0 && fs_check_all(0) == 0);

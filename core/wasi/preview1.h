@@ -125,6 +125,12 @@ uint32_t plait_preview1_set_times(
 /* Looks a number up that must have these rights. `rights`: bits of RIGHT(). 0, or an error of preview1. */
 uint32_t plait_preview1_find(uint32_t fd, uint64_t rights, struct plait_wasi_descriptor *found);
 
+/*
+ * Puts the attributes of a directory, or of its parent, into the thread's `result`, as `.` and `..` list them. The
+ * root's parent is the root, and so is that of a directory which paths cannot leave. -PLAIT_ENOENT: it was removed.
+ */
+int plait_preview1_stat_dots(const struct plait_wasi_descriptor *found, int is_parent);
+
 /* Gives a program its first numbers: the host's streams, and `directory` (a descriptor of fs) under the name. */
 int plait_preview1_start(int directory, const char *name);
 

@@ -395,6 +395,17 @@ uint32_t plait_preview1_fd_tell(uint32_t fd, plait_guest_t to) {
 
 /* ---- directories ---- */
 
+int plait_preview1_stat_dots(const struct plait_wasi_descriptor *found, int is_parent) {
+  struct plait_fs_thread *mine = plait_wasi_enter();
+  struct plait_fs_at own = at_descriptor(found), parent = plait_fs_path(2);
+  int rc = plait_fs_stat_at(&own, 1);
+  if (rc != 0 || plait_get(&mine->result.links) == 0) return rc != 0 ? rc : -PLAIT_ENOENT;
+  if (!is_parent) return 0;
+  mine->first[0] = mine->first[1] = '.';
+  if (plait_fs_start_at(&parent, found->fd, found->uses) == 0 && plait_fs_stat_at(&parent, 1) == 0) return 0;
+  return plait_fs_stat_at(&own, 1); /* no path leads to it */
+}
+
 /*
  * Puts directory entries into the buffer until it is full; the last one may be cut. A cookie is that of the core plus
  * two, because . and .. come first.
@@ -412,10 +423,11 @@ uint32_t plait_preview1_fd_readdir(
   while (done < length) {
     const uint8_t *name = (const uint8_t *)"..";
     uint32_t bytes = (uint32_t)cookie + 1;
-    int rc = cookie < FIRST_NAMES ? plait_fs_stat_at(&at, 1) : plait_fs_next_at(&at, cookie - FIRST_NAMES);
+    int rc = cookie < FIRST_NAMES ? plait_preview1_stat_dots(&found, cookie == 1)
+                                  : plait_fs_next_at(&at, cookie - FIRST_NAMES);
+    if (rc == -PLAIT_ENOENT && cookie < FIRST_NAMES) break; /* the directory was removed: it lists nothing */
     if (rc < 0) return plait_preview1_error(rc);
     if (cookie < FIRST_NAMES) {
-      if (plait_get(&mine->result.links) == 0) break; /* the directory was removed: it lists nothing */
       cookie++;
     } else {
       if (rc == 0) break;

@@ -233,6 +233,7 @@ static int lock_whole(int fd, int operation) {
   if (found.kind == PLAIT_WASI_STREAM) return 0;
   if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN) return -PLAIT_EINVAL;
   int kind = what == LOCK_UN ? 0 : what == LOCK_SH ? 1 : 2;
+  kind |= PLAIT_FS_FLOCK;
   return plait_fs_lock_as(found.fd, found.uses, kind, 0, 9007199254740992.0, operation & LOCK_NB ? 0 : patience());
 }
 
@@ -328,9 +329,10 @@ static int read_names(int fd, uint8_t *to, size_t size) {
     const uint8_t *name = (const uint8_t *)"..";
     uint32_t length = (uint32_t)cookie + 1;
     uint64_t next = cookie + 1;
-    rc = cookie < FIRST_NAMES ? plait_fs_stat_at(&at, 1) : plait_fs_next_at(&at, cookie - FIRST_NAMES);
+    rc = cookie < FIRST_NAMES ? plait_preview1_stat_dots(&found, cookie == 1)
+                              : plait_fs_next_at(&at, cookie - FIRST_NAMES);
+    if (rc == -PLAIT_ENOENT && cookie < FIRST_NAMES) break; /* the directory was removed */
     if (rc < 0) return rc;
-    if (cookie < FIRST_NAMES && plait_get(&mine->result.links) == 0) break; /* the directory was removed */
     if (cookie >= FIRST_NAMES) {
       if (rc == 0) break;
       name = plait_at(plait_get(&mine->scratch)), length = plait_get(&mine->result.bytes);

@@ -196,6 +196,18 @@ static void locks(void) {
   SAY(flock(b, 77));
   SAY(flock(999, LOCK_SH));
   SAY(flock(b, LOCK_UN));
+#ifdef F_OFD_SETLK
+  /* Linux keeps both kinds apart. */
+  a = open("f", O_RDWR);
+  SAY(flock(a, LOCK_EX));
+  lock("beside flock", b, F_OFD_SETLK, F_WRLCK, 0, 0);
+  lock("beside flock", a, F_OFD_SETLK, F_RDLCK, 0, 1);
+  SAY(flock(b, LOCK_SH | LOCK_NB));
+  SAY(flock(a, LOCK_UN));
+  lock("beside flock", a, F_OFD_GETLK, F_WRLCK, 0, 1);
+  SAY(flock(b, LOCK_EX | LOCK_NB));
+  close(a);
+#endif
   close(b);
 }
 

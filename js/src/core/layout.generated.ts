@@ -476,8 +476,8 @@ export const FsRange = {
   fd: 4,
   /** 1: exclusive; 0: shared */
   exclusive: 8,
-  /** zero */
-  unused: 12,
+  /** PLAIT_FS_FLOCK: of flock(); 0: of a range */
+  family: 12,
   /** first byte */
   start: 16,
   /** first byte after the range */
@@ -980,6 +980,8 @@ export const FS_STORE_LIMIT = 64;
 export const FS_RESERVED_LIMIT = 8;
 export const FS_DEFERRED_LIMIT = 8;
 export const FS_TARGET_LIMIT = 4;
+/** Locks bytes `start` to `end` of an open file for the descriptor, and replaces its earlier locks there. `kind`: 0 unlock, 1 shared, 2 exclusive; with PLAIT_FS_FLOCK: in a family of its own, as flock() is apart from fcntl(). Waits for up to `timeout_ms` (negative: forever). -PLAIT_EAGAIN: another descriptor still has a conflicting lock. */
+export const FS_FLOCK = 4;
 export const POOL_LIMIT = 128;
 /** 0 is the most urgent */
 export const PRIORITY_COUNT = 7;
