@@ -404,7 +404,7 @@ export abstract class PoolCalls {
     input: Input,
     options?: Omit<RunOptions, 'name'>,
   ): Promise<Awaited<Output>> {
-    const how = (): SubmitOptions => ({ ...this.#how(options, CALLS.runInline), name: sourceOf(call), inline: true });
+    const how = (): SubmitOptions => ({ ...this.#how(options, CALLS.runInline), name: sourceOf(call), form: 'source' });
     return this.#run(how, input, options);
   }
 

@@ -1,15 +1,12 @@
 /**
  * Functions that are sent as source code: `runInline`.
  *
- * Invariant: only `runInline` creates a name that is source code, and the engine itself returns this source. Such a
- * name begins with a byte that never occurs in UTF-8, so no export's name can look like one.
+ * Invariant: only `runInline` creates a name that is source code, and the engine itself returns this source; see
+ * function-name.ts.
  */
 
 import { PlaitError } from '../core/errors.ts';
 import { host } from '../core/host.ts';
-import { TextDecoder, TextEncoder } from '../core/host-text.ts';
-
-const SIGN = 0xff;
 
 /**
  * The source of a function, as it is sent.
@@ -28,22 +25,6 @@ export function sourceOf(call: unknown): string {
     throw new TypeError('runInline cannot call a class; write (input) => … and make the object in it');
   }
   return source;
-}
-
-/** The name of the function to call, as bytes: an export's name, or source code. */
-export function encodeName(name: string, inline: boolean): Uint8Array {
-  const text = new TextEncoder().encode(name);
-  if (!inline) return text;
-  const bytes = new Uint8Array(text.length + 1);
-  bytes[0] = SIGN;
-  bytes.set(text, 1);
-  return bytes;
-}
-
-/** Decodes such bytes. */
-export function decodeName(bytes: Uint8Array): { name: string; inline: boolean } {
-  const inline = bytes[0] === SIGN;
-  return { name: new TextDecoder('utf-8', { ignoreBOM: true }).decode(inline ? bytes.subarray(1) : bytes), inline };
 }
 
 /** Makes functions from source code, for a pool's module: imports are resolved from there. */

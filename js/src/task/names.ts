@@ -5,15 +5,17 @@
 
 import { Name } from '../core/layout.generated.ts';
 import { outOfMemory, type Space } from '../core/space.ts';
-import { encodeName } from './inline.ts';
+import { encodeName, type NameForm } from './function-name.ts';
 
 export class Names {
   readonly #space: Space;
   readonly #pool: number;
-  /** Names that the pool keeps and this thread has used. */
-  readonly #kept = new Map<string, number>();
-  /** The same for sources of inline functions. */
-  readonly #sources = new Map<string, number>();
+  /** Names that the pool keeps and this thread has used, by form. */
+  readonly #kept: Readonly<Record<NameForm, Map<string, number>>> = {
+    export: new Map(),
+    module: new Map(),
+    source: new Map(),
+  };
   /**
    * Length of the shortest name that the pool had no space for. The space only shrinks, so longer names are not tried.
    */
@@ -25,26 +27,26 @@ export class Names {
   }
 
   /** The pool's block for a name; 0: the pool does not keep it. */
-  refOf(name: string, inline: boolean): number {
-    return (inline ? this.#sources : this.#kept).get(name) ?? this.#intern(name, inline);
+  refOf(name: string, form: NameForm): number {
+    return this.#kept[form].get(name) ?? this.#intern(name, form);
   }
 
-  #intern(name: string, inline: boolean): number {
+  #intern(name: string, form: NameForm): number {
     if (name.length >= this.#refused) return 0;
     const { core } = this.#space;
-    const text = encodeName(name, inline);
+    const text = encodeName(name, form);
     const own = this.#written(core.plait_name_create(text.length) >>> 0, text);
     if (own === 0) throw outOfMemory(text.length);
     const ref = core.plait_pool_intern(this.#pool, own) >>> 0;
     if (ref === 0) this.#refused = name.length;
-    else (inline ? this.#sources : this.#kept).set(name, ref);
+    else this.#kept[form].set(name, ref);
     return ref;
   }
 
   /** Gives an unsubmitted task a name of its own. Without memory it discards the task and throws. */
-  give(task: number, name: string, inline: boolean): void {
+  give(task: number, name: string, form: NameForm): void {
     const { core } = this.#space;
-    const text = encodeName(name, inline);
+    const text = encodeName(name, form);
     if (this.#written(core.plait_task_name(task, text.length) >>> 0, text) !== 0) return;
     core.plait_task_discard(task);
     throw outOfMemory(text.length);

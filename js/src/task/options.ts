@@ -4,8 +4,11 @@
  * Invariant: misuse (an unknown name, a wrong type or range) throws a TypeError or RangeError that names the option.
  */
 
+import { host } from '../core/host.ts';
 import { PRIORITY_COUNT } from '../core/layout.generated.ts';
+import { isUrl } from '../core/realms.ts';
 import type { Space } from '../core/space.ts';
+import { nameIn } from './function-name.ts';
 import { checkOptions, flag, type KnownOptions, knownOptions, shown, wrongOption } from './option-names.ts';
 import { mustBeSignal } from './signals.ts';
 import { type SubmitOptions, USUAL_PRIORITY } from './submitter.ts';
@@ -14,6 +17,13 @@ import { type SubmitOptions, USUAL_PRIORITY } from './submitter.ts';
 export interface CallOptions {
   /** The export of the module to call; default: 'default'. */
   readonly name?: string | undefined;
+  /**
+   * Another module than the pool's, whose export to call. A worker loads it when it runs the first such task. If it
+   * cannot be loaded, the task is rejected with ERR_PLAIT_MODULE_LOAD, and the pool works on.
+   *
+   * @default the pool's module
+   */
+  readonly module?: string | URL | undefined;
   /**
    * Lends a `Uint8Array` to the function instead of copying it: the function gets a view of shared memory. It must not
    * use the view after it has returned or its promise has settled.
@@ -95,6 +105,12 @@ export interface BroadcastOptions {
    */
   readonly name?: string | undefined;
   /**
+   * Another module than the pool's, whose export to call.
+   *
+   * @default the pool's module
+   */
+  readonly module?: string | URL | undefined;
+  /**
    * Milliseconds that the call may run on each worker, from its start; 0: no limit.
    *
    * @default the pool's `timeout`
@@ -130,13 +146,13 @@ export const MOST_RETRIES = 1000;
 const MOST_PRIORITY = (PRIORITY_COUNT - 1) / 2;
 const MOST_CONCURRENCY = 2 ** 20;
 
-const CALL = ['name', 'lend', 'timeout', 'priority', 'affinity', 'retries', 'signal'];
+const CALL = ['name', 'module', 'lend', 'timeout', 'priority', 'affinity', 'retries', 'signal'];
 const SINGLE = [...CALL, 'give', 'transfer', 'onProgress'];
 const HINTS = {
   transferList: 'it is called transfer',
   abortSignal: 'it is called signal',
   on: 'it is called onProgress',
-  filename: 'a pool runs the functions of one module; make another pool for another one',
+  filename: 'it is called module',
 };
 const NOT_SINGLE = 'only calls with a single input have it';
 const MANY_HINTS = { ...HINTS, transferList: NOT_SINGLE, transfer: NOT_SINGLE, give: NOT_SINGLE };
@@ -150,18 +166,22 @@ export const CALLS: Readonly<Record<CallName, KnownOptions>> = {
     ...HINTS,
     signal: 'a blocked thread receives no signal; use timeout',
   }),
-  runInline: knownOptions('runInline()', without(SINGLE, 'name'), { ...HINTS, name: 'the function is given itself' }),
+  runInline: knownOptions('runInline()', without(SINGLE, 'name', 'module'), {
+    ...HINTS,
+    name: 'the function is given itself',
+    module: 'the function is given itself',
+  }),
   runMany: knownOptions('runMany()', [...CALL, 'onProgress'], MANY_HINTS),
   map: knownOptions('map()', [...CALL, 'ordered', 'concurrency'], {
     ...MANY_HINTS,
     onProgress: 'run(), runMany() and runSync() have it',
   }),
-  broadcast: knownOptions('broadcast()', ['name', 'timeout', 'retries', 'signal', 'later'], HINTS),
+  broadcast: knownOptions('broadcast()', ['name', 'module', 'timeout', 'retries', 'signal', 'later'], HINTS),
   connect: knownOptions('connect()', ['space']),
 };
 
-function without(names: readonly string[], left: string): string[] {
-  return names.filter((name) => name !== left);
+function without(names: readonly string[], ...left: string[]): string[] {
+  return names.filter((name) => !left.includes(name));
 }
 
 /** Checks that a number is an integer and in its range. `or`: other accepted values, for the message. */
@@ -190,7 +210,7 @@ export function submitOptions(
   if (options === undefined)
     return {
       name: 'default',
-      inline: false,
+      form: 'export',
       lend: false,
       transfer: undefined,
       timeout,
@@ -199,13 +219,12 @@ export function submitOptions(
       retries,
     };
   checkOptions(options, known);
-  const { priority, affinity, transfer, onProgress } = options;
+  const { priority, affinity, transfer, onProgress, module } = options;
   mustBeSignal(options.signal);
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw wrongOption('options.onProgress', 'a function', onProgress);
   return {
-    name: functionName(options.name),
-    inline: false,
+    ...functionName(options.name, module),
     lend: flag(options.lend, 'lend'),
     transfer,
     timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),
@@ -232,10 +251,13 @@ export function mapRules(options: MapOptions | undefined, threads: number): { or
   };
 }
 
-function functionName(name: unknown): string {
-  if (name === undefined) return 'default';
-  if (typeof name !== 'string') throw wrongOption('options.name', 'a string', name);
-  return name;
+function functionName(name: unknown, module: unknown): Pick<SubmitOptions, 'name' | 'form'> {
+  const own = name === undefined ? 'default' : name;
+  if (typeof own !== 'string') throw wrongOption('options.name', 'a string', name);
+  if (module === undefined) return { name: own, form: 'export' };
+  if (!isUrl(module) && (typeof module !== 'string' || module === ''))
+    throw wrongOption('options.module', "a module's URL or path", module);
+  return { name: nameIn(host.moduleUrl(module), own), form: 'module' };
 }
 
 /** The worker index for a key: always the same one. */

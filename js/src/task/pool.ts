@@ -243,7 +243,7 @@ export class Pool extends PoolCalls {
     }
     this.submitter.mustWork();
     const call: BroadcastCall | undefined = later
-      ? { name: how.name, input: new ValueWriter().write(input, 'input').slice() }
+      ? { name: how.name, form: how.form, input: new ValueWriter().write(input, 'input').slice() }
       : undefined;
     const indices = await this.#askIndices(call);
     if (signal?.aborted) throw signal.reason;

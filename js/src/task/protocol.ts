@@ -13,6 +13,7 @@
 
 import type { ResourceLimits } from '../core/host-types.ts';
 import type { SpaceHandle } from '../core/space.ts';
+import type { NameForm } from './function-name.ts';
 
 /** The coordinator's first message. */
 export interface CoordinatorStart {
@@ -71,6 +72,7 @@ export interface ResizePool {
 /** A call that each worker makes once: the function's name, and an encoded value. */
 export interface BroadcastCall {
   readonly name: string;
+  readonly form: NameForm;
   readonly input: Uint8Array;
 }
 

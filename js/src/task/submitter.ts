@@ -34,6 +34,7 @@ import type { Root } from '../value/kinds.ts';
 import { detachAll, transferable } from '../value/transfer.ts';
 import { Kind, Transport } from '../value/transport.ts';
 import { BackPressure } from './back-pressure.ts';
+import type { NameForm } from './function-name.ts';
 import { Names } from './names.ts';
 import { OutputReader } from './output-reader.ts';
 import { isPool } from './registry.ts';
@@ -60,9 +61,9 @@ const REST_MS = 20;
 
 /** How a task is submitted: checked options, with defaults filled in. */
 export interface SubmitOptions {
-  /** The name of an export, or with `inline` the source of a function. */
+  /** The function to call; `form` says what it means. */
   readonly name: string;
-  readonly inline: boolean;
+  readonly form: NameForm;
   readonly lend: boolean;
   readonly transfer: readonly unknown[] | undefined;
   /** Milliseconds; 0: none. */
@@ -200,7 +201,7 @@ export class Submitter {
     const space = this.#space;
     const { core } = space;
     const transport = this.#transport;
-    const nameRef = this.#names.refOf(how.name, how.inline);
+    const nameRef = this.#names.refOf(how.name, how.form);
     const place = how.workerIndex < 0 ? 0 : this.#placeOf(how.workerIndex);
     const buffers = how.transfer === undefined ? undefined : transferable(how.transfer);
     const size =
@@ -211,7 +212,7 @@ export class Submitter {
     const task = this.#records.create(this.#client, size);
     if (task === 0) throw outOfMemory(size + Task.BYTES);
     this.#records.setInput(task, transport, size);
-    if (nameRef === 0) this.#names.give(task, how.name, how.inline);
+    if (nameRef === 0) this.#names.give(task, how.name, how.form);
     this.#records.setSubmission(task, ticket, nameRef, how, place, now);
     if (given !== 0) this.#records.setInputBlock(task, given);
     const rc = core.plait_task_submit(task);

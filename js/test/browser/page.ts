@@ -10,6 +10,7 @@ import { fsCases } from '../cases/fs-cases.ts';
 import { heapCases } from '../cases/heap-cases.ts';
 import { poolCallCases } from '../cases/pool-call-cases.ts';
 import { poolCases } from '../cases/pool-cases.ts';
+import { poolModuleCases } from '../cases/pool-module-cases.ts';
 import { poolOptionCases } from '../cases/pool-option-cases.ts';
 import { poolOrderCases } from '../cases/pool-order-cases.ts';
 import { runCase } from '../cases/pool-setup.ts';
@@ -149,6 +150,7 @@ const cases: Case[] = [
   ...fsCases(fs, fixture),
   ...poolOrderCases(fixture),
   ...poolCallCases(fixture),
+  ...poolModuleCases(fixture),
   ...poolOptionCases(fixture),
   ...poolCases(fixture),
   ...browserCases,

@@ -28,15 +28,16 @@ import {
 import type { Space } from '../../core/space.ts';
 import { freeGiven, movedParts } from '../../value/transfer.ts';
 import { Transport } from '../../value/transport.ts';
+import { decodeName } from '../function-name.ts';
 import { bucketOf } from '../histogram.ts';
-import { decodeName, InlineFunctions, inlineForbidden } from '../inline.ts';
+import { InlineFunctions, inlineForbidden } from '../inline.ts';
 import type { WorkerStart } from '../protocol.ts';
 import type { Submitter } from '../submitter.ts';
 import { setWorkerContext, type TaskExecution, type WorkerContext } from '../task-execution.ts';
 import { TaskRecords } from '../task-record.ts';
 import { CurrentTask } from './current-task.ts';
 import { IdleWait } from './idle-wait.ts';
-import { findExport } from './module.ts';
+import type { Modules } from './module.ts';
 import { Outcomes } from './outcome.ts';
 import { PendingTasks } from './pending-tasks.ts';
 
@@ -53,7 +54,7 @@ export class Worker {
   readonly #space: Space;
   readonly #start: WorkerStart;
   readonly #place: number;
-  readonly #namespace: Record<string, unknown>;
+  readonly #modules: Modules;
   readonly #leaves: () => void;
   readonly #functions = new Map<number, TaskFunction>();
   #inlineFunctions: InlineFunctions | undefined;
@@ -72,11 +73,11 @@ export class Worker {
   #resume: (() => void) | undefined;
   #changed = false;
 
-  constructor(space: Space, start: WorkerStart, place: number, namespace: Record<string, unknown>, leaves: () => void) {
+  constructor(space: Space, start: WorkerStart, place: number, modules: Modules, leaves: () => void) {
     this.#space = space;
     this.#start = start;
     this.#place = place;
-    this.#namespace = namespace;
+    this.#modules = modules;
     this.#leaves = leaves;
     this.#transport = new Transport(space);
     this.#records = new TaskRecords(space);
@@ -382,8 +383,9 @@ export class Worker {
   #find(task: number): TaskFunction {
     const ref = this.#space.load(task + Task.name);
     const size = this.#space.load(ref + Name.size);
-    const { name, inline } = decodeName(this.#space.bytes(ref + Name.BYTES, size).slice());
-    const found = inline ? this.#inline(name) : findExport(this.#namespace, name, this.#start.module);
+    const { name, form } = decodeName(this.#space.bytes(ref + Name.BYTES, size).slice());
+    const found = form === 'source' ? this.#inline(name) : this.#modules.find(name, form);
+    if (found === undefined) return async (input) => (await this.#modules.load(name, form))(input);
     // otherwise the block is soon reused
     if (this.#space.load(task + Task.nameBlock) === 0) this.#functions.set(ref, found);
     return found;

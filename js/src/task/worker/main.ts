@@ -11,7 +11,7 @@ import { encodeError } from '../../value/encode-error.ts';
 import { readValue } from '../../value/reader.ts';
 import type { FromWorker, WorkerMessage, WorkerStart } from '../protocol.ts';
 import { Worker } from './loop.ts';
-import { findExport, loadError, loadModule } from './module.ts';
+import { loadError, loadModule, Modules } from './module.ts';
 import { WorkerOutput } from './output.ts';
 
 /** Runs until this thread ends. */
@@ -31,11 +31,11 @@ export async function serve(start: WorkerStart): Promise<void> {
     if (place === 0) throw outOfMemory(WorkerPlace.BYTES);
     space.cover(place + WorkerPlace.BYTES);
     space.core.plait_worker_take_place(place);
-    const namespace = await loading;
+    const modules = new Modules(start.module, await loading);
     space.f64[(place + WorkerPlace.readyAt) / 8] = clock();
-    const loaded = new Worker(space, start, place, namespace, () => post({ type: 'leaves' }));
+    const loaded = new Worker(space, start, place, modules, () => post({ type: 'leaves' }));
     output.clientNow = () => loaded.clientNow;
-    for (const { name, input } of start.first) await findExport(namespace, name, start.module)(readValue(input));
+    for (const { name, form, input } of start.first) await (await modules.load(name, form))(readValue(input));
     worker = loaded;
   } catch (cause) {
     const error = loadError(start.module, cause);

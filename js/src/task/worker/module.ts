@@ -6,14 +6,57 @@
 import { codeFor, PlaitError } from '../../core/errors.ts';
 import { host } from '../../core/host.ts';
 import { exposedFunctions } from '../expose.ts';
+import { type NameForm, partsOf } from '../function-name.ts';
 
 type TaskFunction = (input: unknown) => unknown;
 
 const BUNDLERS = 'see "Bundlers" in the documentation of Plait';
 
+type Namespace = Record<string, unknown>;
+
 /** Imports a module by its URL. */
-export async function loadModule(url: string): Promise<Record<string, unknown>> {
-  return (await host.importModule(url)) as Record<string, unknown>;
+export async function loadModule(url: string): Promise<Namespace> {
+  return (await host.importModule(url)) as Namespace;
+}
+
+/** The modules that a worker has loaded: the pool's, and those that tasks named. */
+export class Modules {
+  readonly #own: string;
+  readonly #loaded = new Map<string, Namespace>();
+
+  /** `own`: the URL of the pool's module. */
+  constructor(own: string, namespace: Namespace) {
+    this.#own = own;
+    this.#loaded.set(own, namespace);
+  }
+
+  /**
+   * The function of that name; undefined if its module is not loaded yet.
+   *
+   * @throws {PlaitError} ERR_PLAIT_NO_SUCH_EXPORT
+   */
+  find(name: string, form: NameForm): TaskFunction | undefined {
+    const [url, own] = form === 'module' ? partsOf(name) : [this.#own, name];
+    const namespace = this.#loaded.get(url);
+    return namespace && findExport(namespace, own, url);
+  }
+
+  /**
+   * As find(), but loads the module first.
+   *
+   * @throws {PlaitError} also ERR_PLAIT_MODULE_LOAD
+   */
+  async load(name: string, form: NameForm): Promise<TaskFunction> {
+    const [url] = form === 'module' ? partsOf(name) : [this.#own];
+    if (!this.#loaded.has(url)) {
+      try {
+        this.#loaded.set(url, await loadModule(url));
+      } catch (cause) {
+        throw loadError(url, cause);
+      }
+    }
+    return this.find(name, form) as TaskFunction;
+  }
 }
 
 /** The error for a module that could not be loaded. */
@@ -49,7 +92,7 @@ function adviceOn(url: string, cause: unknown): string {
  *
  * @throws {PlaitError} ERR_PLAIT_NO_SUCH_EXPORT
  */
-export function findExport(namespace: Record<string, unknown>, name: string, module: string): TaskFunction {
+function findExport(namespace: Record<string, unknown>, name: string, module: string): TaskFunction {
   const inner = namespace.default;
   let found: unknown = Object.hasOwn(namespace, name) ? namespace[name] : undefined;
   if (typeof found !== 'function' && isObject(inner) && Object.hasOwn(inner, name)) found = inner[name];
