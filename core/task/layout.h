@@ -171,7 +171,13 @@ struct plait_worker_place {
   plait_word_t completed;    /* tasks that succeeded (wraps) */
   plait_word64_t busy;       /* milliseconds spent in tasks: a double */
   plait_word_t holding;      /* tasks that the worker has put aside */
-  plait_word_t unused;       /* zero */
+  plait_word_t times_epoch;  /* pool.times_epoch when the times below began; with another one they count for nothing */
+  plait_word_t wait_min;     /* shortest time that a task has waited, in microseconds, plus 1; 0: none has */
+  plait_word_t run_min;      /* shortest time that a task has run, in microseconds, plus 1; 0: none has */
+  plait_word64_t wait_sum;   /* sum of the times that tasks waited, in milliseconds: a double */
+  plait_word64_t wait_squares; /* sum of their squares: a double */
+  plait_word64_t run_sum;      /* sum of the times that tasks ran, in milliseconds: a double */
+  plait_word64_t run_squares;  /* sum of their squares: a double */
   plait_word_t waits[PLAIT_BUCKET_COUNT]; /* histogram of the times that tasks waited */
   plait_word_t runs[PLAIT_BUCKET_COUNT];  /* histogram of the times that tasks ran */
 };
@@ -212,6 +218,8 @@ struct plait_pool {
   plait_word_t ended[7];         /* workers ever ended, by enum plait_ended (wrap) */
   plait_word_t usual_timeout_ms; /* default timeout of a task; 0: none */
   plait_word_t lost;             /* tasks that ended with their worker (wraps) */
+  plait_word_t aborted;          /* tasks that left the queue without a run (wraps); statistics, as `finished` */
+  plait_word_t times_epoch;      /* increases to reset the times of all worker places; see there */
   plait_word_t unread;    /* results delivered since a client last drained its inbox; a hint: an exit may miscount */
   plait_word_t heartbeat; /* value of `coordinator_signal` that the coordinator last saw: it is alive if this follows */
   /* always odd; increases by 2 to wake parked workers, whose event loops run */
@@ -220,7 +228,7 @@ struct plait_pool {
   plait_word_t spinner;
   plait_word_t usual_retries; /* default retries of a task */
 };
-_Static_assert(sizeof(struct plait_pool) == 160, "no padding");
+_Static_assert(sizeof(struct plait_pool) == 168, "no padding");
 
 struct plait_task_root {
   plait_word_t pools[PLAIT_POOL_LIMIT]; /* the pools of the space; 0: an unused entry */

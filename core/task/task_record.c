@@ -79,7 +79,10 @@ struct plait_client *plait__task_deliver(
     counts = 0;
     plait_put(&task->output_status, PLAIT_STATUS_DISCARDED);
   }
+  uint32_t status = plait_get(&task->output_status);
   if (counts) plait_put(&pool->finished, plait_get(&pool->finished) + 1);
+  if (counts && (status == PLAIT_STATUS_STOPPED || status == PLAIT_STATUS_POOL_CLOSED))
+    plait_put(&pool->aborted, plait_get(&pool->aborted) + 1);
   if (plait_get(&client->owner) == 0) {
     if (counts) plait_put(&pool->discarded, plait_get(&pool->discarded) + 1);
     plait__task_strip(ref);

@@ -10,7 +10,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { distrustOf, type PublishedPool, socketFolder } from '../task/coordinator/publish.ts';
-import type { Times } from '../task/stats.ts';
+import type { Times } from '../task/histogram.ts';
 import { UsageError } from './args.ts';
 import { lineOf, visible } from './json-lines.ts';
 

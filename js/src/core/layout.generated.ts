@@ -817,7 +817,7 @@ export const Client = {
 
 /** `struct plait_worker_place` of core/task/layout.h. */
 export const WorkerPlace = {
-  BYTES: 1104,
+  BYTES: 1144,
   /** the worker with this index, until the coordinator has handled its exit; else 0 */
   thread: 0,
   /** tasks that ended in an error (wraps) */
@@ -842,12 +842,24 @@ export const WorkerPlace = {
   busy: 64,
   /** tasks that the worker has put aside */
   holding: 72,
-  /** zero */
-  unused: 76,
+  /** pool.times_epoch when the times below began; with another one they count for nothing */
+  timesEpoch: 76,
+  /** shortest time that a task has waited, in microseconds, plus 1; 0: none has */
+  waitMin: 80,
+  /** shortest time that a task has run, in microseconds, plus 1; 0: none has */
+  runMin: 84,
+  /** sum of the times that tasks waited, in milliseconds: a double */
+  waitSum: 88,
+  /** sum of their squares: a double */
+  waitSquares: 96,
+  /** sum of the times that tasks ran, in milliseconds: a double */
+  runSum: 104,
+  /** sum of their squares: a double */
+  runSquares: 112,
   /** histogram of the times that tasks waited */
-  waits: 80,
+  waits: 120,
   /** histogram of the times that tasks ran */
-  runs: 592,
+  runs: 632,
 } as const;
 
 /** `struct plait_name` of core/task/layout.h. */
@@ -863,7 +875,7 @@ export const Name = {
 
 /** `struct plait_pool` of core/task/layout.h. */
 export const Pool = {
-  BYTES: 160,
+  BYTES: 168,
   /** guards queues and inboxes */
   lock: 0,
   /** enum plait_pool_state */
@@ -920,16 +932,20 @@ export const Pool = {
   usualTimeoutMs: 132,
   /** tasks that ended with their worker (wraps) */
   lost: 136,
+  /** tasks that left the queue without a run (wraps); statistics, as `finished` */
+  aborted: 140,
+  /** increases to reset the times of all worker places; see there */
+  timesEpoch: 144,
   /** results delivered since a client last drained its inbox; a hint: an exit may miscount */
-  unread: 140,
+  unread: 148,
   /** value of `coordinator_signal` that the coordinator last saw: it is alive if this follows */
-  heartbeat: 144,
+  heartbeat: 152,
   /** always odd; increases by 2 to wake parked workers, whose event loops run */
-  parking: 148,
+  parking: 156,
   /** the worker that spins on the queue, or has found a task there and will take it; 0: none */
-  spinner: 152,
+  spinner: 160,
   /** default retries of a task */
-  usualRetries: 156,
+  usualRetries: 164,
 } as const;
 
 /** `struct plait_task_root` of core/task/layout.h. */

@@ -24,6 +24,7 @@ import {
   type TaskOptions,
   type UsualTask,
 } from './options.ts';
+import { resetTimes } from './place-times.ts';
 import { ProgressStream } from './progress-stream.ts';
 import { onAbort } from './signals.ts';
 import { type PoolStats, readStats } from './stats.ts';
@@ -417,6 +418,12 @@ export abstract class PoolCalls {
   stats(): PoolStats {
     if (this.#closedReason !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#closedReason);
     return readStats(this.#space, this.#ref);
+  }
+
+  /** Has the times of `stats()`, `wait` and `run`, begin anew. The counters go on. Any thread may call it at any time. */
+  resetTimes(): void {
+    if (this.#closedReason !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#closedReason);
+    resetTimes(this.#space, this.#ref);
   }
 
   /** What another thread passes to {@link connect} to use this pool. */

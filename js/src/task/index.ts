@@ -14,13 +14,14 @@ export type { PoolHandle, Proxied } from './calls.ts';
 export type { ConnectedPoolEvents, ConnectOptions } from './connect.ts';
 export type { TaskContext } from './context.ts';
 export { expose } from './expose.ts';
+export type { Times } from './histogram.ts';
 export type { Settled } from './map.ts';
 export type { BroadcastOptions, CallOptions, MapOptions, RunManyOptions, RunOptions } from './options.ts';
 export type { PoolEvents } from './pool.ts';
 export type { CloseOptions, PoolOptions, RecycleOptions, ResizeOptions } from './pool-options.ts';
 export type { ProgressStream } from './progress-stream.ts';
 export type { EndReason, WorkerEvent } from './protocol.ts';
-export type { PoolStats, Times, WorkerStats } from './stats.ts';
+export type { PoolStats, WorkerStats } from './stats.ts';
 export { type WatchedWorkerOptions, type WorkerOptionsLike, workerOptions } from './worker-options.ts';
 
 isSupported(); // importing attaches the thread if it can, and lets threads started from here find the space

@@ -224,7 +224,8 @@ export function submitOptions(
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw wrongOption('options.onProgress', 'a function', onProgress);
   return {
-    ...functionName(options.name, module),
+    name: functionName(options.name, module),
+    form: module === undefined ? 'export' : 'module',
     lend: flag(options.lend, 'lend'),
     transfer,
     timeout: options.timeout === undefined ? timeout : wholeNumber(options.timeout, 'timeout', 0, MOST_MILLISECONDS),
@@ -251,13 +252,13 @@ export function mapRules(options: MapOptions | undefined, threads: number): { or
   };
 }
 
-function functionName(name: unknown, module: unknown): Pick<SubmitOptions, 'name' | 'form'> {
+function functionName(name: unknown, module: unknown): string {
   const own = name === undefined ? 'default' : name;
   if (typeof own !== 'string') throw wrongOption('options.name', 'a string', name);
-  if (module === undefined) return { name: own, form: 'export' };
+  if (module === undefined) return own;
   if (!isUrl(module) && (typeof module !== 'string' || module === ''))
     throw wrongOption('options.module', "a module's URL or path", module);
-  return { name: nameIn(host.moduleUrl(module), own), form: 'module' };
+  return nameIn(host.moduleUrl(module), own);
 }
 
 /** The worker index for a key: always the same one. */

@@ -5,24 +5,11 @@
 
 import { slotOf } from '../core/boot.ts';
 import { clock } from '../core/clock.ts';
-import { BUCKET_COUNT, Pool as P, PLACE_LIMIT, Slot, SlotState, WorkerPlace } from '../core/layout.generated.ts';
+import { Pool as P, PLACE_LIMIT, Slot, SlotState, WorkerPlace } from '../core/layout.generated.ts';
 import type { Space } from '../core/space.ts';
-import { timeOfBucket } from './histogram.ts';
+import { type Times, TimesSum } from './histogram.ts';
+import { readTimes } from './place-times.ts';
 import type { EndReason } from './protocol.ts';
-
-/** Durations in milliseconds. Percentiles are accurate to within 20 %. */
-export interface Times {
-  /** How many tasks were counted. */
-  readonly count: number;
-  /** The median. */
-  readonly p50: number;
-  /** Nine of ten took no longer. */
-  readonly p90: number;
-  /** 99 of 100 took no longer. */
-  readonly p99: number;
-  /** The longest, exactly. */
-  readonly max: number;
-}
 
 /** One present worker. */
 export interface WorkerStats {
@@ -42,6 +29,9 @@ export interface WorkerStats {
   readonly eventLoopUtilization: number;
   /** Bytes of its JavaScript heap; some milliseconds old. */
   readonly heapUsed: number;
+  /** How long the tasks of this index waited, and how long they ran: also those of workers that it replaced. */
+  readonly wait: Times;
+  readonly run: Times;
 }
 
 /** The result of `pool.stats()`. */
@@ -54,6 +44,8 @@ export interface PoolStats {
   readonly completed: number;
   /** Tasks that ended otherwise. */
   readonly failed: number;
+  /** Tasks that left the queue without a run, because they were aborted or the pool was closed. */
+  readonly aborted: number;
   /** How long tasks waited in the queue. */
   readonly wait: Times;
   /** How long tasks ran. */
@@ -85,26 +77,10 @@ function placesOf(space: Space, pool: number): { index: number; place: number }[
   return found;
 }
 
-function timesOf(buckets: readonly number[], max: number): Times {
-  const count = buckets.reduce((sum, n) => sum + n, 0);
-  const percentile = (share: number): number => {
-    let left = Math.ceil(count * share);
-    for (let bucket = 0; bucket < buckets.length; bucket++) {
-      left -= buckets[bucket]!;
-      if (left <= 0) return Math.min(timeOfBucket(bucket), max) / 1000;
-    }
-    return max / 1000;
-  };
-  if (count === 0) return { count, p50: 0, p90: 0, p99: 0, max: 0 };
-  return { count, p50: percentile(0.5), p90: percentile(0.9), p99: percentile(0.99), max: max / 1000 };
-}
-
 /** Reads all counters of a pool. pre: the pool is not freed meanwhile. */
 export function readStats(space: Space, pool: number): PoolStats {
-  const waits = new Array<number>(BUCKET_COUNT).fill(0);
-  const runs = new Array<number>(BUCKET_COUNT).fill(0);
-  let longestWait = 0;
-  let longestRun = 0;
+  const waits = new TimesSum();
+  const runs = new TimesSum();
   let completed = 0;
   let failed = space.load(pool + P.lost);
   let running = 0;
@@ -114,13 +90,10 @@ export function readStats(space: Space, pool: number): PoolStats {
     space.cover(place + WorkerPlace.BYTES);
     completed += space.load(place + WorkerPlace.completed);
     failed += space.load(place + WorkerPlace.failed);
-    longestWait = Math.max(longestWait, space.load(place + WorkerPlace.waitMax));
-    longestRun = Math.max(longestRun, space.load(place + WorkerPlace.runMax));
-    for (let bucket = 0; bucket < BUCKET_COUNT; bucket++) {
-      waits[bucket]! += space.load(place + WorkerPlace.waits + bucket * 4);
-      runs[bucket]! += space.load(place + WorkerPlace.runs + bucket * 4);
-    }
-    const worker = workerOf(space, pool, index, place, now);
+    const { wait, run } = readTimes(space, pool, place);
+    waits.add(wait);
+    runs.add(run);
+    const worker = workerOf(space, pool, index, place, now, { wait: wait.times(), run: run.times() });
     if (worker === undefined) continue;
     running += worker.running;
     workers.push(worker);
@@ -133,8 +106,9 @@ export function readStats(space: Space, pool: number): PoolStats {
     running,
     completed,
     failed,
-    wait: timesOf(waits, longestWait),
-    run: timesOf(runs, longestRun),
+    aborted: space.load(pool + P.aborted),
+    wait: waits.times(),
+    run: runs.times(),
     threads: space.load(pool + P.threads),
     minThreads: space.load(pool + P.minThreads),
     maxThreads: space.load(pool + P.maxThreads),
@@ -144,7 +118,14 @@ export function readStats(space: Space, pool: number): PoolStats {
   };
 }
 
-function workerOf(space: Space, pool: number, index: number, place: number, now: number): WorkerStats | undefined {
+function workerOf(
+  space: Space,
+  pool: number,
+  index: number,
+  place: number,
+  now: number,
+  times: Pick<WorkerStats, 'wait' | 'run'>,
+): WorkerStats | undefined {
   const thread = space.load(place + WorkerPlace.thread);
   const slot = slotOf(space, thread);
   const isHere = space.load(slot + Slot.generationState) === ((thread & ~255) | SlotState.LIVE) >>> 0;
@@ -164,5 +145,6 @@ function workerOf(space: Space, pool: number, index: number, place: number, now:
     utilization: Math.min(busy / age, 1),
     eventLoopUtilization: Math.min(Math.max(space.f64[(place + WorkerPlace.active) / 8]! / span, 0), 1),
     heapUsed: space.load(place + WorkerPlace.memoryKib) * 1024,
+    ...times,
   };
 }

@@ -30,6 +30,8 @@ export function poolCases(module: (name: string) => string): Case[] {
           const never = rejection(pool.run('never', { name: 'receive', signal: queued.signal }));
           queued.abort();
           same((await never).name, 'AbortError', 'while queued');
+          same(pool.stats().aborted, 1, 'counted');
+          same(pool.stats().failed, 0, 'but not as failed');
           stop.abort();
           await rejection(blocker.end);
           alike(await pool.run(0, { name: 'receivedValues' }), [], 'what was aborted in the queue was not run');

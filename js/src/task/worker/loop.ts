@@ -29,8 +29,8 @@ import type { Space } from '../../core/space.ts';
 import { freeGiven, movedParts } from '../../value/transfer.ts';
 import { Transport } from '../../value/transport.ts';
 import { decodeName } from '../function-name.ts';
-import { bucketOf } from '../histogram.ts';
 import { InlineFunctions, inlineForbidden } from '../inline.ts';
+import { noteTimes } from '../place-times.ts';
 import type { WorkerStart } from '../protocol.ts';
 import type { Submitter } from '../submitter.ts';
 import { setWorkerContext, type TaskExecution, type WorkerContext } from '../task-execution.ts';
@@ -334,14 +334,8 @@ export class Worker {
     const status = u32[(task + Task.outputStatus) >>> 2]!;
     if (status === TaskStatus.STOPPED || this.#isDetached(task)) return;
     u32[place + (status === TaskStatus.FULFILLED ? WorkerPlace.completed >>> 2 : WorkerPlace.failed >>> 2)]!++;
-    const wait = (started - f64[(task + Task.submitted) / 8]!) * 1000;
-    const run = (now - started) * 1000;
-    u32[place + (WorkerPlace.waits >>> 2) + bucketOf(wait)]!++;
-    u32[place + (WorkerPlace.runs >>> 2) + bucketOf(run)]!++;
-    if (wait > u32[place + (WorkerPlace.waitMax >>> 2)]!)
-      u32[place + (WorkerPlace.waitMax >>> 2)] = Math.min(wait, 0xffffffff);
-    if (run > u32[place + (WorkerPlace.runMax >>> 2)]!)
-      u32[place + (WorkerPlace.runMax >>> 2)] = Math.min(run, 0xffffffff);
+    const wait = started - f64[(task + Task.submitted) / 8]!;
+    noteTimes(this.#space, this.#start.pool, this.#place, wait, now - started);
     if (isBusy && this.#pending.size === 0) this.#addBusy(now - started);
     const { tasks } = this.#start.recycle;
     this.#done++;
