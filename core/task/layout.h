@@ -175,9 +175,9 @@ struct plait_worker_place {
   plait_word_t wait_min;     /* shortest time that a task has waited, in microseconds, plus 1; 0: none has */
   plait_word_t run_min;      /* shortest time that a task has run, in microseconds, plus 1; 0: none has */
   plait_word64_t wait_sum;   /* sum of the times that tasks waited, in milliseconds: a double */
-  plait_word64_t wait_squares; /* sum of their squares: a double */
-  plait_word64_t run_sum;      /* sum of the times that tasks ran, in milliseconds: a double */
-  plait_word64_t run_squares;  /* sum of their squares: a double */
+  plait_word64_t wait_squares;            /* sum of their squares: a double */
+  plait_word64_t run_sum;                 /* sum of the times that tasks ran, in milliseconds: a double */
+  plait_word64_t run_squares;             /* sum of their squares: a double */
   plait_word_t waits[PLAIT_BUCKET_COUNT]; /* histogram of the times that tasks waited */
   plait_word_t runs[PLAIT_BUCKET_COUNT];  /* histogram of the times that tasks ran */
 };
