@@ -28,11 +28,6 @@ struct plait_fs_open *plait__fs_open_at(int fd, struct plait__fs_node *node) {
   return plait__fs_open_as(fd, 0, node);
 }
 
-int plait__fs_not_open(int fd) {
-  if (fd < 0 || (uint32_t)fd / PLAIT_FS_CHUNK_ITEMS >= plait_load(&plait_fs()->opens.count)) return -PLAIT_EBADF;
-  return plait_load(&plait__fs_descriptor((uint32_t)fd)->state) == PLAIT_FS_MOUNTED ? -PLAIT_EREMOTE : -PLAIT_EBADF;
-}
-
 int plait__fs_is_still_open(struct plait_fs_open *open, struct plait__fs_node node, uint32_t uses) {
   return plait_load(&open->uses) == uses && plait_load(&open->inode) == plait_ref(node.inode);
 }
