@@ -2,6 +2,7 @@
  * open: opening, closing, reading and writing by descriptor; watchers of changes.
  */
 #include "internal.h"
+#include "outside.h"
 
 #define MOST_AT_ONCE 0x7ffff000u /* bytes, as in Linux */
 #define LAST_POSITION 9.2e18     /* so that the end of a read fits into 63 bits */
@@ -245,7 +246,11 @@ static int move_position(
   return rc;
 }
 
-int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, double position) {
+/* How a read gets the bytes: plait__fs_contents_read(), or the same to memory outside. */
+typedef int64_t (*contents_reader)(struct plait__fs_node, uint64_t, uint32_t, uint32_t, uint64_t *);
+
+PLAIT_TINY int read_opening(
+    int fd, uint32_t wanted, uint32_t to, uint32_t length, double position, contents_reader read) {
   struct plait__fs_node node;
   struct plait_fs_open *open = plait__fs_open_as(fd, wanted, &node);
   uint64_t size;
@@ -255,9 +260,9 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   if (mode == PLAIT_FS_WRONLY || plait_load(&open->uses) != uses) return -PLAIT_EBADF; /* or another opening's mode */
   if (plait__fs_kind(node.generation_kind) == PLAIT_FS_DIRECTORY) return -PLAIT_EISDIR;
   if (position >= LAST_POSITION) return -PLAIT_EINVAL;
-  if (position >= 0) return (int)plait__fs_contents_read(node, (uint64_t)position, to, length, &size);
+  if (position >= 0) return (int)read(node, (uint64_t)position, to, length, &size);
   for (uint64_t at; get_position(open, uses, &at);) {
-    int64_t count = plait__fs_contents_read(node, at, to, length, &size);
+    int64_t count = read(node, at, to, length, &size);
     if (count <= 0) return (int)count;
     /* Of two concurrent reads from one descriptor, each returns different bytes. */
     int moved = move_position(open, node, uses, at, at + (uint64_t)count);
@@ -265,6 +270,16 @@ int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, d
   }
   return -PLAIT_EBADF;
 }
+
+int plait_fs_read_as(int fd, uint32_t wanted, plait_ref_t to, uint32_t length, double position) {
+  return read_opening(fd, wanted, to, length, position, plait__fs_contents_read);
+}
+
+#ifdef PLAIT_WASI_HOSTED
+int plait_fs_read_outside(int fd, uint32_t wanted, uint32_t to, uint32_t length, double position) {
+  return read_opening(fd, wanted, to, length, position, plait__fs_contents_read_outside);
+}
+#endif
 
 PLAIT_EXPORT int plait_fs_read(int fd, plait_ref_t to, uint32_t length, double position) {
   return plait_fs_read_as(fd, 0, to, length, position);

@@ -11,6 +11,7 @@ import { host } from './host.ts';
 import { mustBeSupported, wasmRefused } from './host-support.ts';
 import { BOOT_SIZE, LAYOUT_VERSION, PAGE_SIZE, Space as S, SLOT_LIMIT, Slot, SlotState } from './layout.generated.ts';
 import { noteSpace } from './memory.ts';
+import { NO_PROGRAM, type ProgramImports } from './program-imports.ts';
 import { type Core, outOfMemory, type SharedMemory, Space, type SpaceHandle } from './space.ts';
 import { threadWide } from './thread-wide.ts';
 import { WASM_BASE64 } from './wasm.generated.ts';
@@ -43,8 +44,9 @@ function compile(): WebAssembly.Module {
   return compiled;
 }
 
-function instantiate(handle: SpaceHandle): Core {
-  const imports = { env: { memory: handle.memory as unknown as WebAssembly.Memory } };
+function instantiate(handle: SpaceHandle, { guest, host }: ProgramImports = NO_PROGRAM): Core {
+  const memory = handle.memory as unknown as WebAssembly.Memory;
+  const imports = { env: { memory }, guest, host } as unknown as WebAssembly.Imports;
   try {
     return new WebAssembly.Instance(handle.module as WebAssembly.Module, imports).exports as unknown as Core;
   } catch (cause) {
@@ -207,13 +209,26 @@ export function openSpace(options: SpaceOptions = {}): Space {
  * @throws {PlaitError} ERR_PLAIT_VERSION_MISMATCH, ERR_PLAIT_TOO_MANY_THREADS, ERR_PLAIT_OUT_OF_MEMORY
  */
 export function attach(handle: SpaceHandle, role: number = Role.other, pool = 0): Space {
+  mustMatch(handle);
+  return enter(handle, instantiate(handle), role, pool);
+}
+
+/**
+ * The same for a thread of a WASI program: with an instance of the core of its own, which has these imports, on a slot
+ * of its own. A thread may be attached in the ordinary way, too.
+ */
+export function attachProgram(handle: SpaceHandle, imports: ProgramImports): Space {
+  mustMatch(handle);
+  return enter(handle, instantiate(handle, imports), Role.other);
+}
+
+function mustMatch(handle: SpaceHandle): void {
   if (handle.layoutVersion !== LAYOUT_VERSION) {
     throw new PlaitError(
       'ERR_PLAIT_VERSION_MISMATCH',
       `the space has layout ${handle.layoutVersion}, this copy of Plait needs ${LAYOUT_VERSION}: install one version`,
     );
   }
-  return enter(handle, instantiate(handle), role, pool);
 }
 
 /**
