@@ -473,12 +473,14 @@ int plait_fs_next_at(const struct plait_fs_at *at, uint64_t cookie);
 int plait_fs_usage(void);
 void plait_fs_limit(double bytes, uint32_t files);
 
+/* With `kind` of plait_fs_lock(): a lock of flock(), which is apart from those of fcntl(). */
+#define PLAIT_FS_FLOCK 4
+
 /*
  * Locks bytes `start` to `end` of an open file for the descriptor, and replaces its earlier locks there. `kind`: 0
- * unlock, 1 shared, 2 exclusive; with PLAIT_FS_FLOCK: in a family of its own, as flock() is apart from fcntl(). Waits
- * for up to `timeout_ms` (negative: forever). -PLAIT_EAGAIN: another descriptor still has a conflicting lock.
+ * unlock, 1 shared, 2 exclusive; with PLAIT_FS_FLOCK in a family of its own. Waits for up to `timeout_ms` (negative:
+ * forever). -PLAIT_EAGAIN: another descriptor still has a conflicting lock of that family.
  */
-#define PLAIT_FS_FLOCK 4
 int plait_fs_lock(int fd, int kind, double start, double end, double timeout_ms);
 int plait_fs_lock_as(int fd, uint32_t uses, int kind, double start, double end, double timeout_ms);
 /*

@@ -56,7 +56,10 @@ static void add_range(struct plait_fs_thread *mine, struct plait_inode *inode, p
   plait__fs_tx_stage(mine, &inode->ranges, block);
 }
 
-/* Unlocks `start` to `end` for the descriptor, in one family or in ALL of them. `spare`: a reserved block for the part after a hole. */
+/*
+ * Unlocks `start` to `end` for the descriptor, in one family or in ALL of them. `spare`: a reserved block for the part
+ * after a hole.
+ */
 static int carve_ranges(struct plait_fs_thread *mine, struct plait_inode *inode, uint32_t fd, uint32_t family,
     uint64_t start, uint64_t end, plait_ref_t spare, uint32_t keep) {
   int freed = 0;

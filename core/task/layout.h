@@ -185,7 +185,7 @@ struct plait_worker_place {
 struct plait_name {
   plait_word_t next; /* next name of the pool */
   plait_word_t size; /* bytes of text */
-  uint8_t text[];    /* UTF-8: an export's name, or a function's source after a byte 0xff */
+  uint8_t text[];    /* UTF-8: an export's name; after a byte 0xfe, another module's; after 0xff, a function's source */
 };
 
 struct plait_pool {

@@ -232,8 +232,7 @@ static int lock_whole(int fd, int operation) {
   if (rc != 0) return rc;
   if (found.kind == PLAIT_WASI_STREAM) return 0;
   if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN) return -PLAIT_EINVAL;
-  int kind = what == LOCK_UN ? 0 : what == LOCK_SH ? 1 : 2;
-  kind |= PLAIT_FS_FLOCK;
+  int kind = PLAIT_FS_FLOCK | (what == LOCK_UN ? 0 : what == LOCK_SH ? 1 : 2);
   return plait_fs_lock_as(found.fd, found.uses, kind, 0, 9007199254740992.0, operation & LOCK_NB ? 0 : patience());
 }
 

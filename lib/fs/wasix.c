@@ -102,7 +102,7 @@ static int join_path(uint8_t *to, uint32_t used, const uint8_t *path, uint32_t l
 }
 
 /* pre: holds `directory_lock`. */
-static int change_directory(const uint8_t *path, uint32_t length) {
+static int replace_directory(const uint8_t *path, uint32_t length) {
   struct plait_fs_thread *mine = plait_wasi_enter();
   plait_copy_near(mine->first, directory, directory_length);
   int used = join_path(mine->first, directory_length, path, length);
@@ -116,20 +116,23 @@ static int change_directory(const uint8_t *path, uint32_t length) {
   return 0;
 }
 
-static uint32_t plait_linked_wasix_chdir(const uint8_t *path, uint32_t length) {
-  int how = begin();
-  if (how == 0) return PREVIEW1_ENOMEM;
-  plait_lock_acquire(&directory_lock);
-  int rc = change_directory(path, length);
+static uint32_t change_directory(const uint8_t *path, uint32_t length) {
+  int rc = plait_lock_acquire(&directory_lock);
+  if (rc < 0) return plait_preview1_error(rc);
+  rc = replace_directory(path, length);
   plait_lock_release(&directory_lock);
-  done(how);
   return plait_preview1_error(rc);
+}
+
+static uint32_t plait_linked_wasix_chdir(const uint8_t *path, uint32_t length) {
+  IN_FILES(change_directory(path, length));
 }
 WASIX(chdir, (const uint8_t *path, uint32_t length))
 
 /* `*length`: the buffer's size, then the path's length. */
-static uint32_t plait_linked_wasix_getcwd(uint8_t *to, uint32_t *length) {
-  plait_lock_acquire(&directory_lock);
+static uint32_t get_directory(uint8_t *to, uint32_t *length) {
+  int rc = plait_lock_acquire(&directory_lock);
+  if (rc < 0) return plait_preview1_error(rc);
   uint32_t size = *length, error = size <= directory_length ? EOVERFLOW : 0;
   *length = directory_length;
   if (error == 0) {
@@ -138,5 +141,10 @@ static uint32_t plait_linked_wasix_getcwd(uint8_t *to, uint32_t *length) {
   }
   plait_lock_release(&directory_lock);
   return error;
+}
+
+/* Also this is a call into fs: only a thread that has entered may take a lock. */
+static uint32_t plait_linked_wasix_getcwd(uint8_t *to, uint32_t *length) {
+  IN_FILES(get_directory(to, length));
 }
 WASIX(getcwd, (uint8_t *to, uint32_t *length))

@@ -39,7 +39,9 @@ __attribute__((constructor)) static void enter_empty_folder(void) {
 }
 #endif
 
-/* Before the paths of threads. A C library may make absolute ones of relative ones in a buffer that all threads share. */
+/*
+ * Before the paths of threads. A C library may make absolute ones of relative ones in a buffer that all threads share.
+ */
 #ifndef HERE
 #define HERE ""
 #endif

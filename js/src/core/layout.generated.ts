@@ -869,7 +869,7 @@ export const Name = {
   next: 0,
   /** bytes of text */
   size: 4,
-  /** UTF-8: an export's name, or a function's source after a byte 0xff */
+  /** UTF-8: an export's name; after a byte 0xfe, another module's; after 0xff, a function's source */
   text: 8,
 } as const;
 
@@ -996,7 +996,7 @@ export const FS_STORE_LIMIT = 64;
 export const FS_RESERVED_LIMIT = 8;
 export const FS_DEFERRED_LIMIT = 8;
 export const FS_TARGET_LIMIT = 4;
-/** Locks bytes `start` to `end` of an open file for the descriptor, and replaces its earlier locks there. `kind`: 0 unlock, 1 shared, 2 exclusive; with PLAIT_FS_FLOCK: in a family of its own, as flock() is apart from fcntl(). Waits for up to `timeout_ms` (negative: forever). -PLAIT_EAGAIN: another descriptor still has a conflicting lock. */
+/** With `kind` of plait_fs_lock(): a lock of flock(), which is apart from those of fcntl(). */
 export const FS_FLOCK = 4;
 export const POOL_LIMIT = 128;
 /** 0 is the most urgent */

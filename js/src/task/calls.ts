@@ -420,7 +420,7 @@ export abstract class PoolCalls {
     return readStats(this.#space, this.#ref);
   }
 
-  /** Has the times of `stats()`, `wait` and `run`, begin anew. The counters go on. Any thread may call it at any time. */
+  /** Starts `wait` and `run` of `stats()` anew. The counters go on. Any thread may call it at any time. */
   resetTimes(): void {
     if (this.#closedReason !== '') throw new PlaitError('ERR_PLAIT_POOL_CLOSED', this.#closedReason);
     resetTimes(this.#space, this.#ref);

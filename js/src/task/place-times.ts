@@ -33,7 +33,7 @@ const RUNS: Words = {
   squares: WorkerPlace.runSquares,
 };
 
-/** Has all times of a pool begin anew. Any thread. */
+/** Starts all times of a pool anew. Any thread. */
 export function resetTimes(space: Space, pool: number): void {
   Atomics.add(space.u32, (pool + P.timesEpoch) >>> 2, 1);
 }
