@@ -242,6 +242,27 @@ test('errors of the mount layer stay inside it, whatever is mounted during the c
     fs.rmSync('/a', { recursive: true });
     nodeFs.rmSync(`${inner}/y`);
   }
+  // What is to be emptied is a mount by now: as for every mount, rm refuses it.
+  fs.mkdirSync('/r/d', { recursive: true });
+  nodeFs.mkdirSync(`${inner}/d`);
+  on = 'plait_fs_empty';
+  inBetween = () => mountMeanwhile('/r');
+  assert.equal(
+    code(() => fs.rmSync('/r', { recursive: true })),
+    'EBUSY',
+  );
+  assert.ok(nodeFs.existsSync(`${inner}/d`));
+  await unmount('/r');
+  // What was a link in memory lies in a mount by now.
+  fs.symlinkSync('/b', '/r/l');
+  nodeFs.writeFileSync(`${inner}/l`, 'mounted');
+  for (const real of [fs.realpathSync, fs.realpathSync.native]) {
+    fs.mkdirSync('/b', { recursive: true });
+    on = 'plait_fs_readlink';
+    inBetween = () => mountMeanwhile('/r');
+    assert.equal(real('/r/l'), '/r/l');
+    await unmount('/r');
+  }
   fs.mkdirSync('/b/c', { recursive: true });
   on = 'plait_fs_mount';
   inBetween = () => mountMeanwhile('/b');

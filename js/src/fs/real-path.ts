@@ -21,9 +21,10 @@ function bytesOf(text: string): Uint8Array {
   return encode(text, 'latin1');
 }
 
-/** The text of a link in memory. */
-function linkText(volume: Volume, path: PathLike): Uint8Array {
+/** The text of a link in memory; undefined: another thread has mounted something there. */
+function linkText(volume: Volume, path: PathLike): Uint8Array | undefined {
   const rc = volume.space.core.plait_fs_readlink(volume.first(path));
+  if (rc === REMOTE) return undefined;
   if (rc < 0) throw volume.error(rc, 'readlink', path);
   return volume.copyScratch(rc);
 }
@@ -53,14 +54,15 @@ function throughMemory(volume: Volume, path: string, failed?: Error): string {
     const rc = core.plait_fs_stat(-1 - volume.first(next), 0);
     const isLink = rc === 0 && volume.kind === FsKind.SYMLINK;
     const target = isLink ? core.plait_fs_stat(-1 - volume.first(next), 1) : rc;
-    if (target === REMOTE) {
+    const said = isLink && target === 0 ? linkText(volume, next) : null;
+    if (target === REMOTE || said === undefined) {
       if (failed !== undefined) throw failed;
       return realPath(volume, `${real}/${rest.join('/')}`); // another thread has mounted something there
     }
     if (target < 0) throw volume.error(target, isLink ? 'stat' : 'lstat', next);
     rest = rest.slice(1);
-    if (isLink) {
-      const text = decode(linkText(volume, next), 'utf8');
+    if (said !== null) {
+      const text = decode(said, 'utf8');
       rest = [...namesOf(normalize(text.startsWith('/') ? text : `${real}/${text}`)), ...rest];
       real = '';
     } else {
@@ -101,7 +103,9 @@ export function nativeRealPath(volume: Volume, path: PathLike): Uint8Array {
       continue;
     }
     if (++links > FS_LINK_DEPTH) throw volume.error(-Errno.ELOOP, 'realpath', path);
-    const text = decode(linkText(volume, bytesOf(next)), 'latin1');
+    const said = linkText(volume, bytesOf(next));
+    if (said === undefined) return nativeRealPath(volume, bytesOf([next, ...rest].join('/')));
+    const text = decode(said, 'latin1');
     if (text.startsWith('/')) real = '';
     rest = [...namesOf(text), ...rest];
   }

@@ -242,6 +242,7 @@ export class TreeFs extends SyncFs {
       // Also where no path can name what lies in it.
       const rc = this.volume.core.plait_fs_empty(this.volume.first(path), Date.now());
       if (rc === 0 || rc === -Errno.ENOENT || rc === -Errno.ENOTDIR) return;
+      if (rc === -Errno.EREMOTE) return; // mounted meanwhile: the caller's rmdir says so
       if (rc !== -Errno.EBUSY) throw this.volume.error(rc, 'rmdir', path);
       // There is a mount in it: go on name by name, into the mount.
     }
